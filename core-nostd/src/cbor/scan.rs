@@ -1,0 +1,179 @@
+//! Finding where items lie without decoding them.
+//!
+//! Splicing one field into a stored document, or cutting a sequence of documents apart, needs byte
+//! ranges, not values.
+
+use alloc::borrow::Cow;
+use alloc::vec::{self, Vec};
+use core::ops::Range;
+
+use ciborium_ll::Header;
+
+use super::header::{Cursor, stray_break};
+use super::{read, tag};
+use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits, check_length};
+
+/// How many bytes the first item takes. Does not allocate unless it fails.
+///
+/// The item is checked to be well-formed and within `limits` (a map's keys count as values here). What
+/// it holds is not looked at: tags, byte strings and text that is not UTF-8 are stepped over.
+pub fn skip_item(bytes: &[u8], limits: &Limits) -> Result<usize, DecodeError> {
+    check_length(bytes, limits)?;
+    let mut cursor = Cursor::new(bytes);
+    skip(&mut cursor, &mut Budget::new(limits), 0).map_err(DecodeError::finished)?;
+    Ok(cursor.at)
+}
+
+/// One member of a map, by where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapEntry<'a> {
+    /// The key; borrowed unless it came in segments.
+    pub key: Cow<'a, str>,
+    /// The bytes of the key, header included.
+    pub key_range: Range<usize>,
+    /// The bytes of the value.
+    pub value_range: Range<usize>,
+}
+
+/// The members of the one map `bytes` holds, in their order, without decoding the values.
+///
+/// A self-described tag in front is accepted, bytes after the map are not. Values are well-formed but
+/// otherwise unchecked, and repeated keys are all listed.
+pub fn map_entries(bytes: &[u8]) -> Result<vec::IntoIter<MapEntry<'_>>, DecodeError> {
+    entries(bytes).map(Vec::into_iter).map_err(DecodeError::finished)
+}
+
+fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let mut budget = Budget::new(&Limits::default());
+    let mut start = cursor.at;
+    let mut header = cursor.pull()?;
+    if header == Header::Tag(tag::SELF_DESCRIBED) {
+        start = cursor.at;
+        header = cursor.pull()?;
+    }
+    let Header::Map(len) = header else {
+        return Err(DecodeError::new(
+            start,
+            DecodeErrorKind::Unsupported,
+            "not a map; an object is expected here",
+        ));
+    };
+    let mut entries = Vec::new();
+    while more(&mut cursor, len, entries.len()) {
+        let key_start = cursor.at;
+        let key = read::key(&mut cursor)?;
+        let value_start = cursor.at;
+        skip(&mut cursor, &mut budget, 1).map_err(|error| error.inside(&key))?;
+        entries.push(MapEntry {
+            key,
+            key_range: key_start..value_start,
+            value_range: value_start..cursor.at,
+        });
+    }
+    if cursor.remaining() > 0 {
+        return Err(DecodeError::new(
+            cursor.at,
+            DecodeErrorKind::TrailingBytes,
+            "more bytes follow the map; one document is one item",
+        ));
+    }
+    Ok(entries)
+}
+
+/// Where the items of the one array `bytes` holds lie, in their order, without decoding them.
+///
+/// The same is accepted and checked as by [`map_entries`].
+pub fn array_items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
+    items(bytes).map_err(DecodeError::finished)
+}
+
+fn items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let mut budget = Budget::new(&Limits::default());
+    let mut start = cursor.at;
+    let mut header = cursor.pull()?;
+    if header == Header::Tag(tag::SELF_DESCRIBED) {
+        start = cursor.at;
+        header = cursor.pull()?;
+    }
+    let Header::Array(len) = header else {
+        return Err(DecodeError::new(
+            start,
+            DecodeErrorKind::Unsupported,
+            "not an array; a list is expected here",
+        ));
+    };
+    let mut items = Vec::new();
+    while more(&mut cursor, len, items.len()) {
+        let item = cursor.at;
+        skip(&mut cursor, &mut budget, 1)?;
+        items.push(item..cursor.at);
+    }
+    if cursor.remaining() > 0 {
+        return Err(DecodeError::new(
+            cursor.at,
+            DecodeErrorKind::TrailingBytes,
+            "more bytes follow the array; one document is one item",
+        ));
+    }
+    Ok(items)
+}
+
+/// Where the key number `wanted` of a map lies whose first key is at `start`; everything before it has
+/// been read once already.
+pub(super) fn nth_key_offset(
+    bytes: &[u8],
+    start: usize,
+    wanted: usize,
+) -> Result<usize, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    cursor.at = start;
+    let mut budget = Budget::new(&Limits { max_depth: usize::MAX, ..Limits::default() });
+    for _ in 0..2 * wanted {
+        skip(&mut cursor, &mut budget, 0)?;
+    }
+    Ok(cursor.at)
+}
+
+fn skip(cursor: &mut Cursor<'_>, budget: &mut Budget, depth: usize) -> Result<(), DecodeError> {
+    let start = cursor.at;
+    budget.take(start)?;
+    match cursor.pull()? {
+        Header::Text(len) => cursor.skip_string(len, true),
+        Header::Bytes(len) => cursor.skip_string(len, false),
+        Header::Array(len) => {
+            budget.check_depth(start, depth + 1)?;
+            let mut seen = 0;
+            while more(cursor, len, seen) {
+                skip(cursor, budget, depth + 1)?;
+                seen += 1;
+            }
+            Ok(())
+        }
+        Header::Map(len) => {
+            budget.check_depth(start, depth + 1)?;
+            let mut seen = 0;
+            while more(cursor, len, seen) {
+                skip(cursor, budget, depth + 1)?;
+                skip(cursor, budget, depth + 1)?;
+                seen += 1;
+            }
+            Ok(())
+        }
+        // A tag nests like a container: `c1c1c1…` must not exhaust the stack.
+        Header::Tag(_) => {
+            budget.check_depth(start, depth + 1)?;
+            skip(cursor, budget, depth + 1)
+        }
+        Header::Break => Err(stray_break(start)),
+        Header::Positive(_) | Header::Negative(_) | Header::Float(_) | Header::Simple(_) => Ok(()),
+    }
+}
+
+fn more(cursor: &mut Cursor<'_>, len: Option<usize>, seen: usize) -> bool {
+    match len {
+        Some(len) => seen < len,
+        None => !cursor.at_break(),
+    }
+}

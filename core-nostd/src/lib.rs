@@ -1,0 +1,67 @@
+//! The OMIR R1 memory model, without `std`.
+//!
+//! Everything the daemon, the command-line tool and a microcontroller agree on: what a resource is,
+//! how it is written as JSON and as CBOR, when a document conforms, where a memory lies in space and
+//! how it is forgotten. No clock, disk, network or randomness: times are handed in, bytes are handed
+//! over. Depend on this crate to read or write OMIR; depend on the daemon to store it.
+//!
+//! Without the feature `alloc` only the numeric modules remain (instants on the time line, geometry,
+//! forgetting). With it come the dynamic [`value`], the typed [`model`], both encodings and the
+//! validator; `std`, on by default, adds nothing but the float routines of the dependencies.
+//!
+//! ```
+//! # #[cfg(feature = "alloc")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use omir_core::decode::Limits;
+//! use omir_core::model::{Entity, Resource};
+//! use omir_core::{cbor, json};
+//!
+//! let kettle: Resource = Entity::new("kettle".parse()?, "Kettle").into();
+//! let bytes = cbor::to_vec(&kettle.to_value());
+//!
+//! let value = cbor::from_slice(&bytes, &Limits::default())?;
+//! assert_eq!(
+//!     json::to_string(&kettle.to_value()),
+//!     r#"{"resourceType":"Entity","id":"kettle","name":"Kettle"}"#
+//! );
+//! let faults = Resource::from_value(json::from_slice(br#"{"resourceType":"Entity"}"#, &Limits::default())?);
+//! assert_eq!(faults.unwrap_err()[0].to_string(), "E120 /: \"id\" is missing; it is required here");
+//! assert_eq!(Resource::from_value(value).as_ref(), Ok(&kettle));
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "alloc"))]
+//! # fn main() {}
+//! ```
+
+#![cfg_attr(not(test), no_std)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+pub mod confidence;
+pub mod forgetting;
+pub mod geo;
+pub mod instant;
+pub mod space;
+pub mod tier;
+
+#[cfg(feature = "alloc")]
+pub mod cbor;
+#[cfg(feature = "alloc")]
+pub mod decode;
+#[cfg(feature = "alloc")]
+pub mod json;
+#[cfg(feature = "alloc")]
+pub mod model;
+#[cfg(feature = "alloc")]
+pub mod number;
+#[cfg(feature = "alloc")]
+pub mod pointer;
+#[cfg(feature = "alloc")]
+pub mod reference;
+#[cfg(feature = "alloc")]
+pub mod spatial;
+#[cfg(feature = "alloc")]
+pub mod validate;
+#[cfg(feature = "alloc")]
+pub mod value;

@@ -1,0 +1,473 @@
+//! Where a memory sits in the consolidation hierarchy, and when it moves.
+//!
+//! OMIR R1 records a record's tier and leaves the policy to us; it asks that promotion follow age ×
+//! importance × access and that an untouched, unimportant memory drift outward (Memory Semantics
+//! §3). The rule here is a pure function, [`next`]; whoever sweeps the store calls it, writes the
+//! new tier and publishes the reason.
+//!
+//! ```text
+//!            age               age and strength           faded, not anchored
+//!  working ───────▶ session ──────────────────▶ longterm ───────────────────▶ archive
+//!     └────────────────┴─── faded, not anchored ───▲ ◀──────────────────────────┘
+//!        (one step at a time on its way out)            remembered again, or anchored
+//! ```
+//!
+//! Invariants, for any inputs and any policy, NaN included:
+//! - One call moves a record by at most one step along [`Tier::ALL`].
+//! - Repeated calls with the same inputs come to rest within three steps; none undoes another. A
+//!   record leaves the archive only if the rule that sends it there does not apply.
+//! - An anchored record never moves to the archive.
+//!
+//! Only `+ - * /` and comparisons: every platform decides alike.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A level of the memory hierarchy: OMIR's `MemoryRecord.tier`. Ordered from hot to cold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Tier {
+    /// Active, in focus, short-lived: the smallest and hottest set. What a record without `tier` is.
+    #[default]
+    Working,
+    /// Bounded to a task or conversation.
+    Session,
+    /// Consolidated knowledge.
+    Longterm,
+    /// Cold, near-permanent, retrieved in bulk.
+    Archive,
+}
+
+impl Tier {
+    /// Every tier, from hot to cold.
+    pub const ALL: [Tier; 4] = [Tier::Working, Tier::Session, Tier::Longterm, Tier::Archive];
+
+    /// The word used in OMIR documents and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Tier::Working => "working",
+            Tier::Session => "session",
+            Tier::Longterm => "longterm",
+            Tier::Archive => "archive",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that is not a [`Tier`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownTier;
+
+impl fmt::Display for UnknownTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected working, session, longterm or archive")
+    }
+}
+
+impl core::error::Error for UnknownTier {}
+
+impl FromStr for Tier {
+    type Err = UnknownTier;
+
+    /// Reads exactly the words of [`Tier::as_str`]; anything else is [`UnknownTier`].
+    fn from_str(word: &str) -> Result<Tier, UnknownTier> {
+        Tier::ALL
+            .into_iter()
+            .find(|t| t.as_str() == word)
+            .ok_or(UnknownTier)
+    }
+}
+
+/// What the rule looks at in one record.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TierInputs {
+    /// Hours since the record was encoded (`createdAt`). Negative means the clock went back, and
+    /// reads as "too young".
+    pub age_hours: f64,
+    /// `importance`, in [0, 1]. Values outside are taken as the nearer end.
+    pub importance: f64,
+    /// `decay.accessCount`.
+    pub access_count: u32,
+    /// Retrievability now, in [0, 1]: [`Decay::retrievability`](crate::forgetting::Decay::retrievability).
+    pub retrievability: f64,
+    /// `decay.anchored`.
+    pub anchored: bool,
+}
+
+impl TierInputs {
+    /// How well the memory has earned its place, in [0, 1]:
+    ///
+    /// ```text
+    /// strength = 1 − (1 − importance) · k / (n + k)
+    /// ```
+    ///
+    /// with `n` the accesses and `k` = [`TierPolicy::access_scale`]. Importance or repeated access
+    /// suffices alone and each adds to the other: a noisy-OR (Pearl, *Probabilistic Reasoning in
+    /// Intelligent Systems*, 1988, §4.3) of `importance` and the saturating share `n / (n + k)`.
+    /// The blend is our own; OMIR names the ingredients only.
+    pub fn strength(&self, policy: &TierPolicy) -> f64 {
+        let unimportance = 1.0 - self.importance.clamp(0.0, 1.0);
+        let scale = policy.access_scale;
+        1.0 - unimportance * (scale / (f64::from(self.access_count) + scale))
+    }
+}
+
+/// The thresholds of the rule. Every comparison with NaN is false: such a threshold is never met.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TierPolicy {
+    /// Age in hours from which a record leaves `working`, whatever its strength: that set stays
+    /// small. Default 1.
+    pub session_after_hours: f64,
+    /// Age in hours from which a strong record may leave `session`. Default 24: consolidation
+    /// waits a day.
+    pub longterm_after_hours: f64,
+    /// Strength, in [0, 1], from which it does: see [`TierInputs::strength`]. Default 0.6, which an
+    /// importance of 0.6 reaches alone, and one of 0.5 with a single access.
+    pub longterm_strength: f64,
+    /// Accesses, above zero, that count for as much as an importance of one half. Default 4.
+    pub access_scale: f64,
+    /// Retrievability, in [0, 1], below which an unanchored record drifts to `archive`. Default
+    /// 0.1: untouched for 33 half-lives, 231 days at the default half-life of a week.
+    pub archive_below: f64,
+    /// Retrievability, in [0, 1], from which an archived record returns to `longterm`. Default 0.5,
+    /// well above [`TierPolicy::archive_below`], so that a record near the border does not
+    /// commute: an access takes it back, and 33 new half-lives of silence take it away again.
+    pub restore_at: f64,
+}
+
+impl Default for TierPolicy {
+    fn default() -> TierPolicy {
+        TierPolicy {
+            session_after_hours: 1.0,
+            longterm_after_hours: 24.0,
+            longterm_strength: 0.6,
+            access_scale: 4.0,
+            archive_below: 0.1,
+            restore_at: 0.5,
+        }
+    }
+}
+
+/// Why [`next`] moved a record, or did not. `Display` gives one clause for people to read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum TierReason {
+    /// No rule applies: the record stays.
+    Stays,
+    /// `working` → `session`: old enough.
+    Aged {
+        /// The record's age in hours.
+        age_hours: f64,
+        /// The age asked for.
+        needed_hours: f64,
+    },
+    /// `session` → `longterm`: old enough and strong enough.
+    Consolidated {
+        /// The record's strength, in [0, 1].
+        strength: f64,
+        /// The strength asked for.
+        needed: f64,
+    },
+    /// One step toward `archive`: hardly retrievable any more, and not anchored.
+    Faded {
+        /// The record's retrievability, in [0, 1].
+        retrievability: f64,
+        /// The level it fell below.
+        below: f64,
+    },
+    /// `archive` → `longterm`: retrievable again.
+    Remembered {
+        /// The record's retrievability, in [0, 1].
+        retrievability: f64,
+        /// The level it reached.
+        needed: f64,
+    },
+    /// `archive` → `longterm`: anchored records do not stay in the archive.
+    Anchored,
+}
+
+impl fmt::Display for TierReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TierReason::Stays => f.write_str("no rule asks it to move"),
+            TierReason::Aged {
+                age_hours,
+                needed_hours,
+            } => {
+                write!(f, "age {age_hours:.2} h reached {needed_hours:.2} h")
+            }
+            TierReason::Consolidated { strength, needed } => {
+                write!(f, "strength {strength:.3} reached {needed:.3}")
+            }
+            TierReason::Faded {
+                retrievability,
+                below,
+            } => {
+                write!(
+                    f,
+                    "retrievability {retrievability:.3} fell below {below:.3}"
+                )
+            }
+            TierReason::Remembered {
+                retrievability,
+                needed,
+            } => {
+                write!(
+                    f,
+                    "retrievability {retrievability:.3} reached {needed:.3} again"
+                )
+            }
+            TierReason::Anchored => f.write_str("anchored records do not stay in the archive"),
+        }
+    }
+}
+
+/// The tier a record should be in next, at most one step from `tier`, and why.
+///
+/// When [`TierReason::Stays`] comes back the tier is unchanged; every other reason is a move. The
+/// rules, first match wins:
+///
+/// 1. Not anchored and retrievability below `archive_below`: one step colder, to `archive` at last.
+/// 2. `working` and age ≥ `session_after_hours`: `session`.
+/// 3. `session`, age ≥ `longterm_after_hours` and strength ≥ `longterm_strength`: `longterm`.
+/// 4. `archive` and anchored, or retrievability ≥ `restore_at`: back to `longterm`.
+pub fn next(tier: Tier, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, TierReason) {
+    let retrievability = inputs.retrievability;
+    if !inputs.anchored && retrievability < policy.archive_below {
+        let reason = TierReason::Faded {
+            retrievability,
+            below: policy.archive_below,
+        };
+        return match tier {
+            Tier::Working => (Tier::Session, reason),
+            Tier::Session => (Tier::Longterm, reason),
+            Tier::Longterm => (Tier::Archive, reason),
+            Tier::Archive => (Tier::Archive, TierReason::Stays),
+        };
+    }
+    match tier {
+        Tier::Working if inputs.age_hours >= policy.session_after_hours => {
+            let reason = TierReason::Aged {
+                age_hours: inputs.age_hours,
+                needed_hours: policy.session_after_hours,
+            };
+            (Tier::Session, reason)
+        }
+        Tier::Session if inputs.age_hours >= policy.longterm_after_hours => {
+            let (strength, needed) = (inputs.strength(policy), policy.longterm_strength);
+            if strength >= needed {
+                (
+                    Tier::Longterm,
+                    TierReason::Consolidated { strength, needed },
+                )
+            } else {
+                (Tier::Session, TierReason::Stays)
+            }
+        }
+        Tier::Archive if inputs.anchored => (Tier::Longterm, TierReason::Anchored),
+        Tier::Archive if retrievability >= policy.restore_at => {
+            let reason = TierReason::Remembered {
+                retrievability,
+                needed: policy.restore_at,
+            };
+            (Tier::Longterm, reason)
+        }
+        Tier::Working | Tier::Session | Tier::Longterm | Tier::Archive => (tier, TierReason::Stays),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use Tier::{Archive, Longterm, Session, Working};
+    use proptest::prelude::*;
+    use std::string::ToString;
+
+    fn record(
+        age_hours: f64,
+        importance: f64,
+        access_count: u32,
+        retrievability: f64,
+    ) -> TierInputs {
+        TierInputs {
+            age_hours,
+            importance,
+            access_count,
+            retrievability,
+            anchored: false,
+        }
+    }
+
+    #[test]
+    fn strength_by_hand() {
+        let policy = TierPolicy::default(); // k = 4
+        let strength = |importance, n| record(0.0, importance, n, 1.0).strength(&policy);
+        assert_eq!(strength(0.0, 0), 0.0); // 1 − 1·4/4
+        assert_eq!(strength(0.0, 4), 0.5); // 1 − 1·4/8
+        assert_eq!(strength(0.5, 0), 0.5); // 1 − (1/2)·4/4
+        assert_eq!(strength(0.5, 4), 0.75); // 1 − (1/2)·(1/2)
+        assert_eq!(strength(0.0, 12), 0.75); // 1 − 1·4/16
+        assert_eq!(strength(1.0, 0), 1.0);
+        assert_eq!(strength(7.0, 0), 1.0); // clamped
+        assert_eq!(strength(-7.0, 0), 0.0); // clamped
+    }
+
+    #[test]
+    fn the_table() {
+        let policy = TierPolicy::default();
+        let table = [
+            // Fresh: stays in focus, however important.
+            (Working, record(0.5, 1.0, 9, 1.0), Working),
+            // One hour: out of focus, however unimportant; the border counts.
+            (Working, record(1.0, 0.0, 0, 1.0), Session),
+            (Working, record(-1.0, 1.0, 9, 1.0), Working), // clock went back
+            (Working, record(1e4, 1.0, 9, 1.0), Session),  // one step, not two
+            // A day, and strong enough: consolidated. The border counts: 1 − 0.4·4/4 = 0.6.
+            (Session, record(24.0, 0.6, 0, 0.9), Longterm),
+            (Session, record(23.9, 0.75, 0, 0.9), Session),
+            (Session, record(24.0, 0.5, 0, 0.9), Session), // 0.5 is too weak …
+            (Session, record(24.0, 0.5, 1, 0.9), Longterm), // … with one access 1 − 0.5·4/5 = 0.6
+            (Session, record(24.0, 0.0, 6, 0.9), Longterm), // 1 − 4/10 = 0.6 by access alone
+            (Session, record(24.0, 0.0, 5, 0.9), Session), // 1 − 4/9 = 0.56
+            // Knowledge stays while it can be retrieved, strong or not.
+            (Longterm, record(1e4, 0.0, 0, 0.1), Longterm),
+            (Longterm, record(1e4, 1.0, 9, 0.0999), Archive),
+            // Untouched and faded: outward, a step at a time.
+            (Working, record(1e4, 0.0, 0, 0.05), Session),
+            (Session, record(1e4, 0.0, 0, 0.05), Longterm),
+            (Archive, record(1e4, 0.0, 0, 0.05), Archive),
+            // Between the two thresholds the archive keeps what it has.
+            (Archive, record(1e4, 1.0, 9, 0.3), Archive),
+            (Archive, record(1e4, 0.0, 1, 0.5), Longterm),
+            (Archive, record(1e4, 0.0, 1, 1.0), Longterm),
+        ];
+        for (from, inputs, to) in table {
+            let (tier, reason) = next(from, &inputs, &policy);
+            assert_eq!(tier, to, "{from} {inputs:?}: {reason}");
+            assert_eq!(reason == TierReason::Stays, from == to);
+        }
+    }
+
+    #[test]
+    fn anchored_records_keep_out_of_the_archive() {
+        let policy = TierPolicy::default();
+        // Retrievability below its floor cannot happen; the rule does not depend on that.
+        let inputs = TierInputs {
+            anchored: true,
+            ..record(1e4, 0.0, 0, 0.0)
+        };
+        assert_eq!(
+            next(Longterm, &inputs, &policy),
+            (Longterm, TierReason::Stays)
+        );
+        assert_eq!(
+            next(Archive, &inputs, &policy),
+            (Longterm, TierReason::Anchored)
+        );
+    }
+
+    #[test]
+    fn reasons_explain_themselves() {
+        let policy = TierPolicy::default();
+        let why = |tier, inputs| next(tier, &inputs, &policy).1.to_string();
+        assert_eq!(
+            why(Working, record(1.5, 0.0, 0, 1.0)),
+            "age 1.50 h reached 1.00 h"
+        );
+        assert_eq!(
+            why(Session, record(30.0, 0.75, 0, 1.0)),
+            "strength 0.750 reached 0.600"
+        );
+        assert_eq!(
+            why(Longterm, record(9e3, 0.0, 0, 0.05)),
+            "retrievability 0.050 fell below 0.100"
+        );
+        assert_eq!(
+            why(Archive, record(9e3, 0.0, 1, 1.0)),
+            "retrievability 1.000 reached 0.500 again"
+        );
+        assert_eq!(
+            why(Working, record(0.0, 0.0, 0, 1.0)),
+            "no rule asks it to move"
+        );
+    }
+
+    #[test]
+    fn tier_words_and_order() {
+        for tier in Tier::ALL {
+            assert_eq!(tier.as_str().parse(), Ok(tier));
+        }
+        assert_eq!("long-term".parse::<Tier>(), Err(UnknownTier));
+        assert!(Tier::ALL.is_sorted());
+        assert_eq!(Tier::default(), Working);
+    }
+
+    fn any_number() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            4 => 0.0..=1.0f64,
+            2 => 0.0..200.0f64,
+            1 => prop::num::f64::ANY | prop::num::f64::QUIET_NAN | prop::num::f64::INFINITE,
+        ]
+    }
+
+    fn any_inputs() -> impl Strategy<Value = TierInputs> {
+        (
+            any_number(),
+            any_number(),
+            0..50u32,
+            any_number(),
+            any::<bool>(),
+        )
+            .prop_map(
+                |(age_hours, importance, access_count, retrievability, anchored)| TierInputs {
+                    age_hours,
+                    importance,
+                    access_count,
+                    retrievability,
+                    anchored,
+                },
+            )
+    }
+
+    fn any_policy() -> impl Strategy<Value = TierPolicy> {
+        let any = prop::array::uniform6(any_number()).prop_map(|[a, b, c, d, e, f]| TierPolicy {
+            session_after_hours: a,
+            longterm_after_hours: b,
+            longterm_strength: c,
+            access_scale: d,
+            archive_below: e,
+            restore_at: f,
+        });
+        prop_oneof![Just(TierPolicy::default()), any]
+    }
+
+    proptest! {
+        #[test]
+        fn comes_to_rest_without_turning_back(
+            start in prop::sample::select(&Tier::ALL[..]),
+            inputs in any_inputs(),
+            policy in any_policy(),
+        ) {
+            let mut tier = start;
+            let mut seen = std::vec![start];
+            loop {
+                let (to, reason) = next(tier, &inputs, &policy);
+                prop_assert_eq!(to == tier, reason == TierReason::Stays);
+                if to == tier {
+                    break;
+                }
+                prop_assert_eq!((to as i32 - tier as i32).abs(), 1, "more than one step");
+                prop_assert!(!seen.contains(&to), "{:?} then {}", seen, to);
+                prop_assert!(!(inputs.anchored && to == Archive));
+                seen.push(to);
+                tier = to;
+            }
+        }
+    }
+}

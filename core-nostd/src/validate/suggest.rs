@@ -1,0 +1,75 @@
+//! "Did you mean": the allowed word a misspelt one was most likely meant to be.
+
+/// Words longer than this are not compared.
+const LONGEST: usize = 32;
+
+/// The candidate nearest to `word`, if one is near enough: up to a third of its letters wrong.
+/// Letter case, `_` and `-` do not count, so `created_at` is `createdAt`.
+pub(super) fn closest(
+    word: &str,
+    candidates: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let word = Folded::new(word)?;
+    candidates
+        .filter_map(|candidate| {
+            let folded = Folded::new(candidate)?;
+            let distance = word.distance(&folded);
+            (distance <= folded.len.min(word.len) / 3).then_some((distance, candidate))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+struct Folded {
+    letters: [u8; LONGEST],
+    len: usize,
+}
+
+impl Folded {
+    fn new(word: &str) -> Option<Self> {
+        let mut folded = Self { letters: [0; LONGEST], len: 0 };
+        for letter in word.bytes().filter(|b| !matches!(b, b'_' | b'-')) {
+            *folded.letters.get_mut(folded.len)? = letter.to_ascii_lowercase();
+            folded.len += 1;
+        }
+        (folded.len > 0).then_some(folded)
+    }
+
+    /// Levenshtein's distance, one row at a time.
+    fn distance(&self, other: &Self) -> usize {
+        let mut row = [0; LONGEST + 1];
+        for (column, cell) in row.iter_mut().enumerate() {
+            *cell = column;
+        }
+        for (line, letter) in self.letters[..self.len].iter().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = line + 1;
+            for column in 0..other.len {
+                let replaced = diagonal + usize::from(*letter != other.letters[column]);
+                diagonal = row[column + 1];
+                row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+            }
+        }
+        row[other.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_misses_and_others() {
+        let fields = ["createdAt", "content", "confidence", "kind", "id"];
+        let near = |word| closest(word, fields.into_iter());
+        assert_eq!(near("created_at"), Some("createdAt"));
+        assert_eq!(near("creatdAt"), Some("createdAt"));
+        assert_eq!(near("contents"), Some("content"));
+        assert_eq!(near("Kind"), Some("kind"));
+        assert_eq!(near("ID"), Some("id"));
+        assert_eq!(near("colour"), None);
+        assert_eq!(near("x"), None);
+        assert_eq!(near(""), None);
+        assert_eq!(near("x".repeat(1000).leak()), None);
+    }
+}
