@@ -1,0 +1,98 @@
+//! The few file operations the store is built on, so that a test can stand in for the flash card.
+//!
+//! Everything the store promises rests on what this trait says about *atomic*, *durable* and
+//! *failed*. A double that keeps what was written apart from what was synced fits on a page
+//! (`tests/src/cut_disk.rs`). Paths are relative to the data folder and use `/`.
+
+mod counted;
+mod folder;
+
+use std::io;
+use std::sync::Arc;
+
+pub use counted::Counted;
+pub use folder::Folder;
+
+/// How [`Disk::open`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// An existing file, for reading only.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+    /// A new, empty file; one that is already there is emptied.
+    Create,
+}
+
+/// A folder on a disk that may lose its power at any moment.
+///
+/// * **Atomic**: only `rename`. After a cut either the old or the new name is there, never neither.
+/// * **Durable**: a file's bytes after [`DiskFile::sync`]; names (created, renamed, removed) after
+///   [`Disk::sync_dir`] of their folder. Until then a cut may drop or reorder any of them.
+/// * **Failed**: an operation that returns an error may have happened in part.
+pub trait Disk: Send + Sync + 'static {
+    /// Makes a folder and its parents. It is no error if it exists.
+    fn create_dir(&self, dir: &str) -> io::Result<()>;
+    /// Names of the files and folders directly in `dir`, in no particular order.
+    fn list(&self, dir: &str) -> io::Result<Vec<String>>;
+    /// Opens a file.
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>>;
+    /// Gives a file another name, atomically replacing one that has it.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file. Open handles keep reading it.
+    fn remove(&self, path: &str) -> io::Result<()>;
+    /// Makes the names in `dir` durable.
+    fn sync_dir(&self, dir: &str) -> io::Result<()>;
+}
+
+/// An open file. Positions are explicit: readers share one handle without a cursor.
+#[expect(clippy::len_without_is_empty, reason = "a length in bytes on disk, not a collection")]
+pub trait DiskFile: Send + Sync {
+    /// Current length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Fills `buf` from `offset`; `UnexpectedEof` if the file ends before.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `buf` at `offset`. On error any part of it may have been written.
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the file's bytes and length durable (`fdatasync`). After an error nothing may be
+    /// assumed of what was written since the last sync that succeeded.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts or extends the file to `len` bytes.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+}
+
+/// Reads a whole file.
+pub fn read(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, Mode::Read)?;
+    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Writes a file under a temporary name, syncs it and renames it into place.
+///
+/// Durable only after [`Disk::sync_dir`] of its folder, which is left to the caller so that
+/// several files can share one sync.
+pub fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{path}.tmp");
+    let written = (|| {
+        let file = disk.open(&temporary, Mode::Create)?;
+        file.write_at(bytes, 0)?;
+        file.sync()?;
+        disk.rename(&temporary, path)
+    })();
+    if written.is_err() {
+        // Best effort: a left-over is removed at the next start as well.
+        let _ = disk.remove(&temporary);
+    }
+    written
+}
+
+/// Whether an error means that there is no room left (`ENOSPC`, `EDQUOT`, or `EFBIG`).
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

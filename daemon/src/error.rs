@@ -1,0 +1,113 @@
+//! What a caller is told when a request cannot be carried out (contract section 1).
+
+use std::fmt;
+
+use omir_core::validate::Fault;
+
+/// The error codes of the public contract. Callers branch on these, never on message text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// A resource breaks the format, or refers to something that does not exist.
+    InvalidResource,
+    /// A selector or payload of a query cannot be understood.
+    InvalidQuery,
+    /// The named resource is not in the store.
+    NotFound,
+    /// The resource changed since the caller last saw it.
+    Conflict,
+    /// A limit on size, nesting or count was exceeded.
+    TooLarge,
+    /// The disk is full; what is stored can still be read.
+    StorageFull,
+    /// The queue is full; try again in a moment.
+    Busy,
+    /// The daemon's configuration does not allow it.
+    Unauthorized,
+    /// Something failed inside the daemon or its disk.
+    Internal,
+}
+
+impl Code {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidResource => "INVALID_RESOURCE",
+            Self::InvalidQuery => "INVALID_QUERY",
+            Self::NotFound => "NOT_FOUND",
+            Self::Conflict => "CONFLICT",
+            Self::TooLarge => "TOO_LARGE",
+            Self::StorageFull => "STORAGE_FULL",
+            Self::Busy => "BUSY",
+            Self::Unauthorized => "UNAUTHORIZED",
+            Self::Internal => "INTERNAL",
+        }
+    }
+}
+
+/// A refusal: what was wrong, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of refusal it is.
+    pub code: Code,
+    /// For a person: what was found, what is expected.
+    pub message: String,
+    /// JSON Pointer into the request, where one applies; otherwise empty.
+    pub path: String,
+}
+
+impl Error {
+    /// An error that concerns the whole request.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), path: String::new() }
+    }
+
+    /// An error at one place of the request.
+    pub fn at(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
+        // The validator's reports write the root as `/`, as OMIR's own does; to callers it is a
+        // JSON Pointer (RFC 6901), where the root is empty and `/` names a member without a name.
+        let path = Some(path.into()).filter(|path| path != "/").unwrap_or_default();
+        Self { code, message: message.into(), path }
+    }
+
+    /// An [`Code::InvalidQuery`] about one parameter.
+    pub fn query(parameter: &str, message: impl fmt::Display) -> Self {
+        Self::at(Code::InvalidQuery, format!("/{parameter}"), format!("{parameter}: {message}"))
+    }
+
+    /// The first of a list of faults, saying how many more there are.
+    pub fn from_faults(faults: &[Fault]) -> Self {
+        match faults.split_first() {
+            None => Self::new(Code::InvalidResource, "the resource is not valid"),
+            Some((first, [])) => {
+                Self::at(Code::InvalidResource, first.pointer.clone(), first.message.clone())
+            }
+            Some((first, rest)) => {
+                let others: Vec<&str> = rest.iter().take(4).map(|f| f.pointer.as_str()).collect();
+                Self::at(
+                    Code::InvalidResource,
+                    first.pointer.clone(),
+                    format!(
+                        "{} (and {} more: {}{})",
+                        first.message,
+                        rest.len(),
+                        others.join(", "),
+                        if rest.len() > others.len() { ", …" } else { "" }
+                    ),
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)?;
+        if !self.path.is_empty() {
+            write!(f, " (at {})", self.path)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,12 @@
+//! omird: a memory daemon for robots.
+//!
+//! It records memories durably (`store`), finds them again by place, time and words (`index`,
+//! `recall`), and serves them over Zenoh (`service`). `engine` is the one thing every protocol
+//! adapts to. The format itself, validation, poses and forgetting are in the crate `omir-core`.
+//!
+//! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
+
+pub mod clock;
+pub mod disk;
+pub mod error;
+
