@@ -9,4 +9,5 @@
 pub mod clock;
 pub mod disk;
 pub mod error;
+pub mod index;
 

@@ -1,0 +1,153 @@
+//! One row of the index: a version of a resource, where its bytes lie and what ranks it.
+
+use omir_core::forgetting::{Decay, HalfLife};
+use omir_core::instant::Timestamp;
+
+use super::facts::{Access, Class, Facts};
+use super::key::RefKey;
+
+/// Number of a version in the index; versions get rising numbers in the order they were recorded.
+pub type DocId = u32;
+
+/// A file that holds resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileId {
+    /// A sealed segment.
+    Segment(u32),
+    /// A log file.
+    Log(u32),
+}
+
+/// Where the bytes of a version lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub file: FileId,
+    /// First byte.
+    pub offset: u32,
+    /// How many bytes.
+    pub len: u32,
+    /// CRC-32 (IEEE) of the bytes as they were written.
+    pub crc: u32,
+}
+
+/// A moment that has not come: nothing has superseded the version, or it never expires.
+pub const NEVER: i64 = i64::MAX;
+
+/// One version of a resource. About 150 bytes: this is what a memory costs in RAM, with its words
+/// and its place in the spatial index.
+#[derive(Debug, Clone)]
+pub struct Doc {
+    /// The resource's key.
+    pub key: RefKey,
+    /// The transaction that wrote it.
+    pub seq: u64,
+    /// Its position in that transaction.
+    pub ordinal: u32,
+    /// Version of the resource.
+    pub version: u64,
+    /// When it was recorded; microseconds.
+    pub recorded: i64,
+    /// When a later version or a tombstone took its place, or [`NEVER`].
+    pub retired: i64,
+    /// Whether it was a tombstone that retired it.
+    pub forgotten: bool,
+    /// The time of the event.
+    pub when: Timestamp,
+    /// When it stops being valid, or [`NEVER`]; microseconds.
+    pub valid_until: i64,
+    /// Importance, or NaN.
+    pub importance: f64,
+    /// Confidence, or NaN.
+    pub confidence: f64,
+    /// Forgetting state as stored in its bytes.
+    pub access: Option<Access>,
+    /// Whether accesses have changed that state since; see `Catalog::access`.
+    pub is_touched: bool,
+    /// Its enumerated fields.
+    pub class: Class,
+    /// Row in the table of places, or `u32::MAX`.
+    pub place: u32,
+    /// Where its bytes lie.
+    pub location: Location,
+    /// The version of the same reference before this one, or `u32::MAX`.
+    pub older: DocId,
+}
+
+impl Doc {
+    /// A live version with these facts.
+    pub fn new(facts: &Facts, stamp: Stamp, location: Location, place: u32) -> Self {
+        let when = facts
+            .when
+            .map_or(Timestamp::from_micros(stamp.recorded), |(s, n)| Timestamp::from_unix(s, n));
+        Self {
+            key: facts.key,
+            seq: stamp.seq,
+            ordinal: stamp.ordinal,
+            version: stamp.version,
+            recorded: stamp.recorded,
+            retired: NEVER,
+            forgotten: false,
+            when,
+            valid_until: facts.valid_until.unwrap_or(NEVER),
+            importance: facts.importance.unwrap_or(f64::NAN),
+            confidence: facts.confidence.unwrap_or(f64::NAN),
+            access: facts.access,
+            is_touched: false,
+            class: facts.class,
+            place,
+            location,
+            older: DocId::MAX,
+        }
+    }
+
+    /// Whether this is the current version of something that was not forgotten.
+    pub fn is_live(&self) -> bool {
+        self.retired == NEVER
+    }
+}
+
+/// Retrievability of an access state at `now` (microseconds).
+pub fn retrievability(access: &Access, now: i64) -> f64 {
+    let elapsed = hours(now.saturating_sub(access.last_access));
+    decay_of(access).map_or(0.0, |decay| decay.retrievability(elapsed))
+}
+
+/// The access state after one more access at `now`.
+pub fn accessed(access: &Access, now: i64) -> Access {
+    let elapsed = hours(now.saturating_sub(access.last_access));
+    match decay_of(access).map(|decay| decay.accessed(elapsed)) {
+        Some(after) => Access {
+            half_life_hours: after.half_life.hours(),
+            last_access: access.last_access.max(now),
+            access_count: after.access_count,
+            anchored: access.anchored,
+        },
+        None => *access,
+    }
+}
+
+fn decay_of(access: &Access) -> Option<Decay> {
+    Some(Decay {
+        half_life: HalfLife::new(access.half_life_hours)?,
+        access_count: access.access_count,
+        anchored: access.anchored,
+    })
+}
+
+fn hours(micros: i64) -> f64 {
+    micros as f64 / 3_600_000_000.0
+}
+
+/// When and as what a version was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Stamp {
+    /// The transaction.
+    pub seq: u64,
+    /// Position in the transaction.
+    pub ordinal: u32,
+    /// Version of the resource.
+    pub version: u64,
+    /// When, on the store's clock; microseconds.
+    pub recorded: i64,
+}

@@ -1,0 +1,244 @@
+//! What the index needs to know of one version of a resource, drawn from the typed model.
+//!
+//! This is the only place that says which fields are searchable and what stands in for a missing
+//! one. The live writer, the log replay and the rebuild of a segment all come through here, so
+//! they cannot disagree.
+
+use omir_core::confidence::Beta;
+use omir_core::forgetting::HalfLife;
+use omir_core::geo::GeoPoint;
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::model::{ExperienceType, Kind, Label, Resource};
+use omir_core::number::Number;
+use omir_core::reference::{Ref, ResourceType};
+use omir_core::spatial;
+use omir_core::tier::Tier;
+use serde::{Deserialize, Serialize};
+
+use super::key::RefKey;
+use super::text::DocTerms;
+
+/// The enumerated fields of a resource, one byte each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Class {
+    /// Position in [`ResourceType::ALL`].
+    pub resource_type: u8,
+    /// Position in [`Kind::ALL`]; [`Class::NONE`] for what is no memory record.
+    pub kind: u8,
+    /// Position in [`Tier::ALL`]; [`Class::NONE`] for what is no memory record.
+    pub tier: u8,
+    /// Position in [`ExperienceType::ALL`], or [`Class::NONE`].
+    pub experience: u8,
+    /// One bit for each of [`Label::ALL`].
+    pub labels: u16,
+}
+
+impl Class {
+    /// Stands for an absent value.
+    pub const NONE: u8 = u8::MAX;
+
+    /// The resource's type.
+    pub fn resource_type(&self) -> ResourceType {
+        ResourceType::ALL[usize::from(self.resource_type) % ResourceType::ALL.len()]
+    }
+
+    /// Whether it is an intention (prospective memory, spec: Memory Semantics §8).
+    pub fn is_intention(&self) -> bool {
+        self.experience == position(&ExperienceType::ALL, &ExperienceType::Intention)
+    }
+}
+
+/// Position of an enumerated value in its list.
+pub fn position<T: PartialEq>(all: &[T], value: &T) -> u8 {
+    all.iter()
+        .position(|candidate| candidate == value)
+        .and_then(|index| u8::try_from(index).ok())
+        .unwrap_or(Class::NONE)
+}
+
+/// The state of forgetting of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Access {
+    /// Half-life in hours; the default of the core where the record states none.
+    pub half_life_hours: f64,
+    /// Last access, microseconds since 1970; the time of the event where the record states none.
+    pub last_access: i64,
+    /// Accesses so far.
+    pub access_count: u32,
+    /// Whether the record resists forgetting.
+    pub anchored: bool,
+}
+
+/// Where something is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Coordinate frame, by name.
+    pub frame: String,
+    /// Metres, REP-103 axes.
+    pub position: [f64; 3],
+    /// Latitude and longitude in degrees, altitude in metres (WGS 84).
+    pub geo: Option<(f64, f64, Option<f64>)>,
+}
+
+impl Place {
+    /// The geographic point, if there is one.
+    pub fn geo_point(&self) -> Option<GeoPoint> {
+        let (lat, lon, alt) = self.geo?;
+        GeoPoint::new(lat, lon, alt).ok()
+    }
+}
+
+/// What the index keeps of one version, apart from its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The resource's key.
+    pub key: RefKey,
+    /// Its enumerated fields.
+    pub class: Class,
+    /// `eventTime`, else `createdAt`, as seconds and nanoseconds; `None` if it has neither.
+    pub when: Option<(i64, u32)>,
+    /// `validUntil` of a record, `invalidatedAt` of a relationship; microseconds.
+    pub valid_until: Option<i64>,
+    /// `importance` of a record, `salience` of an entity, `strength` of a relationship.
+    pub importance: Option<f64>,
+    /// `confidence.calibrated`, else the damped mean of its α and β.
+    pub confidence: Option<f64>,
+    /// Forgetting state; only memory records have one.
+    pub access: Option<Access>,
+    /// Where it was, if it carries a spatial pose.
+    pub place: Option<Place>,
+    /// Entities it mentions or connects.
+    pub mentions: Vec<RefKey>,
+    /// Those of `mentions` it cannot exist without: the ends of a relationship.
+    pub required: Vec<RefKey>,
+}
+
+fn micros(instant: &Instant) -> i64 {
+    instant.at().as_micros()
+}
+
+fn number(n: &Option<Number>) -> Option<f64> {
+    n.as_ref().map(Number::as_f64)
+}
+
+impl Facts {
+    /// Draws the facts from a valid resource.
+    pub fn of(resource: &Resource) -> Self {
+        let mut mentions = Vec::new();
+        let mut required = Vec::new();
+        resource.for_each_reference(|_, is_required, target: &Ref| {
+            if target.kind == ResourceType::Entity {
+                let key = RefKey::of(target);
+                if !mentions.contains(&key) {
+                    mentions.push(key);
+                }
+                if is_required && !required.contains(&key) {
+                    required.push(key);
+                }
+            }
+        });
+        let mut facts = Self {
+            key: RefKey::of(&resource.reference()),
+            class: Class {
+                resource_type: position(&ResourceType::ALL, &resource.resource_type()),
+                kind: Class::NONE,
+                tier: Class::NONE,
+                experience: Class::NONE,
+                labels: 0,
+            },
+            when: resource.created_at().map(|at| pair(at.at())),
+            valid_until: None,
+            importance: None,
+            confidence: None,
+            access: None,
+            place: spatial::pose_of(resource).and_then(Result::ok).map(|pose| Place {
+                frame: pose.frame,
+                position: [pose.position.x, pose.position.y, pose.position.z],
+                geo: pose.geo.map(|geo| (geo.lat(), geo.lon(), geo.alt())),
+            }),
+            mentions,
+            required,
+        };
+        match resource {
+            Resource::MemoryRecord(record) => {
+                facts.class.kind = position(&Kind::ALL, &record.kind.unwrap_or(Kind::Memory));
+                facts.class.tier = position(&Tier::ALL, &record.tier.unwrap_or(Tier::Working));
+                if let Some(experience) = &record.experience_type {
+                    facts.class.experience = position(&ExperienceType::ALL, experience);
+                }
+                if let Some(event) = &record.event_time {
+                    facts.when = Some(pair(event.at()));
+                }
+                facts.valid_until = record.valid_until.as_ref().map(micros);
+                facts.importance = number(&record.importance);
+                facts.confidence = record.confidence.as_ref().and_then(|confidence| {
+                    number(&confidence.calibrated).or_else(|| {
+                        let alpha = number(&confidence.alpha)?;
+                        let beta = number(&confidence.beta)?;
+                        Beta::new(alpha, beta).map(|belief| belief.damped())
+                    })
+                });
+                facts.access = Some(access_of(record.decay.as_ref(), facts.when));
+            }
+            Resource::Entity(entity) => {
+                facts.importance = number(&entity.salience);
+                for label in entity.labels.iter().flatten() {
+                    facts.class.labels |= 1 << position(&Label::ALL, label);
+                }
+                if facts.when.is_none() {
+                    facts.when = entity.last_seen_at.as_ref().map(|at| pair(at.at()));
+                }
+            }
+            Resource::Relationship(relationship) => {
+                facts.importance = number(&relationship.strength);
+                facts.valid_until = relationship.invalidated_at.as_ref().map(micros);
+            }
+            Resource::Episode(episode) => {
+                if let Some(event) = &episode.event_time {
+                    facts.when = Some(pair(event.at()));
+                }
+            }
+        }
+        facts
+    }
+}
+
+fn pair(at: Timestamp) -> (i64, u32) {
+    (at.secs(), at.nanos())
+}
+
+fn access_of(decay: Option<&omir_core::model::Decay>, when: Option<(i64, u32)>) -> Access {
+    let when = when.map_or(0, |(secs, nanos)| Timestamp::from_unix(secs, nanos).as_micros());
+    let stated = decay.and_then(|d| number(&d.half_life_hours)).and_then(HalfLife::new);
+    Access {
+        half_life_hours: stated.unwrap_or_default().hours(),
+        last_access: decay.and_then(|d| d.last_access.as_ref()).map_or(when, micros),
+        access_count: decay
+            .and_then(|d| d.access_count.as_ref())
+            .map_or(0, |n| u32::try_from(n.as_u64().unwrap_or(u64::MAX)).unwrap_or(u32::MAX)),
+        anchored: decay.and_then(|d| d.anchored).unwrap_or(false),
+    }
+}
+
+/// The words of a resource: what `q` searches.
+pub fn terms_of(resource: &Resource) -> DocTerms {
+    let mut fields: Vec<&str> = Vec::new();
+    match resource {
+        Resource::MemoryRecord(record) => fields.push(&record.content),
+        Resource::Entity(entity) => {
+            fields.push(&entity.name);
+            fields.extend(entity.summary.as_deref());
+            fields.extend(entity.labels.iter().flatten().map(|label| label.as_str()));
+            fields.extend(entity.attributes.iter().flatten().map(|(_, value)| value.as_str()));
+        }
+        Resource::Relationship(relationship) => {
+            fields.push(&relationship.relation_type);
+            fields.extend(relationship.context.as_deref());
+        }
+        Resource::Episode(episode) => {
+            fields.extend(episode.name.as_deref());
+            fields.push(&episode.content);
+        }
+    }
+    DocTerms::of(fields)
+}

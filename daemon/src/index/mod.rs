@@ -1,0 +1,13 @@
+//! The index: where to find what the store holds, by reference, place, time, words and filters.
+//!
+//! Everything here lives in memory and is derived; the truth is in `crate::store`.
+
+pub mod doc;
+pub mod facts;
+pub mod key;
+pub mod space;
+pub mod text;
+pub mod time;
+pub mod tokenizer;
+
+pub use doc::DocId;
