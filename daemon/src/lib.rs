@@ -10,4 +10,7 @@ pub mod clock;
 pub mod disk;
 pub mod error;
 pub mod index;
+pub mod store;
 
+/// Who produced a Bundle: its `source`.
+pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

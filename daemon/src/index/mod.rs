@@ -2,6 +2,8 @@
 //!
 //! Everything here lives in memory and is derived; the truth is in `crate::store`.
 
+pub mod block;
+pub mod catalog;
 pub mod doc;
 pub mod facts;
 pub mod key;

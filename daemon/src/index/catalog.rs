@@ -1,0 +1,352 @@
+//! The whole index in memory: what the current version of everything is, and where to look.
+//!
+//! Versions only come in, in the order they were recorded; a newer version or a tombstone retires
+//! the older one but leaves it findable, because `asOf` asks for what was known then. The catalog
+//! holds no bytes of resources: those stay on disk and are read where [`Location`] says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use omir_core::geo::GeoPoint;
+use omir_core::reference::ResourceType;
+
+use super::block::{Block, Row, Tombstone};
+use super::doc::{self, Doc, DocId, FileId, Location, NEVER, Stamp};
+use super::facts::{Access, Facts, Place};
+use super::key::RefKey;
+use super::space::SpaceIndex;
+use super::text::{DocTerms, TextIndex};
+use super::time::TimeIndex;
+use crate::disk::DiskFile;
+use crate::store::transaction::Touch;
+
+/// The newest version of a reference, live or forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Its row.
+    pub doc: DocId,
+    /// Its version, or that of the tombstone.
+    pub version: u64,
+    /// Whether it is live.
+    pub live: bool,
+}
+
+/// Where a version was, in full.
+#[derive(Debug, Clone)]
+pub struct PlaceRow {
+    /// Number of the frame in the catalog's table of frames.
+    pub frame: u32,
+    /// Metres in that frame.
+    pub position: [f64; 3],
+    /// Geographic point.
+    pub geo: Option<GeoPoint>,
+}
+
+/// The index in memory.
+#[derive(Default)]
+pub struct Catalog {
+    docs: Vec<Doc>,
+    heads: hashbrown::HashMap<RefKey, Head>,
+    places: Vec<PlaceRow>,
+    frames: Vec<String>,
+    frame_numbers: HashMap<String, u32>,
+    mentions: hashbrown::HashMap<RefKey, Vec<DocId>>,
+    /// Relationships that end with the entity.
+    dependents: hashbrown::HashMap<RefKey, Vec<DocId>>,
+    files: HashMap<FileId, Arc<dyn DiskFile>>,
+    /// Access states that are newer than the stored ones.
+    touched: hashbrown::HashMap<DocId, Access>,
+    live: [u64; ResourceType::ALL.len()],
+    /// Words.
+    pub text: TextIndex,
+    /// Places.
+    pub space: SpaceIndex,
+    /// Times of events.
+    pub time: TimeIndex,
+}
+
+impl Catalog {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All versions, in the order they were recorded.
+    pub fn docs(&self) -> &[Doc] {
+        &self.docs
+    }
+
+    /// One version.
+    pub fn doc(&self, id: DocId) -> &Doc {
+        &self.docs[id as usize]
+    }
+
+    /// The newest version of a reference, live or not.
+    pub fn head(&self, key: &RefKey) -> Option<Head> {
+        self.heads.get(key).copied()
+    }
+
+    /// The row of the live version of a reference.
+    pub fn live(&self, key: &RefKey) -> Option<DocId> {
+        self.head(key).filter(|head| head.live).map(|head| head.doc)
+    }
+
+    /// How many live resources of each type there are, in the order of [`ResourceType::ALL`].
+    pub fn live_counts(&self) -> [u64; ResourceType::ALL.len()] {
+        self.live
+    }
+
+    /// The place of a version.
+    pub fn place(&self, doc: &Doc) -> Option<&PlaceRow> {
+        self.places.get(doc.place as usize)
+    }
+
+    /// The number of a frame, if anything was ever recorded in it.
+    pub fn frame(&self, name: &str) -> Option<u32> {
+        self.frame_numbers.get(name).copied()
+    }
+
+    /// Versions that mention an entity and were recorded since it last began to exist.
+    pub fn mentioning(&self, entity: &RefKey) -> &[DocId] {
+        self.mentions.get(entity).map_or(&[], Vec::as_slice)
+    }
+
+    /// Live relationships that cannot exist without this entity.
+    pub fn dependents(&self, entity: &RefKey) -> impl Iterator<Item = DocId> + '_ {
+        self.dependents
+            .get(entity)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|&doc| self.doc(doc).is_live())
+    }
+
+    /// Makes a file's bytes reachable.
+    pub fn add_file(&mut self, id: FileId, file: Arc<dyn DiskFile>) {
+        self.files.insert(id, file);
+    }
+
+    /// Forgets a file that no version lies in any more. Readers that hold it keep it open.
+    pub fn drop_file(&mut self, id: FileId) {
+        self.files.remove(&id);
+    }
+
+    /// The file a version lies in.
+    pub fn file(&self, id: FileId) -> Option<Arc<dyn DiskFile>> {
+        self.files.get(&id).cloned()
+    }
+
+    fn place_row(&mut self, place: &Place, doc: DocId) -> u32 {
+        let next = u32::try_from(self.frames.len()).expect("fewer than 2^32 frames");
+        let frame = *self.frame_numbers.entry(place.frame.clone()).or_insert_with(|| {
+            self.frames.push(place.frame.clone());
+            next
+        });
+        let geo = place.geo_point();
+        self.space.insert(&place.frame, place.position, doc);
+        if let Some(point) = &geo {
+            self.space.insert_geo(point.unit_vector(), doc);
+        }
+        let row = u32::try_from(self.places.len()).expect("fewer than 2^32 places");
+        self.places.push(PlaceRow { frame, position: place.position, geo });
+        row
+    }
+
+    /// Adds a version without its words, and retires the one before it.
+    ///
+    /// Returns its row and the row it superseded, if that was live.
+    fn push(&mut self, facts: &Facts, stamp: Stamp, location: Location) -> (DocId, Option<DocId>) {
+        let id = DocId::try_from(self.docs.len()).expect("fewer than 2^32 versions");
+        let place = facts.place.as_ref().map_or(u32::MAX, |place| self.place_row(place, id));
+        let doc = Doc::new(facts, stamp, location, place);
+        self.time.insert((doc.when.secs(), doc.when.nanos()), id);
+        self.docs.push(doc);
+        for key in &facts.mentions {
+            self.mentions.entry(*key).or_default().push(id);
+        }
+        for key in &facts.required {
+            self.dependents.entry(*key).or_default().push(id);
+        }
+        let head = Head { doc: id, version: stamp.version, live: true };
+        let before = self.heads.insert(facts.key, head);
+        if let Some(before) = before {
+            self.docs[id as usize].older = before.doc;
+        }
+        let old = before.filter(|old| old.live).map(|old| old.doc);
+        self.live[usize::from(facts.class.resource_type)] += 1;
+        if let Some(old) = old {
+            self.retire(old, stamp.recorded, false);
+        }
+        (id, old)
+    }
+
+    fn retire(&mut self, id: DocId, at: i64, forgotten: bool) {
+        let doc = &mut self.docs[id as usize];
+        doc.retired = at;
+        doc.forgotten = forgotten;
+        doc.is_touched = false;
+        self.touched.remove(&id);
+        self.live[usize::from(doc.class.resource_type)] -= 1;
+    }
+
+    /// Adds a version that was just recorded. `superseded` are the words of the live version it
+    /// replaces, if there is one.
+    pub fn put(
+        &mut self,
+        facts: &Facts,
+        terms: &DocTerms,
+        superseded: Option<&DocTerms>,
+        stamp: Stamp,
+        location: Location,
+    ) -> DocId {
+        let (id, old) = self.push(facts, stamp, location);
+        self.text.add(id, terms);
+        if let (Some(old), Some(terms)) = (old, superseded) {
+            self.text.retire(old, terms);
+        }
+        id
+    }
+
+    /// Adds a tombstone. `terms` are the words of the live version, if there is one.
+    pub fn forget(
+        &mut self,
+        key: &RefKey,
+        terms: Option<&DocTerms>,
+        stamp: Stamp,
+    ) -> Option<DocId> {
+        let retired = self.bury(key, stamp);
+        if let (Some(old), Some(terms)) = (retired, terms) {
+            self.text.retire(old, terms);
+        }
+        retired
+    }
+
+    fn bury(&mut self, key: &RefKey, stamp: Stamp) -> Option<DocId> {
+        // What mentioned it no longer does: a new thing under the same name starts unmentioned.
+        self.mentions.remove(key);
+        self.dependents.remove(key);
+        let head = self.heads.get_mut(key)?;
+        let was_live = head.live;
+        head.live = false;
+        head.version = stamp.version;
+        let doc = head.doc;
+        was_live.then(|| {
+            self.retire(doc, stamp.recorded, true);
+            doc
+        })
+    }
+
+    /// Sets the access state of a live record.
+    pub fn touch(&mut self, key: &RefKey, access: Access) {
+        if let Some(id) = self.live(key) {
+            let doc = &mut self.docs[id as usize];
+            if doc.access.is_some() {
+                doc.is_touched = true;
+                self.touched.insert(id, access);
+            }
+        }
+    }
+
+    /// The forgetting state of a version with all accesses so far; `None` for what does not fade.
+    pub fn access(&self, id: DocId) -> Option<Access> {
+        let doc = self.doc(id);
+        if doc.is_touched { self.touched.get(&id).copied() } else { doc.access }
+    }
+
+    /// Probability that a version can still be recalled at `now` (contract section 6). What is no
+    /// memory record has no decay block in R1 and does not fade. `as_stored` leaves out accesses
+    /// that came after the version was recorded.
+    pub fn retrievability(&self, id: DocId, as_stored: bool, now: i64) -> f64 {
+        let access = if as_stored { self.doc(id).access } else { self.access(id) };
+        access.map_or(1.0, |access| doc::retrievability(&access, now))
+    }
+
+    /// Sets the access state a journal entry tells of.
+    pub fn replay_touch(&mut self, touch: &Touch) {
+        let key = RefKey::of_text(&touch.target);
+        let anchored = self
+            .live(&key)
+            .and_then(|id| self.doc(id).access)
+            .is_some_and(|access| access.anchored);
+        self.touch(
+            &key,
+            Access {
+                half_life_hours: touch.half_life_hours,
+                last_access: touch.last_access,
+                access_count: touch.access_count,
+                anchored,
+            },
+        );
+    }
+
+    /// Adds the versions of a sealed segment at start-up. [`Catalog::finish_loading`] must follow.
+    ///
+    /// # Errors
+    /// If the words of the block are damaged; the catalog is then to be thrown away.
+    pub fn load(&mut self, block: &Block, file: FileId) -> Result<(), String> {
+        let base = DocId::try_from(self.docs.len()).expect("fewer than 2^32 versions");
+        self.text.add_block(base, &block.text).map_err(|error| format!("{error:?}"))?;
+        let mut graves = block.tombstones.iter().peekable();
+        for row in &block.rows {
+            let before = |grave: &&Tombstone| {
+                (grave.stamp.seq, grave.stamp.ordinal) < (row.stamp.seq, row.stamp.ordinal)
+            };
+            while let Some(grave) = graves.next_if(before) {
+                self.bury_loaded(grave);
+            }
+            let location = Location { file, offset: row.offset, len: row.len, crc: row.crc };
+            self.push(&row.facts, row.stamp, location);
+        }
+        for grave in graves {
+            self.bury_loaded(grave);
+        }
+        for touch in &block.touches {
+            self.replay_touch(touch);
+        }
+        Ok(())
+    }
+
+    fn bury_loaded(&mut self, grave: &Tombstone) {
+        self.bury(&RefKey::of_text(&grave.target), grave.stamp);
+    }
+
+    /// Recomputes what depends on which versions are live, once all segments are loaded.
+    pub fn finish_loading(&mut self) {
+        let docs = &self.docs;
+        self.text.set_liveness(|id| docs.get(id as usize).is_some_and(Doc::is_live));
+    }
+
+    /// Points the versions of a log at the segment they were sealed into.
+    ///
+    /// `rows` are the segment's, in the order of their stamps, which is the order of the catalog.
+    pub fn relocate(&mut self, log: FileId, rows: &[Row], segment: FileId) {
+        let Some(first) = rows.first() else { return };
+        let start = self
+            .docs
+            .partition_point(|doc| (doc.seq, doc.ordinal) < (first.stamp.seq, first.stamp.ordinal));
+        let mut at = start;
+        for row in rows {
+            while let Some(doc) = self.docs.get_mut(at) {
+                at += 1;
+                if (doc.seq, doc.ordinal) == (row.stamp.seq, row.stamp.ordinal) {
+                    debug_assert_eq!(doc.location.file, log);
+                    doc.location =
+                        Location { file: segment, offset: row.offset, len: row.len, crc: row.crc };
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The version of a reference that was live at `at` (microseconds).
+    pub fn version_at(&self, key: &RefKey, at: i64) -> Option<DocId> {
+        let mut id = self.head(key)?.doc;
+        while let Some(doc) = self.docs.get(id as usize) {
+            if doc.recorded <= at {
+                return (doc.retired == NEVER || at < doc.retired).then_some(id);
+            }
+            id = doc.older;
+        }
+        None
+    }
+}

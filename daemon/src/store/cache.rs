@@ -1,0 +1,165 @@
+//! The persistent index: sled, holding one block for each segment.
+//!
+//! sled 0.34 is fine for what can be rebuilt and for nothing else: its `flush` calls
+//! `sync_file_range`, which promises nothing about a power cut, and after one it may refuse to
+//! open, or panic. So every block carries a checksum and the digest of its segment, everything
+//! sled does runs where a panic is caught, and whatever goes wrong costs a rebuild, never data.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::signature::Digest;
+use crate::index::block::{self, Block};
+
+/// How long sled may take to open before it is given up: a damaged tree can send it in circles.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// sled's page cache. Blocks are read once, at start-up, so a small one does.
+const CACHE_BYTES: u64 = 4 << 20;
+
+/// The index on disk, or nothing if it cannot be used.
+pub struct Cache {
+    db: Option<sled::Db>,
+    path: Option<PathBuf>,
+}
+
+impl Cache {
+    /// A cache that keeps nothing: every start rebuilds.
+    pub fn none() -> Self {
+        Self { db: None, path: None }
+    }
+
+    /// Opens the index in `path`. What cannot be opened is moved out of the way and begun anew.
+    pub fn open(path: &Path) -> Self {
+        let db = open_guarded(path).or_else(|reason| {
+            tracing::warn!(
+                index = %path.display(), %reason,
+                "the index is unreadable and will be rebuilt; no memory is lost"
+            );
+            clear(path).map_err(|error| error.to_string())?;
+            open_guarded(path)
+        });
+        match db {
+            Ok(db) => Self { db: Some(db), path: Some(path.to_owned()) },
+            Err(reason) => {
+                tracing::warn!(index = %path.display(), %reason, "running without a kept index");
+                Self { db: None, path: None }
+            }
+        }
+    }
+
+    /// The block of a segment, if it is there, whole, and of this very file.
+    pub fn get(&self, segment: u64, digest: &Digest) -> Option<Block> {
+        let db = self.db.as_ref()?;
+        let bytes = guarded(|| db.get(segment.to_be_bytes())).ok()?.ok()??;
+        let (crc, body) = bytes.split_at_checked(4)?;
+        if crc != crc32fast::hash(body).to_le_bytes() {
+            return None;
+        }
+        let block: Block = postcard::from_bytes(body).ok()?;
+        (block.format == block::FORMAT && block.digest == *digest).then_some(block)
+    }
+
+    /// Keeps the block of a segment. A failure is logged: it only costs a rebuild.
+    pub fn put(&self, segment: u64, block: &Block) {
+        let Some(db) = &self.db else { return };
+        let body = match postcard::to_allocvec(block) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::warn!(segment, %error, "cannot encode the index of a segment");
+                return;
+            }
+        };
+        let mut value = crc32fast::hash(&body).to_le_bytes().to_vec();
+        value.extend_from_slice(&body);
+        let kept = guarded(|| db.insert(segment.to_be_bytes(), value).and_then(|_| db.flush()));
+        match kept {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(segment, %error, "cannot keep the index of a segment"),
+            Err(reason) => tracing::warn!(segment, %reason, "cannot keep the index of a segment"),
+        }
+    }
+
+    /// Drops blocks of segments that are no longer there.
+    pub fn retain(&self, keep: impl Fn(u64) -> bool) {
+        let Some(db) = &self.db else { return };
+        let dropped = guarded(|| {
+            for key in db.iter().keys().filter_map(Result::ok) {
+                let number = <[u8; 8]>::try_from(key.as_ref()).map(u64::from_be_bytes);
+                if !number.is_ok_and(&keep) {
+                    let _ = db.remove(key);
+                }
+            }
+        });
+        if let Err(reason) = dropped {
+            tracing::warn!(%reason, "cannot tidy the index");
+        }
+    }
+
+    /// Bytes on disk, as far as they can be told.
+    pub fn size_on_disk(&self) -> u64 {
+        self.path.as_deref().map_or(0, folder_size)
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        if let Some(db) = self.db.take() {
+            let _ = guarded(move || drop(db));
+        }
+    }
+}
+
+fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|_| "sled panicked".to_owned())
+}
+
+fn open_guarded(path: &Path) -> Result<sled::Db, String> {
+    let config = sled::Config::new()
+        .path(path)
+        .cache_capacity(CACHE_BYTES)
+        .mode(sled::Mode::LowSpace)
+        .flush_every_ms(None);
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("omird-index-open".into())
+        .spawn(move || {
+            let opened = guarded(|| config.open())
+                .and_then(|opened| opened.map_err(|error| error.to_string()))
+                // Reading every key shows damage now, while it can still be answered by a rebuild.
+                .and_then(|db| {
+                    guarded(|| db.iter().keys().try_for_each(|key| key.map(drop)))?
+                        .map_err(|error| error.to_string())?;
+                    Ok(db)
+                });
+            let _ = sender.send(opened);
+        })
+        .map_err(|error| error.to_string())?;
+    receiver
+        .recv_timeout(PATIENCE)
+        .map_err(|_| format!("sled did not open it within {} s", PATIENCE.as_secs()))?
+}
+
+fn clear(path: &Path) -> std::io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes allocated to the files of a folder.
+pub fn folder_size(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => folder_size(&entry.path()),
+            Ok(meta) => meta.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}

@@ -1,0 +1,86 @@
+//! The device key: made at the first start, kept in `<data>/keys/device.key`, mode 0600.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use super::signature::{DeviceKey, hex};
+
+/// Loads the device key of a data folder, or makes one.
+///
+/// # Errors
+/// If the key cannot be read or written, or is no key. A key is never replaced by itself: the
+/// signatures of everything sealed so far hang on it.
+pub fn device_key(data: &Path, random: impl FnOnce() -> [u8; 32]) -> io::Result<DeviceKey> {
+    let folder = data.join("keys");
+    let path = folder.join("device.key");
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let secret = secret(text.trim()).ok_or_else(|| {
+                let message = format!(
+                    "{} is no device key (64 hex digits); restore it from a backup, or move it \
+                     away to begin a new chain of signatures",
+                    path.display()
+                );
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            })?;
+            Ok(DeviceKey::from_secret(secret))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(&folder)?;
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+            let secret = random();
+            let key = DeviceKey::from_secret(secret);
+            write(&folder, "device.key", 0o600, &hex(&secret))?;
+            write(&folder, "device.pub", 0o644, &key.public_hex())?;
+            File::open(&folder)?.sync_all()?;
+            File::open(data)?.sync_all()?;
+            Ok(key)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write(folder: &Path, name: &str, mode: u32, text: &str) -> io::Result<()> {
+    let temporary = folder.join(format!("{name}.tmp"));
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    fs::rename(temporary, folder.join(name))
+}
+
+fn secret(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    let mut secret = [0; 32];
+    for (byte, pair) in secret.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = device_key(dir.path(), || [5; 32]).unwrap();
+        let again = device_key(dir.path(), || panic!("there is one already")).unwrap();
+        assert_eq!(made.public_hex(), again.public_hex());
+        let mode = fs::metadata(dir.path().join("keys/device.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_key_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        device_key(dir.path(), || [5; 32]).unwrap();
+        fs::write(dir.path().join("keys/device.key"), "nonsense").unwrap();
+        assert!(device_key(dir.path(), || [6; 32]).is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! The last entry of every segment: an Episode that tells how the others were recorded.
+//!
+//! A Bundle has no room for when a version was recorded, what was superseded or forgotten. Yet a
+//! segment must be a Bundle that validates alone, and the index must be rebuildable from segments
+//! alone. So the history rides in an extension of one more Episode, which any OMIR consumer may
+//! read as "these memories were sealed then" and which costs a few bytes for each memory.
+//! The layout is specified in `docs/format.md`.
+
+use omir_core::instant::Timestamp;
+use omir_core::number::Number;
+use omir_core::value::{Map, Value};
+
+use super::transaction::Touch;
+use crate::index::block::Tombstone;
+use crate::index::doc::Stamp;
+
+/// The extension that holds a manifest.
+pub const URL: &str = "urn:omird:ext:segment";
+/// Version of the manifest's layout.
+pub const FORMAT: u64 = 1;
+
+/// The id of the manifest's Episode.
+pub fn id(segment: u64) -> String {
+    format!("omird.segment.{segment:010}")
+}
+
+/// How the entries of a segment were recorded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Manifest {
+    /// Number of the segment.
+    pub segment: u64,
+    /// The log file it was sealed from.
+    pub log: u64,
+    /// First transaction.
+    pub first_seq: u64,
+    /// Last transaction.
+    pub last_seq: u64,
+    /// When the last transaction was recorded; microseconds.
+    pub last_recorded: i64,
+    /// Starts of the daemon so far.
+    pub boots: u64,
+    /// How each of the first entries was recorded; entries behind them, up to the manifest, are
+    /// copies that are there so that references resolve.
+    pub entries: Vec<Stamp>,
+    /// Versions that were superseded or forgotten before they were sealed.
+    pub superseded: Vec<(Stamp, Value)>,
+    /// What was forgotten.
+    pub forgotten: Vec<Tombstone>,
+    /// Access states.
+    pub touched: Vec<Touch>,
+}
+
+fn int(n: impl Into<i128>) -> Value {
+    Value::Number(Number::from(n.into()))
+}
+
+fn object<const N: usize>(members: [(&str, Value); N]) -> Map {
+    members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
+}
+
+fn stamp_members(stamp: &Stamp) -> [(&'static str, Value); 4] {
+    [
+        ("seq", int(stamp.seq)),
+        ("ordinal", int(stamp.ordinal)),
+        ("version", int(stamp.version)),
+        ("recorded", int(stamp.recorded)),
+    ]
+}
+
+/// Differences between neighbours, the first to zero: small numbers, few bytes.
+fn deltas(values: impl Iterator<Item = i64>) -> Value {
+    let mut before = 0;
+    Value::Array(
+        values
+            .map(|value| {
+                let delta = value.wrapping_sub(before);
+                before = value;
+                int(delta)
+            })
+            .collect(),
+    )
+}
+
+impl Manifest {
+    /// The Episode that carries the manifest.
+    pub fn to_value(&self, sealed_at: Timestamp) -> Value {
+        let stamps = || self.entries.iter();
+        let mut payload = object([
+            ("format", int(FORMAT)),
+            ("segment", int(self.segment)),
+            ("log", int(self.log)),
+            ("firstSeq", int(self.first_seq)),
+            ("lastSeq", int(self.last_seq)),
+            ("lastRecorded", int(self.last_recorded)),
+            ("boots", int(self.boots)),
+            ("seq", deltas(stamps().map(|s| s.seq as i64))),
+            ("ordinal", Value::Array(stamps().map(|s| int(s.ordinal)).collect())),
+            ("version", Value::Array(stamps().map(|s| int(s.version)).collect())),
+            ("recorded", deltas(stamps().map(|s| s.recorded))),
+        ]);
+        let superseded = self.superseded.iter().map(|(stamp, resource)| {
+            let mut map = object(stamp_members(stamp));
+            map.insert("resource", resource.clone());
+            Value::Object(map)
+        });
+        payload.insert("superseded", Value::Array(superseded.collect()));
+        let forgotten = self.forgotten.iter().map(|grave| {
+            let mut map = object(stamp_members(&grave.stamp));
+            map.insert("ref", grave.target.clone());
+            Value::Object(map)
+        });
+        payload.insert("forgotten", Value::Array(forgotten.collect()));
+        let touched = self.touched.iter().map(|touch| {
+            Value::Object(object([
+                ("ref", touch.target.clone().into()),
+                ("lastAccess", int(touch.last_access)),
+                ("accessCount", int(touch.access_count)),
+                (
+                    "halfLifeHours",
+                    Number::from_f64(touch.half_life_hours).map_or(Value::Null, Value::Number),
+                ),
+            ]))
+        });
+        payload.insert("touched", Value::Array(touched.collect()));
+
+        let content = format!(
+            "omird sealed segment {}: {} resources, {} older versions, {} forgotten.",
+            self.segment,
+            self.entries.len(),
+            self.superseded.len(),
+            self.forgotten.len(),
+        );
+        let extension = object([("url", URL.into()), ("valueJson", Value::Object(payload))]);
+        Value::Object(object([
+            ("resourceType", "Episode".into()),
+            ("id", id(self.segment).into()),
+            ("name", format!("Sealed segment {}", self.segment).into()),
+            ("content", content.into()),
+            ("source", "event".into()),
+            ("createdAt", sealed_at.to_string().into()),
+            ("extension", Value::Array(vec![Value::Object(extension)])),
+        ]))
+    }
+
+    /// Reads the manifest from an Episode; `None` if it is no manifest or not of this format.
+    pub fn from_value(episode: &Value) -> Option<Self> {
+        let payload = payload(episode)?;
+        let u64_of = |name: &str| payload.get(name)?.as_u64();
+        if u64_of("format")? != FORMAT {
+            return None;
+        }
+        let list = |name: &str| payload.get(name)?.as_array();
+        let sums = |name: &str| -> Option<Vec<i64>> {
+            let mut sum = 0i64;
+            list(name)?
+                .iter()
+                .map(|delta| {
+                    sum = sum.wrapping_add(delta.as_i64()?);
+                    Some(sum)
+                })
+                .collect()
+        };
+        let (seq, recorded) = (sums("seq")?, sums("recorded")?);
+        let (ordinal, version) = (list("ordinal")?, list("version")?);
+        if [recorded.len(), ordinal.len(), version.len()] != [seq.len(); 3] {
+            return None;
+        }
+        let entries = (0..seq.len())
+            .map(|i| {
+                Some(Stamp {
+                    seq: u64::try_from(seq[i]).ok()?,
+                    ordinal: u32::try_from(ordinal[i].as_u64()?).ok()?,
+                    version: version[i].as_u64()?,
+                    recorded: recorded[i],
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let superseded = list("superseded")?
+            .iter()
+            .map(|item| Some((stamp_of(item)?, item.get("resource")?.clone())))
+            .collect::<Option<Vec<_>>>()?;
+        let forgotten = list("forgotten")?
+            .iter()
+            .map(|item| {
+                let target = item.get("ref")?.as_str()?.to_owned();
+                Some(Tombstone { target, stamp: stamp_of(item)? })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let touched = list("touched")?
+            .iter()
+            .map(|item| {
+                Some(Touch {
+                    target: item.get("ref")?.as_str()?.to_owned(),
+                    last_access: item.get("lastAccess")?.as_i64()?,
+                    access_count: u32::try_from(item.get("accessCount")?.as_u64()?).ok()?,
+                    half_life_hours: item.get("halfLifeHours")?.as_f64()?,
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            segment: u64_of("segment")?,
+            log: u64_of("log")?,
+            first_seq: u64_of("firstSeq")?,
+            last_seq: u64_of("lastSeq")?,
+            last_recorded: payload.get("lastRecorded")?.as_i64()?,
+            boots: u64_of("boots")?,
+            entries,
+            superseded,
+            forgotten,
+            touched,
+        })
+    }
+}
+
+/// Whether a resource is the manifest of some segment, which is history and no memory.
+pub fn is_manifest(resource: &Value) -> bool {
+    payload(resource).is_some()
+}
+
+fn payload(episode: &Value) -> Option<&Value> {
+    let extension = episode.get("extension")?.as_array()?.first()?;
+    (extension.get("url")?.as_str()? == URL).then(|| extension.get("valueJson"))?
+}
+
+fn stamp_of(item: &Value) -> Option<Stamp> {
+    Some(Stamp {
+        seq: item.get("seq")?.as_u64()?,
+        ordinal: u32::try_from(item.get("ordinal")?.as_u64()?).ok()?,
+        version: item.get("version")?.as_u64()?,
+        recorded: item.get("recorded")?.as_i64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_survives_its_episode() {
+        let stamp = |seq, recorded| Stamp { seq, ordinal: 1, version: 2, recorded };
+        let manifest = Manifest {
+            segment: 4,
+            log: 9,
+            first_seq: 10,
+            last_seq: 20,
+            last_recorded: 77,
+            boots: 3,
+            entries: vec![stamp(10, 50), stamp(12, 70), stamp(20, 77)],
+            superseded: vec![(stamp(11, 60), Value::from("older"))],
+            forgotten: vec![Tombstone { target: "Entity/x".into(), stamp: stamp(13, 71) }],
+            touched: vec![Touch {
+                target: "MemoryRecord/y".into(),
+                last_access: 5,
+                access_count: 2,
+                half_life_hours: 36.0,
+            }],
+        };
+        let episode = manifest.to_value(Timestamp::from_unix(1_780_000_000, 0));
+        assert!(is_manifest(&episode));
+        assert_eq!(Manifest::from_value(&episode), Some(manifest));
+        assert!(omir_core::model::Resource::from_value(episode).is_ok(), "it is a valid Episode");
+    }
+}

@@ -1,0 +1,14 @@
+//! What lies on the disk, and nothing above it: the log, the sealed segments, their signatures, the
+//! kept index, and how a store comes up from them after a power cut.
+
+pub mod cache;
+pub mod keys;
+pub mod lock;
+pub mod manifest;
+pub mod read;
+pub mod recovery;
+pub mod sealer;
+pub mod segment;
+pub mod signature;
+pub mod transaction;
+pub mod wal;

@@ -1,0 +1,110 @@
+//! Reading the bytes of one version, wherever they lie.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::model::Resource;
+use omir_core::value::Value;
+
+use crate::disk::DiskFile;
+use crate::index::catalog::Catalog;
+use crate::index::doc::{DocId, FileId, Location};
+
+/// Why a version cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadFault {
+    /// The disk refused.
+    Disk {
+        /// The file.
+        file: FileId,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The bytes are not the ones that were written: the card lost them.
+    BadChecksum {
+        /// Where they lie.
+        location: Location,
+        /// The CRC-32 they have now.
+        computed: u32,
+    },
+    /// The bytes are whole and still no resource.
+    NotAResource {
+        /// Where they lie.
+        location: Location,
+        /// What was found.
+        message: String,
+    },
+}
+
+impl fmt::Display for ReadFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk { file, error } => write!(f, "{file:?} cannot be read: {error}"),
+            Self::BadChecksum { location, computed } => write!(
+                f,
+                "{:?} is damaged at byte {}: checksum {computed:08x} instead of {:08x}",
+                location.file, location.offset, location.crc
+            ),
+            Self::NotAResource { location, message } => {
+                write!(f, "{:?}, byte {}: {message}", location.file, location.offset)
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadFault {}
+
+/// A version's place with the open file, so that it can be read without holding the catalog.
+#[derive(Clone)]
+pub struct Handle {
+    /// Where.
+    pub location: Location,
+    file: Option<Arc<dyn DiskFile>>,
+}
+
+impl Handle {
+    /// The place of a version.
+    pub fn of(catalog: &Catalog, id: DocId) -> Self {
+        let location = catalog.doc(id).location;
+        Self { location, file: catalog.file(location.file) }
+    }
+
+    /// The bytes: one CBOR item, checked against the CRC they were written with.
+    pub fn bytes(&self) -> Result<Vec<u8>, ReadFault> {
+        let Location { file, offset, len, crc } = self.location;
+        let disk = |error| ReadFault::Disk { file, error };
+        let handle = self
+            .file
+            .as_ref()
+            .ok_or_else(|| disk(io::Error::new(io::ErrorKind::NotFound, "the file is not open")))?;
+        let mut bytes = vec![0; len as usize];
+        handle.read_at(&mut bytes, u64::from(offset)).map_err(disk)?;
+        let computed = crc32fast::hash(&bytes);
+        if computed == crc {
+            Ok(bytes)
+        } else {
+            Err(ReadFault::BadChecksum { location: self.location, computed })
+        }
+    }
+
+    /// The resource as a value.
+    pub fn value(&self) -> Result<Value, ReadFault> {
+        let bytes = self.bytes()?;
+        cbor::from_slice(&bytes, &Limits::default()).map_err(|error| ReadFault::NotAResource {
+            location: self.location,
+            message: error.to_string(),
+        })
+    }
+
+    /// The resource, typed.
+    pub fn resource(&self) -> Result<Resource, ReadFault> {
+        Resource::from_value(self.value()?).map_err(|faults| ReadFault::NotAResource {
+            location: self.location,
+            message: faults.first().map_or_else(String::new, |f| f.message.clone()),
+        })
+    }
+}

@@ -1,0 +1,447 @@
+//! From what lies on the disk to a store that can be used: what happens at every start.
+//!
+//! 1. Left-over temporary files go.
+//! 2. Each segment's index block is taken from sled, or made anew from the segment.
+//! 3. Logs that a segment already covers are dropped (the cut came before that step of sealing).
+//! 4. The remaining logs are replayed, each up to its torn end.
+//! 5. The newest log is cut there and written on, or a new one begun.
+//!
+//! Nothing is deleted that is not provably held elsewhere. What is damaged is set aside under the
+//! name `<file>.damaged`, reported, and the rest is served.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use omir_core::instant::Timestamp;
+
+use super::cache::Cache;
+use super::sealer::{log_file, segment_file};
+use super::segment;
+use super::signature::{self, Digest, Seal};
+use super::transaction::{Op, Transaction};
+use super::wal::{self, Log};
+use crate::disk::{self, Disk, Mode};
+use crate::index::block::Block;
+use crate::index::catalog::Catalog;
+use crate::index::doc::{Location, Stamp};
+use crate::index::facts::{Facts, terms_of};
+use crate::index::key::RefKey;
+
+/// Something acknowledged that the disk no longer gives back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it and what was done.
+    pub message: String,
+}
+
+/// A log that is not sealed yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsealed {
+    /// Its number.
+    pub log: u64,
+    /// Where its good part ends.
+    pub end: u64,
+    /// Its first transaction that no segment covers.
+    pub first: u64,
+}
+
+/// How far a start has come, for a progress bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The index of so many of so many segments has been made anew.
+    Rebuilding {
+        /// Segments done.
+        done: u64,
+        /// Segments in all.
+        total: u64,
+    },
+    /// The start is complete.
+    Done,
+}
+
+/// What a start found.
+pub struct Recovered {
+    /// The index.
+    pub catalog: Catalog,
+    /// The log to write on.
+    pub log: Log,
+    /// Logs to be sealed, oldest first.
+    pub unsealed: Vec<Unsealed>,
+    /// Transaction number the current log began with.
+    pub log_first: u64,
+    /// Whether the current log holds versions or tombstones.
+    pub log_has_changes: bool,
+    /// The next transaction.
+    pub next_seq: u64,
+    /// Starts before this one.
+    pub boots: u64,
+    /// The latest instant anything was recorded at.
+    pub latest: Timestamp,
+    /// Number of the next segment.
+    pub next_segment: u64,
+    /// Digest of the last segment.
+    pub previous: Digest,
+    /// What was lost.
+    pub damage: Vec<Damage>,
+    /// How many index blocks had to be made anew.
+    pub rebuilt: u64,
+}
+
+struct Recovery<'a> {
+    disk: &'a dyn Disk,
+    cache: &'a Cache,
+    catalog: Catalog,
+    damage: Vec<Damage>,
+    last_seq: u64,
+    boots: u64,
+    latest: i64,
+    rebuilt: u64,
+}
+
+/// Brings a store up from its files.
+///
+/// # Errors
+/// Only if the disk cannot be read or written at all; damage to single files is reported in
+/// [`Recovered::damage`].
+pub fn recover(
+    disk: &dyn Disk,
+    cache: &Cache,
+    new_log_above: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> io::Result<Recovered> {
+    disk.create_dir(segment::DIR)?;
+    disk.create_dir(wal::DIR)?;
+    disk.sync_dir(".")?;
+    for name in disk.list(segment::DIR)? {
+        if name.ends_with(".tmp") {
+            disk.remove(&format!("{}/{name}", segment::DIR))?;
+        }
+    }
+    let mut logs: Vec<u64> =
+        disk.list(wal::DIR)?.iter().filter_map(|name| wal::number_of(name)).collect();
+    logs.sort_unstable();
+
+    let mut recovery = Recovery {
+        disk,
+        cache,
+        catalog: Catalog::new(),
+        damage: Vec::new(),
+        last_seq: 0,
+        boots: 0,
+        latest: 0,
+        rebuilt: 0,
+    };
+    let (next_segment, previous) = recovery.load_segments(&logs, progress)?;
+    let logs = recovery.replay_logs(&logs)?;
+    recovery.catalog.finish_loading();
+    let last_seq = recovery.last_seq;
+
+    let mut unsealed: Vec<Unsealed> = Vec::new();
+    let mut current = None;
+    let newest_number = logs.last().map(|log| log.unsealed.log);
+    for log in logs {
+        let is_newest = Some(log.unsealed.log) == newest_number;
+        if is_newest && log.is_sound && log.unsealed.end < new_log_above {
+            current = Some(log);
+        } else if log.has_frames || !log.is_sound {
+            unsealed.push(log.unsealed);
+        } else {
+            disk.remove(&wal::path(log.unsealed.log))?;
+        }
+    }
+    let (log, log_first, log_has_changes) = match current {
+        Some(log) => {
+            let resumed = Log::resume(disk, log.unsealed.log, log.unsealed.end)?;
+            (resumed, log.unsealed.first, log.has_changes)
+        }
+        None => {
+            let number = newest_number.unwrap_or(0) + 1;
+            (Log::create(disk, number, last_seq + 1)?, last_seq + 1, false)
+        }
+    };
+    recovery.catalog.add_file(log_file(log.number()), log.file());
+    progress(Progress::Done);
+    Ok(Recovered {
+        catalog: recovery.catalog,
+        log,
+        unsealed,
+        log_first,
+        log_has_changes,
+        next_seq: last_seq + 1,
+        boots: recovery.boots,
+        latest: Timestamp::from_micros(recovery.latest),
+        next_segment,
+        previous,
+        damage: recovery.damage,
+        rebuilt: recovery.rebuilt,
+    })
+}
+
+struct ReplayedLog {
+    unsealed: Unsealed,
+    has_frames: bool,
+    has_changes: bool,
+    is_sound: bool,
+}
+
+impl Recovery<'_> {
+    fn report(&mut self, file: &str, message: String) {
+        tracing::error!(file, %message, "damaged");
+        self.damage.push(Damage { file: file.to_owned(), message });
+    }
+
+    fn set_aside(&mut self, path: &str, message: &str) -> io::Result<()> {
+        self.disk.rename(path, &format!("{path}.damaged"))?;
+        self.report(path, format!("{message}; kept as {path}.damaged"));
+        Ok(())
+    }
+
+    /// Loads all segments; returns the number of the next one and the digest of the last.
+    fn load_segments(
+        &mut self,
+        logs: &[u64],
+        progress: &mut dyn FnMut(Progress),
+    ) -> io::Result<(u64, Digest)> {
+        let names = self.disk.list(segment::DIR)?;
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| segment::number_of(name)).collect();
+        numbers.sort_unstable();
+        let highest = names
+            .iter()
+            .filter_map(|name| segment::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
+            .max();
+        let total = numbers.len() as u64;
+        let mut previous = Digest::default();
+        let mut blocks: BTreeMap<u64, Digest> = BTreeMap::new();
+        for (done, number) in numbers.iter().copied().enumerate() {
+            let path = segment::path(number);
+            let seal = match disk::read(self.disk, &segment::signature_path(number)) {
+                Ok(text) => Seal::from_json(&text).ok(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
+            let before = self.rebuilt;
+            let Some(block) = self.block(number, seal.as_ref(), logs)? else { continue };
+            if self.rebuilt > before {
+                progress(Progress::Rebuilding { done: done as u64 + 1, total });
+            }
+            if let Some(seal) = &seal
+                && seal.previous != previous
+            {
+                tracing::warn!(
+                    segment = number,
+                    "not signed as the successor of the one before it"
+                );
+            }
+            previous = block.digest;
+            if let Err(message) = self.catalog.load(&block, segment_file(number)) {
+                // The block passed its checksum, so this is our own bug; the segment still decides.
+                return Err(io::Error::other(format!("{path}: {message}")));
+            }
+            self.catalog.add_file(segment_file(number), self.disk.open(&path, Mode::Read)?);
+            self.last_seq = self.last_seq.max(block.last_seq);
+            self.boots = self.boots.max(block.boots);
+            self.latest = self.latest.max(block.last_recorded);
+            blocks.insert(number, block.digest);
+        }
+        self.cache.retain(|number| blocks.contains_key(&number));
+        Ok((highest.map_or(1, |number| number + 1), previous))
+    }
+
+    /// The index block of one segment, or `None` if the segment is not to be used.
+    fn block(
+        &mut self,
+        number: u64,
+        seal: Option<&Seal>,
+        logs: &[u64],
+    ) -> io::Result<Option<Block>> {
+        let path = segment::path(number);
+        let len = self.disk.open(&path, Mode::Read)?.len()?;
+        if let Some(seal) = seal
+            && seal.bytes == len
+            && let Some(block) = self.cache.get(number, &seal.sha256)
+            && !logs.contains(&block.log)
+        {
+            return Ok(Some(block));
+        }
+        let bytes = disk::read(self.disk, &path)?;
+        let indexed = segment::index(&bytes);
+        let whole = seal.is_some_and(|seal| seal.sha256 == signature::digest(&bytes));
+        match indexed {
+            Ok(block) if whole || !logs.contains(&block.log) => {
+                if !whole {
+                    let message = if seal.is_some() {
+                        "its bytes are not the ones that were signed; it is readable and served"
+                    } else {
+                        "it has no readable signature; it is readable and served"
+                    };
+                    self.report(&path, message.to_owned());
+                }
+                self.cache.put(number, &block);
+                self.rebuilt += 1;
+                Ok(Some(block))
+            }
+            Ok(_) => {
+                // Sealing was cut short. The log is still there and will be sealed again.
+                self.disk.remove(&path)?;
+                Ok(None)
+            }
+            Err(fault) => {
+                self.set_aside(&path, &format!("the segment is unreadable ({fault})"))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
+        let mut contents = Vec::new();
+        for &number in numbers {
+            let bytes = wal::load(self.disk, number)?;
+            let first_seq = wal::read(&bytes, number).map(|c| c.first_seq).ok();
+            contents.push((number, bytes, first_seq));
+        }
+        let mut replayed = Vec::new();
+        for (index, (number, bytes, _)) in contents.iter().enumerate() {
+            // A log that was abandoned after a failed sync may hold frames nobody was told about;
+            // the next log says where it took over.
+            let limit = contents
+                .get(index + 1)
+                .and_then(|(_, _, first)| *first)
+                .filter(|&first| first > 0)
+                .unwrap_or(u64::MAX);
+            if let Some(log) = self.replay(*number, bytes, limit)? {
+                replayed.push(log);
+            }
+        }
+        Ok(replayed)
+    }
+
+    fn replay(&mut self, number: u64, bytes: &[u8], limit: u64) -> io::Result<Option<ReplayedLog>> {
+        let path = wal::path(number);
+        let Ok(contents) = wal::read(bytes, number) else {
+            if bytes.len() <= wal::FILE_HEADER {
+                // Torn while it was made; nothing was ever acknowledged from it.
+                self.disk.remove(&path)?;
+            } else {
+                self.set_aside(&path, "the log's header and frames are unreadable")?;
+            }
+            return Ok(None);
+        };
+        let mut log = ReplayedLog {
+            unsealed: Unsealed { log: number, end: contents.end as u64, first: 0 },
+            has_frames: false,
+            has_changes: false,
+            is_sound: contents.damage.is_empty(),
+        };
+        for lost in &contents.damage {
+            self.report(
+                &path,
+                format!("{} bytes from byte {} were acknowledged and are lost", lost.len, lost.at),
+            );
+        }
+        self.catalog.add_file(log_file(number), self.disk.open(&path, Mode::Read)?);
+        let covered = self.last_seq;
+        let mut end = wal::FILE_HEADER as u64;
+        for frame in &contents.frames {
+            let (transaction, places) = match Transaction::decode(frame.payload) {
+                Ok(decoded) => decoded,
+                Err(fault) => {
+                    self.report(&path, format!("a transaction is unreadable ({fault})"));
+                    log.is_sound = false;
+                    continue;
+                }
+            };
+            if transaction.seq >= limit {
+                break;
+            }
+            end = (frame.at + frame.payload.len()) as u64;
+            if transaction.seq <= covered {
+                continue;
+            }
+            if !log.has_frames {
+                log.unsealed.first = transaction.seq;
+            }
+            log.has_frames = true;
+            log.has_changes |= self.apply(number, frame, &transaction, &places);
+        }
+        if log.is_sound {
+            log.unsealed.end = end.min(contents.end as u64);
+        }
+        if contents.frames.is_empty() && contents.end == wal::FILE_HEADER {
+            log.unsealed.end = wal::FILE_HEADER as u64;
+        }
+        if !log.has_frames {
+            log.unsealed.first = self.last_seq + 1;
+            if end > wal::FILE_HEADER as u64 {
+                // Everything in it is sealed: the cut came before the log was dropped.
+                self.catalog.drop_file(log_file(number));
+                self.disk.remove(&path)?;
+                self.disk.sync_dir(wal::DIR)?;
+                return Ok(None);
+            }
+        }
+        Ok(Some(log))
+    }
+
+    /// Applies a transaction; returns whether it held a version or a tombstone.
+    fn apply(
+        &mut self,
+        log: u64,
+        frame: &wal::Frame<'_>,
+        transaction: &Transaction,
+        places: &[Option<usize>],
+    ) -> bool {
+        let recorded = transaction.at.as_micros();
+        let mut has_changes = false;
+        for (ordinal, (op, place)) in transaction.ops.iter().zip(places).enumerate() {
+            let stamp = |version| Stamp {
+                seq: transaction.seq,
+                ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+                version,
+                recorded,
+            };
+            match op {
+                Op::Put { version, resource } => {
+                    has_changes = true;
+                    let offset = frame.at + place.unwrap_or(0);
+                    let location = Location {
+                        file: log_file(log),
+                        offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                        len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
+                        crc: crc32fast::hash(resource),
+                    };
+                    match segment::decode(resource) {
+                        Ok(resource) => {
+                            let (facts, terms) = (Facts::of(&resource), terms_of(&resource));
+                            // Words of superseded versions are settled by `finish_loading`.
+                            self.catalog.put(&facts, &terms, None, stamp(*version), location);
+                        }
+                        Err(fault) => {
+                            self.report(&wal::path(log), format!("byte {offset}: {fault}"));
+                        }
+                    }
+                }
+                Op::Forget { target, version } => {
+                    has_changes = true;
+                    self.catalog.forget(&RefKey::of(target), None, stamp(*version));
+                }
+                Op::Touch(touch) => self.catalog.replay_touch(touch),
+                Op::Boot { count } => self.boots = self.boots.max(*count),
+            }
+        }
+        self.last_seq = transaction.seq;
+        self.latest = self.latest.max(recorded);
+        has_changes
+    }
+}
+
+/// Opens the real index of a data folder, or none if there is no folder for it.
+pub fn cache_of(index: Option<&std::path::Path>) -> Cache {
+    index.map_or_else(Cache::none, Cache::open)
+}
+
+/// A disk shared by the parts of a store.
+pub type SharedDisk = Arc<dyn Disk>;

@@ -1,0 +1,162 @@
+//! Turns full log files into segments, in the background, one after the other.
+//!
+//! Order of the steps, so that a power cut between any two loses nothing: the segment and its
+//! signature are written under temporary names and synced; both are renamed; the folder is synced;
+//! readers are pointed at the segment; only then is the log dropped. Whatever was done before a cut
+//! is done again at the next start from the log, which is still there.
+
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use omir_core::instant::Timestamp;
+use omir_core::reference::Ref;
+
+use super::cache::Cache;
+use super::read::Handle;
+use super::segment::{self, BadSegment, Draft};
+use super::signature::{DeviceKey, Digest};
+use super::transaction::{Transaction, Unreadable};
+use super::wal;
+use crate::disk::{self, Disk, Mode};
+use crate::index::catalog::Catalog;
+use crate::index::doc::FileId;
+use crate::index::key::RefKey;
+
+/// Why a log could not be sealed. Its memories are safe and served from the log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The disk refused (for example because it is full): worth another try later.
+    Disk(io::Error),
+    /// The log's header is unreadable.
+    Header,
+    /// A transaction of the log cannot be understood.
+    Transaction(Unreadable),
+    /// A resource of the log cannot be put into a valid Bundle.
+    Resource(BadSegment),
+}
+
+impl std::fmt::Display for SealError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Disk(error) => write!(f, "the disk refused: {error}"),
+            Self::Header => f.write_str("the log's header is unreadable"),
+            Self::Transaction(fault) => write!(f, "a transaction is unreadable: {fault}"),
+            Self::Resource(fault) => write!(f, "a resource is unreadable: {fault}"),
+        }
+    }
+}
+
+impl From<io::Error> for SealError {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+/// Seals logs.
+pub struct Sealer {
+    /// Where the files are.
+    pub disk: Arc<dyn Disk>,
+    /// Readers' index.
+    pub catalog: Arc<RwLock<Catalog>>,
+    /// Who signs.
+    pub key: DeviceKey,
+    /// The kept index.
+    pub cache: Cache,
+    /// Number of the next segment.
+    pub next: u64,
+    /// Digest of the segment before it.
+    pub previous: Digest,
+    /// Starts of the daemon so far.
+    pub boots: u64,
+}
+
+impl Sealer {
+    /// Seals log file `log`, of which the first `end` bytes are good, and drops it.
+    ///
+    /// Returns whether there was anything to seal; an empty log is dropped without a segment.
+    pub fn seal(
+        &mut self,
+        log: u64,
+        end: u64,
+        first: u64,
+        now: Timestamp,
+    ) -> Result<bool, SealError> {
+        let began = Instant::now();
+        let mut bytes = wal::load(&*self.disk, log)?;
+        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        let contents = wal::read(&bytes, log).map_err(|_| SealError::Header)?;
+        let mut draft = Draft::new(self.next, log, self.boots);
+        for frame in &contents.frames {
+            let (transaction, _) =
+                Transaction::decode(frame.payload).map_err(SealError::Transaction)?;
+            if transaction.seq >= first {
+                draft.add(transaction).map_err(SealError::Resource)?;
+            }
+        }
+        if draft.is_empty() {
+            self.drop_log(log)?;
+            return Ok(false);
+        }
+        let sealed = draft.build(now, |reference| self.live(reference));
+        let block = segment::index(&sealed).map_err(SealError::Resource)?;
+        let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
+
+        let path = segment::path(self.next);
+        disk::replace(&*self.disk, &segment::signature_path(self.next), seal.to_json().as_bytes())?;
+        disk::replace(&*self.disk, &path, &sealed)?;
+        self.disk.sync_dir(segment::DIR)?;
+
+        let file = self.disk.open(&path, Mode::Read)?;
+        let (log_id, segment_id) = (log_file(log), segment_file(self.next));
+        {
+            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            catalog.add_file(segment_id, file);
+            catalog.relocate(log_id, &block.rows, segment_id);
+        }
+        self.cache.put(self.next, &block);
+        tracing::info!(
+            segment = self.next,
+            versions = block.rows.len(),
+            bytes = sealed.len(),
+            millis = began.elapsed().as_millis() as u64,
+            "sealed"
+        );
+        self.previous = block.digest;
+        self.next += 1;
+        self.drop_log(log)?;
+        Ok(true)
+    }
+
+    fn drop_log(&self, log: u64) -> Result<(), SealError> {
+        self.disk.remove(&wal::path(log))?;
+        self.disk.sync_dir(wal::DIR)?;
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner).drop_file(log_file(log));
+        Ok(())
+    }
+
+    fn live(&self, reference: &Ref) -> Option<omir_core::model::Resource> {
+        let handle = {
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            Handle::of(&catalog, catalog.live(&RefKey::of(reference))?)
+        };
+        match handle.resource() {
+            Ok(resource) => Some(resource),
+            Err(fault) => {
+                tracing::error!(%reference, %fault, "a stored resource cannot be copied");
+                None
+            }
+        }
+    }
+}
+
+/// The catalog's name for a log file.
+pub fn log_file(number: u64) -> FileId {
+    FileId::Log(u32::try_from(number).expect("fewer than 2^32 log files"))
+}
+
+/// The catalog's name for a segment.
+pub fn segment_file(number: u64) -> FileId {
+    FileId::Segment(u32::try_from(number).expect("fewer than 2^32 segments"))
+}

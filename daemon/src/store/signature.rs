@@ -1,0 +1,211 @@
+//! Integrity and signature of a sealed segment: `segments/<number>.sig`, one small JSON object.
+//!
+//! ```json
+//! {"format": "omird-signature-1", "segment": 2, "bytes": 81234, "sha256": "…", "previous": "…",
+//!  "publicKey": "…", "signature": "…"}
+//! ```
+//!
+//! Everything is lower-case hex. The signature is Ed25519 (RFC 8032) by the device key over
+//! `"omird segment 1\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ previous` with big-endian integers,
+//! where `previous` is the SHA-256 of the segment before (zeros for the first). So a segment can
+//! be neither changed, nor left out, nor put in another order without the chain telling.
+
+use std::fmt;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::number::Number;
+use omir_core::value::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of a segment file.
+pub type Digest = [u8; 32];
+
+const FORMAT: &str = "omird-signature-1";
+
+/// SHA-256 of bytes.
+pub fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
+/// The key a device signs its segments with.
+#[derive(Clone)]
+pub struct DeviceKey(SigningKey);
+
+impl DeviceKey {
+    /// The key with this secret.
+    pub fn from_secret(secret: [u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(&secret))
+    }
+
+    /// The public half, as lower-case hex.
+    pub fn public_hex(&self) -> String {
+        hex(self.0.verifying_key().as_bytes())
+    }
+
+    /// Signs a segment.
+    pub fn sign(&self, segment: u64, bytes: u64, sha256: Digest, previous: Digest) -> Seal {
+        let signature = self.0.sign(&message(segment, bytes, &sha256, &previous));
+        Seal {
+            segment,
+            bytes,
+            sha256,
+            previous,
+            public_key: self.0.verifying_key().to_bytes(),
+            signature: signature.to_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for DeviceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceKey({})", self.public_hex())
+    }
+}
+
+/// The contents of a `.sig` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Length of the segment file.
+    pub bytes: u64,
+    /// Its digest.
+    pub sha256: Digest,
+    /// Digest of the segment before it.
+    pub previous: Digest,
+    /// Who signed.
+    pub public_key: [u8; 32],
+    /// The signature.
+    pub signature: [u8; 64],
+}
+
+/// Why a seal does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SealFault {
+    /// The `.sig` file is no seal.
+    Unreadable,
+    /// The segment file is not the one that was signed.
+    DigestDiffers,
+    /// The segment before is not the one this seal names.
+    ChainBroken,
+    /// The signature is not by the key in the file.
+    BadSignature,
+}
+
+impl fmt::Display for SealFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "the signature file is unreadable",
+            Self::DigestDiffers => "the segment's bytes are not the ones that were signed",
+            Self::ChainBroken => "it was not signed as the successor of the segment before it",
+            Self::BadSignature => "the signature does not verify",
+        })
+    }
+}
+
+fn message(segment: u64, bytes: u64, sha256: &Digest, previous: &Digest) -> Vec<u8> {
+    let mut message = b"omird segment 1\n".to_vec();
+    message.extend_from_slice(&segment.to_be_bytes());
+    message.extend_from_slice(&bytes.to_be_bytes());
+    message.extend_from_slice(sha256);
+    message.extend_from_slice(previous);
+    message
+}
+
+impl Seal {
+    /// As the text of a `.sig` file.
+    pub fn to_json(&self) -> String {
+        let int = |n: u64| Value::Number(Number::from(n));
+        let members = [
+            ("format", Value::from(FORMAT)),
+            ("segment", int(self.segment)),
+            ("bytes", int(self.bytes)),
+            ("sha256", hex(&self.sha256).into()),
+            ("previous", hex(&self.previous).into()),
+            ("publicKey", hex(&self.public_key).into()),
+            ("signature", hex(&self.signature).into()),
+        ];
+        let map: Map = members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        json::to_string(&Value::Object(map)) + "\n"
+    }
+
+    /// Reads the text of a `.sig` file.
+    pub fn from_json(text: &[u8]) -> Result<Self, SealFault> {
+        let limits = Limits { max_bytes: 4096, ..Limits::default() };
+        let value = json::from_slice(text, &limits).map_err(|_| SealFault::Unreadable)?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str);
+        let int = |name: &str| value.get(name).and_then(Value::as_u64);
+        if text("format") != Some(FORMAT) {
+            return Err(SealFault::Unreadable);
+        }
+        (|| {
+            Some(Self {
+                segment: int("segment")?,
+                bytes: int("bytes")?,
+                sha256: unhex(text("sha256")?)?,
+                previous: unhex(text("previous")?)?,
+                public_key: unhex(text("publicKey")?)?,
+                signature: unhex(text("signature")?)?,
+            })
+        })()
+        .ok_or(SealFault::Unreadable)
+    }
+
+    /// Checks the seal against the segment's bytes and the digest of the segment before it.
+    pub fn verify(&self, segment: &[u8], previous: &Digest) -> Result<(), SealFault> {
+        if self.bytes != segment.len() as u64 || self.sha256 != digest(segment) {
+            return Err(SealFault::DigestDiffers);
+        }
+        if self.previous != *previous {
+            return Err(SealFault::ChainBroken);
+        }
+        let message = message(self.segment, self.bytes, &self.sha256, &self.previous);
+        VerifyingKey::from_bytes(&self.public_key)
+            .and_then(|key| key.verify(&message, &Signature::from_bytes(&self.signature)))
+            .map_err(|_| SealFault::BadSignature)
+    }
+}
+
+/// Bytes as lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seal() -> Seal {
+        DeviceKey::from_secret([7; 32]).sign(3, 5, digest(b"bytes"), [1; 32])
+    }
+
+    #[test]
+    fn a_seal_survives_its_file_and_verifies() {
+        let read = Seal::from_json(seal().to_json().as_bytes()).unwrap();
+        assert_eq!(read, seal());
+        assert_eq!(read.verify(b"bytes", &[1; 32]), Ok(()));
+    }
+
+    #[test]
+    fn every_kind_of_tampering_is_named() {
+        assert_eq!(seal().verify(b"bytez", &[1; 32]), Err(SealFault::DigestDiffers));
+        assert_eq!(seal().verify(b"bytes", &[2; 32]), Err(SealFault::ChainBroken));
+        let renumbered = Seal { segment: 4, ..seal() };
+        assert_eq!(renumbered.verify(b"bytes", &[1; 32]), Err(SealFault::BadSignature));
+        assert_eq!(Seal::from_json(b"{}"), Err(SealFault::Unreadable));
+    }
+}

@@ -1,0 +1,289 @@
+//! One transaction: what a request changes, all of it or none.
+//!
+//! As the payload of a log frame it is a CBOR sequence (RFC 8742), so that the bytes of a stored
+//! resource lie in the log exactly as they will lie in a segment, and can be read in place:
+//!
+//! ```text
+//! {"seq": u64, "at": microseconds since 1970, "ops": count}
+//! {"op": "put", "version": u64}  <resource>
+//! {"op": "forget", "ref": "Entity/x", "version": u64}
+//! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
+//! {"op": "boot", "count": u64}
+//! ```
+
+use std::fmt;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
+use omir_core::number::Number;
+use omir_core::reference::Ref;
+use omir_core::value::{Map, Value};
+
+/// Position of a transaction in the store's history; the first is 1.
+pub type Seq = u64;
+
+/// What one step of a transaction does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// A new version of a resource.
+    Put {
+        /// The version, counted from 1 over the life of this reference.
+        version: u64,
+        /// The resource as deterministic CBOR.
+        resource: Vec<u8>,
+    },
+    /// A tombstone.
+    Forget {
+        /// What is forgotten.
+        target: Ref,
+        /// The version the tombstone takes.
+        version: u64,
+    },
+    /// The state of access after one or more recalls; absolute, so repeating it changes nothing.
+    Touch(Touch),
+    /// The daemon started for the `count`th time on this store.
+    Boot {
+        /// Starts so far, this one included.
+        count: u64,
+    },
+}
+
+/// Access state of a record at one moment.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Touch {
+    /// The record.
+    pub target: String,
+    /// Last access, microseconds since 1970.
+    pub last_access: i64,
+    /// Accesses so far.
+    pub access_count: u32,
+    /// Half-life after reinforcement, in hours.
+    pub half_life_hours: f64,
+}
+
+/// A transaction with its place in history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transaction {
+    /// Its position.
+    pub seq: Seq,
+    /// When it was recorded, on the store's clock.
+    pub at: Timestamp,
+    /// What it does, in order.
+    pub ops: Vec<Op>,
+}
+
+/// A transaction that passed its CRC and still cannot be understood: written by a newer omird, or
+/// damaged before it was framed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Byte of the payload.
+    pub offset: usize,
+    /// What was expected there.
+    pub message: String,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.message)
+    }
+}
+
+fn object(members: &[(&str, Value)]) -> Value {
+    Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<Map>())
+}
+
+fn int(n: impl Into<i128>) -> Value {
+    Value::Number(Number::from(n.into()))
+}
+
+impl Transaction {
+    /// Appends the payload to `out`; returns, for each op, where its resource's bytes begin
+    /// (relative to the start of the payload), or `None` if the op holds none.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Vec<Option<usize>> {
+        let start = out.len();
+        let head = object(&[
+            ("seq", int(self.seq)),
+            ("at", int(self.at.as_micros())),
+            ("ops", int(self.ops.len() as u64)),
+        ]);
+        cbor::write(&head, out);
+        self.ops
+            .iter()
+            .map(|op| {
+                match op {
+                    Op::Put { version, resource } => {
+                        let put = object(&[("op", "put".into()), ("version", int(*version))]);
+                        cbor::write(&put, out);
+                        let at = out.len() - start;
+                        out.extend_from_slice(resource);
+                        return Some(at);
+                    }
+                    Op::Forget { target, version } => cbor::write(
+                        &object(&[
+                            ("op", "forget".into()),
+                            ("ref", target.to_string().into()),
+                            ("version", int(*version)),
+                        ]),
+                        out,
+                    ),
+                    Op::Touch(touch) => cbor::write(
+                        &object(&[
+                            ("op", "touch".into()),
+                            ("ref", touch.target.clone().into()),
+                            ("lastAccess", int(touch.last_access)),
+                            ("accessCount", int(touch.access_count)),
+                            ("halfLifeHours", float(touch.half_life_hours)),
+                        ]),
+                        out,
+                    ),
+                    Op::Boot { count } => {
+                        cbor::write(&object(&[("op", "boot".into()), ("count", int(*count))]), out)
+                    }
+                }
+                None
+            })
+            .collect()
+    }
+
+    /// Reads a payload; the second value tells where each put's resource begins in it.
+    pub fn decode(payload: &[u8]) -> Result<(Self, Vec<Option<usize>>), Unreadable> {
+        let mut reader = Reader { payload, at: 0 };
+        let head = reader.object()?;
+        let seq = reader.u64(&head, "seq")?;
+        let at = Timestamp::from_micros(reader.i64(&head, "at")?);
+        let count = reader.u64(&head, "ops")?;
+        let mut ops = Vec::new();
+        let mut places = Vec::new();
+        for _ in 0..count {
+            let step = reader.object()?;
+            let name = step.get("op").and_then(Value::as_str).unwrap_or_default();
+            let mut place = None;
+            ops.push(match name {
+                "put" => {
+                    let version = reader.u64(&step, "version")?;
+                    place = Some(reader.at);
+                    Op::Put { version, resource: reader.raw()?.to_vec() }
+                }
+                "forget" => Op::Forget {
+                    target: reader
+                        .text(&step, "ref")?
+                        .parse()
+                        .map_err(|_| reader.fault("`ref` is no reference"))?,
+                    version: reader.u64(&step, "version")?,
+                },
+                "touch" => Op::Touch(Touch {
+                    target: reader.text(&step, "ref")?.to_owned(),
+                    last_access: reader.i64(&step, "lastAccess")?,
+                    access_count: u32::try_from(reader.u64(&step, "accessCount")?)
+                        .unwrap_or(u32::MAX),
+                    half_life_hours: step
+                        .get("halfLifeHours")
+                        .and_then(Value::as_f64)
+                        .ok_or_else(|| reader.fault("`halfLifeHours` is no number"))?,
+                }),
+                "boot" => Op::Boot { count: reader.u64(&step, "count")? },
+                other => return Err(reader.fault(&format!("unknown step {other:?}"))),
+            });
+            places.push(place);
+        }
+        if reader.at != payload.len() {
+            return Err(reader.fault("bytes behind the last step"));
+        }
+        Ok((Self { seq, at, ops }, places))
+    }
+}
+
+/// A float as a value; the half-lives written here were checked to be finite.
+fn float(n: f64) -> Value {
+    Number::from_f64(n).map_or(Value::Null, Value::Number)
+}
+
+struct Reader<'a> {
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn fault(&self, message: &str) -> Unreadable {
+        Unreadable { offset: self.at, message: message.to_owned() }
+    }
+
+    fn object(&mut self) -> Result<Map, Unreadable> {
+        let (value, used) = cbor::read_item(&self.payload[self.at..], &Limits::default())
+            .map_err(|error| self.fault(&error.to_string()))?;
+        let Value::Object(map) = value else { return Err(self.fault("expected a map")) };
+        self.at += used;
+        Ok(map)
+    }
+
+    fn raw(&mut self) -> Result<&'a [u8], Unreadable> {
+        let rest = &self.payload[self.at..];
+        let used = cbor::skip_item(rest, &Limits::default())
+            .map_err(|error| self.fault(&error.to_string()))?;
+        self.at += used;
+        Ok(&rest[..used])
+    }
+
+    fn u64(&self, map: &Map, name: &str) -> Result<u64, Unreadable> {
+        map.get(name)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| self.fault(&format!("`{name}` is no unsigned integer")))
+    }
+
+    fn i64(&self, map: &Map, name: &str) -> Result<i64, Unreadable> {
+        map.get(name)
+            .and_then(Value::as_i64)
+            .ok_or_else(|| self.fault(&format!("`{name}` is no integer")))
+    }
+
+    fn text<'m>(&self, map: &'m Map, name: &str) -> Result<&'m str, Unreadable> {
+        map.get(name)
+            .and_then(Value::as_str)
+            .ok_or_else(|| self.fault(&format!("`{name}` is no text")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Transaction {
+        Transaction {
+            seq: 9,
+            at: Timestamp::from_micros(1_780_000_000_000_001),
+            ops: vec![
+                Op::Put { version: 2, resource: cbor::to_vec(&object(&[("id", "x".into())])) },
+                Op::Forget { target: "Entity/y".parse().unwrap(), version: 4 },
+                Op::Touch(Touch {
+                    target: "MemoryRecord/x".into(),
+                    last_access: 5,
+                    access_count: 3,
+                    half_life_hours: 12.5,
+                }),
+                Op::Boot { count: 8 },
+            ],
+        }
+    }
+
+    #[test]
+    fn a_transaction_is_read_back_with_its_resources_in_place() {
+        let transaction = sample();
+        let mut payload = Vec::new();
+        let places = transaction.encode(&mut payload);
+        let (read, found) = Transaction::decode(&payload).unwrap();
+        assert_eq!(read, transaction);
+        assert_eq!(found, places);
+        let Op::Put { resource, .. } = &transaction.ops[0] else { unreachable!() };
+        assert!(payload[places[0].unwrap()..].starts_with(resource));
+    }
+
+    #[test]
+    fn a_cut_payload_is_refused_at_every_byte() {
+        let mut payload = Vec::new();
+        sample().encode(&mut payload);
+        for cut in 0..payload.len() {
+            assert!(Transaction::decode(&payload[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+}
