@@ -10,6 +10,7 @@ pub mod clock;
 pub mod disk;
 pub mod error;
 pub mod index;
+pub mod recall;
 pub mod store;
 
 /// Who produced a Bundle: its `source`.

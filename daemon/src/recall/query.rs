@@ -1,0 +1,145 @@
+//! A checked recall: what was asked, with every default filled in.
+
+use std::ops::Bound;
+
+use omir_core::geo::GeoPoint;
+use omir_core::instant::Timestamp;
+use omir_core::model::{ExperienceType, Kind, Label};
+use omir_core::reference::{Ref, ResourceType};
+use omir_core::space::{Aabb, Center};
+use omir_core::tier::Tier;
+
+/// How many hits a recall gives when it does not say.
+pub const DEFAULT_LIMIT: usize = 10;
+/// How many hits a recall may ask for.
+pub const MAX_LIMIT: usize = 1000;
+/// The frame that `near` and `box` mean when none is named.
+pub const DEFAULT_FRAME: &str = "map";
+
+/// A span of time on the event's own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// From when.
+    pub from: Bound<Timestamp>,
+    /// To when.
+    pub to: Bound<Timestamp>,
+}
+
+impl Span {
+    /// Whether an instant lies in the span.
+    pub fn contains(&self, at: Timestamp) -> bool {
+        let after = match self.from {
+            Bound::Unbounded => true,
+            Bound::Included(from) => at >= from,
+            Bound::Excluded(from) => at > from,
+        };
+        after
+            && match self.to {
+                Bound::Unbounded => true,
+                Bound::Included(to) => at <= to,
+                Bound::Excluded(to) => at < to,
+            }
+    }
+}
+
+/// What to recall. Every filter that is set narrows; `text`, `near` and `geo` also rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// Words; a match has at least one of them.
+    pub text: Option<String>,
+    /// Frame of `near` and `within`; alone it asks for whatever has a pose in it.
+    pub frame: Option<String>,
+    /// A point in `frame`.
+    pub near: Option<Center>,
+    /// Metres around `near` and `geo`; without it nearest first.
+    pub radius: Option<f64>,
+    /// A box in `frame`, edges included.
+    pub within: Option<Aabb>,
+    /// A point on the earth.
+    pub geo: Option<GeoPoint>,
+    /// Time of the event.
+    pub time: Option<Span>,
+    /// Any of these types; empty for all. The same holds for the next five.
+    pub types: Vec<ResourceType>,
+    /// Lifecycle classes of memory records.
+    pub kinds: Vec<Kind>,
+    /// Tiers of memory records.
+    pub tiers: Vec<Tier>,
+    /// Experience types of memory records.
+    pub experience_types: Vec<ExperienceType>,
+    /// Entities that are mentioned.
+    pub entities: Vec<Ref>,
+    /// Labels of entities.
+    pub labels: Vec<Label>,
+    /// Least importance; what states none does not match.
+    pub min_importance: Option<f64>,
+    /// Least confidence; what states none does not match.
+    pub min_confidence: Option<f64>,
+    /// Least retrievability now.
+    pub min_retrievability: Option<f64>,
+    /// Also what is past its `validUntil` or `invalidatedAt`.
+    pub include_expired: bool,
+    /// Also intentions (prospective memory).
+    pub include_intentions: bool,
+    /// Also what was forgotten and is not compacted away yet.
+    pub include_forgotten: bool,
+    /// What was known then, instead of now.
+    pub as_of: Option<Timestamp>,
+    /// How many hits; `None` for all (exports).
+    pub limit: Option<usize>,
+    /// How many hits to pass over.
+    pub offset: usize,
+    /// Whether the hits count as accessed.
+    pub touch: bool,
+    /// Whether to give the parts of each score.
+    pub explain: bool,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            text: None,
+            frame: None,
+            near: None,
+            radius: None,
+            within: None,
+            geo: None,
+            time: None,
+            types: Vec::new(),
+            kinds: Vec::new(),
+            tiers: Vec::new(),
+            experience_types: Vec::new(),
+            entities: Vec::new(),
+            labels: Vec::new(),
+            min_importance: None,
+            min_confidence: None,
+            min_retrievability: None,
+            include_expired: false,
+            include_intentions: false,
+            include_forgotten: false,
+            as_of: None,
+            limit: Some(DEFAULT_LIMIT),
+            offset: 0,
+            touch: true,
+            explain: false,
+        }
+    }
+}
+
+impl Query {
+    /// The frame that coordinates are in.
+    pub fn frame(&self) -> &str {
+        self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
+    }
+
+    /// A query for everything there is, in no particular ranking: what `export` begins with.
+    pub fn everything() -> Self {
+        Self {
+            include_expired: true,
+            include_intentions: true,
+            limit: None,
+            touch: false,
+            ..Self::default()
+        }
+    }
+}

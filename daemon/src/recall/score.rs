@@ -1,0 +1,129 @@
+//! One number to rank by, and what it is made of.
+//!
+//! The score is a weighted mean of parts that all lie in [0, 1], in the tradition of relevance +
+//! recency + importance (Park et al. 2023, *Generative Agents*, §4.1):
+//!
+//! | part | what it is | weight |
+//! |---|---|---|
+//! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
+//! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
+//! | `retrievability` | contract section 6 | 0.15 |
+//! | `importance` | as stated, 0.5 if not | 0.10 |
+//! | `confidence` | as stated, 0.5 if not | 0.05 |
+//!
+//! Parts that were not asked for do not count, and the weights of the others are scaled to sum to
+//! one. A place without a radius and without words means "nearest first": proximity alone counts.
+
+use super::query::Query;
+
+/// The parts of one score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parts {
+    /// Agreement with the words.
+    pub text: f64,
+    /// Closeness.
+    pub proximity: f64,
+    /// Retrievability.
+    pub retrievability: f64,
+    /// Importance.
+    pub importance: f64,
+    /// Confidence.
+    pub confidence: f64,
+}
+
+/// What stands in for an importance or a confidence that is not stated.
+pub const NEUTRAL: f64 = 0.5;
+
+/// How much each part counts in one query; the weights sum to one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights(Parts);
+
+impl Weights {
+    /// The weights for a query.
+    pub fn of(query: &Query) -> Self {
+        let has_place = query.near.is_some() || query.geo.is_some();
+        if has_place && query.radius.is_none() && query.text.is_none() {
+            return Self(Parts {
+                text: 0.0,
+                proximity: 1.0,
+                retrievability: 0.0,
+                importance: 0.0,
+                confidence: 0.0,
+            });
+        }
+        let parts = Parts {
+            text: if query.text.is_some() { 0.35 } else { 0.0 },
+            proximity: if has_place { 0.35 } else { 0.0 },
+            retrievability: 0.15,
+            importance: 0.10,
+            confidence: 0.05,
+        };
+        let sum = parts.text
+            + parts.proximity
+            + parts.retrievability
+            + parts.importance
+            + parts.confidence;
+        Self(Parts {
+            text: parts.text / sum,
+            proximity: parts.proximity / sum,
+            retrievability: parts.retrievability / sum,
+            importance: parts.importance / sum,
+            confidence: parts.confidence / sum,
+        })
+    }
+
+    /// The weights themselves, for `explain`.
+    pub fn parts(&self) -> &Parts {
+        &self.0
+    }
+
+    /// The score.
+    pub fn score(&self, parts: &Parts) -> f64 {
+        let w = &self.0;
+        w.text * parts.text
+            + w.proximity * parts.proximity
+            + w.retrievability * parts.retrievability
+            + w.importance * parts.importance
+            + w.confidence * parts.confidence
+    }
+}
+
+/// Closeness of something `distance` metres away, for a query of this radius.
+pub fn proximity(distance: f64, radius: Option<f64>) -> f64 {
+    let scale = radius.map_or(1.0, |radius| (radius / 2.0).max(f64::MIN_POSITIVE));
+    1.0 / (1.0 + distance / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use omir_core::space::Center;
+
+    #[test]
+    fn weights_always_sum_to_one() {
+        let near = Some(Center::Plane { x: 0.0, y: 0.0 });
+        for text in [None, Some("dock".to_owned())] {
+            for near in [None, near] {
+                for radius in [None, Some(2.0)] {
+                    let query = Query { text: text.clone(), near, radius, ..Query::default() };
+                    let one = Parts {
+                        text: 1.0,
+                        proximity: 1.0,
+                        retrievability: 1.0,
+                        importance: 1.0,
+                        confidence: 1.0,
+                    };
+                    let sum = Weights::of(&query).score(&one);
+                    assert!((sum - 1.0).abs() < 1e-12, "{query:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn proximity_is_one_here_and_a_third_at_the_edge() {
+        assert_eq!(proximity(0.0, Some(0.0)), 1.0);
+        assert_eq!(proximity(2.0, Some(2.0)), 1.0 / 3.0);
+        assert_eq!(proximity(1.0, None), 0.5);
+    }
+}

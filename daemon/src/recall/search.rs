@@ -1,0 +1,328 @@
+//! Finds what matches a query, exactly, and ranks it.
+//!
+//! One index proposes candidates — the spatial one where there is a radius or a box, else the
+//! words, else mentions, else times, else everything — and every candidate is then checked against
+//! every filter by the same plain comparisons a scan would use. Indexes may propose too much,
+//! never too little, so the answer is exactly that of a scan.
+
+use std::cell::RefCell;
+use std::collections::BinaryHeap;
+use std::ops::Bound;
+
+use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
+use omir_core::instant::Timestamp;
+use omir_core::model::{ExperienceType, Kind, Label};
+use omir_core::reference::ResourceType;
+use omir_core::space::Center;
+use omir_core::tier::Tier;
+
+use super::query::Query;
+use super::score::{NEUTRAL, Parts, Weights, proximity};
+use crate::index::catalog::Catalog;
+use crate::index::doc::{Doc, DocId};
+use crate::index::facts::position;
+use crate::index::key::RefKey;
+use crate::index::text::Scratch;
+
+/// A match with its rank.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The version.
+    pub doc: DocId,
+    /// Its score in [0, 1].
+    pub score: f64,
+    /// What the score is made of.
+    pub parts: Parts,
+    /// Metres from `near` or `geo`, if either was asked for.
+    pub distance: Option<f64>,
+    /// The transaction and position that recorded it: newer first where scores are equal.
+    order: (u64, u32),
+}
+
+impl Eq for Ranked {}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    /// Best first, so that the greatest of a heap is the worst that is kept.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.score.total_cmp(&self.score).then_with(|| other.order.cmp(&self.order))
+    }
+}
+
+/// All that matches, counted, and the page that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The page, best first.
+    pub page: Vec<Ranked>,
+    /// How many match in all.
+    pub total: u64,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
+}
+
+/// The filters of a query, turned into what rows of the index can be compared with.
+struct Filter<'a> {
+    query: &'a Query,
+    now: i64,
+    types: u16,
+    kinds: u16,
+    tiers: u16,
+    experience_types: u16,
+    labels: u16,
+    frame: Option<u32>,
+    needs_frame: bool,
+    entities: Vec<RefKey>,
+}
+
+fn mask<T: PartialEq>(all: &[T], wanted: &[T]) -> u16 {
+    wanted.iter().fold(0, |mask, value| mask | 1 << position(all, value))
+}
+
+fn allows(mask: u16, value: u8) -> bool {
+    mask == 0 || (value < 16 && mask & (1 << value) != 0)
+}
+
+impl<'a> Filter<'a> {
+    fn new(catalog: &Catalog, query: &'a Query, now: i64) -> Self {
+        Self {
+            query,
+            now,
+            types: mask(&ResourceType::ALL, &query.types),
+            kinds: mask(&Kind::ALL, &query.kinds),
+            tiers: mask(&Tier::ALL, &query.tiers),
+            experience_types: mask(&ExperienceType::ALL, &query.experience_types),
+            labels: mask(&Label::ALL, &query.labels),
+            frame: catalog.frame(query.frame()),
+            needs_frame: query.near.is_some() || query.within.is_some() || query.frame.is_some(),
+            entities: query.entities.iter().map(RefKey::of).collect(),
+        }
+    }
+
+    /// Whether the version is one this query looks at: known at the right time, not forgotten, not
+    /// expired, no intention — unless those were asked for.
+    fn is_visible(&self, doc: &Doc) -> bool {
+        let query = self.query;
+        let known = match query.as_of {
+            Some(at) => {
+                let at = at.as_micros();
+                doc.recorded <= at
+                    && (at < doc.retired || (query.include_forgotten && doc.forgotten))
+            }
+            None => doc.is_live() || (query.include_forgotten && doc.forgotten),
+        };
+        known
+            && (query.include_expired || self.now < doc.valid_until)
+            && (query.include_intentions || !doc.class.is_intention())
+    }
+
+    /// Every filter but those on words, mentions and time of access. Gives the distance.
+    fn accepts(&self, catalog: &Catalog, doc: &Doc) -> Option<Option<f64>> {
+        let query = self.query;
+        let class = &doc.class;
+        let by_class = allows(self.types, class.resource_type)
+            && allows(self.kinds, class.kind)
+            && allows(self.tiers, class.tier)
+            && allows(self.experience_types, class.experience)
+            && (self.labels == 0 || self.labels & class.labels != 0);
+        // A comparison with NaN, which stands for "not stated", is false: no match.
+        let by_score = query.min_importance.is_none_or(|least| doc.importance >= least)
+            && query.min_confidence.is_none_or(|least| doc.confidence >= least);
+        let by_time = query.time.is_none_or(|span| span.contains(doc.when));
+        if !(by_class && by_score && by_time && self.is_visible(doc)) {
+            return None;
+        }
+        self.distance(catalog, doc)
+    }
+
+    /// `None` if the version is not where the query wants it; else its distance, if one was asked.
+    fn distance(&self, catalog: &Catalog, doc: &Doc) -> Option<Option<f64>> {
+        let query = self.query;
+        if !self.needs_frame && query.geo.is_none() {
+            return Some(None);
+        }
+        let place = catalog.place(doc)?;
+        let point = place.position.into();
+        if self.needs_frame && Some(place.frame) != self.frame {
+            return None;
+        }
+        if query.within.as_ref().is_some_and(|within| !within.contains(&point)) {
+            return None;
+        }
+        let mut distance = None;
+        if let Some(near) = &query.near {
+            distance = Some(near.distance_to(&point));
+        }
+        if let Some(geo) = &query.geo {
+            let metres = geo.distance_m(place.geo.as_ref()?);
+            if query.radius.is_some_and(|radius| metres > radius) {
+                return None;
+            }
+            distance = distance.or(Some(metres));
+        }
+        if query.near.is_some()
+            && let (Some(radius), Some(metres)) = (query.radius, distance)
+            && metres > radius
+        {
+            return None;
+        }
+        Some(distance)
+    }
+}
+
+/// Keeps the best `room` of what is offered.
+struct Best {
+    heap: BinaryHeap<Ranked>,
+    room: usize,
+}
+
+impl Best {
+    /// The score that must be reached to be kept at all.
+    fn bar(&self) -> f64 {
+        if self.heap.len() < self.room {
+            f64::NEG_INFINITY
+        } else {
+            self.heap.peek().map_or(f64::INFINITY, |worst| worst.score)
+        }
+    }
+
+    fn offer(&mut self, ranked: Ranked) {
+        if self.heap.len() < self.room {
+            self.heap.push(ranked);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && ranked < *worst
+        {
+            *worst = ranked;
+        }
+    }
+}
+
+/// Answers a query at `now` (microseconds, the store's clock).
+pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
+    let at = query.as_of.map_or(now, |at| at.as_micros());
+    let filter = Filter::new(catalog, query, at);
+    let weights = Weights::of(query);
+    let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
+    let mut best = Best { heap: BinaryHeap::new(), room };
+    let mut total = 0u64;
+    propose(catalog, query, &filter, &mut |id, text| {
+        let doc = catalog.doc(id);
+        let Some(distance) = filter.accepts(catalog, doc) else { return };
+        let mut parts = Parts {
+            text,
+            proximity: distance.map_or(0.0, |metres| proximity(metres, query.radius)),
+            retrievability: 1.0,
+            importance: neutral(doc.importance),
+            confidence: neutral(doc.confidence),
+        };
+        // With everything else known, even full retrievability may not lift it onto the page.
+        let within_reach = weights.score(&parts) >= best.bar();
+        if within_reach || query.min_retrievability.is_some() {
+            parts.retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
+            if query.min_retrievability.is_some_and(|least| parts.retrievability < least) {
+                return;
+            }
+        }
+        total += 1;
+        if within_reach && best.room > 0 {
+            let score = weights.score(&parts);
+            let order = (doc.seq, doc.ordinal);
+            best.offer(Ranked { doc: id, score, parts, distance, order });
+        }
+    });
+    let mut page = best.heap.into_sorted_vec();
+    page.drain(..query.offset.min(page.len()));
+    Found { page, total }
+}
+
+fn neutral(stated: f64) -> f64 {
+    if stated.is_nan() { NEUTRAL } else { stated }
+}
+
+/// Calls `f` for every version that may match, once, with its agreement with the words.
+fn propose(catalog: &Catalog, query: &Query, filter: &Filter<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    if filter.needs_frame && filter.frame.is_none() {
+        return;
+    }
+    let by_place = candidates_by_place(catalog, query);
+    let by_mention = (!filter.entities.is_empty()).then(|| {
+        let mut ids: Vec<DocId> = filter
+            .entities
+            .iter()
+            .flat_map(|entity| catalog.mentioning(entity).iter().copied())
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    });
+    let narrowed = match (by_place, by_mention) {
+        (Some(a), Some(b)) => Some(intersection(&a, &b)),
+        (Some(ids), None) | (None, Some(ids)) => Some(ids),
+        (None, None) => None,
+    };
+    if let Some(words) = &query.text {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let words = catalog.text.query(words);
+            let mut narrowed = narrowed.as_deref().map(|ids| ids.iter().peekable());
+            catalog.text.candidates(&words, scratch, |id, score| {
+                let wanted = match &mut narrowed {
+                    // Both come in ascending order: walk them side by side.
+                    Some(ids) => {
+                        while ids.next_if(|&&other| other < id).is_some() {}
+                        ids.peek() == Some(&&id)
+                    }
+                    None => true,
+                };
+                if wanted {
+                    f(id, f64::from(score));
+                }
+            });
+        });
+    } else if let Some(ids) = narrowed {
+        ids.into_iter().for_each(|id| f(id, 0.0));
+    } else if let Some(span) = query.time.filter(|_| !catalog.docs().is_empty()) {
+        let key = |bound: Bound<Timestamp>| match bound {
+            Bound::Unbounded => Bound::Unbounded,
+            Bound::Included(at) => Bound::Included((at.secs(), at.nanos())),
+            Bound::Excluded(at) => Bound::Excluded((at.secs(), at.nanos())),
+        };
+        catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
+    } else {
+        (0..catalog.docs().len() as DocId).for_each(|id| f(id, 0.0));
+    }
+}
+
+fn intersection(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    short.iter().copied().filter(|id| long.binary_search(id).is_ok()).collect()
+}
+
+/// What lies in the radius or box, in ascending order; `None` if the query sets neither.
+fn candidates_by_place(catalog: &Catalog, query: &Query) -> Option<Vec<DocId>> {
+    let mut ids = Vec::new();
+    if let Some(within) = &query.within {
+        let (min, max) = (&within.min, &within.max);
+        let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
+        catalog.space.in_box(query.frame(), min, max, |id| ids.push(id));
+    } else if let (Some(near), Some(radius)) = (&query.near, query.radius) {
+        let center = match *near {
+            Center::Plane { x, y } => (x, y, None),
+            Center::Space { x, y, z } => (x, y, Some(z)),
+        };
+        catalog.space.within(query.frame(), center, radius, |id| ids.push(id));
+    } else if let (Some(geo), Some(radius)) = (&query.geo, query.radius) {
+        let chord = chord_for_distance(radius) + CHORD_MARGIN;
+        catalog.space.geo_within(geo.unit_vector(), chord, |id| ids.push(id));
+    } else {
+        return None;
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Some(ids)
+}
