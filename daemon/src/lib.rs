@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod engine;
 pub mod error;
 pub mod index;
 pub mod recall;

@@ -1,0 +1,133 @@
+//! A conformant Bundle of everything, or of what a query selects.
+
+use std::collections::HashSet;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+use omir_core::reference::Ref;
+use omir_core::value::{Map, Value};
+
+use super::Engine;
+use crate::PRODUCER;
+use crate::error::{Code, Error};
+use crate::index::doc::DocId;
+use crate::index::key::RefKey;
+use crate::recall::query::Query;
+use crate::recall::search::search;
+
+/// A Bundle, made entry by entry.
+pub struct Export {
+    entries: Vec<Value>,
+    generated_at: Timestamp,
+    id: String,
+}
+
+impl Export {
+    /// The Bundle.
+    pub fn to_value(self) -> Value {
+        let mut bundle = Map::new();
+        bundle.insert("resourceType", "Bundle");
+        bundle.insert("omirVersion", "R1");
+        bundle.insert("id", self.id);
+        bundle.insert("generatedAt", self.generated_at.to_string());
+        bundle.insert("source", PRODUCER);
+        bundle.insert("entry", Value::Array(self.entries));
+        Value::Object(bundle)
+    }
+
+    /// How many resources it holds.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl Engine {
+    /// Exports what `query` selects with all that it refers to, so that the Bundle validates alone.
+    /// A reference to something that was forgotten meanwhile is left out (spec: Conformance,
+    /// producers).
+    ///
+    /// # Errors
+    /// `INTERNAL` if a resource cannot be read: an export is whole or it is none.
+    pub fn export(&self, query: &Query) -> Result<Export, Error> {
+        let (now, _) = self.now();
+        let as_of = query.as_of;
+        let selected: Vec<DocId> = {
+            let catalog = self.catalog();
+            let mut ids: Vec<DocId> = search(&catalog, query, now.as_micros())
+                .page
+                .iter()
+                .map(|ranked| ranked.doc)
+                .collect();
+            if query.limit.is_none() {
+                ids.sort_unstable();
+            }
+            ids
+        };
+        let mut present: HashSet<RefKey> = HashSet::new();
+        let mut queue = selected;
+        queue.reverse();
+        let mut resources: Vec<Resource> = Vec::new();
+        while let Some(id) = queue.pop() {
+            let key = self.catalog().doc(id).key;
+            if !present.insert(key) {
+                continue;
+            }
+            let Some(outgoing) = self.outgoing([id]).pop() else { continue };
+            let resource = outgoing.resource(as_of.is_some())?;
+            let mut wanted: Vec<Ref> = Vec::new();
+            resource.for_each_reference(|_, _, target| wanted.push(target.clone()));
+            let catalog = self.catalog();
+            for target in wanted {
+                let key = RefKey::of(&target);
+                let version = match as_of {
+                    None => catalog.live(&key),
+                    Some(at) => catalog.version_at(&key, at.as_micros()),
+                };
+                queue.extend(version.filter(|_| !present.contains(&key)));
+            }
+            resources.push(resource);
+        }
+        // What cannot stand without something forgotten is left out, and what leaned on that too.
+        loop {
+            let before = resources.len();
+            resources.retain(|resource| {
+                let mut stands = true;
+                resource.for_each_reference(|_, required, target| {
+                    stands &= !required || present.contains(&RefKey::of(target));
+                });
+                if !stands {
+                    present.remove(&RefKey::of(&resource.reference()));
+                }
+                stands
+            });
+            if resources.len() == before {
+                break;
+            }
+        }
+        let entries = resources
+            .into_iter()
+            .map(|mut resource| {
+                resource.retain_references(|target| present.contains(&RefKey::of(target)));
+                resource.to_value()
+            })
+            .collect();
+        let id = format!("omird-export-{}", now.as_micros());
+        Ok(Export { entries, generated_at: now, id })
+    }
+}
+
+/// Reads back what was written as CBOR, for adapters that want a value.
+///
+/// # Errors
+/// `INTERNAL`; stored bytes are checked before they get here.
+pub fn decode_stored(bytes: &[u8]) -> Result<Value, Error> {
+    cbor::from_slice(bytes, &Limits::default())
+        .map_err(|error| Error::new(Code::Internal, format!("stored bytes: {error}")))
+}

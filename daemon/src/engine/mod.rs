@@ -1,0 +1,308 @@
+//! The engine: one store, one writer, any number of readers. Every protocol adapts to this and
+//! holds no logic of its own.
+
+pub mod command;
+pub mod export;
+pub mod plan;
+mod publisher;
+pub mod request;
+pub mod settings;
+mod shared;
+pub mod status;
+mod view;
+mod writer;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, TrySendError};
+use omir_core::instant::Timestamp;
+use omir_core::reference::Ref;
+
+use self::command::{Change, Receipt, Reply};
+use self::publisher::publish_in_background;
+use self::settings::{Durability, Settings};
+use self::shared::Shared;
+use self::writer::{Message, Writer, seal_in_background};
+use crate::clock::{Clock, ClockState};
+use crate::disk::{Counted, Disk};
+use crate::error::{Code, Error};
+use crate::index::catalog::Catalog;
+use crate::store::cache::Cache;
+use crate::store::recovery::{self, Damage, Progress};
+use crate::store::sealer::Sealer;
+use crate::store::signature::DeviceKey;
+use crate::store::transaction::{Op, Transaction};
+
+pub use self::publisher::Listener;
+pub use self::view::{Hit, Recall};
+
+/// What an engine is built from: everything outside it is handed in.
+pub struct Parts {
+    /// The data folder.
+    pub disk: Arc<dyn Disk>,
+    /// Where sled may keep the index; without it every start rebuilds.
+    pub index: Option<PathBuf>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Who signs segments.
+    pub key: DeviceKey,
+    /// Random bits for ids.
+    pub random: Box<dyn Fn() -> u128 + Send + Sync>,
+    /// How to run.
+    pub settings: Settings,
+    /// Who is told of events.
+    pub listener: Listener,
+}
+
+/// A running engine. Cloning gives another handle; the last one to go stops it.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    catalog: Arc<RwLock<Catalog>>,
+    shared: Arc<Shared>,
+    settings: Settings,
+    queue: Sender<Message>,
+    random: Box<dyn Fn() -> u128 + Send + Sync>,
+    index: Option<PathBuf>,
+    started: Instant,
+    boots: u64,
+    damage: Vec<Damage>,
+    rebuilt: u64,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Recovers the store and starts the engine on it.
+    ///
+    /// # Errors
+    /// If the data folder cannot be read or written at all. Damage to single files is no error: it
+    /// is reported by [`Engine::damage`] and the rest is served.
+    pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
+        let Parts { disk, index, clock, key, random, settings, listener } = parts;
+        let bytes_written = Arc::new(AtomicU64::new(0));
+        let disk: Arc<dyn Disk> = Arc::new(Counted::new(disk, bytes_written.clone()));
+        let cache = index.as_deref().map_or_else(Cache::none, Cache::open);
+        let mut found = recovery::recover(&*disk, &cache, settings.segment_bytes, progress)?;
+
+        let shared = Arc::new(Shared::new(clock, found.latest, bytes_written));
+        let boots = found.boots + 1;
+        let (now, _) = shared.now();
+        let boot =
+            Transaction { seq: found.next_seq, at: now, ops: vec![Op::Boot { count: boots }] };
+        let mut payload = Vec::new();
+        boot.encode(&mut payload);
+        found.log.stage(&payload);
+        // On a full disk the store still opens, for reading.
+        let booted = found.log.write().and_then(|_| match settings.durability {
+            Durability::Sync => found.log.sync(),
+            Durability::Interval(_) | Durability::None => Ok(()),
+        });
+        let mut next_seq = found.next_seq;
+        let mut log_is_sound = true;
+        match booted {
+            Ok(()) => {
+                next_seq += 1;
+                shared.advance(now);
+            }
+            Err(error) => {
+                tracing::warn!(?error, "this start could not be logged");
+                log_is_sound = !matches!(error, crate::store::wal::LogError::Broken(_));
+            }
+        }
+
+        shared.segments.store(found.next_segment - 1, Ordering::Relaxed);
+        let catalog = Arc::new(RwLock::new(found.catalog));
+        let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
+        let (publisher, deliveries) = crossbeam_channel::unbounded();
+        let (sealing, orders) = crossbeam_channel::unbounded();
+        for log in found.unsealed {
+            let _ = sealing.send(writer::SealOrder::Seal(log));
+        }
+        let sealer = Sealer {
+            disk: disk.clone(),
+            catalog: catalog.clone(),
+            key,
+            cache,
+            next: found.next_segment,
+            previous: found.previous,
+            boots,
+        };
+        let writer = Writer {
+            shared: shared.clone(),
+            catalog: catalog.clone(),
+            disk,
+            settings: settings.clone(),
+            queue: receiver,
+            publisher,
+            sealing,
+            log: found.log,
+            log_first: found.log_first,
+            log_has_changes: found.log_has_changes,
+            log_is_sound,
+            log_began: Instant::now(),
+            next_seq,
+            last_sync: Instant::now(),
+            touched: std::collections::HashMap::new(),
+            last_touch_flush: Instant::now(),
+        };
+        let threads = vec![
+            std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,
+            publish_in_background(deliveries, listener)?,
+            seal_in_background(sealer, orders, shared.clone())?,
+        ];
+        Ok(Self {
+            inner: Arc::new(Inner {
+                catalog,
+                shared,
+                settings,
+                queue,
+                random,
+                index,
+                started: Instant::now(),
+                boots,
+                damage: found.damage,
+                rebuilt: found.rebuilt,
+                threads: Mutex::new(threads),
+            }),
+        })
+    }
+
+    /// What the last start found damaged.
+    pub fn damage(&self) -> &[Damage] {
+        &self.inner.damage
+    }
+
+    /// How many index blocks the last start had to make anew.
+    pub fn rebuilt(&self) -> u64 {
+        self.inner.rebuilt
+    }
+
+    /// How the engine runs.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// The store's time, and how far it can be trusted.
+    pub fn now(&self) -> (Timestamp, ClockState) {
+        self.inner.shared.now()
+    }
+
+    /// An id nobody else has.
+    pub fn new_id(&self) -> String {
+        request::random_id((self.inner.random)())
+    }
+
+    /// Counts a refused request, for `status`.
+    pub fn note_rejected(&self) {
+        self.inner.shared.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Decodes what a client wants remembered: a resource, an array, or a Bundle. `key` is the key
+    /// it was put on, if it was.
+    ///
+    /// # Errors
+    /// `INVALID_RESOURCE` with a JSON Pointer, or `TOO_LARGE`.
+    pub fn prepare(
+        &self,
+        payload: &[u8],
+        encoding: request::Encoding,
+        key: Option<&Ref>,
+    ) -> Result<Change, Error> {
+        let limits = &self.inner.settings.limits;
+        let value = request::decode(payload, encoding, limits, Code::InvalidResource)?;
+        let (now, _) = self.now();
+        let new_id = || self.new_id();
+        let intake = request::Intake { limits, now, new_id: &new_id, key };
+        Ok(Change::Remember(intake.take(value)?))
+    }
+
+    /// Hands a change to the writer. `reply` is called once it is as durable as the settings
+    /// promise, or refused; at once, on this thread, if it cannot even be queued.
+    pub fn submit(&self, change: Change, bytes: usize, reply: Reply) {
+        let shared = &self.inner.shared;
+        if self.inner.settings.read_only {
+            let message = "this daemon is configured read-only (access.read_only)";
+            return reply(Err(Error::new(Code::Unauthorized, message)));
+        }
+        let busy = || {
+            let message = "too many requests are waiting for the disk; try again in a moment";
+            Error::new(Code::Busy, message)
+        };
+        let queued = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
+        // A request larger than the bound may pass when nothing else waits.
+        if queued > 0 && queued + bytes > self.inner.settings.queue_bytes {
+            shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+            return reply(Err(busy()));
+        }
+        shared.accepted.fetch_add(1, Ordering::AcqRel);
+        match self.inner.queue.try_send(Message::Change { change, bytes, reply }) {
+            Ok(()) => {}
+            Err(error) => {
+                shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+                shared.accepted.fetch_sub(1, Ordering::AcqRel);
+                let (message, error) = match error {
+                    TrySendError::Full(message) => (message, busy()),
+                    TrySendError::Disconnected(message) => {
+                        (message, Error::new(Code::Internal, "the daemon is stopping"))
+                    }
+                };
+                if let Message::Change { reply, .. } = message {
+                    reply(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Makes a change and waits for its receipt.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`] replies.
+    pub fn execute(&self, change: Change) -> Result<Receipt, Error> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let reply = Box::new(move |result| {
+            let _ = sender.send(result);
+        });
+        self.submit(change, 0, reply);
+        receiver.recv().unwrap_or_else(|_| {
+            Err(Error::new(Code::Internal, "the daemon stopped before the change was made"))
+        })
+    }
+
+    /// Waits until everything that was queued before is committed, at most `patience`.
+    ///
+    /// A client that puts and then gets over one connection reads what it wrote.
+    pub fn settle(&self, patience: Duration) {
+        let shared = &self.inner.shared;
+        let target = shared.accepted.load(Ordering::Acquire);
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        while shared.committed.load(Ordering::Acquire) < target && began.elapsed() < patience {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    fn catalog(&self) -> std::sync::RwLockReadGuard<'_, Catalog> {
+        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seals what is there and stops all threads. Returns when everything is on the disk.
+    pub fn stop(&self) {
+        let _ = self.inner.queue.send(Message::Stop);
+        let threads =
+            std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the engine panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! From a change to a transaction: resolves references, decides versions, writes nothing.
+//!
+//! Plans of one group are made one after the other against the catalog and the plans before them,
+//! so that a record may refer to an entity that is still on its way to the disk.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use omir_core::cbor;
+use omir_core::confidence::{Beta, Outcome, Weight};
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::model::{Confidence, Decay, Resource};
+use omir_core::number::Number;
+use omir_core::reference::{Ref, ResourceType};
+
+use super::command::{Change, Effect, Event, EventKind, Stored};
+use super::request::Prepared;
+use crate::error::{Code, Error};
+use crate::index::catalog::Catalog;
+use crate::index::doc::DocId;
+use crate::index::facts::{Access, Facts, terms_of};
+use crate::index::key::RefKey;
+use crate::index::text::DocTerms;
+use crate::store::read::Handle;
+use crate::store::transaction::Op;
+
+/// What one step will do to the catalog.
+#[derive(Debug)]
+pub enum Step {
+    /// Add a version.
+    Put {
+        /// What the index will know of it.
+        facts: Box<Facts>,
+        /// Its words.
+        terms: DocTerms,
+        /// Words of the live version it replaces.
+        superseded: Option<DocTerms>,
+    },
+    /// Add a tombstone.
+    Forget {
+        /// Of what.
+        key: RefKey,
+        /// Words of the live version.
+        terms: Option<DocTerms>,
+    },
+}
+
+/// A change, worked out.
+#[derive(Debug)]
+pub struct Plan {
+    /// What goes into the log. Empty if the change changes nothing.
+    pub ops: Vec<Op>,
+    /// What goes into the catalog, one for each op.
+    pub steps: Vec<Step>,
+    /// What is answered.
+    pub effect: Effect,
+    /// What is announced.
+    pub events: Vec<Event>,
+}
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum NoPlan {
+    /// The change is refused.
+    Refused(Error),
+    /// The change depends on one that is planned and not committed yet: plan it again afterwards.
+    Later,
+}
+
+impl From<Error> for NoPlan {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Plans the changes of one group.
+pub struct Planner<'a> {
+    catalog: &'a RwLock<Catalog>,
+    /// What earlier plans of this group will have made of a reference: live or not.
+    pending: HashMap<RefKey, bool>,
+    max_resource_bytes: usize,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for a new group.
+    pub fn new(catalog: &'a RwLock<Catalog>, max_resource_bytes: usize) -> Self {
+        Self { catalog, pending: HashMap::new(), max_resource_bytes }
+    }
+
+    fn catalog(&self) -> std::sync::RwLockReadGuard<'a, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works out a change. A refused change leaves no trace in the planner.
+    pub fn plan(&mut self, change: &mut Change, now: Timestamp) -> Result<Plan, NoPlan> {
+        match change {
+            Change::Remember(prepared) => {
+                if prepared.iter().any(|p| self.pending.contains_key(&p.facts.key)) {
+                    return Err(NoPlan::Later);
+                }
+                self.check_references(prepared)?;
+                self.remember(std::mem::take(prepared))
+            }
+            Change::Forget(targets) => self.forget(targets),
+            Change::Anchor(target, anchored) => {
+                let (target, anchored) = (target.clone(), *anchored);
+                self.revise(&target, Kind::Anchor(anchored), now)
+            }
+            Change::Feedback(target, outcome, weight) => {
+                let (target, outcome, weight) = (target.clone(), *outcome, *weight);
+                self.revise(&target, Kind::Feedback(outcome, weight), now)
+            }
+        }
+    }
+
+    fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
+        let within: std::collections::HashSet<RefKey> =
+            prepared.iter().map(|p| p.facts.key).collect();
+        let catalog = self.catalog();
+        for item in prepared {
+            let mut fault = None;
+            item.resource.for_each_reference(|pointer, _, target| {
+                if fault.is_some() {
+                    return;
+                }
+                let at = format!("{}{pointer}", item.pointer);
+                let expected = expected_type(pointer);
+                if target.kind != expected {
+                    let message = format!("{target} is no {expected}, which this must refer to");
+                    fault = Some(Error::at(Code::InvalidResource, at, message));
+                    return;
+                }
+                let key = RefKey::of(target);
+                let exists = within.contains(&key)
+                    || match self.pending.get(&key) {
+                        Some(live) => *live,
+                        None => catalog.live(&key).is_some(),
+                    };
+                if !exists {
+                    let message = format!(
+                        "{target} is neither in this request nor in the store; remember it first or \
+                         send both together"
+                    );
+                    fault = Some(Error::at(Code::InvalidResource, at, message));
+                }
+            });
+            if let Some(fault) = fault {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, prepared: Vec<Prepared>) -> Result<Plan, NoPlan> {
+        let mut plan = Plan {
+            ops: Vec::new(),
+            steps: Vec::new(),
+            effect: Effect::Remembered(Vec::new()),
+            events: Vec::new(),
+        };
+        let mut stored = Vec::with_capacity(prepared.len());
+        let mut pending = Vec::with_capacity(prepared.len());
+        for item in prepared {
+            let key = item.facts.key;
+            let target = item.resource.reference();
+            let (head, old) = {
+                let catalog = self.catalog();
+                let head = catalog.head(&key);
+                let old = head
+                    .filter(|head| head.live)
+                    .map(|head| (Handle::of(&catalog, head.doc), catalog.access(head.doc)));
+                (head, old)
+            };
+            let old = match old {
+                Some((handle, access)) => {
+                    Some((handle.resource().map_err(internal)?, handle, access))
+                }
+                None => None,
+            };
+            let mut resource = item.resource;
+            if let Some((before, _, access)) = &old {
+                inherit(&mut resource, before, *access, item.stamped);
+            }
+            let version = match (&old, head) {
+                (Some((_, handle, _)), Some(head)) => {
+                    match revision(&mut resource, head.version, handle, &item.pointer)? {
+                        Some(version) => version,
+                        None => {
+                            stored.push(Stored { target, version: head.version, unchanged: true });
+                            continue;
+                        }
+                    }
+                }
+                (None, Some(head)) => stamp_at_least(&mut resource, head.version.saturating_add(1)),
+                _ => stated_version(&resource).unwrap_or(1),
+            };
+            let facts = Facts::of(&resource);
+            let event = if old.is_some() { EventKind::Updated } else { EventKind::Recorded };
+            let superseded = old.map(|(before, _, _)| terms_of(&before));
+            self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
+            pending.push(key);
+            stored.push(Stored { target, version, unchanged: false });
+        }
+        self.pending.extend(pending.into_iter().map(|key| (key, true)));
+        plan.effect = Effect::Remembered(stored);
+        Ok(plan)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one version")]
+    fn push(
+        &self,
+        plan: &mut Plan,
+        resource: Resource,
+        facts: Facts,
+        terms: DocTerms,
+        superseded: Option<DocTerms>,
+        version: u64,
+        event: EventKind,
+    ) -> Result<(), Error> {
+        let target = resource.reference();
+        let bytes = cbor::to_vec(&resource.to_value());
+        if bytes.len() > self.max_resource_bytes {
+            return Err(Error::new(
+                Code::TooLarge,
+                format!(
+                    "{target} is {} bytes; limits.max_resource_bytes is {}",
+                    bytes.len(),
+                    self.max_resource_bytes
+                ),
+            ));
+        }
+        plan.events.push(Event { kind: event, target, resource: bytes.clone() });
+        plan.ops.push(Op::Put { version, resource: bytes });
+        plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
+        Ok(())
+    }
+
+    fn forget(&mut self, targets: &[Ref]) -> Result<Plan, NoPlan> {
+        // A relationship on its way to the disk may depend on what is forgotten here.
+        if !self.pending.is_empty() {
+            return Err(NoPlan::Later);
+        }
+        let mut plan = Plan {
+            ops: Vec::new(),
+            steps: Vec::new(),
+            effect: Effect::Forgotten(0),
+            events: Vec::new(),
+        };
+        let mut buried: Vec<RefKey> = Vec::new();
+        let mut queue: Vec<(Ref, RefKey)> =
+            targets.iter().map(|target| (target.clone(), RefKey::of(target))).collect();
+        queue.reverse();
+        while let Some((target, key)) = queue.pop() {
+            if buried.contains(&key) {
+                continue;
+            }
+            let found = {
+                let catalog = self.catalog();
+                catalog.head(&key).filter(|head| head.live).map(|head| {
+                    let dependents: Vec<DocId> = catalog.dependents(&key).collect();
+                    let handles: Vec<Handle> =
+                        dependents.iter().map(|&id| Handle::of(&catalog, id)).collect();
+                    (head.version, Handle::of(&catalog, head.doc), handles)
+                })
+            };
+            let Some((version, handle, dependents)) = found else { continue };
+            buried.push(key);
+            // What cannot be read any more can still be forgotten; its words stay in the counts.
+            let terms = handle.resource().ok().map(|resource| terms_of(&resource));
+            plan.ops
+                .push(Op::Forget { target: target.clone(), version: version.saturating_add(1) });
+            plan.steps.push(Step::Forget { key, terms });
+            plan.events.push(Event { kind: EventKind::Forgotten, target, resource: Vec::new() });
+            for dependent in dependents {
+                let resource = dependent.resource().map_err(internal)?;
+                let target = resource.reference();
+                queue.push((target.clone(), RefKey::of(&target)));
+            }
+        }
+        plan.effect = Effect::Forgotten(buried.len() as u64);
+        self.pending.extend(buried.into_iter().map(|key| (key, false)));
+        Ok(plan)
+    }
+
+    fn revise(&mut self, target: &Ref, kind: Kind, now: Timestamp) -> Result<Plan, NoPlan> {
+        let key = RefKey::of(target);
+        if self.pending.contains_key(&key) {
+            return Err(NoPlan::Later);
+        }
+        if target.kind != ResourceType::MemoryRecord {
+            let message = format!("{target} is no MemoryRecord; only records can be revised so");
+            return Err(Error::at(Code::InvalidQuery, "/ref", message).into());
+        }
+        let found = {
+            let catalog = self.catalog();
+            catalog.head(&key).filter(|head| head.live).map(|head| {
+                (head.version, Handle::of(&catalog, head.doc), catalog.access(head.doc))
+            })
+        };
+        let Some((version, handle, access)) = found else {
+            let message = format!("{target} is not in the store");
+            return Err(Error::at(Code::NotFound, "/ref", message).into());
+        };
+        let before = handle.resource().map_err(internal)?;
+        let mut resource = before.clone();
+        inherit_access(&mut resource, access, matches!(kind, Kind::Anchor(_)));
+        let Resource::MemoryRecord(record) = &mut resource else {
+            return Err(Error::new(Code::Internal, "a record is no record").into());
+        };
+        let mut belief = Beta::PRIOR;
+        match kind {
+            Kind::Anchor(anchored) => {
+                let decay = record.decay.get_or_insert_default();
+                if decay.anchored.unwrap_or(false) == anchored {
+                    let stored = Stored { target: target.clone(), version, unchanged: true };
+                    return Ok(Plan {
+                        ops: Vec::new(),
+                        steps: Vec::new(),
+                        effect: Effect::Anchored(stored, anchored),
+                        events: Vec::new(),
+                    });
+                }
+                decay.anchored = Some(anchored);
+                // A floor or its loss counts from now, not from an access that may be long ago.
+                if decay.last_access.is_none() {
+                    decay.last_access = Some(Instant::from(now));
+                }
+            }
+            Kind::Feedback(outcome, weight) => {
+                let confidence = record.confidence.get_or_insert_default();
+                belief = belief_of(confidence).after(outcome, weight);
+                confidence.alpha = Number::from_f64(belief.alpha());
+                confidence.beta = Number::from_f64(belief.beta());
+                confidence.calibrated = Number::from_f64(belief.damped());
+            }
+        }
+        let version = version.saturating_add(1);
+        record.version = Some(Number::from(version));
+        let stored = Stored { target: target.clone(), version, unchanged: false };
+        let mut plan = Plan {
+            ops: Vec::new(),
+            steps: Vec::new(),
+            effect: match kind {
+                Kind::Anchor(anchored) => Effect::Anchored(stored, anchored),
+                Kind::Feedback(..) => Effect::Believed(stored, belief),
+            },
+            events: Vec::new(),
+        };
+        let facts = Facts::of(&resource);
+        let (terms, old) = (terms_of(&resource), terms_of(&before));
+        self.push(&mut plan, resource, facts, terms, Some(old), version, EventKind::Updated)?;
+        self.pending.insert(key, true);
+        Ok(plan)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Anchor(bool),
+    Feedback(Outcome, Weight),
+}
+
+fn internal(fault: impl std::fmt::Display) -> Error {
+    Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
+}
+
+/// What a reference at this place must name (spec: "Reference constraint").
+fn expected_type(pointer: &str) -> ResourceType {
+    if pointer.starts_with("/sourceEpisode") {
+        ResourceType::Episode
+    } else if pointer.starts_with("/parentId") {
+        ResourceType::MemoryRecord
+    } else {
+        ResourceType::Entity
+    }
+}
+
+/// The belief a record states, or the prior where it states none.
+fn belief_of(confidence: &Confidence) -> Beta {
+    let number = |n: &Option<Number>| n.as_ref().map(Number::as_f64);
+    match (number(&confidence.alpha), number(&confidence.beta)) {
+        (Some(alpha), Some(beta)) => Beta::new(alpha, beta).unwrap_or(Beta::PRIOR),
+        _ => Beta::PRIOR,
+    }
+}
+
+/// Carries over what belongs to the memory and not to what was said about it this time: when it
+/// was first recorded, and how it is being forgotten, unless the new version says so itself.
+fn inherit(new: &mut Resource, old: &Resource, access: Option<Access>, stamped: bool) {
+    match (&mut *new, old) {
+        (Resource::MemoryRecord(new_record), Resource::MemoryRecord(old_record)) => {
+            if stamped {
+                new_record.created_at = old_record.created_at.clone();
+            }
+            if new_record.decay.is_none() {
+                new_record.decay = old_record.decay.clone();
+                inherit_access(new, access, false);
+            }
+        }
+        (Resource::Episode(new), Resource::Episode(old)) if stamped => {
+            new.created_at = old.created_at.clone();
+        }
+        _ => {}
+    }
+}
+
+/// Writes the access state of the index into a record's decay block, where the record has one or
+/// accesses have given it one.
+pub fn inherit_access(resource: &mut Resource, access: Option<Access>, always: bool) {
+    let (Resource::MemoryRecord(record), Some(access)) = (resource, access) else { return };
+    let stored = Facts::of(&Resource::MemoryRecord(record.clone())).access;
+    if stored == Some(access) && !always {
+        return;
+    }
+    let decay: &mut Decay = record.decay.get_or_insert_default();
+    if stored != Some(access) {
+        decay.half_life_hours = Number::from_f64(access.half_life_hours);
+        decay.last_access = Some(Instant::from(Timestamp::from_micros(access.last_access)));
+        decay.access_count = Some(Number::from(u64::from(access.access_count)));
+    }
+}
+
+fn stated_version(resource: &Resource) -> Option<u64> {
+    match resource {
+        Resource::MemoryRecord(record) => record.version.as_ref()?.as_u64(),
+        _ => None,
+    }
+}
+
+fn stamp(resource: &mut Resource, version: u64) {
+    if let Resource::MemoryRecord(record) = resource {
+        // A version that is only spelled differently (1.0) stays as it came.
+        let stated = record.version.as_ref().and_then(Number::as_u64);
+        if stated.unwrap_or(1) != version {
+            record.version = Some(Number::from(version));
+        }
+    }
+}
+
+fn stamp_at_least(resource: &mut Resource, least: u64) -> u64 {
+    let version = stated_version(resource).unwrap_or(least).max(least);
+    stamp(resource, version);
+    version
+}
+
+/// The version of an update: `None` if it is the same as what is stored.
+fn revision(
+    resource: &mut Resource,
+    current: u64,
+    stored: &Handle,
+    pointer: &str,
+) -> Result<Option<u64>, Error> {
+    let stated = stated_version(resource);
+    if let Some(stated) = stated
+        && stated < current
+    {
+        return Err(Error::at(
+            Code::Conflict,
+            format!("{pointer}/version"),
+            format!(
+                "version {stated} is older than the stored version {current}; get it, apply the \
+                 change to that, and send it again"
+            ),
+        ));
+    }
+    if stated.is_none_or(|stated| stated == current) {
+        let mut same = resource.clone();
+        stamp(&mut same, current);
+        let bytes = cbor::to_vec(&same.to_value());
+        let location = stored.location;
+        if bytes.len() == location.len as usize
+            && crc32fast::hash(&bytes) == location.crc
+            && stored.bytes().is_ok_and(|stored| stored == bytes)
+        {
+            return Ok(None);
+        }
+        let next = current.saturating_add(1);
+        stamp(resource, next);
+        return Ok(Some(next));
+    }
+    Ok(stated)
+}

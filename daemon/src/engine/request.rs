@@ -1,0 +1,261 @@
+//! What comes in, decoded and checked, before the writer sees it.
+//!
+//! Everything that needs only the request itself happens here, on the caller's thread: decoding,
+//! validation, normalising poses, splitting into words. What needs the store (references,
+//! versions) is the writer's.
+
+use std::collections::HashMap;
+
+use omir_core::cbor;
+use omir_core::decode::{DecodeError, DecodeErrorKind, Limits};
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::json;
+use omir_core::model::Resource;
+use omir_core::reference::{Id, Ref, ResourceType};
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
+use omir_core::value::{Map, Value};
+
+use super::settings::RequestLimits;
+use crate::error::{Code, Error};
+use crate::index::facts::{Facts, terms_of};
+use crate::index::text::DocTerms;
+use crate::store::manifest;
+
+/// How a payload is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// `application/json`.
+    Json,
+    /// `application/cbor`.
+    Cbor,
+}
+
+impl Encoding {
+    /// Guesses from the first byte: JSON texts begin with white space or one of `{ [ " - digit t f n`,
+    /// which in CBOR would be small integers or strings that no request consists of.
+    pub fn sniff(bytes: &[u8]) -> Self {
+        match bytes.first() {
+            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+            | Some(b' ' | b'\t' | b'\r' | b'\n') => Self::Json,
+            _ => Self::Cbor,
+        }
+    }
+
+    /// Writes a value.
+    pub fn encode(self, value: &Value) -> Vec<u8> {
+        match self {
+            Self::Json => json::to_string(value).into_bytes(),
+            Self::Cbor => cbor::to_vec(value),
+        }
+    }
+}
+
+/// Decodes a payload within the limits. `code` is what unreadable bytes are answered with.
+pub fn decode(
+    bytes: &[u8],
+    encoding: Encoding,
+    limits: &RequestLimits,
+    code: Code,
+) -> Result<Value, Error> {
+    let limits = Limits {
+        max_bytes: limits.max_payload_bytes,
+        max_depth: limits.max_depth,
+        max_items: limits.max_values,
+    };
+    let decoded = match encoding {
+        Encoding::Json => json::from_slice(bytes, &limits),
+        Encoding::Cbor => cbor::from_slice(bytes, &limits),
+    };
+    decoded.map_err(|error| {
+        let code = match error.kind {
+            DecodeErrorKind::Depth | DecodeErrorKind::TooLarge => Code::TooLarge,
+            _ => code,
+        };
+        Error::at(code, error.pointer.clone(), describe(&error, encoding))
+    })
+}
+
+fn describe(error: &DecodeError, encoding: Encoding) -> String {
+    let name = match encoding {
+        Encoding::Json => "JSON",
+        Encoding::Cbor => "CBOR",
+    };
+    format!("unreadable {name}: {error}")
+}
+
+/// A resource ready for the writer.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The resource, valid, with poses normalised.
+    pub resource: Resource,
+    /// Where it stands in the request: a JSON Pointer.
+    pub pointer: String,
+    /// Whether `createdAt` was missing and was stamped with the time of the request.
+    pub stamped: bool,
+    /// What the index will know of it.
+    pub facts: Facts,
+    /// Its words.
+    pub terms: DocTerms,
+}
+
+/// Fills in what `remember` may leave out and checks the rest.
+pub struct Intake<'a> {
+    /// Bounds.
+    pub limits: &'a RequestLimits,
+    /// Time for a missing `createdAt`.
+    pub now: Timestamp,
+    /// Makes an id for a resource that has none.
+    pub new_id: &'a dyn Fn() -> String,
+    /// The key a resource was put on, if it was: gives a missing type and id, and must agree.
+    pub key: Option<&'a Ref>,
+}
+
+impl Intake<'_> {
+    /// Takes a resource, an array of resources, or a Bundle.
+    pub fn take(&self, value: Value) -> Result<Vec<Prepared>, Error> {
+        let (values, base) = match value {
+            Value::Array(values) => (values, ""),
+            Value::Object(mut map)
+                if map.get("resourceType").and_then(Value::as_str) == Some("Bundle") =>
+            {
+                let entry = map.remove("entry");
+                let version = map.get("omirVersion").and_then(Value::as_str);
+                if version != Some("R1") {
+                    return Err(Error::at(
+                        Code::InvalidResource,
+                        "/omirVersion",
+                        "expected a Bundle with omirVersion \"R1\"",
+                    ));
+                }
+                match entry {
+                    Some(Value::Array(values)) => (values, "/entry"),
+                    _ => {
+                        return Err(Error::at(
+                            Code::InvalidResource,
+                            "/entry",
+                            "expected an array of resources",
+                        ));
+                    }
+                }
+            }
+            value => return Ok(vec![self.one(value, String::new())?]),
+        };
+        if values.len() > self.limits.max_resources {
+            return Err(Error::new(
+                Code::TooLarge,
+                format!(
+                    "{} resources are more than the {} allowed in one request; send them in parts",
+                    values.len(),
+                    self.limits.max_resources
+                ),
+            ));
+        }
+        let mut seen: HashMap<Ref, usize> = HashMap::new();
+        let mut prepared = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            // The manifest of a sealed segment is history, no memory.
+            if base == "/entry" && manifest::is_manifest(&value) {
+                continue;
+            }
+            let pointer = format!("{base}/{index}");
+            let resource = self.one(value, pointer.clone())?;
+            let reference = resource.resource.reference();
+            if let Some(first) = seen.insert(reference.clone(), index) {
+                return Err(Error::at(
+                    Code::InvalidResource,
+                    format!("{pointer}/id"),
+                    format!(
+                        "{reference} is already at {base}/{first}; one request may hold it once"
+                    ),
+                ));
+            }
+            prepared.push(resource);
+        }
+        if prepared.is_empty() {
+            return Err(Error::at(Code::InvalidResource, base, "there is nothing to remember"));
+        }
+        Ok(prepared)
+    }
+
+    fn one(&self, mut value: Value, pointer: String) -> Result<Prepared, Error> {
+        let mut stamped = false;
+        if let Value::Object(map) = &mut value {
+            self.complete(map, &pointer, &mut stamped)?;
+        }
+        let mut resource = Resource::from_value_at(value, &pointer)
+            .map_err(|faults| Error::from_faults(&faults))?;
+        normalise_poses(&mut resource, &pointer)?;
+        let facts = Facts::of(&resource);
+        let terms = terms_of(&resource);
+        Ok(Prepared { resource, pointer, stamped, facts, terms })
+    }
+
+    fn complete(&self, map: &mut Map, pointer: &str, stamped: &mut bool) -> Result<(), Error> {
+        if let Some(key) = self.key {
+            for (name, expected) in [("resourceType", key.kind.as_str()), ("id", key.id.as_str())] {
+                match map.get(name) {
+                    None => {
+                        map.insert(name, expected);
+                    }
+                    Some(Value::Text(found)) if found == expected => {}
+                    Some(_) => {
+                        return Err(Error::at(
+                            Code::InvalidResource,
+                            format!("{pointer}/{name}"),
+                            format!("the key says {expected:?} and the resource something else"),
+                        ));
+                    }
+                }
+            }
+        }
+        if !map.contains_key("id") {
+            map.insert("id", (self.new_id)());
+        }
+        let kind = map.get("resourceType").and_then(Value::as_str);
+        let needs_created = matches!(
+            kind.and_then(|kind| kind.parse().ok()),
+            Some(ResourceType::MemoryRecord | ResourceType::Episode)
+        );
+        if needs_created && !map.contains_key("createdAt") {
+            *stamped = true;
+            map.insert("createdAt", Instant::from(self.now).as_str());
+        }
+        Ok(())
+    }
+}
+
+/// Checks every spatial pose and writes unit quaternions in place of what was sent.
+fn normalise_poses(resource: &mut Resource, pointer: &str) -> Result<(), Error> {
+    if !resource.extensions().iter().any(|e| e.url == SPATIAL_POSE_URL) {
+        return Ok(());
+    }
+    for (index, extension) in resource.extensions_mut().iter_mut().enumerate() {
+        if extension.url != SPATIAL_POSE_URL {
+            continue;
+        }
+        let pose = SpatialPose::from_extension(extension).map_err(|mut faults| {
+            for fault in &mut faults {
+                fault.pointer = format!("{pointer}/extension/{index}{}", fault.pointer);
+            }
+            Error::from_faults(&faults)
+        })?;
+        if pose.orientation.is_some() {
+            extension.value_json = Some(pose.to_value());
+        }
+    }
+    Ok(())
+}
+
+/// Reads `Type/id` from a parameter.
+pub fn reference(name: &str, text: &str) -> Result<Ref, Error> {
+    text.parse().map_err(|error| {
+        Error::query(name, format!("{text:?} is no reference such as MemoryRecord/dock-1: {error}"))
+    })
+}
+
+/// An id nobody else has: 128 random bits.
+pub fn random_id(random: u128) -> String {
+    let id = format!("{random:032x}");
+    debug_assert!(Id::new(id.clone()).is_ok());
+    id
+}

@@ -1,0 +1,89 @@
+//! What the engine is told at its start.
+
+use std::time::Duration;
+
+/// What an acknowledgement promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// It survives a power cut: every group of writes is synced before it is acknowledged.
+    #[default]
+    Sync,
+    /// It survives a crash of the daemon; a power cut may cost what came in this long before.
+    Interval(Duration),
+    /// It survives a crash of the daemon; when it reaches the card is up to the kernel.
+    None,
+}
+
+impl Durability {
+    /// The name in the configuration and in `status`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Interval(_) => "interval",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Bounds on what one request may bring. Exceeding one is `TOO_LARGE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Bytes of a payload.
+    pub max_payload_bytes: usize,
+    /// Nesting of a payload.
+    pub max_depth: usize,
+    /// Values (members, items, scalars) in a payload.
+    pub max_values: usize,
+    /// Resources in one request.
+    pub max_resources: usize,
+    /// Bytes of one stored resource.
+    pub max_resource_bytes: usize,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            max_payload_bytes: 4 << 20,
+            max_depth: 64,
+            max_values: 500_000,
+            max_resources: 10_000,
+            max_resource_bytes: 1 << 20,
+        }
+    }
+}
+
+/// How the engine runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What an acknowledgement promises.
+    pub durability: Durability,
+    /// Bounds on requests.
+    pub limits: RequestLimits,
+    /// Requests that may wait for the writer; more are `BUSY`.
+    pub queue_requests: usize,
+    /// Bytes that may wait for the writer; more are `BUSY`.
+    pub queue_bytes: usize,
+    /// A log of this many bytes is sealed into a segment.
+    pub segment_bytes: u64,
+    /// A log this old is sealed even if it is small, so that the card can be read.
+    pub seal_after: Duration,
+    /// How often access counts are journaled.
+    pub touch_interval: Duration,
+    /// Whether writes are refused (`UNAUTHORIZED`).
+    pub read_only: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Sync,
+            limits: RequestLimits::default(),
+            queue_requests: 1024,
+            queue_bytes: 32 << 20,
+            segment_bytes: 8 << 20,
+            seal_after: Duration::from_secs(3600),
+            touch_interval: Duration::from_secs(300),
+            read_only: false,
+        }
+    }
+}

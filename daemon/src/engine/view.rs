@@ -1,0 +1,335 @@
+//! Reading: one resource, all of a type, and recalls.
+//!
+//! The catalog is locked only while rows are chosen; bytes are read afterwards, from files that
+//! never change under a reader.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use omir_core::cbor;
+use omir_core::model::Resource;
+use omir_core::number::Number;
+use omir_core::reference::{Ref, ResourceType};
+use omir_core::value::{Map, Value};
+
+use super::Engine;
+use super::plan::inherit_access;
+use super::shared;
+use crate::error::{Code, Error};
+use crate::index::doc::DocId;
+use crate::index::facts::Access;
+use crate::index::key::RefKey;
+use crate::recall::query::Query;
+use crate::recall::score::{Parts, Weights};
+use crate::recall::search::{Ranked, search};
+use crate::store::read::Handle;
+
+/// A stored version on its way out, with the accesses that came after it was written.
+pub(super) struct Outgoing {
+    handle: Handle,
+    access: Option<Access>,
+}
+
+impl Outgoing {
+    /// The resource as CBOR.
+    fn cbor(&self) -> Result<Vec<u8>, Error> {
+        match self.access {
+            None => self.handle.bytes().map_err(unreadable),
+            Some(_) => Ok(cbor::to_vec(&self.resource(false)?.to_value())),
+        }
+    }
+
+    /// The resource, typed; `as_stored` without later accesses.
+    pub(super) fn resource(&self, as_stored: bool) -> Result<Resource, Error> {
+        let mut resource = self.handle.resource().map_err(unreadable)?;
+        if !as_stored {
+            inherit_access(&mut resource, self.access, false);
+        }
+        Ok(resource)
+    }
+}
+
+fn unreadable(fault: impl std::fmt::Display) -> Error {
+    Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
+}
+
+/// One recalled memory.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The resource as CBOR.
+    pub resource: Vec<u8>,
+    /// Its score in [0, 1].
+    pub score: f64,
+    /// Its retrievability now.
+    pub retrievability: f64,
+    /// Metres from where the recall asked, if it did.
+    pub distance: Option<f64>,
+    /// Why it is here, for a person.
+    pub reason: String,
+    /// What the score is made of, if asked for, with the weight of each part.
+    pub parts: Option<(Parts, Weights)>,
+    /// Whether it was forgotten.
+    pub forgotten: bool,
+}
+
+/// The answer to a recall.
+#[derive(Debug, Clone)]
+pub struct Recall {
+    /// The page, best first.
+    pub hits: Vec<Hit>,
+    /// How many match in all.
+    pub total: u64,
+    /// How long it took inside the engine.
+    pub took_micros: u64,
+}
+
+fn float(n: f64) -> Value {
+    Number::from_f64(n).map_or(Value::Null, Value::Number)
+}
+
+impl Hit {
+    /// Everything but the resource, in the order of the reply.
+    fn members(&self) -> Vec<(&'static str, Value)> {
+        let mut members =
+            vec![("score", float(self.score)), ("retrievability", float(self.retrievability))];
+        if let Some(distance) = self.distance {
+            members.push(("distance", float(distance)));
+        }
+        members.push(("reason", self.reason.as_str().into()));
+        if self.forgotten {
+            members.push(("forgotten", Value::Bool(true)));
+        }
+        if let Some((parts, weights)) = &self.parts {
+            let w = weights.parts();
+            let part = |value: f64, weight: f64| {
+                let mut map = Map::new();
+                map.insert("value", float(value));
+                map.insert("weight", float(weight));
+                Value::Object(map)
+            };
+            let mut map = Map::new();
+            map.insert("text", part(parts.text, w.text));
+            map.insert("proximity", part(parts.proximity, w.proximity));
+            map.insert("retrievability", part(parts.retrievability, w.retrievability));
+            map.insert("importance", part(parts.importance, w.importance));
+            map.insert("confidence", part(parts.confidence, w.confidence));
+            members.push(("parts", Value::Object(map)));
+        }
+        members
+    }
+}
+
+impl Recall {
+    /// As a value, for JSON.
+    ///
+    /// # Errors
+    /// `INTERNAL` if stored bytes are no CBOR, which their checksum rules out.
+    pub fn to_value(&self) -> Result<Value, Error> {
+        let limits = omir_core::decode::Limits::default();
+        let hits = self
+            .hits
+            .iter()
+            .map(|hit| {
+                let resource = cbor::from_slice(&hit.resource, &limits).map_err(unreadable)?;
+                let mut map = Map::new();
+                map.insert("resource", resource);
+                for (name, value) in hit.members() {
+                    map.insert(name, value);
+                }
+                Ok(Value::Object(map))
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut map = Map::new();
+        map.insert("hits", Value::Array(hits));
+        map.insert("total", Value::Number(Number::from(self.total)));
+        map.insert("tookMicros", Value::Number(Number::from(self.took_micros)));
+        Ok(Value::Object(map))
+    }
+
+    /// As CBOR. The resources go out as they lie on the disk, without being decoded.
+    pub fn to_cbor(&self) -> Vec<u8> {
+        let bytes: usize = self.hits.iter().map(|hit| hit.resource.len() + 160).sum();
+        let mut out = Vec::with_capacity(bytes + 64);
+        let text = |out: &mut Vec<u8>, name: &str| cbor::write(&Value::from(name), out);
+        cbor::write_map_header(3, &mut out);
+        text(&mut out, "hits");
+        cbor::write_array_header(self.hits.len(), &mut out);
+        for hit in &self.hits {
+            let members = hit.members();
+            cbor::write_map_header(members.len() + 1, &mut out);
+            text(&mut out, "resource");
+            out.extend_from_slice(&hit.resource);
+            for (name, value) in members {
+                text(&mut out, name);
+                cbor::write(&value, &mut out);
+            }
+        }
+        text(&mut out, "total");
+        cbor::write(&Value::Number(Number::from(self.total)), &mut out);
+        text(&mut out, "tookMicros");
+        cbor::write(&Value::Number(Number::from(self.took_micros)), &mut out);
+        out
+    }
+}
+
+impl Engine {
+    pub(super) fn outgoing(&self, ids: impl IntoIterator<Item = DocId>) -> Vec<Outgoing> {
+        let catalog = self.catalog();
+        ids.into_iter()
+            .map(|id| Outgoing {
+                handle: Handle::of(&catalog, id),
+                access: if catalog.doc(id).is_touched { catalog.access(id) } else { None },
+            })
+            .collect()
+    }
+
+    /// The live version of a resource as CBOR, or `None` if there is none.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it is there and the disk does not give it back whole.
+    pub fn get(&self, reference: &Ref) -> Result<Option<Vec<u8>>, Error> {
+        let id = self.catalog().live(&RefKey::of(reference));
+        match id.and_then(|id| self.outgoing([id]).pop()) {
+            Some(outgoing) => self.counted(outgoing.cbor()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Calls `f` with every live resource of a type, or of all types, as CBOR, oldest first.
+    pub fn each(&self, of: Option<ResourceType>, mut f: impl FnMut(Vec<u8>)) {
+        let ids: Vec<DocId> = {
+            let catalog = self.catalog();
+            (0..)
+                .zip(catalog.docs())
+                .filter(|(_, doc)| doc.is_live())
+                .filter(|(_, doc)| of.is_none_or(|of| doc.class.resource_type() == of))
+                .map(|(id, _)| id)
+                .collect()
+        };
+        // In small parts, so that neither the lock nor the memory is held for all of them.
+        for part in ids.chunks(256) {
+            for outgoing in self.outgoing(part.iter().copied()) {
+                match self.counted(outgoing.cbor()) {
+                    Ok(bytes) => f(bytes),
+                    Err(error) => tracing::error!(%error, "left out of a reply"),
+                }
+            }
+        }
+    }
+
+    /// Ranked recall.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the disk fails; a single damaged memory is left out and logged.
+    pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
+        let began = Instant::now();
+        let (now, _) = self.now();
+        let now = now.as_micros();
+        let weights = Weights::of(query);
+        let (found, rows) = {
+            let catalog = self.catalog();
+            let found = search(&catalog, query, now);
+            let rows: Vec<Row> = found
+                .page
+                .iter()
+                .map(|ranked| {
+                    let doc = catalog.doc(ranked.doc);
+                    let is_touched = doc.is_touched && query.as_of.is_none();
+                    Row {
+                        key: doc.key,
+                        age: now.saturating_sub(doc.when.as_micros()),
+                        forgotten: doc.forgotten,
+                        counts_access: doc.access.is_some() && doc.is_live(),
+                        outgoing: Outgoing {
+                            handle: Handle::of(&catalog, ranked.doc),
+                            access: if is_touched { catalog.access(ranked.doc) } else { None },
+                        },
+                    }
+                })
+                .collect();
+            (found, rows)
+        };
+        let mut hits = Vec::with_capacity(rows.len());
+        let mut accesses = Vec::new();
+        for (ranked, row) in found.page.iter().zip(rows) {
+            let resource = match self.counted(row.outgoing.cbor()) {
+                Ok(resource) => resource,
+                Err(error) => {
+                    tracing::error!(%error, "left out of a recall");
+                    continue;
+                }
+            };
+            if query.touch && query.as_of.is_none() && row.counts_access {
+                accesses.extend(id_of(&resource).map(|id| shared::Access {
+                    key: row.key,
+                    target: format!("MemoryRecord/{id}"),
+                    at: now,
+                }));
+            }
+            hits.push(Hit {
+                resource,
+                score: ranked.score,
+                retrievability: ranked.parts.retrievability,
+                distance: ranked.distance,
+                reason: reason(query, ranked, &row),
+                parts: query.explain.then_some((ranked.parts, weights)),
+                forgotten: row.forgotten,
+            });
+        }
+        if !accesses.is_empty() {
+            self.inner.shared.note_accesses(accesses);
+        }
+        let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Ok(Recall { hits, total: found.total, took_micros })
+    }
+
+    fn counted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            self.inner.shared.unreadable.fetch_add(1, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+struct Row {
+    key: RefKey,
+    age: i64,
+    forgotten: bool,
+    counts_access: bool,
+    outgoing: Outgoing,
+}
+
+/// The id in an encoded resource.
+fn id_of(resource: &[u8]) -> Option<String> {
+    let entry = cbor::map_entries(resource).ok()?.find(|entry| entry.key == "id")?;
+    let limits = omir_core::decode::Limits::default();
+    let id = cbor::from_slice(&resource[entry.value_range.clone()], &limits).ok()?;
+    id.as_str().map(str::to_owned)
+}
+
+fn reason(query: &Query, ranked: &Ranked, row: &Row) -> String {
+    use std::fmt::Write;
+    let mut reason = String::new();
+    if query.text.is_some() {
+        let _ = write!(reason, "words match {:.0} %; ", ranked.parts.text * 100.0);
+    }
+    if let Some(distance) = ranked.distance {
+        let _ = write!(reason, "{distance:.2} m away; ");
+    }
+    let _ = write!(reason, "{}; retrievability {:.2}", age(row.age), ranked.parts.retrievability);
+    if row.forgotten {
+        reason.push_str("; forgotten");
+    }
+    reason
+}
+
+fn age(micros: i64) -> String {
+    let seconds = micros / 1_000_000;
+    match seconds {
+        ..0 => "still to come".to_owned(),
+        0..120 => format!("{seconds} s ago"),
+        120..7_200 => format!("{} min ago", seconds / 60),
+        7_200..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}

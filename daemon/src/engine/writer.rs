@@ -1,0 +1,483 @@
+//! The one task that changes the store.
+//!
+//! It takes whatever waits in the queue as one group: plans each change, writes all their
+//! transactions to the log, syncs once, moves the catalog, and only then hands the answers and the
+//! announcements to the publisher. So one fdatasync acknowledges everything that waited for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use omir_core::instant::Timestamp;
+
+use super::command::{Change, Event, Receipt, Reply};
+use super::plan::{NoPlan, Plan, Planner, Step};
+use super::publisher::Delivery;
+use super::settings::{Durability, Settings};
+use super::shared::{Access, Shared};
+use crate::disk::{self, Disk};
+use crate::error::{Code, Error};
+use crate::index::catalog::Catalog;
+use crate::index::doc::{self, Location, Stamp};
+use crate::index::key::RefKey;
+use crate::store::recovery::Unsealed;
+use crate::store::sealer::{Sealer, log_file};
+use crate::store::transaction::{Op, Touch, Transaction};
+use crate::store::wal::{Log, LogError};
+
+/// Most changes that one sync acknowledges.
+const GROUP_CHANGES: usize = 1024;
+/// Most log bytes that one sync acknowledges.
+const GROUP_BYTES: u64 = 4 << 20;
+/// How long the writer sleeps when nothing comes in.
+const TICK: Duration = Duration::from_millis(100);
+/// How long a log that could not be sealed waits for the next try.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// A message to the writer.
+pub enum Message {
+    /// A change, its size in the queue, and where the answer goes.
+    Change {
+        /// What to do.
+        change: Change,
+        /// What it weighs against the bound on queued bytes.
+        bytes: usize,
+        /// Where the answer goes.
+        reply: Reply,
+    },
+    /// Seal what is there and stop.
+    Stop,
+}
+
+/// The writer's state.
+pub struct Writer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) catalog: Arc<RwLock<Catalog>>,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) settings: Settings,
+    pub(super) queue: Receiver<Message>,
+    pub(super) publisher: Sender<Delivery>,
+    pub(super) sealing: Sender<SealOrder>,
+    pub(super) log: Log,
+    pub(super) log_first: u64,
+    pub(super) log_has_changes: bool,
+    /// Whether the log may be written on. A log whose sync failed may not.
+    pub(super) log_is_sound: bool,
+    pub(super) log_began: Instant,
+    pub(super) next_seq: u64,
+    pub(super) last_sync: Instant,
+    pub(super) touched: HashMap<RefKey, String>,
+    pub(super) last_touch_flush: Instant,
+}
+
+/// An order to the sealing thread.
+pub enum SealOrder {
+    /// Seal this log when its turn comes.
+    Seal(Unsealed),
+    /// Seal what is waiting, once, and stop.
+    Stop,
+}
+
+/// A group of changes on its way.
+struct Group {
+    entries: Vec<Entry>,
+    refused: Vec<(Reply, Error)>,
+    weight: usize,
+}
+
+struct Entry {
+    plan: Plan,
+    reply: Reply,
+    /// The transaction and where its payload lies in the log; none if there is nothing to write.
+    written: Option<(Transaction, u64, Vec<Option<usize>>)>,
+}
+
+impl Writer {
+    /// Runs until told to stop or until every sender is gone.
+    pub fn run(mut self) {
+        let mut waiting: Option<Message> = None;
+        loop {
+            let message = match waiting.take() {
+                Some(message) => Ok(message),
+                None => self.queue.recv_timeout(TICK),
+            };
+            match message {
+                Ok(Message::Change { change, bytes, reply }) => {
+                    waiting = self.group((change, bytes, reply));
+                }
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.housekeeping();
+        }
+        self.stop();
+    }
+
+    /// Commits a change with all that waits behind it; returns what has to come after the commit.
+    fn group(&mut self, first: (Change, usize, Reply)) -> Option<Message> {
+        let catalog = self.catalog.clone();
+        let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes);
+        let mut group = Group { entries: Vec::new(), refused: Vec::new(), weight: 0 };
+        let (now, _) = self.shared.now();
+        let mut later = None;
+        let mut next = Some(first);
+        while let Some((mut change, bytes, reply)) = next.take() {
+            match planner.plan(&mut change, now) {
+                Ok(plan) => {
+                    group.weight += bytes;
+                    let written = self.stage(&plan, now);
+                    group.entries.push(Entry { plan, reply, written });
+                }
+                Err(NoPlan::Refused(error)) => {
+                    group.weight += bytes;
+                    group.refused.push((reply, error));
+                }
+                Err(NoPlan::Later) => {
+                    later = Some(Message::Change { change, bytes, reply });
+                    break;
+                }
+            }
+            let is_full = group.entries.len() >= GROUP_CHANGES || self.log.staged() >= GROUP_BYTES;
+            if is_full {
+                break;
+            }
+            match self.queue.try_recv() {
+                Ok(Message::Change { change, bytes, reply }) => next = Some((change, bytes, reply)),
+                Ok(stop @ Message::Stop) => later = Some(stop),
+                Err(_) => {}
+            }
+        }
+        self.commit(group, now);
+        later
+    }
+
+    /// Puts a plan's transaction into the group of the log.
+    fn stage(
+        &mut self,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Option<(Transaction, u64, Vec<Option<usize>>)> {
+        if plan.ops.is_empty() {
+            return None;
+        }
+        let transaction = Transaction { seq: self.next_seq, at: now, ops: plan.ops.clone() };
+        self.next_seq += 1;
+        let mut payload = Vec::new();
+        let places = transaction.encode(&mut payload);
+        let at = self.log.stage(&payload);
+        Some((transaction, at, places))
+    }
+
+    fn commit(&mut self, group: Group, now: Timestamp) {
+        let first = group.entries.iter().find_map(|entry| entry.written.as_ref());
+        let outcome = match first.map(|(transaction, ..)| transaction.seq) {
+            Some(first) => self.write(first),
+            None => Ok(()),
+        };
+        let has_writes = outcome.is_ok() && first.is_some();
+        self.shared.queued_bytes.fetch_sub(group.weight, Ordering::AcqRel);
+        let mut delivery = Delivery::default();
+        match outcome {
+            Ok(()) => {
+                let durable = self.settings.durability == Durability::Sync;
+                let replies = self.apply(group.entries, durable, &mut delivery.events);
+                if has_writes {
+                    self.shared.advance(now);
+                    self.log_has_changes = true;
+                }
+                delivery.replies = replies;
+            }
+            Err(error) => {
+                for entry in group.entries {
+                    delivery.replies.push((entry.reply, Err(error.clone())));
+                }
+            }
+        }
+        delivery
+            .replies
+            .extend(group.refused.into_iter().map(|(reply, error)| (reply, Err(error))));
+        self.shared.committed.fetch_add(delivery.replies.len() as u64, Ordering::AcqRel);
+        // The publisher only goes away after the writer.
+        let _ = self.publisher.send(delivery);
+    }
+
+    /// Moves the catalog to what was written. All of a group becomes visible at once.
+    fn apply(
+        &mut self,
+        entries: Vec<Entry>,
+        durable: bool,
+        events: &mut Vec<Event>,
+    ) -> Vec<(Reply, Result<Receipt, Error>)> {
+        let file = log_file(self.log.number());
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seq = self.next_seq.saturating_sub(1);
+        let mut replies = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if let Some((transaction, at, places)) = entry.written {
+                seq = transaction.seq;
+                let steps = entry.plan.steps.into_iter().zip(transaction.ops).zip(places);
+                for (ordinal, ((step, op), place)) in steps.enumerate() {
+                    let stamp = |version| Stamp {
+                        seq: transaction.seq,
+                        ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+                        version,
+                        recorded: transaction.at.as_micros(),
+                    };
+                    match (step, op) {
+                        (Step::Put { facts, terms, superseded }, Op::Put { version, resource }) => {
+                            let offset = at + place.unwrap_or(0) as u64;
+                            let location = Location {
+                                file,
+                                offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                                len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
+                                crc: crc32fast::hash(&resource),
+                            };
+                            let superseded = superseded.as_ref();
+                            catalog.put(&facts, &terms, superseded, stamp(version), location);
+                            self.touched.remove(&facts.key);
+                        }
+                        (Step::Forget { key, terms }, Op::Forget { version, .. }) => {
+                            catalog.forget(&key, terms.as_ref(), stamp(version));
+                            self.touched.remove(&key);
+                        }
+                        _ => unreachable!("a plan has one step for each op"),
+                    }
+                }
+                events.extend(entry.plan.events);
+            }
+            let receipt = Receipt { effect: entry.plan.effect, durable, seq };
+            replies.push((entry.reply, Ok(receipt)));
+        }
+        replies
+    }
+
+    /// Writes what is staged, beginning with transaction `first`, and makes it as durable as the
+    /// settings promise. On failure the numbers from `first` on are free again.
+    fn write(&mut self, first: u64) -> Result<(), Error> {
+        if !self.log_is_sound {
+            self.log.discard();
+            self.next_seq = first;
+            return Err(Error::new(
+                Code::Internal,
+                "the log could not be synced and no new one could be begun; see the daemon's log",
+            ));
+        }
+        let written = self.log.write().and_then(|_| match self.settings.durability {
+            Durability::Sync => self.log.sync(),
+            Durability::Interval(_) | Durability::None => Ok(()),
+        });
+        match written {
+            Ok(()) => {
+                self.shared.storage_full.store(false, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                self.next_seq = first;
+                Err(self.refuse(error))
+            }
+        }
+    }
+
+    /// Says why a group was not written, and leaves a log behind that must not be used again.
+    fn refuse(&mut self, error: LogError) -> Error {
+        let (error, is_broken) = match error {
+            LogError::Refused(error) => (error, false),
+            LogError::Broken(error) => (error, true),
+        };
+        if is_broken {
+            self.log_is_sound = false;
+            self.begin_log();
+        }
+        if disk::is_full(&error) {
+            if !self.shared.storage_full.swap(true, Ordering::Relaxed) {
+                tracing::error!("the disk is full: nothing new is remembered until there is room");
+            }
+            Error::new(
+                Code::StorageFull,
+                "the disk is full; what is stored can still be read. Free some space and try again",
+            )
+        } else {
+            tracing::error!(%error, "a group could not be written");
+            Error::new(Code::Internal, format!("the disk refused the write: {error}"))
+        }
+    }
+
+    /// Begins a new log and sends the old one to be sealed. On failure the old one stays.
+    fn begin_log(&mut self) -> bool {
+        match Log::create(&*self.disk, self.log.number() + 1, self.next_seq) {
+            Ok(log) => {
+                let old = std::mem::replace(&mut self.log, log);
+                let order =
+                    Unsealed { log: old.number(), end: old.synced(), first: self.log_first };
+                self.catalog
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .add_file(log_file(self.log.number()), self.log.file());
+                self.log_first = self.next_seq;
+                self.log_has_changes = false;
+                self.log_is_sound = true;
+                self.log_began = Instant::now();
+                let _ = self.sealing.send(SealOrder::Seal(order));
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no new log could be begun");
+                false
+            }
+        }
+    }
+
+    /// What is due between groups: accesses, interval syncs, full or old logs.
+    fn housekeeping(&mut self) {
+        self.take_touches();
+        if !self.log_is_sound {
+            self.begin_log();
+            return;
+        }
+        if let Durability::Interval(every) = self.settings.durability
+            && self.log.is_dirty()
+            && self.last_sync.elapsed() >= every
+        {
+            self.last_sync = Instant::now();
+            if let Err(error) = self.log.sync() {
+                self.refuse(error);
+            }
+        }
+        if self.last_touch_flush.elapsed() >= self.settings.touch_interval {
+            self.flush_touches();
+        }
+        let is_full = self.log.len() >= self.settings.segment_bytes;
+        let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
+        if is_full || is_old {
+            self.rotate();
+        }
+    }
+
+    fn rotate(&mut self) {
+        self.flush_touches();
+        if self.log.is_dirty()
+            && let Err(error) = self.log.sync()
+        {
+            self.refuse(error);
+            return;
+        }
+        if !self.begin_log() {
+            // Try again after a while, not with every group.
+            self.log_began = Instant::now();
+        }
+    }
+
+    /// Counts the accesses of recalls into the catalog. Nothing is written: see `flush_touches`.
+    fn take_touches(&mut self) {
+        let accesses: Vec<Access> = self.shared.take_accesses();
+        if accesses.is_empty() {
+            return;
+        }
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        for Access { key, target, at } in accesses {
+            let Some(access) = catalog.live(&key).and_then(|id| catalog.access(id)) else {
+                continue;
+            };
+            catalog.touch(&key, doc::accessed(&access, at));
+            self.touched.entry(key).or_insert(target);
+        }
+    }
+
+    /// Journals the access states that changed since the last time, as one transaction.
+    fn flush_touches(&mut self) {
+        self.last_touch_flush = Instant::now();
+        if self.touched.is_empty() || !self.log_is_sound {
+            return;
+        }
+        let ops: Vec<Op> = {
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            self.touched
+                .drain()
+                .filter_map(|(key, target)| {
+                    let access = catalog.live(&key).and_then(|id| catalog.access(id))?;
+                    Some(Op::Touch(Touch {
+                        target,
+                        last_access: access.last_access,
+                        access_count: access.access_count,
+                        half_life_hours: access.half_life_hours,
+                    }))
+                })
+                .collect()
+        };
+        if ops.is_empty() {
+            return;
+        }
+        let (now, _) = self.shared.now();
+        let mut payload = Vec::new();
+        Transaction { seq: self.next_seq, at: now, ops }.encode(&mut payload);
+        self.log.stage(&payload);
+        // Access counts are no acknowledged memory: losing some on a full disk is no error.
+        let seq = self.next_seq;
+        if self.write(seq).is_ok() {
+            self.next_seq += 1;
+            self.shared.advance(now);
+        }
+    }
+
+    fn stop(mut self) {
+        self.take_touches();
+        self.flush_touches();
+        if self.log_has_changes && self.log_is_sound {
+            self.rotate();
+        } else if self.log.is_dirty()
+            && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
+        {
+            tracing::error!(%error, "the last sync failed");
+        }
+        let _ = self.sealing.send(SealOrder::Stop);
+    }
+}
+
+/// Runs the sealing thread: one log after the other, trying again what could not be sealed.
+pub fn seal_in_background(
+    mut sealer: Sealer,
+    orders: Receiver<SealOrder>,
+    shared: Arc<Shared>,
+) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("omird-sealer".into()).spawn(move || {
+        let mut waiting: std::collections::VecDeque<Unsealed> = std::collections::VecDeque::new();
+        let mut stopping = false;
+        loop {
+            let order = if waiting.is_empty() {
+                orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else if stopping {
+                Err(RecvTimeoutError::Disconnected)
+            } else {
+                // After a failure: wait, unless there is more news first.
+                orders.recv_timeout(RETRY)
+            };
+            match order {
+                Ok(SealOrder::Seal(log)) => waiting.push_back(log),
+                Ok(SealOrder::Stop) => stopping = true,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            while let Some(&log) = waiting.front() {
+                let (now, _) = shared.now();
+                match sealer.seal(log.log, log.end, log.first, now) {
+                    Ok(_) => {
+                        waiting.pop_front();
+                    }
+                    Err(error) => {
+                        tracing::warn!(log = log.log, %error, "not sealed yet; served from the log");
+                        break;
+                    }
+                }
+            }
+            shared.unsealed_logs.store(waiting.len() as u64, Ordering::Relaxed);
+            shared.segments.store(sealer.next - 1, Ordering::Relaxed);
+            if stopping {
+                break;
+            }
+        }
+        shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
+    })
+}
