@@ -7,11 +7,14 @@
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
 pub mod clock;
+pub mod config;
 pub mod disk;
 pub mod engine;
 pub mod error;
 pub mod index;
+pub mod program;
 pub mod recall;
+pub mod service;
 pub mod store;
 
 /// Who produced a Bundle: its `source`.

@@ -1,0 +1,87 @@
+//! The configuration as it is written: every key optional, none unknown.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::service::Mode;
+
+/// `omird.toml`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// Name of the robot.
+    pub robot: Option<String>,
+    /// First part of every key.
+    pub prefix: Option<String>,
+    /// Data folder.
+    pub data: Option<PathBuf>,
+    /// Network.
+    pub network: NetworkSection,
+    /// Store.
+    pub store: StoreSection,
+    /// Bounds on requests.
+    pub limits: LimitsSection,
+    /// Who may do what.
+    pub access: AccessSection,
+}
+
+/// `[network]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkSection {
+    /// `peer`, `client` or `router`.
+    pub mode: Option<Mode>,
+    /// Endpoints to listen on.
+    pub listen: Option<Vec<String>>,
+    /// Endpoints to connect to.
+    pub connect: Option<Vec<String>>,
+    /// Zenoh's own file.
+    pub zenoh_config: Option<PathBuf>,
+}
+
+/// `[store]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSection {
+    /// `sync`, `interval` or `none`.
+    pub durability: Option<String>,
+    /// Milliseconds between syncs with `interval`.
+    pub sync_interval_ms: Option<u64>,
+    /// A log of so many bytes is sealed.
+    pub segment_bytes: Option<u64>,
+    /// A log so old is sealed.
+    pub seal_after_s: Option<u64>,
+    /// Access counts are journaled this often.
+    pub touch_interval_s: Option<u64>,
+}
+
+/// `[limits]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSection {
+    /// Bytes of a payload.
+    pub max_payload_bytes: Option<usize>,
+    /// Nesting of a payload.
+    pub max_depth: Option<usize>,
+    /// Values in a payload.
+    pub max_values: Option<usize>,
+    /// Resources in a request.
+    pub max_resources: Option<usize>,
+    /// Bytes of a stored resource.
+    pub max_resource_bytes: Option<usize>,
+    /// Requests that may wait.
+    pub queue_requests: Option<usize>,
+    /// Bytes that may wait.
+    pub queue_bytes: Option<usize>,
+    /// Threads that read for queries.
+    pub readers: Option<usize>,
+}
+
+/// `[access]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccessSection {
+    /// Whether writes are refused.
+    pub read_only: Option<bool>,
+}

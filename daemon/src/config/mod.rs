@@ -1,0 +1,347 @@
+//! From what was written to what was resolved: checked, defaults filled in, every complaint
+//! naming its key.
+
+pub mod file;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::file::File;
+use crate::engine::settings::{Durability, RequestLimits, Settings};
+use crate::service::Network;
+
+/// How often the log is synced with `durability = "interval"` when it does not say.
+pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);
+/// The first part of every key when none is configured.
+pub const DEFAULT_PREFIX: &str = "omir";
+
+/// What the daemon runs with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Name of the robot: `[A-Za-z0-9._-]{1,64}`.
+    pub robot: String,
+    /// First part of every key.
+    pub prefix: String,
+    /// Data folder.
+    pub data: PathBuf,
+    /// Network.
+    pub network: Network,
+    /// Engine.
+    pub settings: Settings,
+    /// Threads that read for queries.
+    pub readers: usize,
+}
+
+/// A complaint about the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file, if it came from one.
+    pub file: Option<PathBuf>,
+    /// What is wrong, naming the key.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}: {}", file.display(), self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
+pub fn read(path: &Path) -> Result<File, ConfigError> {
+    let complain = |message: String| ConfigError { file: Some(path.to_owned()), message };
+    let text = std::fs::read_to_string(path).map_err(|error| complain(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| complain(error.to_string().trim_end().to_owned()))
+}
+
+/// Checks a configuration and fills in what it leaves out.
+///
+/// # Errors
+/// Names the key and says what is allowed.
+pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
+    let defaults = Settings::default();
+    let limits = RequestLimits::default();
+    let robot = match written.robot {
+        Some(robot) => checked_name("robot", robot)?,
+        None => host.robot(),
+    };
+    let prefix = match written.prefix {
+        Some(prefix) => checked_prefix(prefix)?,
+        None => DEFAULT_PREFIX.to_owned(),
+    };
+    let store = written.store;
+    let interval = match store.sync_interval_ms {
+        None => DEFAULT_SYNC_INTERVAL,
+        Some(0) => return Err("store.sync_interval_ms: must be at least 1".to_owned()),
+        Some(millis) => Duration::from_millis(millis),
+    };
+    let durability = match store.durability.as_deref() {
+        None | Some("sync") => Durability::Sync,
+        Some("interval") => Durability::Interval(interval),
+        Some("none") => Durability::None,
+        Some(other) => {
+            return Err(format!(
+                "store.durability: {other:?} is none of \"sync\", \"interval\", \"none\""
+            ));
+        }
+    };
+    let asked = written.limits;
+    let settings = Settings {
+        durability,
+        limits: RequestLimits {
+            max_payload_bytes: within(
+                "limits.max_payload_bytes",
+                asked.max_payload_bytes,
+                limits.max_payload_bytes,
+                1024..=256 << 20,
+            )?,
+            max_depth: within("limits.max_depth", asked.max_depth, limits.max_depth, 8..=128)?,
+            max_values: within(
+                "limits.max_values",
+                asked.max_values,
+                limits.max_values,
+                100..=100_000_000,
+            )?,
+            max_resources: within(
+                "limits.max_resources",
+                asked.max_resources,
+                limits.max_resources,
+                1..=1_000_000,
+            )?,
+            max_resource_bytes: within(
+                "limits.max_resource_bytes",
+                asked.max_resource_bytes,
+                limits.max_resource_bytes,
+                256..=64 << 20,
+            )?,
+        },
+        queue_requests: within(
+            "limits.queue_requests",
+            asked.queue_requests,
+            defaults.queue_requests,
+            1..=1_000_000,
+        )?,
+        queue_bytes: within(
+            "limits.queue_bytes",
+            asked.queue_bytes,
+            defaults.queue_bytes,
+            1 << 16..=1 << 30,
+        )?,
+        segment_bytes: within(
+            "store.segment_bytes",
+            store.segment_bytes,
+            defaults.segment_bytes,
+            4 << 10..=1 << 30,
+        )?,
+        seal_after: seconds("store.seal_after_s", store.seal_after_s, defaults.seal_after)?,
+        touch_interval: seconds(
+            "store.touch_interval_s",
+            store.touch_interval_s,
+            defaults.touch_interval,
+        )?,
+        read_only: written.access.read_only.unwrap_or(defaults.read_only),
+    };
+    let default = Network::default();
+    let network = written.network;
+    // With any endpoint named, only what is named is used.
+    let names_any = network.listen.is_some() || network.connect.is_some();
+    let or_default = |endpoints: Option<Vec<String>>, default: Vec<String>| {
+        endpoints.unwrap_or(if names_any || network.zenoh_config.is_some() {
+            Vec::new()
+        } else {
+            default
+        })
+    };
+    let network = Network {
+        mode: network.mode.unwrap_or_default(),
+        listen: or_default(network.listen.clone(), default.listen),
+        connect: or_default(network.connect.clone(), default.connect),
+        file: network.zenoh_config.clone(),
+    };
+    let data = written.data.unwrap_or_else(|| host.data());
+    let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
+    Ok(Config { robot, prefix, data, network, settings, readers })
+}
+
+fn checked_name(key: &str, name: String) -> Result<String, String> {
+    let is_good = (1..=64).contains(&name.len()) && name.bytes().all(is_name_byte);
+    if is_good {
+        Ok(name)
+    } else {
+        Err(format!("{key}: {name:?} is not 1 to 64 of the letters A-Z a-z 0-9 . _ -"))
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn checked_prefix(prefix: String) -> Result<String, String> {
+    if !prefix.is_empty()
+        && prefix.split('/').all(|part| !part.is_empty() && part.bytes().all(is_name_byte))
+    {
+        Ok(prefix)
+    } else {
+        Err(format!("prefix: {prefix:?} is no key such as \"omir\" or \"fleet/omir\""))
+    }
+}
+
+fn within<T: PartialOrd + fmt::Display + Copy>(
+    key: &str,
+    asked: Option<T>,
+    default: T,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<T, String> {
+    match asked {
+        None => Ok(default),
+        Some(value) if range.contains(&value) => Ok(value),
+        Some(value) => {
+            Err(format!("{key}: {value} is not between {} and {}", range.start(), range.end()))
+        }
+    }
+}
+
+fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, String> {
+    let seconds = within(key, asked, default.as_secs(), 1..=31_536_000)?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// What the machine says, where the configuration says nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether the daemon runs as root.
+    pub is_root: bool,
+    /// `$XDG_STATE_HOME`.
+    pub state_home: Option<PathBuf>,
+    /// `$HOME`.
+    pub home: Option<PathBuf>,
+}
+
+impl Host {
+    /// Asks the machine.
+    pub fn ask() -> Self {
+        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        Self {
+            name: std::fs::read_to_string("/etc/hostname").ok(),
+            is_root: uid.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"),
+            state_home: set("XDG_STATE_HOME"),
+            home: set("HOME"),
+        }
+    }
+
+    /// The host's name as a robot's name, or `robot`.
+    fn robot(&self) -> String {
+        let name: String = self
+            .name
+            .as_deref()
+            .unwrap_or_default()
+            .trim()
+            .chars()
+            .filter(|c| u8::try_from(*c).is_ok_and(is_name_byte))
+            .take(64)
+            .collect();
+        if name.is_empty() { "robot".to_owned() } else { name }
+    }
+
+    /// `/var/lib/omird` for the system's daemon, the state folder for a person's.
+    fn data(&self) -> PathBuf {
+        if self.is_root {
+            return PathBuf::from("/var/lib/omird");
+        }
+        self.state_home
+            .clone()
+            .or_else(|| Some(self.home.as_ref()?.join(".local/state")))
+            .map_or_else(|| PathBuf::from("omird-data"), |state| state.join("omird"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Host {
+        Host { name: Some("rover 7!\n".into()), home: Some("/home/r".into()), ..Host::default() }
+    }
+
+    #[test]
+    fn the_sample_says_exactly_the_defaults() {
+        let sample: File = toml::from_str(include_str!("../../../config/omird.toml")).unwrap();
+        let host = host();
+        let mut defaults = resolve(File::default(), &host).unwrap();
+        // These three say in the sample what they would otherwise take from the machine.
+        defaults.robot = "robot".into();
+        defaults.data = "/var/lib/omird".into();
+        assert_eq!(resolve(sample, &host).unwrap(), defaults);
+    }
+
+    #[test]
+    fn the_sample_shows_every_key() {
+        let sample: toml::Table = include_str!("../../../config/omird.toml").parse().unwrap();
+        let shown = |section: &str| -> Vec<String> {
+            sample[section].as_table().unwrap().keys().cloned().collect()
+        };
+        let commented = include_str!("../../../config/omird.toml");
+        for (section, key) in [
+            ("network", "mode"),
+            ("network", "listen"),
+            ("network", "connect"),
+            ("store", "durability"),
+            ("store", "sync_interval_ms"),
+            ("store", "segment_bytes"),
+            ("store", "seal_after_s"),
+            ("store", "touch_interval_s"),
+            ("limits", "max_payload_bytes"),
+            ("limits", "max_depth"),
+            ("limits", "max_values"),
+            ("limits", "max_resources"),
+            ("limits", "max_resource_bytes"),
+            ("limits", "queue_requests"),
+            ("limits", "queue_bytes"),
+            ("limits", "readers"),
+            ("access", "read_only"),
+        ] {
+            assert!(shown(section).contains(&key.to_owned()), "{section}.{key}");
+        }
+        assert!(commented.contains("zenoh_config"));
+    }
+
+    #[test]
+    fn complaints_name_their_key() {
+        for (text, key) in [
+            ("robot = 'a b'", "robot"),
+            ("prefix = 'a//b'", "prefix"),
+            ("[store]\ndurability = 'maybe'", "store.durability"),
+            ("[store]\nsegment_bytes = 1", "store.segment_bytes"),
+            ("[limits]\nmax_depth = 4000", "limits.max_depth"),
+        ] {
+            let file: File = toml::from_str(text).unwrap();
+            let message = resolve(file, &host()).unwrap_err();
+            assert!(message.starts_with(key), "{message}");
+        }
+        let unknown = toml::from_str::<File>("[store]\nsegmentbytes = 1").unwrap_err();
+        assert!(unknown.to_string().contains("segmentbytes"));
+    }
+
+    #[test]
+    fn a_named_endpoint_is_the_only_one() {
+        let file: File = toml::from_str("[network]\nlisten = ['tcp/10.0.0.1:7448']").unwrap();
+        let config = resolve(file, &host()).unwrap();
+        assert_eq!(config.network.listen, ["tcp/10.0.0.1:7448"]);
+        assert!(config.network.connect.is_empty());
+        assert_eq!(config.robot, "rover7");
+        assert_eq!(config.data, PathBuf::from("/home/r/.local/state/omird"));
+    }
+}

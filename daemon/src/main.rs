@@ -1,0 +1,5 @@
+//! The program `omird`.
+
+fn main() -> std::process::ExitCode {
+    omird::program::main()
+}

@@ -1,0 +1,242 @@
+//! The program `omird`: arguments, logs, signals, exit codes.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use tracing_subscriber::EnvFilter;
+
+use crate::clock::SystemClock;
+use crate::config::{self, Config, Host};
+use crate::disk::Folder;
+use crate::engine::{Engine, Parts};
+use crate::service::{EventOutlet, Keys, Mode, Service};
+use crate::store::recovery::Progress;
+use crate::store::{keys, lock};
+
+/// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news.
+const DEFAULT_FILTER: &str = "info,zenoh=error,sled=error";
+
+/// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
+/// recalls it by place, time and words over Zenoh.
+#[derive(Debug, Parser)]
+#[command(
+    name = "omird",
+    version,
+    after_help = "EXIT STATUS\n  \
+        0  stopped by SIGINT or SIGTERM, everything on disk\n  \
+        1  the data folder or the network cannot be used\n  \
+        2  the command line or the configuration is wrong\n\n\
+        EXAMPLES\n  \
+        omird\n  \
+        omird --robot rover --data /var/lib/omird --listen tcp/0.0.0.0:7448\n  \
+        RUST_LOG=debug omird --config config/omird.toml"
+)]
+pub struct Arguments {
+    /// Configuration file (TOML); see config/omird.toml
+    #[arg(long, value_name = "FILE", env = "OMIRD_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Data folder
+    #[arg(long, value_name = "DIR", env = "OMIRD_DATA")]
+    pub data: Option<PathBuf>,
+    /// Name of this robot, the second part of every key
+    #[arg(long, value_name = "NAME", env = "OMIRD_ROBOT")]
+    pub robot: Option<String>,
+    /// Endpoint to listen on, instead of tcp/127.0.0.1:7448; may be repeated
+    #[arg(long, value_name = "ENDPOINT")]
+    pub listen: Vec<String>,
+    /// Endpoint to connect to, instead of tcp/127.0.0.1:7447; may be repeated
+    #[arg(long, value_name = "ENDPOINT")]
+    pub connect: Vec<String>,
+    /// Role in the Zenoh network
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<Mode>,
+    /// Zenoh's own JSON5 file, for TLS, users and access control
+    #[arg(long, value_name = "FILE")]
+    pub zenoh_config: Option<PathBuf>,
+    /// Refuse every change
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+impl Arguments {
+    /// The configuration these arguments and their file come to.
+    ///
+    /// # Errors
+    /// Names the key and the file.
+    pub fn resolve(self, host: &Host) -> Result<Config, config::ConfigError> {
+        let mut file = match &self.config {
+            Some(path) => config::read(path)?,
+            None => config::file::File::default(),
+        };
+        file.data = self.data.or(file.data);
+        file.robot = self.robot.or(file.robot);
+        if !self.listen.is_empty() || !self.connect.is_empty() {
+            file.network.listen = Some(self.listen);
+            file.network.connect = Some(self.connect);
+        }
+        file.network.mode = self.mode.or(file.network.mode);
+        file.network.zenoh_config = self.zenoh_config.or(file.network.zenoh_config);
+        if self.read_only {
+            file.access.read_only = Some(true);
+        }
+        config::resolve(file, host)
+            .map_err(|message| config::ConfigError { file: self.config, message })
+    }
+}
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    run(Arguments::parse())
+}
+
+/// Runs the program.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    // A second daemon in one process (as in a test) goes on with the first one's logs.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .try_init();
+    let config = match arguments.resolve(&Host::ask()) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("omird: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    match serve(&config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("omird: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(config: &Config) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    // Listened for from the start, so that a signal during a long rebuild is not lost.
+    let signals = {
+        let _guard = runtime.enter();
+        Signals::listen().map_err(|error| format!("signals cannot be handled: {error}"))?
+    };
+    let data = &config.data;
+    let in_data = |what: &str| format!("{}: {what}", data.display());
+    std::fs::create_dir_all(data).map_err(|error| in_data(&error.to_string()))?;
+    let _lock = lock::acquire(data).map_err(|error| in_data(&error.to_string()))?;
+    let key = keys::device_key(data, || random().expect("the system gives random bytes"))
+        .map_err(|error| in_data(&error.to_string()))?;
+    let outlet = EventOutlet::default();
+    let parts = Parts {
+        disk: Arc::new(Folder::new(data)),
+        index: Some(data.join("index")),
+        clock: Arc::new(SystemClock),
+        key,
+        random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),
+        settings: config.settings.clone(),
+        listener: outlet.listener(),
+    };
+    let bar = RebuildBar::default();
+    let engine = Engine::open(parts, &mut |progress| bar.show(progress))
+        .map_err(|error| in_data(&error.to_string()))?;
+    let keys = Keys::new(&config.prefix, &config.robot);
+    let service = Service::start(engine.clone(), &keys, &config.network, &outlet, config.readers);
+    let service = match service {
+        Ok(service) => service,
+        Err(error) => {
+            engine.stop();
+            return Err(format!(
+                "{error}\nIs another omird running? Name a free endpoint with --listen."
+            ));
+        }
+    };
+    announce(config);
+    runtime.block_on(signals.wait());
+    tracing::info!("stopping");
+    service.stop();
+    engine.stop();
+    Ok(())
+}
+
+/// The one line on standard output that scripts wait for.
+fn announce(config: &Config) {
+    let endpoint = match config.network.listen.as_slice() {
+        [] => "none".to_owned(),
+        endpoints => endpoints.join(","),
+    };
+    let mut out = std::io::stdout().lock();
+    let line = writeln!(
+        out,
+        "ready robot={} data={} zenoh={endpoint}",
+        config.robot,
+        config.data.display()
+    );
+    // Nobody listening is no reason not to serve.
+    let _ = line.and_then(|()| out.flush());
+}
+
+fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    _file_size: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            // SIGXFSZ (25): with it handled, a file-size limit is an error like a full disk
+            // instead of the end of the process.
+            _file_size: signal(SignalKind::from_raw(25))?,
+        })
+    }
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[derive(Default)]
+struct RebuildBar(std::cell::OnceCell<ProgressBar>);
+
+impl RebuildBar {
+    fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Rebuilding { done, total } => {
+                let bar = self.0.get_or_init(|| {
+                    let style = "rebuilding the index {bar:32} {pos}/{len} segments, {eta} left";
+                    let style = ProgressStyle::with_template(style);
+                    ProgressBar::new(total)
+                        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                });
+                bar.set_position(done);
+            }
+            Progress::Done => {
+                if let Some(bar) = self.0.get() {
+                    bar.finish_and_clear();
+                    tracing::info!(segments = bar.position(), "the index was rebuilt");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! One query: its parameters, its payload, and how it is answered.
+
+use omir_core::value::{Map, Value};
+use percent_encoding::percent_decode_str;
+use zenoh::Wait;
+use zenoh::bytes::Encoding as ZenohEncoding;
+use zenoh::query::Query;
+
+use super::keys::Keys;
+use crate::engine::request::{self, Encoding};
+use crate::engine::settings::RequestLimits;
+use crate::error::{Code, Error};
+use crate::recall::parameters;
+
+/// Parameters of Zenoh itself that say nothing about memories.
+const OF_ZENOH: [&str; 1] = ["_anyke"];
+
+/// A query with what is needed to answer it.
+pub(super) struct Ask {
+    query: Query,
+    keys: Keys,
+    /// How the payload is written, and so the answer.
+    pub(super) encoding: Encoding,
+    parameters: Result<Vec<(String, String)>, Error>,
+    payload: Vec<u8>,
+}
+
+/// What a Zenoh encoding says about a payload; `None` if nothing.
+pub(super) fn stated(encoding: Option<&ZenohEncoding>) -> Option<Encoding> {
+    let text = encoding?.to_string();
+    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/cbor" | "application/omir+cbor" => Some(Encoding::Cbor),
+        "application/json" | "text/json" | "application/omir+json" => Some(Encoding::Json),
+        _ => None,
+    }
+}
+
+pub(super) fn zenoh_encoding(encoding: Encoding) -> ZenohEncoding {
+    match encoding {
+        Encoding::Json => ZenohEncoding::APPLICATION_JSON,
+        Encoding::Cbor => ZenohEncoding::APPLICATION_CBOR,
+    }
+}
+
+/// The error object of the contract.
+pub(super) fn error_value(error: &Error) -> Value {
+    let mut map = Map::new();
+    map.insert("code", error.code.as_str());
+    map.insert("message", error.message.as_str());
+    map.insert("path", error.path.as_str());
+    Value::Object(map)
+}
+
+impl Ask {
+    pub(super) fn new(query: Query, keys: Keys) -> Self {
+        let payload =
+            query.payload().map(|bytes| bytes.to_bytes().into_owned()).unwrap_or_default();
+        let mut parameters = split(query.parameters().as_str());
+        let format = parameters.as_mut().ok().and_then(|list| {
+            let at = list.iter().position(|(name, _)| name == "format")?;
+            Some(list.remove(at).1)
+        });
+        let mut encoding = Encoding::Json;
+        if !payload.is_empty() {
+            encoding = stated(query.encoding()).unwrap_or_else(|| Encoding::sniff(&payload));
+        } else {
+            match format.as_deref() {
+                None | Some("json") => {}
+                Some("cbor") => encoding = Encoding::Cbor,
+                Some(other) => {
+                    let message = format!("{other:?} is neither `json` nor `cbor`");
+                    parameters = Err(Error::query("format", message));
+                }
+            }
+        }
+        Self { query, keys, encoding, parameters, payload }
+    }
+
+    /// The key expression asked for.
+    pub(super) fn key(&self) -> &str {
+        self.query.key_expr().as_str()
+    }
+
+    /// The payload as it came.
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The selector's parameters, decoded.
+    pub(super) fn selector(&self) -> Result<Vec<(String, String)>, Error> {
+        self.parameters.clone()
+    }
+
+    /// The selector's parameters with the payload's members; the selector wins.
+    pub(super) fn parameters(
+        &self,
+        limits: &RequestLimits,
+    ) -> Result<Vec<(String, String)>, Error> {
+        let mut all = self.selector()?;
+        if !self.payload.is_empty() {
+            let value = request::decode(&self.payload, self.encoding, limits, Code::InvalidQuery)?;
+            for (name, value) in parameters::from_payload(&value)? {
+                if !all.iter().any(|(known, _)| *known == name) {
+                    all.push((name, value));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Answers on `omir/<robot>/<operation>`.
+    pub(super) fn reply(self, operation: &str, value: &Value) {
+        let bytes = self.encoding.encode(value);
+        self.reply_bytes(operation, bytes);
+    }
+
+    /// Answers with bytes in the answer's encoding.
+    pub(super) fn reply_bytes(self, operation: &str, bytes: Vec<u8>) {
+        let key = self.keys.operation(operation);
+        self.send(&key, bytes);
+    }
+
+    /// One of many answers, on its own key.
+    pub(super) fn send(&self, key: &str, bytes: Vec<u8>) {
+        let reply = self.query.reply(key, bytes).encoding(zenoh_encoding(self.encoding)).wait();
+        if let Err(error) = reply {
+            tracing::debug!(%error, key, "an answer could not be sent");
+        }
+    }
+
+    /// Refuses.
+    pub(super) fn refuse(self, error: &Error) {
+        let bytes = self.encoding.encode(&error_value(error));
+        let reply = self.query.reply_err(bytes).encoding(zenoh_encoding(self.encoding)).wait();
+        if let Err(error) = reply {
+            tracing::debug!(%error, "a refusal could not be sent");
+        }
+    }
+}
+
+/// Splits selector parameters at `;` and decodes their values.
+fn split(parameters: &str) -> Result<Vec<(String, String)>, Error> {
+    let mut list: Vec<(String, String)> = Vec::new();
+    for part in parameters.split(';').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let decode = |text: &str| {
+            percent_decode_str(text)
+                .decode_utf8()
+                .map(std::borrow::Cow::into_owned)
+                .map_err(|_| Error::query(name, "its value is not UTF-8 after percent-decoding"))
+        };
+        let (name, value) = (decode(name)?, decode(value)?);
+        if OF_ZENOH.contains(&name.as_str()) {
+            continue;
+        }
+        if list.iter().any(|(known, _)| *known == name) {
+            return Err(Error::query(&name, "is given twice"));
+        }
+        list.push((name, value));
+    }
+    Ok(list)
+}
+
+/// Takes parameters by name and refuses what is left.
+pub(super) struct Named(Vec<(String, String)>);
+
+impl Named {
+    pub(super) fn new(parameters: Vec<(String, String)>) -> Self {
+        Self(parameters)
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    pub(super) fn need(&mut self, name: &str) -> Result<String, Error> {
+        self.take(name).ok_or_else(|| Error::query(name, "is missing"))
+    }
+
+    /// # Errors
+    /// Names the first parameter that nobody took.
+    pub(super) fn finish(self, known: &str) -> Result<(), Error> {
+        match self.0.into_iter().next() {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::at(
+                Code::InvalidQuery,
+                format!("/{name}"),
+                format!("unknown parameter `{name}`: known are {known}"),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_percent_decoded_and_may_hold_any_character() {
+        let list = split("q=a%3Bb%3Dc%25;near=1,2;explain").unwrap();
+        let list: Vec<(&str, &str)> = list.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(list, [("q", "a;b=c%"), ("near", "1,2"), ("explain", "")]);
+    }
+
+    #[test]
+    fn a_parameter_given_twice_is_refused() {
+        assert_eq!(split("q=a;q=b").unwrap_err().path, "/q");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        assert_eq!(split("q=%ff").unwrap_err().code, Code::InvalidQuery);
+    }
+}

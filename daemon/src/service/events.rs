@@ -1,0 +1,53 @@
+//! Announces what was committed, and what was refused without anyone waiting for an answer.
+
+use omir_core::cbor;
+use omir_core::value::{Map, Value};
+use zenoh::Wait;
+use zenoh::bytes::Encoding;
+
+use super::ask::error_value;
+use super::keys::Keys;
+use crate::engine::command::{Event, EventKind};
+use crate::error::Error;
+
+/// The way out for events.
+#[derive(Clone)]
+pub(super) struct Outlet {
+    session: zenoh::Session,
+    keys: Keys,
+}
+
+impl Outlet {
+    pub(super) fn new(session: zenoh::Session, keys: Keys) -> Self {
+        Self { session, keys }
+    }
+
+    /// Announces a change after its commit.
+    pub(super) fn publish(&self, event: &Event) {
+        let target = &event.target;
+        let key = self.keys.event(event.kind.as_str(), target.kind.as_str(), target.id.as_str());
+        let payload = match event.kind {
+            EventKind::Recorded | EventKind::Updated => event.resource.clone(),
+            EventKind::Forgotten => {
+                let mut map = Map::new();
+                map.insert("ref", target.to_string());
+                cbor::to_vec(&Value::Object(map))
+            }
+        };
+        self.put(&key, payload);
+    }
+
+    /// Announces that what was put or deleted on `key` was refused.
+    pub(super) fn rejected(&self, key: &str, error: &Error) {
+        let (of, id) = self.keys.parts(key);
+        let key = self.keys.event("rejected", of.unwrap_or("unknown"), id.unwrap_or("unknown"));
+        self.put(&key, cbor::to_vec(&error_value(error)));
+    }
+
+    fn put(&self, key: &str, payload: Vec<u8>) {
+        let put = self.session.put(key, payload).encoding(Encoding::APPLICATION_CBOR).wait();
+        if let Err(error) = put {
+            tracing::debug!(%error, key, "an event could not be published");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The keys of contract section 1.
+
+use omir_core::reference::{Id, Ref};
+
+/// The keys of one robot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    base: String,
+    robot: String,
+}
+
+impl Keys {
+    /// The keys of `robot` under `prefix`, both already checked by the configuration.
+    pub fn new(prefix: &str, robot: &str) -> Self {
+        Self { base: format!("{prefix}/{robot}"), robot: robot.to_owned() }
+    }
+
+    /// The robot's name.
+    pub fn robot(&self) -> &str {
+        &self.robot
+    }
+
+    /// `omir/<robot>/<name>`.
+    pub fn operation(&self, name: &str) -> String {
+        format!("{}/{name}", self.base)
+    }
+
+    /// The key of a resource.
+    pub fn memory(&self, reference: &Ref) -> String {
+        format!("{}/memory/{reference}", self.base)
+    }
+
+    /// Every resource.
+    pub fn all_memory(&self) -> String {
+        self.operation("memory/**")
+    }
+
+    /// The key of an event. What is not known of the resource is `unknown`.
+    pub fn event(&self, kind: &str, of: &str, id: &str) -> String {
+        format!("{}/event/{kind}/{of}/{id}", self.base)
+    }
+
+    /// The liveliness token.
+    pub fn alive(&self) -> String {
+        self.operation("alive")
+    }
+
+    /// The type and id a memory key names, as far as it does: for the key of a rejected event.
+    pub fn parts<'k>(&self, key: &'k str) -> (Option<&'k str>, Option<&'k str>) {
+        let rest = key
+            .strip_prefix(&self.base)
+            .and_then(|rest| rest.strip_prefix("/memory/"))
+            .unwrap_or_default();
+        let (of, id) = rest.split_once('/').unwrap_or((rest, ""));
+        let of = of.parse::<omir_core::reference::ResourceType>().is_ok().then_some(of);
+        (of, Id::new(id).is_ok().then_some(id))
+    }
+
+    /// The resource a memory key names, if it names exactly one.
+    pub fn reference(&self, key: &str) -> Option<Ref> {
+        key.strip_prefix(&self.base)?.strip_prefix("/memory/")?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_contract() {
+        let keys = Keys::new("omir", "r1");
+        let dock: Ref = "Entity/dock".parse().unwrap();
+        assert_eq!(keys.memory(&dock), "omir/r1/memory/Entity/dock");
+        assert_eq!(keys.event("recorded", "Entity", "dock"), "omir/r1/event/recorded/Entity/dock");
+        assert_eq!(keys.reference("omir/r1/memory/Entity/dock"), Some(dock));
+        assert_eq!(keys.reference("omir/r1/memory/Entity/*"), None);
+        assert_eq!(keys.parts("omir/r1/memory/Thing/a b"), (None, None));
+        assert_eq!(keys.parts("omir/r1/memory/Entity/a/b"), (Some("Entity"), None));
+    }
+}

@@ -1,0 +1,138 @@
+//! PUT, DELETE and GET on memory keys: the daemon as an ordinary Zenoh storage.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use omir_core::reference::{Ref, ResourceType};
+use zenoh::key_expr::keyexpr;
+use zenoh::sample::{Sample, SampleKind};
+
+use super::ask::{Ask, Named, stated};
+use super::{Context, too_large};
+use crate::engine::command::Change;
+use crate::engine::export::decode_stored;
+use crate::engine::request::Encoding;
+use crate::error::{Code, Error};
+
+/// How long a GET waits for earlier PUTs of the same moment to be committed.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
+pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
+    let key = sample.key_expr().as_str().to_owned();
+    let (change, size) = match change(context, &key, sample) {
+        Ok(Some(change)) => change,
+        Ok(None) => return,
+        Err(error) => return reject(context, &key, &error),
+    };
+    let after = context.clone();
+    let reply = Box::new(move |result: Result<_, Error>| {
+        if let Err(error) = result {
+            reject(&after, &key, &error);
+        }
+    });
+    context.engine.submit(change, size, reply);
+}
+
+fn reject(context: &Context, key: &str, error: &Error) {
+    context.engine.note_rejected();
+    context.events.rejected(key, error);
+}
+
+fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Change, usize)>, Error> {
+    let named = context.keys.reference(key);
+    match sample.kind() {
+        SampleKind::Put => {
+            let reference = named.ok_or_else(|| no_resource(key))?;
+            let limit = context.engine.settings().limits.max_payload_bytes;
+            let size = sample.payload().len();
+            if size > limit {
+                return Err(too_large(size, limit));
+            }
+            let payload = sample.payload().to_bytes();
+            let encoding =
+                stated(Some(sample.encoding())).unwrap_or_else(|| Encoding::sniff(&payload));
+            let change = context.engine.prepare(&payload, encoding, Some(&reference))?;
+            Ok(Some((change, size)))
+        }
+        SampleKind::Delete => {
+            let targets = match named {
+                Some(reference) => vec![reference],
+                None if key.contains('*') => matching(context, key),
+                None => return Err(no_resource(key)),
+            };
+            Ok((!targets.is_empty()).then_some((Change::Forget(targets), 0)))
+        }
+    }
+}
+
+fn no_resource(key: &str) -> Error {
+    let types: Vec<&str> = ResourceType::ALL.iter().map(|of| of.as_str()).collect();
+    Error::new(
+        Code::InvalidResource,
+        format!(
+            "{key} names no resource: expected memory/<Type>/<id> with a type of {} and an id of \
+             [A-Za-z0-9._:-]{{1,128}}",
+            types.join(", ")
+        ),
+    )
+}
+
+/// Everything live that a key expression with wildcards names.
+fn matching(context: &Context, key: &str) -> Vec<Ref> {
+    let mut targets = Vec::new();
+    each_matching(context, key, |reference, _| targets.push(reference));
+    targets
+}
+
+fn each_matching(context: &Context, key: &str, mut f: impl FnMut(Ref, Vec<u8>)) {
+    let Ok(wanted) = keyexpr::new(key) else { return };
+    for of in ResourceType::ALL {
+        let all = format!("{}/{of}/*", context.keys.operation("memory"));
+        if !keyexpr::new(&all).is_ok_and(|all| wanted.intersects(all)) {
+            continue;
+        }
+        context.engine.each(Some(of), |bytes| {
+            let id = decode_stored(&bytes)
+                .ok()
+                .and_then(|value| format!("{of}/{}", value.get("id")?.as_str()?).parse().ok());
+            let Some(reference): Option<Ref> = id else { return };
+            let key = context.keys.memory(&reference);
+            if keyexpr::new(&key).is_ok_and(|key| wanted.intersects(key)) {
+                f(reference, bytes);
+            }
+        });
+    }
+}
+
+/// A GET: one reply for each resource, on its own key.
+pub(super) fn get(context: &Context, ask: Ask) {
+    if let Err(error) = ask.selector().and_then(|list| {
+        let mut named = Named::new(list);
+        // A storage may be asked for a time range; omird keeps one value for each key.
+        let _ = named.take("_time");
+        named.finish("format; filters belong to `recall`")
+    }) {
+        return context.refuse(ask, &error);
+    }
+    context.engine.settle(SETTLE);
+    let send = |reference: &Ref, bytes: Vec<u8>| {
+        let key = context.keys.memory(reference);
+        let body = match ask.encoding {
+            Encoding::Cbor => Ok(bytes),
+            Encoding::Json => decode_stored(&bytes).map(|value| Encoding::Json.encode(&value)),
+        };
+        match body {
+            Ok(body) => ask.send(&key, body),
+            Err(error) => tracing::error!(%error, key, "left out of a reply"),
+        }
+    };
+    match context.keys.reference(ask.key()) {
+        Some(reference) => match context.engine.get(&reference) {
+            Ok(Some(bytes)) => send(&reference, bytes),
+            Ok(None) => {}
+            Err(error) => context.refuse(ask, &error),
+        },
+        None => each_matching(context, ask.key(), |reference, bytes| send(&reference, bytes)),
+    }
+}

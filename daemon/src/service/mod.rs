@@ -1,0 +1,209 @@
+//! The Zenoh service: contract section 1, over one engine. It translates and holds no logic.
+
+mod ask;
+mod events;
+mod keys;
+mod memory;
+mod network;
+mod operations;
+mod pool;
+mod time_range;
+
+use std::sync::{Arc, OnceLock};
+
+use zenoh::Wait;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
+use zenoh::query::{Query, Queryable};
+
+use crate::engine::{Engine, Listener};
+use crate::error::{Code, Error};
+
+use self::ask::Ask;
+use self::pool::Pool;
+
+pub use self::keys::Keys;
+pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network};
+
+/// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
+const INLINE_BYTES: usize = 64 << 10;
+
+/// Where events go once there is a session to send them over.
+///
+/// The engine is built before the session: it must be ready when the first query comes in. Events
+/// of that time cannot have a subscriber yet.
+#[derive(Clone, Default)]
+pub struct EventOutlet(Arc<OnceLock<events::Outlet>>);
+
+impl EventOutlet {
+    /// The listener to build an engine with.
+    pub fn listener(&self) -> Listener {
+        let outlet = self.0.clone();
+        Box::new(move |event| {
+            if let Some(outlet) = outlet.get() {
+                outlet.publish(event);
+            }
+        })
+    }
+}
+
+/// A running service. Dropping it undeclares everything.
+pub struct Service {
+    session: zenoh::Session,
+    _queryables: Vec<Queryable<()>>,
+    _subscriber: Subscriber<()>,
+    _alive: LivelinessToken,
+}
+
+impl Service {
+    /// Opens the network and serves `engine` under `keys`, with `workers` threads for reading.
+    ///
+    /// # Errors
+    /// If an endpoint cannot be listened on or the configuration is refused by Zenoh.
+    pub fn start(
+        engine: Engine,
+        keys: &Keys,
+        network: &Network,
+        outlet: &EventOutlet,
+        workers: usize,
+    ) -> Result<Self, String> {
+        let session = zenoh::open(network.to_zenoh()?)
+            .wait()
+            .map_err(|error| format!("the network could not be opened: {error}"))?;
+        let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
+        let pool = Pool::start(workers).map_err(|error| format!("no worker threads: {error}"))?;
+        let events = events::Outlet::new(session.clone(), keys.clone());
+        let context =
+            Arc::new(Context { engine, keys: keys.clone(), pool, events: events.clone() });
+        let _ = outlet.0.set(events);
+
+        let mut queryables = Vec::new();
+        for operation in Operation::ALL {
+            let context = context.clone();
+            let queryable = session
+                .declare_queryable(keys.operation(operation.name()))
+                .callback(move |query| context.dispatch(operation, query))
+                .wait()
+                .map_err(fail)?;
+            queryables.push(queryable);
+        }
+        let subscriber = {
+            let context = context.clone();
+            session
+                .declare_subscriber(keys.all_memory())
+                .callback(move |sample| memory::sample(&context, &sample))
+                .wait()
+                .map_err(fail)?
+        };
+        let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
+        Ok(Self { session, _queryables: queryables, _subscriber: subscriber, _alive: alive })
+    }
+
+    /// Takes the service off the network.
+    pub fn stop(self) {
+        let session = self.session.clone();
+        drop(self);
+        if let Err(error) = session.close().wait() {
+            tracing::warn!(%error, "the session did not close cleanly");
+        }
+    }
+}
+
+/// What every handler needs.
+struct Context {
+    engine: Engine,
+    keys: Keys,
+    pool: Pool,
+    events: events::Outlet,
+}
+
+/// The queryables of contract section 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Memory,
+    Remember,
+    Recall,
+    Forget,
+    Anchor,
+    Feedback,
+    Export,
+    Status,
+}
+
+impl Operation {
+    const ALL: [Self; 8] = [
+        Self::Memory,
+        Self::Remember,
+        Self::Recall,
+        Self::Forget,
+        Self::Anchor,
+        Self::Feedback,
+        Self::Export,
+        Self::Status,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory/**",
+            Self::Remember => "remember",
+            Self::Recall => "recall",
+            Self::Forget => "forget",
+            Self::Anchor => "anchor",
+            Self::Feedback => "feedback",
+            Self::Export => "export",
+            Self::Status => "status",
+        }
+    }
+}
+
+impl Context {
+    /// Answers a query: small changes at once on Zenoh's thread (the writer does the waiting),
+    /// everything else on a worker.
+    fn dispatch(self: &Arc<Self>, operation: Operation, query: Query) {
+        let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
+        let is_change = matches!(
+            operation,
+            Operation::Remember | Operation::Forget | Operation::Anchor | Operation::Feedback
+        );
+        if is_change && size <= INLINE_BYTES {
+            self.answer(operation, Ask::new(query, self.keys.clone()));
+            return;
+        }
+        let limit = self.engine.settings().limits.max_payload_bytes;
+        let ask = Ask::new(query, self.keys.clone());
+        if size > limit {
+            self.refuse(ask, &too_large(size, limit));
+            return;
+        }
+        let context = self.clone();
+        if let Err(ask) = self.pool.run(ask, move |ask| context.answer(operation, ask)) {
+            let message = "too many queries are waiting; try again in a moment";
+            self.refuse(ask, &Error::new(Code::Busy, message));
+        }
+    }
+
+    fn answer(&self, operation: Operation, ask: Ask) {
+        match operation {
+            Operation::Memory => memory::get(self, ask),
+            Operation::Remember => operations::remember(self, ask),
+            Operation::Recall => operations::recall(self, ask),
+            Operation::Forget => operations::forget(self, ask),
+            Operation::Anchor => operations::anchor(self, ask),
+            Operation::Feedback => operations::feedback(self, ask),
+            Operation::Export => operations::export(self, ask),
+            Operation::Status => operations::status(self, ask),
+        }
+    }
+
+    fn refuse(&self, ask: Ask, error: &Error) {
+        self.engine.note_rejected();
+        ask.refuse(error);
+    }
+}
+
+fn too_large(size: usize, limit: usize) -> Error {
+    Error::new(
+        Code::TooLarge,
+        format!("a payload of {size} bytes; limits.max_payload_bytes is {limit}"),
+    )
+}

@@ -1,0 +1,97 @@
+//! How the daemon is on the network. Closed by default (contract section 1).
+
+use std::path::PathBuf;
+
+/// Where the daemon listens when nothing is configured.
+pub const DEFAULT_LISTEN: &str = "tcp/127.0.0.1:7448";
+/// The router it keeps trying to reach when nothing is configured.
+pub const DEFAULT_ROUTER: &str = "tcp/127.0.0.1:7447";
+
+/// The role in a Zenoh network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Listens and connects.
+    #[default]
+    Peer,
+    /// Only connects.
+    Client,
+    /// Listens, connects, and routes for others.
+    Router,
+}
+
+impl Mode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::Client => "client",
+            Self::Router => "router",
+        }
+    }
+}
+
+/// The network settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// Role.
+    pub mode: Mode,
+    /// Endpoints to listen on.
+    pub listen: Vec<String>,
+    /// Endpoints to connect to, and to keep trying.
+    pub connect: Vec<String>,
+    /// Zenoh's own configuration file, for TLS, users and access control.
+    pub file: Option<PathBuf>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Peer,
+            listen: vec![DEFAULT_LISTEN.to_owned()],
+            connect: vec![DEFAULT_ROUTER.to_owned()],
+            file: None,
+        }
+    }
+}
+
+impl Network {
+    /// As Zenoh's configuration.
+    pub(super) fn to_zenoh(&self) -> Result<zenoh::Config, String> {
+        let mut config = match &self.file {
+            Some(path) => zenoh::Config::from_file(path)
+                .map_err(|error| format!("{}: {error}", path.display()))?,
+            None => zenoh::Config::default(),
+        };
+        let mut set = |key: &str, value: String| {
+            config
+                .insert_json5(key, &value)
+                .map_err(|error| format!("Zenoh refuses {key} = {value}: {error}"))
+        };
+        let list = |endpoints: &[String]| {
+            serde_json::to_string(endpoints).map_err(|error| error.to_string())
+        };
+        // What Zenoh's own file says stands, unless it is said again here.
+        if self.file.is_none() {
+            set("mode", format!("\"{}\"", self.mode.as_str()))?;
+            set("scouting/multicast/enabled", "false".to_owned())?;
+            set("timestamping/enabled", "true".to_owned())?;
+        }
+        if self.file.is_none() || !self.listen.is_empty() {
+            set("listen/endpoints", list(&self.listen)?)?;
+        }
+        if self.file.is_none() || !self.connect.is_empty() {
+            set("connect/endpoints", list(&self.connect)?)?;
+        }
+        if self.file.is_none() {
+            // Keep trying for ever, without giving up the start: the router may come later.
+            set("connect/timeout_ms", "-1".to_owned())?;
+            set("connect/exit_on_failure", "false".to_owned())?;
+            set(
+                "connect/retry",
+                "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }"
+                    .to_owned(),
+            )?;
+        }
+        Ok(config)
+    }
+}

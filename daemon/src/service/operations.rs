@@ -1,0 +1,139 @@
+//! The operations of contract section 1: parameters in, engine, answer out.
+
+use omir_core::confidence::{Outcome, Weight};
+
+use super::ask::{Ask, Named};
+use super::{Context, time_range};
+use crate::engine::command::Change;
+use crate::engine::request::{Encoding, reference};
+use crate::error::{Code, Error};
+use crate::recall::parameters;
+use crate::recall::query::Query;
+
+/// Hands a change to the writer, whose receipt is the answer.
+fn submit(context: &Context, operation: &'static str, ask: Ask, change: Change) {
+    let size = ask.payload().len();
+    let engine = context.engine.clone();
+    let reply =
+        Box::new(move |result: Result<crate::engine::command::Receipt, Error>| match result {
+            Ok(receipt) => ask.reply(operation, &receipt.to_value()),
+            Err(error) => {
+                engine.note_rejected();
+                ask.refuse(&error);
+            }
+        });
+    context.engine.submit(change, size, reply);
+}
+
+pub(super) fn remember(context: &Context, ask: Ask) {
+    let change = ask.selector().and_then(|list| {
+        Named::new(list).finish("format; the resource goes into the payload")?;
+        if ask.payload().is_empty() {
+            return Err(Error::new(
+                Code::InvalidResource,
+                "there is no payload: send a resource, an array of resources, or a Bundle",
+            ));
+        }
+        context.engine.prepare(ask.payload(), ask.encoding, None)
+    });
+    match change {
+        Ok(change) => submit(context, "remember", ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+fn named(context: &Context, ask: &Ask) -> Result<Named, Error> {
+    ask.parameters(&context.engine.settings().limits).map(Named::new)
+}
+
+pub(super) fn forget(context: &Context, ask: Ask) {
+    let change = named(context, &ask).and_then(|mut named| {
+        let text = named.need("ref")?;
+        named.finish("ref, format")?;
+        let targets = text
+            .split(',')
+            .map(|part| reference("ref", part.trim()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Change::Forget(targets))
+    });
+    match change {
+        Ok(change) => submit(context, "forget", ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn anchor(context: &Context, ask: Ask) {
+    let change = named(context, &ask).and_then(|mut named| {
+        let target = reference("ref", &named.need("ref")?)?;
+        let anchored = match named.take("anchored") {
+            Some(text) => parameters::flag("anchored", &text)?,
+            None => true,
+        };
+        named.finish("ref, anchored, format")?;
+        Ok(Change::Anchor(target, anchored))
+    });
+    match change {
+        Ok(change) => submit(context, "anchor", ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn feedback(context: &Context, ask: Ask) {
+    let change = named(context, &ask).and_then(|mut named| {
+        let target = reference("ref", &named.need("ref")?)?;
+        let text = named.need("outcome")?;
+        let outcome: Outcome = text.parse().map_err(|_| {
+            Error::query("outcome", format!("{text:?} is neither `confirmed` nor `contradicted`"))
+        })?;
+        let weight = match named.take("weight") {
+            None => Weight::ONE,
+            Some(text) => text.parse().ok().and_then(Weight::new).ok_or_else(|| {
+                Error::query("weight", format!("{text:?} is no number above 0, at most 1000"))
+            })?,
+        };
+        named.finish("ref, outcome, weight, format")?;
+        Ok(Change::Feedback(target, outcome, weight))
+    });
+    match change {
+        Ok(change) => submit(context, "feedback", ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+fn query(context: &Context, ask: &Ask, base: Query) -> Result<Query, Error> {
+    let list = ask.parameters(&context.engine.settings().limits)?;
+    let (now, _) = context.engine.now();
+    parameters::parse(base, &list, |text| time_range::parse(text, now))
+}
+
+pub(super) fn recall(context: &Context, ask: Ask) {
+    let result = query(context, &ask, Query::default())
+        .and_then(|query| context.engine.recall(&query))
+        .and_then(|recall| match ask.encoding {
+            Encoding::Cbor => Ok(recall.to_cbor()),
+            Encoding::Json => Ok(Encoding::Json.encode(&recall.to_value()?)),
+        });
+    match result {
+        Ok(bytes) => ask.reply_bytes("recall", bytes),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn export(context: &Context, ask: Ask) {
+    let result =
+        query(context, &ask, Query::everything()).and_then(|query| context.engine.export(&query));
+    match result {
+        Ok(export) => ask.reply("export", &export.to_value()),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn status(context: &Context, ask: Ask) {
+    match named(context, &ask).and_then(|named| named.finish("format")) {
+        Ok(()) => {
+            let status = context.engine.status(context.keys.robot());
+            ask.reply("status", &status);
+        }
+        Err(error) => context.refuse(ask, &error),
+    }
+}
