@@ -1,0 +1,788 @@
+//! The command line: what may be typed, with examples and exit codes in every `--help`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use omir_core::model::{ExperienceType, Kind, Label, Tier};
+use omir_core::reference::{Id, Ref, ResourceType};
+
+mod values;
+
+pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
+
+use crate::instant::{Instant, When};
+
+/// Exit codes of a command that asks the daemon.
+macro_rules! online_codes {
+    () => {
+        "\n\nExit codes:
+  0  done
+  1  the daemon refused, or it was not found
+  2  wrong usage, or an input that cannot be read
+  3  finished, but not everything arrived or was done
+  4  no daemon reachable"
+    };
+}
+
+/// Exit codes of a command that only reads and writes files.
+macro_rules! offline_codes {
+    () => {
+        "\n\nExit codes:
+  0  done
+  2  wrong usage, or an input that cannot be read"
+    };
+}
+
+/// Record, recall, inspect and move robot memories.
+///
+/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate` and `completions` need no
+/// daemon.
+#[derive(Debug, Parser)]
+#[command(
+    name = "omir",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = concat!(
+        "Examples:
+  omir remember \"door 3 sticks\" --at 4.2,-1.0,0
+  omir recall \"door\" --near 4,-1 --radius 5
+  omir import --format kitti --times times.txt --name kitti_00 poses.txt",
+        online_codes!(),
+        "\n\nEvery command lists its own with `omir COMMAND --help`."
+    )
+)]
+pub struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that may stand before or behind any command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Robot to ask; not needed while only one is alive
+    #[arg(long, global = true, hide_env_values = true, env = "OMIR_ROBOT", value_name = "NAME", value_parser = values::robot)]
+    pub robot: Option<String>,
+
+    /// Zenoh endpoint to connect to instead of tcp/127.0.0.1:7448 and then :7447; repeatable
+    #[arg(
+        long,
+        global = true,
+        hide_env_values = true,
+        env = "OMIR_CONNECT",
+        value_name = "ENDPOINT",
+        value_delimiter = ','
+    )]
+    pub connect: Vec<String>,
+
+    /// Zenoh's own JSON5 configuration (TLS, users, access control)
+    #[arg(
+        long,
+        global = true,
+        hide_env_values = true,
+        env = "OMIR_ZENOH_CONFIG",
+        value_name = "FILE"
+    )]
+    pub zenoh_config: Option<PathBuf>,
+
+    /// First part of every key, where the daemon was configured with another
+    #[arg(long, global = true, hide_env_values = true, env = "OMIR_PREFIX", value_name = "PREFIX", default_value = "omir", value_parser = values::prefix)]
+    pub prefix: String,
+
+    /// How long to wait for an answer
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
+    pub timeout: Duration,
+
+    /// JSON instead of tables and sentences, errors included
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// No progress bars and no remarks, only results and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+#[non_exhaustive]
+pub enum Command {
+    /// Record one memory, or a file of resources
+    Remember(Box<RememberArgs>),
+    /// Find memories by words, place and time, best first
+    Recall(Box<RecallArgs>),
+    /// Print one resource as JSON
+    Get(GetArgs),
+    /// Forget resources
+    Forget(ForgetArgs),
+    /// Keep a memory from fading
+    Anchor(AnchorArgs),
+    /// Say whether a memory proved right
+    Feedback(FeedbackArgs),
+    /// Follow what the daemon records, updates and forgets
+    Watch(WatchArgs),
+    /// Show how a daemon is doing
+    Status(StatusArgs),
+    /// Load .omir and .omirb files or recorded trajectories
+    Import(Box<ImportArgs>),
+    /// Write memories to a .omir or .omirb file
+    Export(Box<ExportArgs>),
+    /// Convert between .omir and .omirb
+    Convert(ConvertArgs),
+    /// Check files against OMIR R1
+    Validate(ValidateArgs),
+    /// Watch a robot remember, lose its power, boot and recall; needs nothing installed
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// The daemon that `demo` runs
+    #[command(name = "__daemon", hide = true)]
+    Daemon(DaemonArgs),
+}
+
+const TIERS: [&str; 4] = [
+    Tier::Working.as_str(),
+    Tier::Session.as_str(),
+    Tier::Longterm.as_str(),
+    Tier::Archive.as_str(),
+];
+const TYPES: [&str; 4] = [
+    ResourceType::MemoryRecord.as_str(),
+    ResourceType::Entity.as_str(),
+    ResourceType::Relationship.as_str(),
+    ResourceType::Episode.as_str(),
+];
+
+/// `omir demo`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir demo
+  omir demo --into /tmp/robot && ls /tmp/robot/data/segments
+
+It starts a daemon of its own on a free loopback port, so it disturbs none that is running.
+
+Exit codes:
+  0  every acknowledged memory survived
+  2  the folder cannot be used
+  3  an acknowledged memory was lost
+  4  the demo's daemon did not start")]
+pub struct DemoArgs {
+    /// Folder to keep the robot's memory in [default: a new one in the temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+}
+
+/// `omir __daemon`: the arguments of `omird` that the demo needs.
+#[derive(Debug, Args)]
+pub struct DaemonArgs {
+    /// Data folder
+    #[arg(long)]
+    pub data: PathBuf,
+    /// Endpoint to listen on
+    #[arg(long)]
+    pub listen: String,
+}
+
+/// `omir remember`
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").required(true).args(["text", "file"]),
+    group = ArgGroup::new("place").multiple(true).args(["at", "geo"]),
+    after_help = concat!(
+        "Examples:
+  omir remember \"door 3 sticks\" --at 4.2,-1.0,0 --importance 0.8
+  omir remember \"charging dock\" --at 0,0,0 --yaw 1.57 --entity Entity/dock --anchored
+  omir remember \"tree across the path\" --geo 48.8584,2.2945,35
+  omir remember --file resources.json
+  generate | omir remember --file -
+
+A text that begins with a dash goes behind `--`. With --geo and no --at the position is the same
+place in the frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the daemon
+has made the memory durable; a request is stored as a whole or not at all.",
+        online_codes!()
+    )
+)]
+pub struct RememberArgs {
+    /// What to remember
+    pub text: Option<String>,
+
+    /// Position in metres, x forward, y left, z up
+    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
+    pub at: Option<Position>,
+
+    /// Frame of the position [default: map]
+    #[arg(long, requires = "at")]
+    pub frame: Option<String>,
+
+    /// Orientation as a quaternion
+    #[arg(
+        long,
+        value_name = "QX,QY,QZ,QW",
+        allow_hyphen_values = true,
+        requires = "place",
+        conflicts_with = "yaw"
+    )]
+    pub orientation: Option<Orientation>,
+
+    /// Heading in radians, counter-clockwise from x
+    #[arg(long, value_name = "RAD", allow_hyphen_values = true, requires = "place", value_parser = values::finite)]
+    pub yaw: Option<f64>,
+
+    /// WGS 84 position in degrees and metres
+    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true)]
+    pub geo: Option<Geo>,
+
+    /// How much it matters, 0 to 1
+    #[arg(long, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
+    pub importance: Option<f64>,
+
+    /// Time after which it is half forgotten
+    #[arg(long, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
+    pub half_life: Option<f64>,
+
+    /// Never let it fade below its floor
+    #[arg(long, conflicts_with = "file")]
+    pub anchored: bool,
+
+    /// Entity it is about; repeatable
+    #[arg(long = "entity", value_name = "ENTITY/ID", conflicts_with = "file", value_parser = values::entity)]
+    pub entities: Vec<Ref>,
+
+    /// When it happened, if not now
+    #[arg(long, value_name = "RFC3339", conflicts_with = "file")]
+    pub event_time: Option<Instant>,
+
+    /// Nature of the experience
+    #[arg(long, value_name = "TYPE", conflicts_with = "file", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
+    pub experience_type: Option<String>,
+
+    /// Lifecycle class
+    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    pub kind: Option<String>,
+
+    /// Place in the hierarchy of memory
+    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(TIERS))]
+    pub tier: Option<String>,
+
+    /// Own id, so that remembering again updates [default: generated]
+    #[arg(long, conflicts_with = "file", value_parser = values::id)]
+    pub id: Option<Id>,
+
+    /// Resource, array of resources or Bundle to store instead; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "at", "geo"])]
+    pub file: Option<PathBuf>,
+}
+
+/// The filters that `recall` and `export` share.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct FilterArgs {
+    /// Near a place; two coordinates mean distance in the plane
+    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
+    pub near: Option<Planar>,
+
+    /// Within so many metres of --near or --geo
+    #[arg(long, value_name = "METRES", value_parser = values::not_negative)]
+    pub radius: Option<f64>,
+
+    /// Frame of --near and --box [default: the daemon's, map]
+    #[arg(long)]
+    pub frame: Option<String>,
+
+    /// Inside an axis-aligned box
+    #[arg(long = "box", value_name = "X0,Y0,Z0,X1,Y1,Z1", allow_hyphen_values = true)]
+    pub bounds: Option<Bounds>,
+
+    /// Near a WGS 84 position
+    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true, conflicts_with = "near")]
+    pub geo: Option<Geo>,
+
+    /// Not before: 7d, 12h, or an RFC 3339 time
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<When>,
+
+    /// Not after
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<When>,
+
+    /// Resource type
+    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
+    pub resource_type: Option<String>,
+
+    /// Lifecycle class
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    pub kind: Option<String>,
+
+    /// Place in the hierarchy of memory
+    #[arg(long, value_parser = PossibleValuesParser::new(TIERS))]
+    pub tier: Option<String>,
+
+    /// Nature of the experience
+    #[arg(long, value_name = "TYPE", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
+    pub experience_type: Option<String>,
+
+    /// About this entity
+    #[arg(long, value_name = "ENTITY/ID", value_parser = values::entity)]
+    pub entity: Option<Ref>,
+
+    /// Entities with this label
+    #[arg(long, hide_possible_values = true, value_parser = PossibleValuesParser::new(Label::WORDS))]
+    pub label: Option<String>,
+
+    /// At least this important
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_importance: Option<f64>,
+
+    /// At least this certain
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_confidence: Option<f64>,
+
+    /// At least this present in memory
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_retrievability: Option<f64>,
+
+    /// Also what is no longer valid
+    #[arg(long)]
+    pub include_expired: bool,
+
+    /// Also intentions
+    #[arg(long)]
+    pub include_intentions: bool,
+
+    /// Also what was forgotten
+    #[arg(long)]
+    pub include_forgotten: bool,
+
+    /// What was known then: an RFC 3339 time, or a span ago
+    #[arg(long, value_name = "WHEN")]
+    pub as_of: Option<When>,
+}
+
+/// `omir recall`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir recall \"where did the door stick\"
+  omir recall --near 4.2,-1 --radius 5 --since 7d
+  omir recall battery --min-importance 0.5 --explain
+  omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
+
+Without --robot every robot that is alive is asked, and the answers are merged by score. With
+--json each hit names its robot. A robot that does not answer is reported, and the exit code is 3.",
+    online_codes!()
+))]
+pub struct RecallArgs {
+    /// Free text
+    pub text: Option<String>,
+
+    /// Which memories count.
+    #[command(flatten)]
+    pub filters: FilterArgs,
+
+    /// At most so many hits
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub limit: usize,
+
+    /// Leave out the first hits
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub offset: usize,
+
+    /// Do not count this recall as an access
+    #[arg(long)]
+    pub no_touch: bool,
+
+    /// Show the parts of each score
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// `omir get`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir get MemoryRecord/door-3
+  omir get Entity/dock | jq .name
+  omir get door-3                   (an id alone names a MemoryRecord)",
+    online_codes!()
+))]
+pub struct GetArgs {
+    /// What to print: Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", value_parser = values::reference)]
+    pub reference: Ref,
+}
+
+/// `omir forget`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir forget MemoryRecord/door-3
+  omir forget door-3 door-4",
+    online_codes!()
+))]
+pub struct ForgetArgs {
+    /// What to forget: Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", required = true, value_parser = values::reference)]
+    pub references: Vec<Ref>,
+}
+
+/// `omir anchor`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir anchor MemoryRecord/charging-dock
+  omir anchor --off charging-dock",
+    online_codes!()
+))]
+pub struct AnchorArgs {
+    /// MemoryRecord/id, or the id alone
+    #[arg(value_name = "REF", value_parser = values::memory)]
+    pub reference: Ref,
+
+    /// Let it fade again
+    #[arg(long)]
+    pub off: bool,
+}
+
+/// What an observation said about a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Outcome {
+    /// It proved right
+    Confirmed,
+    /// It proved wrong
+    Contradicted,
+}
+
+impl Outcome {
+    /// As the daemon calls it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// `omir feedback`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir feedback MemoryRecord/door-3 confirmed
+  omir feedback door-3 contradicted --weight 2",
+    online_codes!()
+))]
+pub struct FeedbackArgs {
+    /// MemoryRecord/id, or the id alone
+    #[arg(value_name = "REF", value_parser = values::memory)]
+    pub reference: Ref,
+
+    /// How it turned out
+    pub outcome: Outcome,
+
+    /// How many observations this counts for
+    #[arg(long, value_name = "WEIGHT", value_parser = values::positive)]
+    pub weight: Option<f64>,
+}
+
+/// What the daemon publishes after a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EventKind {
+    /// A new resource
+    Recorded,
+    /// A new version
+    Updated,
+    /// A tombstone
+    Forgotten,
+    /// A move between tiers
+    Tier,
+    /// A resource that was not stored
+    Rejected,
+}
+
+impl EventKind {
+    /// As it stands in the key.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Updated => "updated",
+            Self::Forgotten => "forgotten",
+            Self::Tier => "tier",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// `omir watch`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir watch
+  omir watch --kind recorded,rejected
+  omir watch --json --count 1 | jq .resource
+
+One event a line, one JSON object a line with --json, until Ctrl-C. The connection is taken up
+again by itself when the daemon restarts; what happened meanwhile is not repeated.",
+    online_codes!()
+))]
+pub struct WatchArgs {
+    /// Only these kinds of event
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+    pub kinds: Vec<EventKind>,
+
+    /// Stop after so many events
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub count: Option<u64>,
+}
+
+/// `omir status`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir status
+  omir --robot r2d2 status --json | jq .counts
+
+Without --robot every robot that is alive is asked. --json prints one object a line for each.",
+    online_codes!()
+))]
+pub struct StatusArgs {}
+
+/// Files that hold trajectories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// By the ending: .omir is JSON, .omirb is CBOR
+    Omir,
+    /// timestamp tx ty tz qx qy qz qw
+    Tum,
+    /// A 3x4 matrix a line, with --times
+    Kitti,
+    /// CSV: nanoseconds, position, quaternion with w first
+    Euroc,
+}
+
+/// How the axes of a trajectory lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Axes {
+    /// x forward, y left, z up (REP-103): taken as it is
+    Ros,
+    /// x right, y down, z forward, as cameras have it: turned to REP-103
+    Optical,
+}
+
+/// `omir import`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir import backup.omirb
+  omir import --format tum --name desk groundtruth.txt
+  omir import --format kitti --times times.txt --name kitti_00 --spacing 2 poses.txt
+  omir import --format euroc --spacing 0 data.csv          (every pose)
+  omir import --format tum --dry-run -o desk.omir groundtruth.txt
+
+A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
+--name and the pose, times from the file: importing again stores nothing new. Times that do not
+begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
+--times, to ten poses a second.
+
+Requests are sent one after another; each is stored as a whole or not at all. If the daemon goes
+away, the request it did not acknowledge is sent again for --wait seconds. Exit code 4 means that
+nothing was acknowledged, 3 that a part was; importing again completes it.",
+    online_codes!()
+))]
+pub struct ImportArgs {
+    /// Files to read; .omir, .omirb, or trajectories with --format
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// What the files hold
+    #[arg(long, value_enum, default_value_t = Format::Omir)]
+    pub format: Format,
+
+    /// How long to wait for a daemon that goes away
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    pub wait: Duration,
+
+    /// Send nothing: write the Bundle to -o, or to standard output
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Where --dry-run writes; .omir is JSON, .omirb is CBOR
+    #[arg(short, long, value_name = "FILE", requires = "dry_run")]
+    pub output: Option<PathBuf>,
+
+    /// How a trajectory is read.
+    #[command(flatten)]
+    pub trajectory: TrajectoryArgs,
+}
+
+/// Options that only trajectories understand.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trajectories")]
+pub struct TrajectoryArgs {
+    /// Seconds of each pose, one a line (KITTI)
+    #[arg(long, value_name = "FILE")]
+    pub times: Option<PathBuf>,
+
+    /// Moment that relative times count from
+    #[arg(long, value_name = "RFC3339")]
+    pub start: Option<Instant>,
+
+    /// Name of the drive; the ids are made of it [default: the file's]
+    #[arg(long, value_parser = values::drive)]
+    pub name: Option<String>,
+
+    /// Frame of the positions [default: map]
+    #[arg(long)]
+    pub frame: Option<String>,
+
+    /// Distance between the poses that are kept; 0 keeps all, inf leaves it to --every [default: 1]
+    #[arg(long, value_name = "METRES")]
+    pub spacing: Option<Spacing>,
+
+    /// Also keep a pose after so long without one
+    #[arg(long, value_name = "SECONDS", value_parser = values::positive)]
+    pub every: Option<f64>,
+
+    /// How the axes lie [default: optical for KITTI, ros for the others]
+    #[arg(long, value_enum)]
+    pub axes: Option<Axes>,
+
+    /// How much each pose matters
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub importance: Option<f64>,
+
+    /// Time after which a pose is half forgotten
+    #[arg(long, value_name = "HOURS", value_parser = values::positive)]
+    pub half_life: Option<f64>,
+}
+
+impl TrajectoryArgs {
+    /// The first option that was given, to refuse it where there is no trajectory.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        [
+            (self.times.is_some(), "--times"),
+            (self.start.is_some(), "--start"),
+            (self.name.is_some(), "--name"),
+            (self.frame.is_some(), "--frame"),
+            (self.spacing.is_some(), "--spacing"),
+            (self.every.is_some(), "--every"),
+            (self.axes.is_some(), "--axes"),
+            (self.importance.is_some(), "--importance"),
+            (self.half_life.is_some(), "--half-life"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// `omir export`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir export -o backup.omirb
+  omir export --since 1d -o today.omir
+  omir export | jq '.entry | length'
+
+Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at all.",
+    online_codes!()
+))]
+pub struct ExportArgs {
+    /// File to write; .omir is JSON, .omirb is CBOR
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Which memories to export.
+    #[command(flatten)]
+    pub filters: FilterArgs,
+}
+
+/// `omir convert`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir convert backup.omirb backup.omir
+  omir convert notes.omir notes.omirb
+  omir convert segments/0000000001.omirb -        (JSON on standard output)
+
+The ending says what a file is: .omir and .json are JSON, .omirb and .cbor are CBOR. Standard input
+(-) is recognised by its first byte. Nothing is lost either way, numbers included.",
+    offline_codes!()
+))]
+pub struct ConvertArgs {
+    /// File to read; - is standard input
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// File to write; - is JSON on standard output
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+}
+
+/// How strictly `omir validate` looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// What every OMIR consumer must accept
+    Core,
+    /// Core, and what is only a warning there
+    Strict,
+}
+
+/// How `omir validate` reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For reading
+    Human,
+    /// One report object for each file
+    Json,
+}
+
+/// `omir validate`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir validate backup.omirb
+  omir validate --level strict --format json notes.omir | jq .summary
+  omir validate /var/lib/omird/segments           (every .omir and .omirb below)
+
+With --format json each file's report is one JSON object on a line of its own; --json means the same.
+
+Exit codes:
+  0  every file passes
+  1  a file fails
+  2  wrong usage, or a file cannot be read or decoded (reported on standard error)")]
+pub struct ValidateArgs {
+    /// Files or folders to check; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// How strictly
+    #[arg(long, value_enum, default_value_t = Level::Core)]
+    pub level: Level,
+
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Human)]
+    pub format: ReportFormat,
+}
+
+/// `omir completions`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir completions bash > ~/.local/share/bash-completion/completions/omir
+  omir completions zsh > \"${fpath[1]}/_omir\"
+  omir completions fish > ~/.config/fish/completions/omir.fish",
+    offline_codes!()
+))]
+pub struct CompletionsArgs {
+    /// Shell to complete in
+    pub shell: Shell,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Filters as selector parameters: `recall` and `export` share them.
+
+use crate::cli::FilterArgs;
+use crate::error::{Error, Result};
+use crate::instant::{Instant, NANOS, When};
+use crate::selector::Parameters;
+
+/// Adds the filters that were given.
+pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<()> {
+    if filters.radius.is_some() && filters.near.is_none() && filters.geo.is_none() {
+        return Err(Error::Usage(
+            "--radius needs a place to be around: --near or --geo".to_owned(),
+        ));
+    }
+    parameters.push_some("near", filters.near.as_ref());
+    parameters.push_some("geo", filters.geo.as_ref());
+    parameters.push_some("radius", filters.radius);
+    parameters.push_some("box", filters.bounds.as_ref());
+    parameters.push_some("frame", filters.frame.as_ref());
+    if filters.since.is_some() || filters.until.is_some() {
+        let end = |when: Option<When>| when.map(When::time_expression).unwrap_or_default();
+        let range = format!("[{}..{}]", end(filters.since), end(filters.until));
+        parameters.push("_time", &range);
+    }
+    parameters.push_some("type", filters.resource_type.as_ref());
+    parameters.push_some("kind", filters.kind.as_ref());
+    parameters.push_some("tier", filters.tier.as_ref());
+    parameters.push_some("experienceType", filters.experience_type.as_ref());
+    parameters.push_some("entity", filters.entity.as_ref());
+    parameters.push_some("label", filters.label.as_ref());
+    parameters.push_some("minImportance", filters.min_importance);
+    parameters.push_some("minConfidence", filters.min_confidence);
+    parameters.push_some("minRetrievability", filters.min_retrievability);
+    for (given, name) in [
+        (filters.include_expired, "includeExpired"),
+        (filters.include_intentions, "includeIntentions"),
+        (filters.include_forgotten, "includeForgotten"),
+    ] {
+        parameters.push_some(name, given.then_some("true"));
+    }
+    if let Some(when) = filters.as_of {
+        parameters.push("asOf", &moment(when)?.to_string());
+    }
+    Ok(())
+}
+
+/// `asOf` takes a moment, so a span is counted from this computer's clock.
+fn moment(when: When) -> Result<Instant> {
+    match when {
+        When::At(instant) => Ok(instant),
+        When::Ago(seconds) => Instant::now()
+            .plus(-((seconds * NANOS as f64) as i128))
+            .ok_or_else(|| Error::Usage("--as-of lies before the year 0000".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+
+    fn selector(line: &[&str]) -> Result<String> {
+        let words = ["omir", "recall"].iter().chain(line);
+        let Command::Recall(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("recall expected")
+        };
+        let mut parameters = Parameters::new();
+        push(&mut parameters, &args.filters)?;
+        Ok(parameters.as_str().to_owned())
+    }
+
+    #[test]
+    fn filters_become_the_names_of_the_contract() {
+        assert_eq!(selector(&[]).unwrap(), "");
+        assert_eq!(
+            selector(&["--near", "-1,2.5", "--radius", "3", "--frame", "карта"]).unwrap(),
+            "near=-1,2.5;radius=3;frame=%D0%BA%D0%B0%D1%80%D1%82%D0%B0"
+        );
+        assert_eq!(
+            selector(&["--since", "7d", "--until", "2026-01-01"]).unwrap(),
+            "_time=[now(-604800s)..2026-01-01T00:00:00Z]"
+        );
+        assert_eq!(selector(&["--until", "1h"]).unwrap(), "_time=[..now(-3600s)]");
+        assert_eq!(
+            selector(&["--entity", "dock", "--include-expired", "--min-importance", ".5"]).unwrap(),
+            "entity=Entity/dock;minImportance=0.5;includeExpired=true"
+        );
+        assert_eq!(
+            selector(&["--as-of", "2026-01-01T01:00:00+01:00"]).unwrap(),
+            "asOf=2026-01-01T00:00:00Z"
+        );
+    }
+
+    #[test]
+    fn a_radius_needs_a_centre() {
+        assert!(selector(&["--radius", "1"]).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! What each command does, one file for each.
+
+mod anchor;
+mod completions;
+mod convert;
+mod demo;
+mod export;
+mod feedback;
+mod filters;
+mod forget;
+mod get;
+mod import;
+mod recall;
+mod remember;
+mod status;
+mod validate;
+mod view;
+mod watch;
+
+use crate::cli::{Cli, Command};
+use crate::error::Result;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// What the exit code is made of, see [`crate::error::Error`].
+pub fn run(cli: Cli) -> Result<()> {
+    let globals = &cli.globals;
+    match cli.command {
+        Command::Remember(args) => remember::run(globals, &args),
+        Command::Recall(args) => recall::run(globals, &args),
+        Command::Get(args) => get::run(globals, &args),
+        Command::Forget(args) => forget::run(globals, &args),
+        Command::Anchor(args) => anchor::run(globals, &args),
+        Command::Feedback(args) => feedback::run(globals, &args),
+        Command::Watch(args) => watch::run(globals, &args),
+        Command::Status(_) => status::run(globals),
+        Command::Import(args) => import::run(globals, &args),
+        Command::Export(args) => export::run(globals, &args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Validate(args) => validate::run(globals, &args),
+        Command::Demo(args) => demo::run(globals, &args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Daemon(args) => demo::run_daemon(globals, &args),
+    }
+}

@@ -1,0 +1,289 @@
+//! `omir recall`: the best of one robot, or of a fleet.
+
+use std::collections::BTreeMap;
+
+use omir_core::value::{Map, Value};
+
+use super::{filters, view};
+use crate::cli::{Globals, RecallArgs};
+use crate::client::{Client, FleetReplies, Reply};
+use crate::document;
+use crate::error::{Error, Result};
+use crate::instant::Instant;
+use crate::output::{self, object};
+use crate::selector::Parameters;
+use crate::table::{self, Column};
+
+/// What a daemon gives at most.
+const MOST_HITS: usize = 1000;
+
+pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
+    // Refuses what makes no sense before anything is connected.
+    let whole = parameters(args, args.limit, args.offset)?;
+    let client = Client::open(globals)?;
+    let (found, shortfall) = match &globals.robot {
+        Some(robot) => (one(&client, robot, &whole)?, None),
+        None => {
+            let mut alive = client.robots()?;
+            if alive.len() == 1 {
+                let robot = alive.pop_first().unwrap_or_default();
+                (one(&client, &robot, &whole)?, None)
+            } else {
+                // Any robot may hold all of the best hits, so each is asked for that many.
+                let needed = args.offset.saturating_add(args.limit);
+                if needed > MOST_HITS {
+                    return Err(Error::Usage(format!(
+                        "of several robots together only the first {MOST_HITS} hits can be shown; \
+                         name one with --robot"
+                    )));
+                }
+                let asked = parameters(args, needed, 0)?;
+                let mut replies = client.ask_fleet(alive, "recall", &asked)?;
+                let shortfall = replies.shortfall();
+                if replies.answers.is_empty()
+                    && let Some(error) = shortfall
+                {
+                    return Err(error);
+                }
+                (fleet(&replies, args)?, shortfall)
+            }
+        }
+    };
+    if globals.json {
+        output::print_json(&found.to_json())?;
+    } else {
+        output::print(&found.to_text(args.explain, Instant::now()))?;
+    }
+    shortfall.map_or(Ok(()), Err)
+}
+
+fn parameters(args: &RecallArgs, limit: usize, offset: usize) -> Result<Parameters> {
+    let mut parameters = Parameters::new();
+    parameters.push_some("q", args.text.as_ref());
+    filters::push(&mut parameters, &args.filters)?;
+    parameters.push_some("limit", Some(limit));
+    parameters.push_some("offset", (offset > 0).then_some(offset));
+    parameters.push_some("touch", args.no_touch.then_some("false"));
+    parameters.push_some("explain", args.explain.then_some("true"));
+    Ok(parameters)
+}
+
+fn one(client: &Client, robot: &str, parameters: &Parameters) -> Result<Found> {
+    let reply = client.ask(robot, "recall", parameters, None)?;
+    Found::merge([(robot, &reply)])
+}
+
+fn fleet(replies: &FleetReplies, args: &RecallArgs) -> Result<Found> {
+    let answers = replies.answers.iter();
+    let mut found = Found::merge(answers.map(|(robot, reply)| (robot.as_str(), reply)))?;
+    found.hits.sort_by(|(_, a), (_, b)| score(b).total_cmp(&score(a)));
+    found.hits.drain(..args.offset.min(found.hits.len()));
+    found.hits.truncate(args.limit);
+    Ok(found)
+}
+
+fn score(hit: &Value) -> f64 {
+    hit.get("score").and_then(Value::as_f64).unwrap_or(f64::NEG_INFINITY)
+}
+
+/// Hits of one or several robots.
+struct Found {
+    hits: Vec<(String, Value)>,
+    /// Matches by robot.
+    totals: BTreeMap<String, u64>,
+    took_micros: u64,
+}
+
+impl Found {
+    fn merge<'a>(replies: impl IntoIterator<Item = (&'a str, &'a Reply)>) -> Result<Self> {
+        let mut found = Self { hits: Vec::new(), totals: BTreeMap::new(), took_micros: 0 };
+        for (robot, reply) in replies {
+            let value = reply.value()?;
+            let hits = value
+                .get("hits")
+                .and_then(Value::as_array)
+                .ok_or_else(|| Error::Partial(format!("the answer of {robot} has no `hits`")))?;
+            let number = |name| value.get(name).and_then(Value::as_u64);
+            found.totals.insert(robot.to_owned(), number("total").unwrap_or(hits.len() as u64));
+            // The robots searched side by side.
+            found.took_micros = found.took_micros.max(number("tookMicros").unwrap_or(0));
+            found.hits.extend(hits.iter().map(|hit| (robot.to_owned(), hit.clone())));
+        }
+        Ok(found)
+    }
+
+    fn total(&self) -> u64 {
+        self.totals.values().sum()
+    }
+
+    /// The daemon's own reply, with each hit's robot.
+    fn to_json(&self) -> Value {
+        let named = self.hits.iter().map(|(robot, hit)| {
+            let mut members = hit.as_object().cloned().unwrap_or_else(Map::new);
+            if let Some(resource) = members.get_mut("resource") {
+                *resource = document::in_schema_order(std::mem::take(resource));
+            }
+            members.insert("robot", robot.as_str());
+            Value::Object(members)
+        });
+        object([
+            ("hits", named.collect()),
+            ("total", self.total().into()),
+            ("tookMicros", self.took_micros.into()),
+            ("robots", self.totals.keys().map(String::as_str).collect()),
+        ])
+    }
+
+    fn to_text(&self, explain: bool, now: Instant) -> String {
+        let several = self.totals.len() > 1;
+        let distances = self
+            .hits
+            .iter()
+            .any(|(_, hit)| hit.get("distance").is_some_and(|distance| !distance.is_null()));
+        let mut columns = vec![Column::Number("score"), Column::Number("retr.")];
+        if distances {
+            columns.push(Column::Number("distance"));
+        }
+        columns.push(Column::Words("age"));
+        if several {
+            columns.push(Column::Words("robot"));
+        }
+        columns.extend([Column::Words("ref"), Column::Text("content")]);
+        let rows: Vec<Vec<String>> = self
+            .hits
+            .iter()
+            .map(|(robot, hit)| {
+                let resource = hit.get("resource").cloned().unwrap_or_default();
+                let mut row = vec![
+                    view::number(hit.get("score"), 3),
+                    view::number(hit.get("retrievability"), 2),
+                ];
+                if distances {
+                    let metres = view::number(hit.get("distance"), 2);
+                    row.push(if metres.is_empty() { metres } else { metres + " m" });
+                }
+                row.push(view::age(&resource, now));
+                if several {
+                    row.push(robot.clone());
+                }
+                row.extend([view::name(&resource), view::words(&resource)]);
+                row
+            })
+            .collect();
+        let mut text = String::new();
+        if !rows.is_empty() {
+            text.push_str(&table::render(&columns, &rows));
+            text.push_str("\n\n");
+        }
+        if explain {
+            for (_, hit) in &self.hits {
+                text.push_str(&explanation(hit));
+            }
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "total {}, shown {}, {:.1} ms",
+            self.total(),
+            self.hits.len(),
+            self.took_micros as f64 / 1000.0
+        ));
+        if several {
+            let each = self.totals.iter();
+            let each: Vec<String> = each.map(|(robot, total)| format!("{robot} {total}")).collect();
+            text.push_str(&format!(" ({})", each.join(", ")));
+        }
+        text
+    }
+}
+
+/// Why a hit is where it is: the daemon's reason, then the parts of the score.
+fn explanation(hit: &Value) -> String {
+    let resource = hit.get("resource").cloned().unwrap_or_default();
+    let mut line = format!("{}:", view::name(&resource));
+    if let Some(reason) = hit.get("reason").and_then(Value::as_str) {
+        line.push_str(&format!(" {reason};"));
+    }
+    if let Some(parts) = hit.get("parts").and_then(Value::as_object) {
+        for (name, part) in parts.iter() {
+            let value = view::number(part.get("value").or(Some(part)), 2);
+            let weight = view::number(part.get("weight"), 2);
+            match (value.as_str(), weight.as_str()) {
+                // What was not asked for has no weight and says nothing.
+                (_, "0.00") => {}
+                ("", _) => line.push_str(&format!(" {name} {part}")),
+                (value, "") => line.push_str(&format!(" {name} {value}")),
+                (value, weight) => line.push_str(&format!(" {name} {value}×{weight}")),
+            }
+        }
+    }
+    output::one_line(line.trim_end_matches([':', ';'])) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(scores: &[f64], total: u64) -> Reply {
+        let hits: Vec<String> = scores
+            .iter()
+            .map(|score| {
+                format!(
+                    r#"{{"resource":{{"resourceType":"MemoryRecord","id":"m{score}","content":"c",
+                    "createdAt":"2026-01-01T00:00:00Z"}},"score":{score},"retrievability":0.9,
+                    "distance":1.25,"reason":"near","parts":{{"near":{{"value":0.5,"weight":0.25}},"age":0.125,"text":{{"value":1,"weight":0}}}}}}"#
+                )
+            })
+            .collect();
+        Reply {
+            key: "omir/r/recall".to_owned(),
+            body: format!(r#"{{"hits":[{}],"total":{total},"tookMicros":180}}"#, hits.join(","))
+                .into_bytes(),
+        }
+    }
+
+    fn args(line: &[&str]) -> RecallArgs {
+        use clap::Parser as _;
+        let words = ["omir", "recall"].iter().chain(line);
+        match crate::cli::Cli::try_parse_from(words).unwrap().command {
+            crate::cli::Command::Recall(args) => *args,
+            _ => panic!("recall expected"),
+        }
+    }
+
+    #[test]
+    fn a_fleet_is_merged_by_score_and_then_paged() {
+        let mut replies = FleetReplies::default();
+        replies.answers.insert("a".into(), reply(&[0.9, 0.3], 2));
+        replies.answers.insert("b".into(), reply(&[0.5, 0.4], 7));
+        let found = fleet(&replies, &args(&["--limit", "2", "--offset", "1"])).unwrap();
+        let order: Vec<(&str, f64)> =
+            found.hits.iter().map(|(robot, hit)| (robot.as_str(), score(hit))).collect();
+        assert_eq!(order, [("b", 0.5), ("b", 0.4)]);
+        assert_eq!(found.total(), 9);
+        let json = found.to_json();
+        assert_eq!(json.pointer("/hits/0/robot").and_then(Value::as_str), Some("b"));
+    }
+
+    #[test]
+    fn the_table_shows_what_there_is() {
+        let now = "2026-01-01T03:00:00Z".parse().unwrap();
+        let found = Found::merge([("a", &reply(&[0.5], 1))]).unwrap();
+        let text = found.to_text(true, now);
+        assert!(!text.contains("robot"), "{text}");
+        assert!(text.contains("0.500   0.90    1.25 m  3 h ago  MemoryRecord/m0.5  c"), "{text}");
+        assert!(text.contains("MemoryRecord/m0.5: near; near 0.50×0.25 age 0.12\n"), "{text}");
+        assert!(text.ends_with("total 1, shown 1, 0.2 ms"), "{text}");
+        let none = Found::merge([("a", &reply(&[], 0))]).unwrap();
+        assert_eq!(none.to_text(false, now), "total 0, shown 0, 0.2 ms");
+    }
+
+    #[test]
+    fn parameters_are_those_that_were_given() {
+        let given = args(&["where; when", "--no-touch", "--explain", "--near", "1,2"]);
+        let parameters = parameters(&given, 10, 0).unwrap();
+        assert_eq!(
+            parameters.as_str(),
+            "q=where%3B%20when;near=1,2;limit=10;touch=false;explain=true"
+        );
+    }
+}

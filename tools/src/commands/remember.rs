@@ -1,0 +1,200 @@
+//! `omir remember`: one record from the command line, or resources from a file.
+
+use omir_core::json;
+use omir_core::spatial::SPATIAL_POSE_URL;
+use omir_core::value::{Map, Value};
+
+use crate::cli::{Globals, Orientation, RememberArgs};
+use crate::client::{Client, Payload};
+use crate::document;
+use crate::error::{Error, Result};
+use crate::geodesy;
+use crate::output::{self, object};
+use crate::selector::Parameters;
+
+pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
+    let resources = match (&args.file, &args.text) {
+        (Some(file), _) => document::read(file)?,
+        (None, Some(text)) => record(text, args),
+        (None, None) => return Err(Error::Usage("a text or --file is needed".to_owned())),
+    };
+    let client = Client::open(globals)?;
+    let robot = client.robot(globals.robot.as_deref())?;
+    let payload = Payload::Json(json::to_string(&resources).into_bytes());
+    let reply = client.ask(&robot, "remember", &Parameters::new(), Some(&payload))?;
+    let reply = reply.value()?;
+    if globals.json {
+        return Ok(output::print_json(&reply)?);
+    }
+    let durable = reply.get("durable").and_then(Value::as_bool) == Some(true);
+    let stored = reply.get("stored").and_then(Value::as_array).unwrap_or_default();
+    let lines: Vec<String> = stored.iter().map(|item| line(item, durable)).collect();
+    Ok(output::print(&lines.join("\n"))?)
+}
+
+fn line(item: &Value, durable: bool) -> String {
+    let name = item.get("ref").and_then(Value::as_str).unwrap_or("?");
+    let version = item.get("version").map(Value::to_string).unwrap_or_default();
+    let unchanged = item.get("unchanged").and_then(Value::as_bool) == Some(true);
+    let state = match (unchanged, durable) {
+        (true, _) => "unchanged",
+        (false, true) => "durable",
+        (false, false) => "not durable yet",
+    };
+    format!("{} version {version} ({state})", output::one_line(name))
+}
+
+/// The MemoryRecord that the options describe. Id and `createdAt` are left to the daemon, whose clock
+/// is the robot's.
+fn record(text: &str, args: &RememberArgs) -> Value {
+    let mut members = Map::new();
+    members.insert("resourceType", "MemoryRecord");
+    if let Some(id) = &args.id {
+        members.insert("id", id.as_str());
+    }
+    members.insert("content", text);
+    for (name, value) in
+        [("kind", &args.kind), ("experienceType", &args.experience_type), ("tier", &args.tier)]
+    {
+        if let Some(value) = value {
+            members.insert(name, value.as_str());
+        }
+    }
+    if let Some(moment) = args.event_time {
+        members.insert("eventTime", moment.to_string());
+    }
+    if let Some(importance) = args.importance {
+        members.insert("importance", importance);
+    }
+    if args.half_life.is_some() || args.anchored {
+        let mut decay = Map::new();
+        if let Some(hours) = args.half_life {
+            decay.insert("halfLifeHours", hours);
+        }
+        if args.anchored {
+            decay.insert("anchored", true);
+        }
+        members.insert("decay", decay);
+    }
+    if !args.entities.is_empty() {
+        let references = args.entities.iter();
+        let references = references.map(|entity| object([("ref", entity.to_string().into())]));
+        members.insert("entityRefs", references.collect::<Value>());
+    }
+    if let Some(pose) = pose(args) {
+        let extension = object([("url", SPATIAL_POSE_URL.into()), ("valueJson", pose)]);
+        members.insert("extension", Value::Array(vec![extension]));
+    }
+    Value::Object(members)
+}
+
+fn pose(args: &RememberArgs) -> Option<Value> {
+    let (frame, position) = match (args.at, args.geo) {
+        (Some(at), _) => (args.frame.as_deref().unwrap_or("map"), at.0),
+        (None, Some(geo)) => {
+            let alt = geo.alt.unwrap_or_default();
+            ("earth", geodesy::earth_centred(geo.lat, geo.lon, alt))
+        }
+        (None, None) => return None,
+    };
+    let mut pose = Map::new();
+    pose.insert("frame", frame);
+    pose.insert("position", position.into_iter().collect::<Value>());
+    let yaw = args.yaw.map(|yaw| [0.0, 0.0, (yaw / 2.0).sin(), (yaw / 2.0).cos()]);
+    if let Some(quaternion) = args.orientation.map(|Orientation(q)| q).or(yaw) {
+        pose.insert("orientation", quaternion.into_iter().collect::<Value>());
+    }
+    if let Some(moment) = args.event_time {
+        pose.insert("stamp", moment.to_string());
+    }
+    if let Some(geo) = args.geo {
+        let mut place = Map::new();
+        place.insert("lat", geo.lat);
+        place.insert("lon", geo.lon);
+        if let Some(alt) = geo.alt {
+            place.insert("alt", alt);
+        }
+        pose.insert("geo", place);
+    }
+    Some(Value::Object(pose))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+
+    fn built(line: &[&str]) -> Value {
+        let words = ["omir", "remember"].iter().chain(line);
+        let Command::Remember(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("remember expected")
+        };
+        record(args.text.as_deref().unwrap(), &args)
+    }
+
+    #[test]
+    fn a_text_alone_is_a_record_alone() {
+        assert_eq!(
+            json::to_string(&built(&["door 3 sticks"])),
+            r#"{"resourceType":"MemoryRecord","content":"door 3 sticks"}"#
+        );
+    }
+
+    #[test]
+    fn every_option_has_its_field() {
+        let value = built(&[
+            "x",
+            "--id",
+            "a",
+            "--at",
+            "1,2",
+            "--yaw",
+            "0",
+            "--importance",
+            "0.8",
+            "--half-life",
+            "24",
+            "--anchored",
+            "--entity",
+            "dock",
+            "--entity",
+            "Entity/door",
+            "--event-time",
+            "2026-01-01T00:00:00Z",
+            "--experience-type",
+            "observation",
+            "--kind",
+            "memory",
+            "--tier",
+            "session",
+            "--geo",
+            "1,2,3",
+        ]);
+        let expected = r#"{"resourceType":"MemoryRecord","id":"a","content":"x","kind":"memory","#
+            .to_owned()
+            + r#""experienceType":"observation","tier":"session","eventTime":"2026-01-01T00:00:00Z","#
+            + r#""importance":0.8,"decay":{"halfLifeHours":24.0,"anchored":true},"#
+            + r#""entityRefs":[{"ref":"Entity/dock"},{"ref":"Entity/door"}],"#
+            + r#""extension":[{"url":"https://omir.io/spec/R1/extension/spatial-pose","valueJson":"#
+            + r#"{"frame":"map","position":[1.0,2.0,0.0],"orientation":[0.0,0.0,0.0,1.0],"#
+            + r#""stamp":"2026-01-01T00:00:00Z","geo":{"lat":1.0,"lon":2.0,"alt":3.0}}}]}"#;
+        assert_eq!(json::to_string(&value), expected);
+    }
+
+    #[test]
+    fn a_place_on_earth_alone_has_an_earth_centred_position() {
+        let value = built(&["x", "--geo", "0,90"]);
+        let pose = value.pointer("/extension/0/valueJson").unwrap();
+        assert_eq!(pose.get("frame").and_then(Value::as_str), Some("earth"));
+        let y = pose.pointer("/position/1").and_then(Value::as_f64).unwrap();
+        assert!((y - 6_378_137.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_stored_is_told_with_its_state() {
+        let item = object([("ref", "MemoryRecord/a".into()), ("version", 1.into())]);
+        assert_eq!(line(&item, true), "MemoryRecord/a version 1 (durable)");
+        assert_eq!(line(&item, false), "MemoryRecord/a version 1 (not durable yet)");
+    }
+}

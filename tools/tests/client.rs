@@ -1,0 +1,255 @@
+//! The program `omir` against daemons that are only their protocol: Zenoh queryables with prepared
+//! answers, on loopback endpoints of their own. What is tested is the tool's side of the contract:
+//! exit codes, what stands on which stream, and how a fleet is asked.
+
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
+
+use zenoh::bytes::Encoding;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::query::Query;
+use zenoh::{Config, Session, Wait as _};
+
+const HIT: &str = r#"{"hits":[{"resource":{"resourceType":"MemoryRecord","id":"m","content":"door",
+    "createdAt":"2026-01-01T00:00:00Z"},"score":0.5,"retrievability":0.9}],"total":7,"tookMicros":80}"#;
+const STORED: &str = r#"{"stored":[{"ref":"MemoryRecord/m","version":1}],"durable":true,"seq":1}"#;
+const MISSING: &str = r#"{"code":"NOT_FOUND","message":"not here","path":"/ref"}"#;
+
+/// What a robot says to a verb and its parameters: a reply, an error reply, or nothing.
+type Script = fn(&str, &str) -> Option<Result<&'static str, &'static str>>;
+
+struct Robot {
+    endpoint: String,
+    _session: Session,
+    _alive: LivelinessToken,
+}
+
+impl Robot {
+    fn start(name: &'static str, script: Script) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("tcp/{}", free.local_addr().unwrap());
+        drop(free);
+        let mut config = Config::default();
+        for (key, value) in [
+            ("mode", "\"peer\""),
+            ("listen/endpoints", &format!("[\"{endpoint}\"]")),
+            ("scouting/multicast/enabled", "false"),
+        ] {
+            config.insert_json5(key, value).unwrap();
+        }
+        let session = zenoh::open(config).wait().unwrap();
+        session
+            .declare_queryable(format!("omir/{name}/**"))
+            .callback(move |query| respond(&query, name, script))
+            .background()
+            .wait()
+            .unwrap();
+        let alive = session.liveliness().declare_token(format!("omir/{name}/alive")).wait();
+        Self { endpoint, _session: session, _alive: alive.unwrap() }
+    }
+}
+
+fn respond(query: &Query, name: &str, script: Script) {
+    // A question to the fleet is answered on the robot's own key.
+    let key = query.key_expr().as_str().replacen('*', name, 1);
+    let verb = key.splitn(3, '/').nth(2).unwrap_or_default();
+    match script(verb, query.parameters().as_str()) {
+        Some(Ok(body)) => {
+            query.reply(&key, body).encoding(Encoding::APPLICATION_JSON).wait().unwrap();
+        }
+        Some(Err(body)) => {
+            query.reply_err(body).encoding(Encoding::APPLICATION_JSON).wait().unwrap();
+        }
+        None => {}
+    }
+}
+
+fn command(robots: &[&Robot], words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_omir"));
+    for robot in robots {
+        command.args(["--connect", &robot.endpoint]);
+    }
+    for variable in ["OMIR_ROBOT", "OMIR_CONNECT", "OMIR_ZENOH_CONFIG", "OMIR_PREFIX", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+fn omir(robots: &[&Robot], words: &[&str]) -> Output {
+    command(robots, words).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[track_caller]
+fn assert_ends(output: &Output, code: i32) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "stdout: {out}\nstderr: {err}");
+}
+
+#[test]
+fn one_robot_needs_no_name() {
+    let robot = Robot::start("r1", |verb, parameters| match verb {
+        "remember" => Some(Ok(STORED)),
+        "recall" if parameters == "q=door%20%3B;near=-1,2;limit=10" => Some(Ok(HIT)),
+        "status" => Some(Ok(r#"{"robot":"r1","bootCount":3}"#)),
+        "memory/Entity/dock" => Some(Ok(r#"{"resourceType":"Entity","id":"dock","name":"d"}"#)),
+        "forget" => Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#)),
+        "export" => Some(Ok(r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[]}"#)),
+        _ => Some(Err(MISSING)),
+    });
+    let ask = |words: &[&str]| {
+        let output = omir(&[&robot], words);
+        assert_ends(&output, 0);
+        text(&output.stdout).to_owned()
+    };
+    assert_eq!(ask(&["remember", "door"]), "MemoryRecord/m version 1 (durable)\n");
+    let found = ask(&["recall", "door ;", "--near", "-1,2"]);
+    assert!(found.contains("MemoryRecord/m  door\n"), "{found}");
+    assert!(found.ends_with("total 7, shown 1, 0.1 ms\n"), "{found}");
+    let found = ask(&["recall", "door ;", "--near", "-1,2", "--json"]);
+    assert!(found.contains(r#""robot": "r1""#), "{found}");
+    assert_eq!(ask(&["status"]), "robot       r1\nboot count  3\n");
+    assert!(ask(&["get", "Entity/dock"]).contains(r#""id": "dock""#));
+    assert_eq!(ask(&["forget", "m"]), "MemoryRecord/m forgotten\n");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.omirb");
+    ask(&["export", "-o", file.to_str().unwrap()]);
+    ask(&["validate", file.to_str().unwrap()]);
+}
+
+#[test]
+fn refusals_end_with_one_and_say_why() {
+    let robot = Robot::start("r1", |verb, _| match verb {
+        "memory/MemoryRecord/gone" => None,
+        _ => Some(Err(MISSING)),
+    });
+    for words in [&["get", "x"][..], &["get", "gone"], &["forget", "x"], &["anchor", "x"]] {
+        let output = omir(&[&robot], words);
+        assert_ends(&output, 1);
+        assert!(output.stdout.is_empty());
+    }
+    let output = omir(&[&robot], &["anchor", "x", "--json"]);
+    assert_ends(&output, 1);
+    assert_eq!(
+        text(&output.stderr),
+        "{\"code\":\"NOT_FOUND\",\"message\":\"not here\",\"path\":\"/ref\"}\n"
+    );
+}
+
+#[test]
+fn a_robot_that_is_not_there_ends_with_four() {
+    let robot = Robot::start("r1", |_, _| None);
+    let output = omir(&[&robot], &["--robot", "r9", "status"]);
+    assert_ends(&output, 4);
+    assert!(text(&output.stderr).contains("alive are r1"), "{}", text(&output.stderr));
+    let gone = Robot { endpoint: free_endpoint(), ..robot };
+    let output = omir(&[&gone], &["status"]);
+    assert_ends(&output, 4);
+    assert!(text(&output.stderr).contains("no omird answers at"), "{}", text(&output.stderr));
+}
+
+fn free_endpoint() -> String {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("tcp/{}", free.local_addr().unwrap())
+}
+
+#[test]
+fn a_fleet_answers_together() {
+    let first = Robot::start("r1", |_, _| Some(Ok(HIT)));
+    let second = Robot::start("r2", |_, _| Some(Ok(HIT)));
+    let both = [&first, &second];
+    let output = omir(&both, &["recall"]);
+    assert_ends(&output, 0);
+    assert!(text(&output.stdout).contains("total 14, shown 2"), "{}", text(&output.stdout));
+    let output = omir(&both, &["recall", "--limit", "1", "--json"]);
+    assert!(text(&output.stdout).contains("\"total\": 14"), "{}", text(&output.stdout));
+    // What is meant for one robot is not guessed.
+    let output = omir(&both, &["remember", "x"]);
+    assert_ends(&output, 2);
+    assert!(text(&output.stderr).contains("r1, r2"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_silent_robot_makes_an_answer_partial() {
+    let first = Robot::start("r1", |_, _| Some(Ok(HIT)));
+    let second = Robot::start("r2", |_, _| None);
+    let output = omir(&[&first, &second], &["recall"]);
+    assert_ends(&output, 3);
+    assert!(text(&output.stdout).contains("total 7"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("no answer from r2"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_import_that_stops_half_way_ends_with_three() {
+    // The Entity of the last of two requests is refused.
+    let robot = Robot::start("r1", |_, _| {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        match REQUESTS.fetch_add(1, Ordering::SeqCst) {
+            0 => Some(Ok(r#"{"stored":[],"durable":true,"seq":1}"#)),
+            _ => Some(Err(r#"{"code":"INVALID_RESOURCE","message":"no","path":"/entry/43/name"}"#)),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("many.omir");
+    let entries: Vec<String> = (0..300)
+        .map(|n| format!(r#"{{"resourceType":"Entity","id":"e{n}","name":"n"}}"#))
+        .collect();
+    let bundle = format!(
+        r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{}]}}"#,
+        entries.join(",")
+    );
+    std::fs::write(&file, bundle).unwrap();
+    let output = omir(&[&robot], &["import", file.to_str().unwrap()]);
+    assert_ends(&output, 3);
+    assert!(text(&output.stdout).starts_with("256 of 300"), "{}", text(&output.stdout));
+    let complaint = text(&output.stderr);
+    assert!(
+        complaint.contains("Entity/e299: no (INVALID_RESOURCE at /entry/299/name)"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_busy_daemon_is_asked_again() {
+    let robot = Robot::start("r1", |_, _| {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        match REQUESTS.fetch_add(1, Ordering::SeqCst) {
+            0 => Some(Err(r#"{"code":"BUSY","message":"later","path":""}"#)),
+            _ => Some(Ok(STORED)),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drive.txt");
+    std::fs::write(&file, "1311868163.0 0 0 0 0 0 0 1\n").unwrap();
+    let file = file.to_str().unwrap();
+    let output = omir(&[&robot], &["import", "--format", "tum", file, "--wait", "5", "--json"]);
+    assert_ends(&output, 0);
+    assert!(text(&output.stdout).contains("\"retries\": 1"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let robot = Robot::start("r1", |_, _| Some(Ok(HIT)));
+    let mut child = command(&[&robot], &["recall"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn wrong_usage_ends_with_two_and_prints_no_result() {
+    for words in [&["recall", "--radius", "1"][..], &["bogus"], &["import", "/no/such.omir"]] {
+        let output = omir(&[], words);
+        assert_ends(&output, 2);
+        assert!(output.stdout.is_empty());
+    }
+    let output = omir(&[], &["bogus", "--json"]);
+    assert_ends(&output, 2);
+    assert!(text(&output.stderr).starts_with(r#"{"code":"USAGE","#), "{}", text(&output.stderr));
+}
