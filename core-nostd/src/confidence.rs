@@ -21,10 +21,7 @@ pub struct Beta {
 
 impl Beta {
     /// No evidence either way: Beta(1, 1), the uniform distribution (Bayes–Laplace prior).
-    pub const PRIOR: Beta = Beta {
-        alpha: 1.0,
-        beta: 1.0,
-    };
+    pub const PRIOR: Beta = Beta { alpha: 1.0, beta: 1.0 };
 
     /// A posterior with these parameters; `None` unless both are finite and above zero.
     pub const fn new(alpha: f64, beta: f64) -> Option<Beta> {
@@ -66,19 +63,13 @@ impl Beta {
     /// Evidence beyond what an `f64` can add to α changes nothing; the result stays finite.
     #[must_use]
     pub fn confirmed(self, weight: Weight) -> Beta {
-        Beta {
-            alpha: self.alpha + weight.0,
-            beta: self.beta,
-        }
+        Beta { alpha: self.alpha + weight.0, beta: self.beta }
     }
 
     /// The posterior after disconfirming evidence: `β + weight`. Otherwise as [`Beta::confirmed`].
     #[must_use]
     pub fn contradicted(self, weight: Weight) -> Beta {
-        Beta {
-            alpha: self.alpha,
-            beta: self.beta + weight.0,
-        }
+        Beta { alpha: self.alpha, beta: self.beta + weight.0 }
     }
 
     /// The posterior after feedback: [`Beta::confirmed`] or [`Beta::contradicted`].
@@ -121,11 +112,7 @@ impl Weight {
     /// A weight; `None` unless finite, above zero and at most [`Weight::MAX`].
     pub const fn new(weight: f64) -> Option<Weight> {
         // NaN fails both comparisons, infinity the second.
-        if weight > 0.0 && weight <= Weight::MAX.0 {
-            Some(Weight(weight))
-        } else {
-            None
-        }
+        if weight > 0.0 && weight <= Weight::MAX.0 { Some(Weight(weight)) } else { None }
     }
 
     /// The weight as a number of observations.
@@ -185,10 +172,7 @@ impl FromStr for Outcome {
 
     /// Reads exactly the words of [`Outcome::as_str`]; anything else is [`UnknownOutcome`].
     fn from_str(word: &str) -> Result<Outcome, UnknownOutcome> {
-        Outcome::ALL
-            .into_iter()
-            .find(|o| o.as_str() == word)
-            .ok_or(UnknownOutcome)
+        Outcome::ALL.into_iter().find(|o| o.as_str() == word).ok_or(UnknownOutcome)
     }
 }
 

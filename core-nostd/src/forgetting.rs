@@ -50,11 +50,7 @@ impl HalfLife {
 
     /// A half-life of that many hours; `None` unless `hours` is finite and above zero.
     pub const fn new(hours: f64) -> Option<HalfLife> {
-        if hours.is_finite() && hours > 0.0 {
-            Some(HalfLife(hours))
-        } else {
-            None
-        }
+        if hours.is_finite() && hours > 0.0 { Some(HalfLife(hours)) } else { None }
     }
 
     /// The half-life in hours.
@@ -88,11 +84,7 @@ impl Decay {
     /// [`ANCHOR_FLOOR`] for an anchored record.
     pub fn retrievability(&self, elapsed_hours: f64) -> f64 {
         let plain = retrievability(self.half_life, elapsed_hours);
-        if self.anchored && plain < ANCHOR_FLOOR {
-            ANCHOR_FLOOR
-        } else {
-            plain
-        }
+        if self.anchored && plain < ANCHOR_FLOOR { ANCHOR_FLOOR } else { plain }
     }
 
     /// The state after an access `elapsed_hours` after the previous one.
@@ -179,11 +171,7 @@ mod tests {
     }
 
     fn decay(half_life: f64, access_count: u32) -> Decay {
-        Decay {
-            half_life: hours(half_life),
-            access_count,
-            anchored: false,
-        }
+        Decay { half_life: hours(half_life), access_count, anchored: false }
     }
 
     #[test]
@@ -223,10 +211,7 @@ mod tests {
 
     #[test]
     fn anchored_by_hand() {
-        let d = Decay {
-            anchored: true,
-            ..decay(24.0, 0)
-        };
+        let d = Decay { anchored: true, ..decay(24.0, 0) };
         assert_eq!(d.retrievability(0.0), 1.0);
         assert_eq!(d.retrievability(8.0), 1.0 / libm::sqrt(2.0)); // 1 + 3·8/24 = 2: above the floor
         assert_eq!(d.retrievability(120.0), 0.5); // 1/4 without the anchor
@@ -256,16 +241,10 @@ mod tests {
     #[test]
     fn reinforcement_ends_at_the_cap() {
         // 100 000 h doubled would be 200 000 h, above 175 320 h.
-        assert_eq!(
-            decay(100_000.0, 0).accessed(100_000.0).half_life,
-            HalfLife::MAX
-        );
+        assert_eq!(decay(100_000.0, 0).accessed(100_000.0).half_life, HalfLife::MAX);
         // A producer's longer half-life is neither raised nor cut.
         assert_eq!(decay(1e6, 0).accessed(1e6).half_life, hours(1e6));
-        assert_eq!(
-            decay(f64::MAX, 0).accessed(f64::MAX).half_life,
-            hours(f64::MAX)
-        );
+        assert_eq!(decay(f64::MAX, 0).accessed(f64::MAX).half_life, hours(f64::MAX));
         let worn = decay(24.0, u32::MAX).accessed(24.0);
         assert_eq!(worn.access_count, u32::MAX);
     }

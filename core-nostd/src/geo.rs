@@ -144,11 +144,7 @@ impl GeoPoint {
     pub fn unit_vector(&self) -> [f64; 3] {
         let lon = if self.lon == -180.0 { 180.0 } else { self.lon }.to_radians();
         let across = cos_lat(self.lat);
-        [
-            across * libm::cos(lon),
-            across * libm::sin(lon),
-            sin_deg(self.lat),
-        ]
+        [across * libm::cos(lon), across * libm::sin(lon), sin_deg(self.lat)]
     }
 }
 
@@ -193,51 +189,28 @@ mod tests {
 
     #[track_caller]
     fn assert_near(got: f64, expected: f64, tolerance: f64) {
-        assert!(
-            (got - expected).abs() <= tolerance,
-            "{got} is not {expected} ± {tolerance}"
-        );
+        assert!((got - expected).abs() <= tolerance, "{got} is not {expected} ± {tolerance}");
     }
 
     #[test]
     fn radius_by_hand() {
         // (2 · 6 378 137 + 6 356 752.3142)/3 = 19 113 026.3142/3
-        assert_near(
-            EARTH_RADIUS_M,
-            (2.0 * 6_378_137.0 + 6_356_752.314_2) / 3.0,
-            5e-5,
-        );
+        assert_near(EARTH_RADIUS_M, (2.0 * 6_378_137.0 + 6_356_752.314_2) / 3.0, 5e-5);
     }
 
     #[test]
     fn great_circles_by_hand() {
         let r = EARTH_RADIUS_M;
         // Pole to equator, a quarter turn: πR/2 = 10 007 557.2 m.
-        assert_near(
-            at(90.0, 0.0).great_circle_m(&at(0.0, 77.0)),
-            PI * r / 2.0,
-            1e-8,
-        );
+        assert_near(at(90.0, 0.0).great_circle_m(&at(0.0, 77.0)), PI * r / 2.0, 1e-8);
         assert_near(PI * r / 2.0, 10_007_557.2, 0.1);
         // One degree on the equator: πR/180 = 111 195.08 m.
-        assert_near(
-            at(0.0, 10.0).great_circle_m(&at(0.0, 11.0)),
-            PI * r / 180.0,
-            1e-8,
-        );
+        assert_near(at(0.0, 10.0).great_circle_m(&at(0.0, 11.0)), PI * r / 180.0, 1e-8);
         assert_near(PI * r / 180.0, 111_195.08, 0.01);
         // One degree along a meridian is the same on a sphere.
-        assert_near(
-            at(51.0, 7.0).great_circle_m(&at(52.0, 7.0)),
-            PI * r / 180.0,
-            1e-8,
-        );
+        assert_near(at(51.0, 7.0).great_circle_m(&at(52.0, 7.0)), PI * r / 180.0, 1e-8);
         // Along 60° N a quarter turn of longitude: cos d = sin²60° + cos²60°·0 = 3/4.
-        assert_near(
-            at(60.0, 0.0).great_circle_m(&at(60.0, 90.0)),
-            r * libm::acos(0.75),
-            1e-8,
-        );
+        assert_near(at(60.0, 0.0).great_circle_m(&at(60.0, 90.0)), r * libm::acos(0.75), 1e-8);
     }
 
     #[test]
@@ -247,10 +220,7 @@ mod tests {
         assert_near(d, 2e-4 * PI * EARTH_RADIUS_M / 180.0, 1e-8);
         assert_near(d, 22.239, 1e-3);
         assert_eq!(at(12.0, 180.0).great_circle_m(&at(12.0, -180.0)), 0.0);
-        assert_eq!(
-            at(12.0, 180.0).unit_vector(),
-            at(12.0, -180.0).unit_vector()
-        );
+        assert_eq!(at(12.0, 180.0).unit_vector(), at(12.0, -180.0).unit_vector());
     }
 
     #[test]
@@ -284,10 +254,7 @@ mod tests {
     #[test]
     fn altitude_counts_when_both_have_it() {
         // Straight above one another: the difference itself.
-        assert_eq!(
-            up(48.0, 11.0, 500.0).distance_m(&up(48.0, 11.0, 530.0)),
-            30.0
-        );
+        assert_eq!(up(48.0, 11.0, 500.0).distance_m(&up(48.0, 11.0, 530.0)), 30.0);
         assert_eq!(up(48.0, 11.0, 500.0).distance_m(&at(48.0, 11.0)), 0.0);
         let (a, b) = (up(0.0, 0.0, 0.0), up(0.0, 0.001, 100.0));
         let ground = a.great_circle_m(&b); // 111.195 m
@@ -310,59 +277,35 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_on_earth() {
-        assert_eq!(
-            GeoPoint::new(90.1, 0.0, None),
-            Err(GeoError::Latitude(90.1))
-        );
-        assert_eq!(
-            GeoPoint::new(0.0, -180.1, None),
-            Err(GeoError::Longitude(-180.1))
-        );
+        assert_eq!(GeoPoint::new(90.1, 0.0, None), Err(GeoError::Latitude(90.1)));
+        assert_eq!(GeoPoint::new(0.0, -180.1, None), Err(GeoError::Longitude(-180.1)));
         assert_eq!(
             GeoPoint::new(0.0, 0.0, Some(f64::INFINITY)),
             Err(GeoError::Altitude(f64::INFINITY))
         );
-        assert!(matches!(
-            GeoPoint::new(f64::NAN, 0.0, None),
-            Err(GeoError::Latitude(_))
-        ));
-        assert!(matches!(
-            GeoPoint::new(0.0, f64::NAN, None),
-            Err(GeoError::Longitude(_))
-        ));
+        assert!(matches!(GeoPoint::new(f64::NAN, 0.0, None), Err(GeoError::Latitude(_))));
+        assert!(matches!(GeoPoint::new(0.0, f64::NAN, None), Err(GeoError::Longitude(_))));
         let corner = up(-90.0, 180.0, -11_000.0);
-        assert_eq!(
-            (corner.lat(), corner.lon(), corner.alt()),
-            (-90.0, 180.0, Some(-11_000.0))
-        );
+        assert_eq!((corner.lat(), corner.lon(), corner.alt()), (-90.0, 180.0, Some(-11_000.0)));
     }
 
     fn any_point() -> impl Strategy<Value = GeoPoint> {
-        (
-            -90.0..=90.0f64,
-            -180.0..=180.0f64,
-            prop::option::of(-1e4..1e5f64),
-        )
+        (-90.0..=90.0f64, -180.0..=180.0f64, prop::option::of(-1e4..1e5f64))
             .prop_map(|(lat, lon, alt)| GeoPoint::new(lat, lon, alt).unwrap())
     }
 
     /// Pairs at every scale, from micrometres to antipodes.
     fn any_pair() -> impl Strategy<Value = (GeoPoint, GeoPoint)> {
-        let near = (
-            any_point(),
-            -1.0..1.0f64,
-            -1.0..1.0f64,
-            0..12i32,
-            any::<bool>(),
-        )
-            .prop_map(|(a, dlat, dlon, scale, far)| {
+        let near = (any_point(), -1.0..1.0f64, -1.0..1.0f64, 0..12i32, any::<bool>()).prop_map(
+            |(a, dlat, dlon, scale, far)| {
                 let shrink = (0..scale).fold(1.0, |s, _| s / 10.0);
                 let lat = if far { -a.lat() } else { a.lat() } + dlat * shrink;
                 let lon = if far { a.lon() + 180.0 } else { a.lon() } + dlon * shrink;
                 let lon = if lon > 180.0 { lon - 360.0 } else { lon };
                 let b = GeoPoint::new(lat.clamp(-90.0, 90.0), lon.clamp(-180.0, 180.0), a.alt());
                 (a, b.unwrap())
-            });
+            },
+        );
         prop_oneof![(any_point(), any_point()), near]
     }
 

@@ -88,10 +88,7 @@ impl Aabb {
         // Not f64::min: that would drop a NaN and answer with a box nobody asked for.
         let sort = |a: f64, b: f64| if b < a { (b, a) } else { (a, b) };
         let (x, y, z) = (sort(a.x, b.x), sort(a.y, b.y), sort(a.z, b.z));
-        Aabb {
-            min: Point3::new(x.0, y.0, z.0),
-            max: Point3::new(x.1, y.1, z.1),
-        }
+        Aabb { min: Point3::new(x.0, y.0, z.0), max: Point3::new(x.1, y.1, z.1) }
     }
 
     /// Whether the point lies inside or on the boundary. False for a NaN coordinate.
@@ -132,9 +129,7 @@ pub fn unit_quaternion([x, y, z, w]: [f64; 4]) -> Option<UnitQuaternion<f64>> {
     if (true_norm - 1.0).abs() <= 4.0 * f64::EPSILON {
         return Some(UnitQuaternion::new_unchecked(raw));
     }
-    Some(UnitQuaternion::new_unchecked(Quaternion::from_vector(
-        scaled.map(|c| c / norm),
-    )))
+    Some(UnitQuaternion::new_unchecked(Quaternion::from_vector(scaled.map(|c| c / norm))))
 }
 
 #[cfg(test)]
@@ -151,25 +146,14 @@ mod tests {
         assert_eq!(distance(&p(1.0, 2.0, 3.0), &p(3.0, 5.0, 9.0)), 7.0); // 4 + 9 + 36 = 49
         assert_eq!(distance(&p(0.0, 0.0, 0.0), &p(3.0, -4.0, 0.0)), 5.0); // 9 + 16 = 25
         assert_eq!(plane_distance((1.0, 1.0), (6.0, 13.0)), 13.0); // 25 + 144 = 169
-        assert_eq!(
-            distance(&p(1e200, 0.0, 0.0), &p(0.0, 0.0, 0.0)),
-            f64::INFINITY
-        );
+        assert_eq!(distance(&p(1e200, 0.0, 0.0), &p(0.0, 0.0, 0.0)), f64::INFINITY);
     }
 
     #[test]
     fn center_in_plane_ignores_height() {
         let far_up = p(3.0, 4.0, 12.0);
         assert_eq!(Center::Plane { x: 0.0, y: 0.0 }.distance_to(&far_up), 5.0);
-        assert_eq!(
-            Center::Space {
-                x: 0.0,
-                y: 0.0,
-                z: 0.0
-            }
-            .distance_to(&far_up),
-            13.0
-        ); // 25 + 144
+        assert_eq!(Center::Space { x: 0.0, y: 0.0, z: 0.0 }.distance_to(&far_up), 13.0); // 25 + 144
     }
 
     #[test]
@@ -209,10 +193,7 @@ mod tests {
         assert_eq!(expected.w, 0.5);
         assert_eq!(unit_quaternion([f64::MAX; 4]).unwrap().w, 0.5);
         assert_eq!(unit_quaternion([1e-9; 4]).unwrap().w, 0.5); // norm 2e-9
-        assert_eq!(
-            unit_quaternion([f64::MAX, 0.0, 0.0, 5e-324]).unwrap().i,
-            1.0
-        );
+        assert_eq!(unit_quaternion([f64::MAX, 0.0, 0.0, 5e-324]).unwrap().i, 1.0);
         assert_eq!(unit_quaternion([0.0, 0.0, 0.0, 1e-9]).unwrap().w, 1.0); // the border counts
     }
 

@@ -75,10 +75,7 @@ impl FromStr for Tier {
 
     /// Reads exactly the words of [`Tier::as_str`]; anything else is [`UnknownTier`].
     fn from_str(word: &str) -> Result<Tier, UnknownTier> {
-        Tier::ALL
-            .into_iter()
-            .find(|t| t.as_str() == word)
-            .ok_or(UnknownTier)
+        Tier::ALL.into_iter().find(|t| t.as_str() == word).ok_or(UnknownTier)
     }
 }
 
@@ -194,32 +191,17 @@ impl fmt::Display for TierReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TierReason::Stays => f.write_str("no rule asks it to move"),
-            TierReason::Aged {
-                age_hours,
-                needed_hours,
-            } => {
+            TierReason::Aged { age_hours, needed_hours } => {
                 write!(f, "age {age_hours:.2} h reached {needed_hours:.2} h")
             }
             TierReason::Consolidated { strength, needed } => {
                 write!(f, "strength {strength:.3} reached {needed:.3}")
             }
-            TierReason::Faded {
-                retrievability,
-                below,
-            } => {
-                write!(
-                    f,
-                    "retrievability {retrievability:.3} fell below {below:.3}"
-                )
+            TierReason::Faded { retrievability, below } => {
+                write!(f, "retrievability {retrievability:.3} fell below {below:.3}")
             }
-            TierReason::Remembered {
-                retrievability,
-                needed,
-            } => {
-                write!(
-                    f,
-                    "retrievability {retrievability:.3} reached {needed:.3} again"
-                )
+            TierReason::Remembered { retrievability, needed } => {
+                write!(f, "retrievability {retrievability:.3} reached {needed:.3} again")
             }
             TierReason::Anchored => f.write_str("anchored records do not stay in the archive"),
         }
@@ -238,10 +220,7 @@ impl fmt::Display for TierReason {
 pub fn next(tier: Tier, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, TierReason) {
     let retrievability = inputs.retrievability;
     if !inputs.anchored && retrievability < policy.archive_below {
-        let reason = TierReason::Faded {
-            retrievability,
-            below: policy.archive_below,
-        };
+        let reason = TierReason::Faded { retrievability, below: policy.archive_below };
         return match tier {
             Tier::Working => (Tier::Session, reason),
             Tier::Session => (Tier::Longterm, reason),
@@ -260,20 +239,14 @@ pub fn next(tier: Tier, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, Tier
         Tier::Session if inputs.age_hours >= policy.longterm_after_hours => {
             let (strength, needed) = (inputs.strength(policy), policy.longterm_strength);
             if strength >= needed {
-                (
-                    Tier::Longterm,
-                    TierReason::Consolidated { strength, needed },
-                )
+                (Tier::Longterm, TierReason::Consolidated { strength, needed })
             } else {
                 (Tier::Session, TierReason::Stays)
             }
         }
         Tier::Archive if inputs.anchored => (Tier::Longterm, TierReason::Anchored),
         Tier::Archive if retrievability >= policy.restore_at => {
-            let reason = TierReason::Remembered {
-                retrievability,
-                needed: policy.restore_at,
-            };
+            let reason = TierReason::Remembered { retrievability, needed: policy.restore_at };
             (Tier::Longterm, reason)
         }
         Tier::Working | Tier::Session | Tier::Longterm | Tier::Archive => (tier, TierReason::Stays),
@@ -295,13 +268,7 @@ mod tests {
         access_count: u32,
         retrievability: f64,
     ) -> TierInputs {
-        TierInputs {
-            age_hours,
-            importance,
-            access_count,
-            retrievability,
-            anchored: false,
-        }
+        TierInputs { age_hours, importance, access_count, retrievability, anchored: false }
     }
 
     #[test]
@@ -358,32 +325,17 @@ mod tests {
     fn anchored_records_keep_out_of_the_archive() {
         let policy = TierPolicy::default();
         // Retrievability below its floor cannot happen; the rule does not depend on that.
-        let inputs = TierInputs {
-            anchored: true,
-            ..record(1e4, 0.0, 0, 0.0)
-        };
-        assert_eq!(
-            next(Longterm, &inputs, &policy),
-            (Longterm, TierReason::Stays)
-        );
-        assert_eq!(
-            next(Archive, &inputs, &policy),
-            (Longterm, TierReason::Anchored)
-        );
+        let inputs = TierInputs { anchored: true, ..record(1e4, 0.0, 0, 0.0) };
+        assert_eq!(next(Longterm, &inputs, &policy), (Longterm, TierReason::Stays));
+        assert_eq!(next(Archive, &inputs, &policy), (Longterm, TierReason::Anchored));
     }
 
     #[test]
     fn reasons_explain_themselves() {
         let policy = TierPolicy::default();
         let why = |tier, inputs| next(tier, &inputs, &policy).1.to_string();
-        assert_eq!(
-            why(Working, record(1.5, 0.0, 0, 1.0)),
-            "age 1.50 h reached 1.00 h"
-        );
-        assert_eq!(
-            why(Session, record(30.0, 0.75, 0, 1.0)),
-            "strength 0.750 reached 0.600"
-        );
+        assert_eq!(why(Working, record(1.5, 0.0, 0, 1.0)), "age 1.50 h reached 1.00 h");
+        assert_eq!(why(Session, record(30.0, 0.75, 0, 1.0)), "strength 0.750 reached 0.600");
         assert_eq!(
             why(Longterm, record(9e3, 0.0, 0, 0.05)),
             "retrievability 0.050 fell below 0.100"
@@ -392,10 +344,7 @@ mod tests {
             why(Archive, record(9e3, 0.0, 1, 1.0)),
             "retrievability 1.000 reached 0.500 again"
         );
-        assert_eq!(
-            why(Working, record(0.0, 0.0, 0, 1.0)),
-            "no rule asks it to move"
-        );
+        assert_eq!(why(Working, record(0.0, 0.0, 0, 1.0)), "no rule asks it to move");
     }
 
     #[test]
@@ -417,22 +366,15 @@ mod tests {
     }
 
     fn any_inputs() -> impl Strategy<Value = TierInputs> {
-        (
-            any_number(),
-            any_number(),
-            0..50u32,
-            any_number(),
-            any::<bool>(),
+        (any_number(), any_number(), 0..50u32, any_number(), any::<bool>()).prop_map(
+            |(age_hours, importance, access_count, retrievability, anchored)| TierInputs {
+                age_hours,
+                importance,
+                access_count,
+                retrievability,
+                anchored,
+            },
         )
-            .prop_map(
-                |(age_hours, importance, access_count, retrievability, anchored)| TierInputs {
-                    age_hours,
-                    importance,
-                    access_count,
-                    retrievability,
-                    anchored,
-                },
-            )
     }
 
     fn any_policy() -> impl Strategy<Value = TierPolicy> {

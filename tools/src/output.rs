@@ -27,7 +27,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Writes bytes as they are.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
@@ -37,7 +37,7 @@ pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
 /// Writes one JSON value over several lines.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &Value) -> io::Result<()> {
     print(&json::to_string_pretty(value))
 }
@@ -45,7 +45,7 @@ pub fn print_json(value: &Value) -> io::Result<()> {
 /// Writes one JSON value on one line.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json_line(value: &Value) -> io::Result<()> {
     print(&json::to_string(value))
 }

@@ -1,9 +1,10 @@
 //! Progress on standard error, for people only.
 
+use std::fmt;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::cli::Globals;
 
@@ -17,7 +18,7 @@ pub fn is_wanted(globals: &Globals) -> bool {
 #[must_use]
 pub fn bar(globals: &Globals, total: u64, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), target(globals));
-    bar.set_style(style("{msg} {wide_bar} {human_pos}/{human_len}  {per_sec}  ETA {eta}"));
+    bar.set_style(style("{msg} {wide_bar} {human_pos}/{human_len}  {rate}  ETA {eta}"));
     bar.set_message(what.to_owned());
     bar
 }
@@ -39,5 +40,9 @@ fn target(globals: &Globals) -> ProgressDrawTarget {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let _ = write!(out, "{:.0}/s", state.per_sec());
+        })
 }

@@ -88,6 +88,23 @@ pub fn array_items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     items(bytes).map_err(DecodeError::finished)
 }
 
+/// How many items the array says it has that `bytes` begin with (`None`: as many as there are up to a
+/// break), and how many bytes its header takes.
+///
+/// For cutting apart an array that is damaged further on, item by item.
+pub fn read_array_header(bytes: &[u8]) -> Result<(Option<usize>, usize), DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    match cursor.pull().map_err(DecodeError::finished)? {
+        Header::Array(len) => Ok((len, cursor.at)),
+        _ => Err(DecodeError::new(
+            0,
+            DecodeErrorKind::Unsupported,
+            "not an array; a list is expected here",
+        )
+        .finished()),
+    }
+}
+
 fn items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let mut budget = Budget::new(&Limits::default());

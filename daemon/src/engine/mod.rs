@@ -39,7 +39,7 @@ use crate::store::signature::DeviceKey;
 use crate::store::transaction::{Op, Transaction};
 
 pub use self::publisher::Listener;
-pub use self::view::{Hit, Recall};
+pub use self::view::{Hit, Recall, id_of};
 
 /// What an engine is built from: everything outside it is handed in.
 pub struct Parts {

@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use omir_core::cbor;
+use omir_core::decode::{DecodeError, Limits};
+use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
@@ -35,7 +37,10 @@ impl Outgoing {
     fn cbor(&self) -> Result<Vec<u8>, Error> {
         match self.access {
             None => self.handle.bytes().map_err(unreadable),
-            Some(_) => Ok(cbor::to_vec(&self.resource(false)?.to_value())),
+            Some(access) => {
+                let bytes = self.handle.bytes().map_err(unreadable)?;
+                with_access(&bytes, &access).map_err(unreadable)
+            }
         }
     }
 
@@ -125,7 +130,7 @@ impl Recall {
     /// # Errors
     /// `INTERNAL` if stored bytes are no CBOR, which their checksum rules out.
     pub fn to_value(&self) -> Result<Value, Error> {
-        let limits = omir_core::decode::Limits::default();
+        let limits = Limits::default();
         let hits = self
             .hits
             .iter()
@@ -299,11 +304,50 @@ struct Row {
     outgoing: Outgoing,
 }
 
+/// An encoded record with this access state in its decay block; everything else stays as it is.
+///
+/// Decoding the whole record for three numbers would cost more than the rest of a recall.
+fn with_access(record: &[u8], access: &Access) -> Result<Vec<u8>, DecodeError> {
+    const NAME: &str = "decay";
+    let members: Vec<_> = cbor::map_entries(record)?.collect();
+    let stored = members.iter().find(|member| member.key == NAME);
+    let mut decay = match stored {
+        Some(member) => cbor::from_slice(&record[member.value_range.clone()], &Limits::default())?,
+        None => Value::Object(Map::new()),
+    };
+    if let Value::Object(decay) = &mut decay {
+        decay.insert("halfLifeHours", float(access.half_life_hours));
+        let last_access = Timestamp::from_micros(access.last_access);
+        decay.insert("lastAccess", last_access.to_string());
+        decay.insert("accessCount", Value::Number(Number::from(access.access_count)));
+    }
+    let mut out = Vec::with_capacity(record.len() + 96);
+    cbor::write_map_header(members.len() + usize::from(stored.is_none()), &mut out);
+    let mut is_written = false;
+    let write_decay = |out: &mut Vec<u8>| {
+        cbor::write(&Value::from(NAME), out);
+        cbor::write(&decay, out);
+    };
+    for member in &members {
+        // RFC 8949 §4.2.1: shorter keys first, then by their bytes.
+        if !is_written && (member.key.len(), &*member.key) >= (NAME.len(), NAME) {
+            write_decay(&mut out);
+            is_written = true;
+        }
+        if member.key != NAME {
+            out.extend_from_slice(&record[member.key_range.start..member.value_range.end]);
+        }
+    }
+    if !is_written {
+        write_decay(&mut out);
+    }
+    Ok(out)
+}
+
 /// The id in an encoded resource.
-fn id_of(resource: &[u8]) -> Option<String> {
+pub fn id_of(resource: &[u8]) -> Option<String> {
     let entry = cbor::map_entries(resource).ok()?.find(|entry| entry.key == "id")?;
-    let limits = omir_core::decode::Limits::default();
-    let id = cbor::from_slice(&resource[entry.value_range.clone()], &limits).ok()?;
+    let id = cbor::from_slice(&resource[entry.value_range.clone()], &Limits::default()).ok()?;
     id.as_str().map(str::to_owned)
 }
 
@@ -331,5 +375,33 @@ fn age(micros: i64) -> String {
         120..7_200 => format!("{} min ago", seconds / 60),
         7_200..172_800 => format!("{} h ago", seconds / 3_600),
         _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plan::inherit_access;
+
+    #[test]
+    fn splicing_an_access_state_is_the_same_as_setting_it() {
+        let access = Access {
+            half_life_hours: 336.25,
+            last_access: 1_780_000_000_000_001,
+            access_count: 3,
+            anchored: true,
+        };
+        for decay in ["", r#""decay":{},"#, r#""decay":{"anchored":true,"accessCount":1},"#] {
+            let json = format!(
+                r#"{{"resourceType":"MemoryRecord","id":"a",{decay}"content":"x","kind":"plan",
+                "createdAt":"2026-05-30T11:42:05Z","importance":0.5,"version":2}}"#
+            );
+            let value = omir_core::json::from_slice(json.as_bytes(), &Limits::default()).unwrap();
+            let mut resource = Resource::from_value(value).unwrap();
+            let bytes = cbor::to_vec(&resource.to_value());
+            let spliced = with_access(&bytes, &access).unwrap();
+            inherit_access(&mut resource, Some(access), false);
+            assert_eq!(spliced, cbor::to_vec(&resource.to_value()), "{decay}");
+        }
     }
 }

@@ -16,6 +16,9 @@
 //! (k₁ + 1 cancels.) Scores lie in (0, 1] and depend only on the query, the document's text and the
 //! set of live texts: sums run in the order of the terms' spelling, never of arrival.
 //!
+//! Where there are enough documents to tell, a term that more than half of them have neither
+//! selects nor scores beside a rarer one.
+//!
 //! Invariants: documents are added by ascending number, below 2³¹. A document without terms is in
 //! no posting and not counted. Candidates include retired documents; callers filter.
 
@@ -31,6 +34,10 @@ use std::hash::BuildHasher;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
+
+/// From so many live documents on, a term in more than half of them is left out of a query that
+/// also has a rarer one: "the", in any language, without a list of such words.
+const COMMON_FROM: u32 = 32;
 
 /// Documents whose scores are gathered at a time: 8 KiB, which stays in the nearest cache.
 const WINDOW: u32 = 2048;
@@ -292,17 +299,24 @@ impl TextIndex {
     /// Prepares a question. Costs one look-up for each word; `text` should be bounded by the caller.
     pub fn query(&self, text: &str) -> TextQuery {
         let words = DocTerms::of([text]);
-        let mut terms: Vec<_> = words
+        let found: Vec<_> = words
             .iter()
             .map(|(text, _)| {
                 let known = self.find(text);
-                let with_term = known.map_or(0, |term| self.terms[term as usize].live);
-                QueryTerm {
-                    text: text.into(),
-                    idf: idf(self.live_docs, with_term),
-                    weight: 0.0,
-                    known,
-                }
+                (text, known, known.map_or(0, |term| self.terms[term as usize].live))
+            })
+            .collect();
+        let is_common = |df: u32| df > self.live_docs / 2;
+        let drops_common =
+            self.live_docs >= COMMON_FROM && found.iter().any(|&(.., df)| df > 0 && !is_common(df));
+        let mut terms: Vec<_> = found
+            .into_iter()
+            .filter(|&(.., df)| !(drops_common && is_common(df)))
+            .map(|(text, known, df)| QueryTerm {
+                text: text.into(),
+                idf: idf(self.live_docs, df),
+                weight: 0.0,
+                known,
             })
             .collect();
         let total: f64 = terms.iter().map(|term| term.idf).sum();

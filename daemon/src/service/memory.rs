@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use omir_core::reference::{Ref, ResourceType};
+use omir_core::reference::{Id, Ref, ResourceType};
 use zenoh::key_expr::keyexpr;
 use zenoh::sample::{Sample, SampleKind};
 
@@ -11,6 +11,7 @@ use super::ask::{Ask, Named, stated};
 use super::{Context, too_large};
 use crate::engine::command::Change;
 use crate::engine::export::decode_stored;
+use crate::engine::id_of;
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
 
@@ -93,10 +94,8 @@ fn each_matching(context: &Context, key: &str, mut f: impl FnMut(Ref, Vec<u8>)) 
             continue;
         }
         context.engine.each(Some(of), |bytes| {
-            let id = decode_stored(&bytes)
-                .ok()
-                .and_then(|value| format!("{of}/{}", value.get("id")?.as_str()?).parse().ok());
-            let Some(reference): Option<Ref> = id else { return };
+            let Some(id) = id_of(&bytes).and_then(|id| Id::new(id).ok()) else { return };
+            let reference = Ref::new(of, id);
             let key = context.keys.memory(&reference);
             if keyexpr::new(&key).is_ok_and(|key| wanted.intersects(key)) {
                 f(reference, bytes);

@@ -25,7 +25,12 @@ fn naive(docs: &[String], live: &[bool], query: &str) -> BTreeMap<DocId, f64> {
     } else {
         alive.iter().map(|doc| doc.len() as f64).sum::<f64>() / all
     };
-    let terms: BTreeSet<_> = words(query).into_iter().collect();
+    let mut terms: BTreeSet<_> = words(query).into_iter().collect();
+    let df = |term: &String| alive.iter().filter(|doc| doc.contains(term)).count();
+    let is_common = |term: &String| df(term) > alive.len() / 2;
+    if alive.len() >= COMMON_FROM as usize && terms.iter().any(|t| df(t) > 0 && !is_common(t)) {
+        terms.retain(|term| !is_common(term));
+    }
     let mut sums = BTreeMap::new();
     let mut bound = 0.0;
     for term in &terms {

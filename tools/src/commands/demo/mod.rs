@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant as Stopwatch};
 
 use omir_core::decode::Limits;
-use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::number::Number;
 use omir_core::spatial::SPATIAL_POSE_URL;
@@ -21,7 +20,7 @@ use omir_core::validate::{Level, Severity, validate_bundle};
 use omir_core::value::Value;
 
 use self::daemon::Daemon;
-use self::world::{Pose, THINGS, Thing, drive, in_sight};
+use self::world::{Pose, THINGS, Thing, drive, noted, room};
 use super::view;
 use crate::cli::{DemoArgs, Globals};
 use crate::client::{Client, Payload};
@@ -51,7 +50,11 @@ pub(super) fn run(globals: &Globals, args: &DemoArgs) -> Result<()> {
 
     story.title("A robot wakes up")?;
     let mut daemon = Daemon::start(&data, ROBOT)?;
-    story.line(&format!("omird serves on {}, its memory is in {}", daemon.endpoint, data.display()))?;
+    story.line(&format!(
+        "omird serves on {}, its memory is in {}",
+        daemon.endpoint,
+        data.display()
+    ))?;
 
     story.title("It drives through four rooms and remembers what it sees")?;
     let poses = drive();
@@ -60,8 +63,8 @@ pub(super) fn run(globals: &Globals, args: &DemoArgs) -> Result<()> {
     let client = daemon.client(globals)?;
     remember_world(&client, &mut journal)?;
     let driving = Stopwatch::now();
-    for (step, pose) in poses[..cut].iter().enumerate() {
-        look_around(&client, step, pose, &mut journal)?;
+    for step in 0..cut {
+        look_around(&client, &poses, step, &mut journal)?;
     }
     let rate = journal.len() as f64 / driving.elapsed().as_secs_f64();
     story.line(&format!(
@@ -73,8 +76,8 @@ pub(super) fn run(globals: &Globals, args: &DemoArgs) -> Result<()> {
     let pid = daemon.pid();
     let killer = daemon.kill_soon(Duration::from_millis(40));
     let mut refused = 0u32;
-    for (step, pose) in poses[cut..].iter().enumerate() {
-        if look_around(&client, cut + step, pose, &mut journal).is_err() {
+    for step in cut..poses.len() {
+        if look_around(&client, &poses, step, &mut journal).is_err() {
             refused += 1;
             break;
         }
@@ -99,8 +102,8 @@ pub(super) fn run(globals: &Globals, args: &DemoArgs) -> Result<()> {
         journal.len(),
         missing.len()
     ))?;
-    for (step, pose) in poses.iter().enumerate().skip(cut) {
-        look_around(&client, poses.len() + step, pose, &mut journal)?;
+    for step in cut..poses.len() {
+        look_around(&client, &poses, step, &mut journal)?;
     }
     story.line(&format!("the drive goes on; {} memories now", journal.len()))?;
 
@@ -108,7 +111,7 @@ pub(super) fn run(globals: &Globals, args: &DemoArgs) -> Result<()> {
     let mut near = Parameters::new();
     near.push("near", "0.4,0.3");
     near.push("radius", "2");
-    near.push("type", "MemoryRecord");
+    near.push("minImportance", "0.2");
     near.push("limit", "4");
     near.push("touch", "false");
     story.hits(&client.ask(ROBOT, "recall", &near, None)?.value()?)?;
@@ -185,10 +188,8 @@ fn extension_pose(position: [f64; 3], yaw: f64) -> Value {
 
 /// One durable write: returns when the daemon has acknowledged it.
 fn remember(client: &Client, resources: Vec<Value>, journal: &mut Journal) -> Result<()> {
-    let noted: Vec<(String, String)> = resources
-        .iter()
-        .map(|resource| (view::name(resource), view::words(resource)))
-        .collect();
+    let noted: Vec<(String, String)> =
+        resources.iter().map(|resource| (view::name(resource), view::words(resource))).collect();
     let payload = json::to_string(&Value::Array(resources)).into_bytes();
     client.ask(ROBOT, "remember", &Parameters::new(), Some(&Payload::Json(payload)))?;
     journal.extend(noted);
@@ -211,13 +212,28 @@ fn remember_world(client: &Client, journal: &mut Journal) -> Result<()> {
     remember(client, entities, journal)
 }
 
-fn look_around(client: &Client, step: usize, pose: &Pose, journal: &mut Journal) -> Result<()> {
-    let now = Timestamp::from_micros(
-        i64::try_from(crate::instant::Instant::now().unix_nanos() / 1000).unwrap_or(i64::MAX),
-    );
-    let sights: Vec<Value> =
-        in_sight(pose).map(|thing| sight(step, pose, thing, &now.to_string())).collect();
-    if sights.is_empty() { Ok(()) } else { remember(client, sights, journal) }
+fn look_around(client: &Client, poses: &[Pose], step: usize, journal: &mut Journal) -> Result<()> {
+    let now = crate::instant::Instant::now().to_string();
+    let pose = &poses[step];
+    let mut resources = vec![passage(step, pose, &now)];
+    resources.extend(noted(poses, step).map(|thing| sight(step, pose, thing, &now)));
+    remember(client, resources, journal)
+}
+
+/// Where the robot was: soon forgotten.
+fn passage(step: usize, pose: &Pose, now: &str) -> Value {
+    let [x, y] = pose.at;
+    object([
+        ("resourceType", "MemoryRecord".into()),
+        ("id", format!("passage-{step:04}").into()),
+        ("content", format!("drove through the {}", room(pose)).into()),
+        ("createdAt", now.into()),
+        ("eventTime", now.into()),
+        ("experienceType", "observation".into()),
+        ("importance", float(0.1)),
+        ("decay", object([("halfLifeHours", float(6.0)), ("lastAccess", now.into())])),
+        ("extension", Value::Array(vec![extension_pose([x, y, 0.0], pose.yaw)])),
+    ])
 }
 
 fn sight(step: usize, pose: &Pose, thing: &Thing, now: &str) -> Value {
@@ -237,10 +253,7 @@ fn sight(step: usize, pose: &Pose, thing: &Thing, now: &str) -> Value {
         ("eventTime", now.into()),
         ("experienceType", "observation".into()),
         ("importance", float(thing.importance)),
-        (
-            "decay",
-            object([("halfLifeHours", float(thing.half_life)), ("lastAccess", now.into())]),
-        ),
+        ("decay", object([("halfLifeHours", float(thing.half_life)), ("lastAccess", now.into())])),
         (
             "entityRefs",
             Value::Array(vec![object([("ref", format!("Entity/{}", thing.id).into())])]),

@@ -49,7 +49,7 @@ pub(super) const THINGS: [Thing; 14] = [
 const CORNERS: [[f64; 2]; 5] = [[0.0, 0.0], [12.0, 0.0], [12.0, 10.0], [0.0, 10.0], [0.0, 0.0]];
 
 /// Metres between two looks around.
-const STEP: f64 = 0.25;
+const STEP: f64 = 0.1;
 /// How far the robot sees, in metres.
 const SIGHT: f64 = 2.5;
 
@@ -78,10 +78,31 @@ pub(super) fn drive() -> Vec<Pose> {
     poses
 }
 
-/// What the robot sees from a place.
-pub(super) fn in_sight(pose: &Pose) -> impl Iterator<Item = &'static Thing> {
-    let [x, y] = pose.at;
-    THINGS.iter().filter(move |thing| (thing.at[0] - x).hypot(thing.at[1] - y) <= SIGHT)
+fn distance(pose: &Pose, thing: &Thing) -> f64 {
+    (thing.at[0] - pose.at[0]).hypot(thing.at[1] - pose.at[1])
+}
+
+/// The room of a place: a quarter of the floor each.
+pub(super) fn room(pose: &Pose) -> &'static str {
+    match (pose.at[0] < 7.0, pose.at[1] < 5.0) {
+        (true, true) => "hall",
+        (false, true) => "kitchen",
+        (false, false) => "workshop",
+        (true, false) => "lounge",
+    }
+}
+
+/// What the robot notes at a step of the drive: what comes into sight, and what it passes closest.
+pub(super) fn noted(drive: &[Pose], step: usize) -> impl Iterator<Item = &'static Thing> {
+    let here = drive[step];
+    let before = step.checked_sub(1).map(|before| drive[before]);
+    let after = drive.get(step + 1).copied();
+    THINGS.iter().filter(move |thing| {
+        let now = distance(&here, thing);
+        let was = before.map_or(f64::INFINITY, |pose| distance(&pose, thing));
+        let will = after.map_or(f64::INFINITY, |pose| distance(&pose, thing));
+        now <= SIGHT && (was > SIGHT || (now < was && now <= will))
+    })
 }
 
 #[cfg(test)]
@@ -90,8 +111,9 @@ mod tests {
 
     #[test]
     fn everything_is_seen_on_the_way_round() {
+        let drive = drive();
         let seen: std::collections::BTreeSet<&str> =
-            drive().iter().flat_map(in_sight).map(|thing| thing.id).collect();
+            (0..drive.len()).flat_map(|step| noted(&drive, step)).map(|thing| thing.id).collect();
         assert_eq!(seen.len(), THINGS.len());
     }
 }
