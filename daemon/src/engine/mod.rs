@@ -134,6 +134,7 @@ impl Engine {
             next: found.next_segment,
             previous: found.previous,
             boots,
+            bytes_written: shared.bytes_written.clone(),
         };
         let writer = Writer {
             shared: shared.clone(),
@@ -148,6 +149,7 @@ impl Engine {
             log_has_changes: found.log_has_changes,
             log_is_sound,
             log_began: Instant::now(),
+            no_log_before: None,
             next_seq,
             last_sync: Instant::now(),
             touched: std::collections::HashMap::new(),

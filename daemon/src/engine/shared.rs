@@ -42,7 +42,7 @@ pub struct Shared {
     pub unsealed_logs: AtomicU64,
     /// Segments on disk.
     pub segments: AtomicU64,
-    /// Bytes written since boot, without sled's.
+    /// Bytes written since boot.
     pub bytes_written: Arc<AtomicU64>,
     /// Bytes of the kept index.
     pub index_bytes: AtomicU64,

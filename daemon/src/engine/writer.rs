@@ -34,7 +34,7 @@ const GROUP_CHANGES: usize = 1024;
 const GROUP_BYTES: u64 = 4 << 20;
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a log that could not be sealed waits for the next try.
+/// How long a log that could not be begun or sealed waits for the next try.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// A message to the writer.
@@ -67,6 +67,8 @@ pub struct Writer {
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
     pub(super) log_began: Instant,
+    /// When the next try to begin a log is due, after one that failed.
+    pub(super) no_log_before: Option<Instant>,
     pub(super) next_seq: u64,
     pub(super) last_sync: Instant,
     pub(super) touched: HashMap<RefKey, String>,
@@ -118,6 +120,10 @@ impl Writer {
 
     /// Commits a change with all that waits behind it; returns what has to come after the commit.
     fn group(&mut self, first: (Change, usize, Reply)) -> Option<Message> {
+        if !self.log_is_sound {
+            // Before anything is staged: what was in the way may be gone by now.
+            self.begin_log();
+        }
         let catalog = self.catalog.clone();
         let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes);
         let mut group = Group { entries: Vec::new(), refused: Vec::new(), weight: 0 };
@@ -260,6 +266,9 @@ impl Writer {
         if !self.log_is_sound {
             self.log.discard();
             self.next_seq = first;
+            if self.shared.storage_full.load(Ordering::Relaxed) {
+                return Err(storage_full());
+            }
             return Err(Error::new(
                 Code::Internal,
                 "the log could not be synced and no new one could be begun; see the daemon's log",
@@ -295,10 +304,7 @@ impl Writer {
             if !self.shared.storage_full.swap(true, Ordering::Relaxed) {
                 tracing::error!("the disk is full: nothing new is remembered until there is room");
             }
-            Error::new(
-                Code::StorageFull,
-                "the disk is full; what is stored can still be read. Free some space and try again",
-            )
+            storage_full()
         } else {
             tracing::error!(%error, "a group could not be written");
             Error::new(Code::Internal, format!("the disk refused the write: {error}"))
@@ -320,11 +326,16 @@ impl Writer {
                 self.log_has_changes = false;
                 self.log_is_sound = true;
                 self.log_began = Instant::now();
+                self.no_log_before = None;
                 let _ = self.sealing.send(SealOrder::Seal(order));
                 true
             }
             Err(error) => {
                 tracing::warn!(%error, "no new log could be begun");
+                if disk::is_full(&error) {
+                    self.shared.storage_full.store(true, Ordering::Relaxed);
+                }
+                self.no_log_before = Some(Instant::now() + RETRY);
                 false
             }
         }
@@ -333,8 +344,12 @@ impl Writer {
     /// What is due between groups: accesses, interval syncs, full or old logs.
     fn housekeeping(&mut self) {
         self.take_touches();
+        // Not with every group and every tick: an attempt that fails writes to the card as well.
+        let may_begin_log = self.no_log_before.is_none_or(|at| Instant::now() >= at);
         if !self.log_is_sound {
-            self.begin_log();
+            if may_begin_log {
+                self.begin_log();
+            }
             return;
         }
         if let Durability::Interval(every) = self.settings.durability
@@ -351,7 +366,7 @@ impl Writer {
         }
         let is_full = self.log.len() >= self.settings.segment_bytes;
         let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
-        if is_full || is_old {
+        if (is_full || is_old) && may_begin_log {
             self.rotate();
         }
     }
@@ -364,10 +379,7 @@ impl Writer {
             self.refuse(error);
             return;
         }
-        if !self.begin_log() {
-            // Try again after a while, not with every group.
-            self.log_began = Instant::now();
-        }
+        self.begin_log();
     }
 
     /// Counts the accesses of recalls into the catalog. Nothing is written: see `flush_touches`.
@@ -434,6 +446,13 @@ impl Writer {
         }
         let _ = self.sealing.send(SealOrder::Stop);
     }
+}
+
+fn storage_full() -> Error {
+    Error::new(
+        Code::StorageFull,
+        "the disk is full; what is stored can still be read. Free some space and try again",
+    )
 }
 
 /// Runs the sealing thread: one log after the other, trying again what could not be sealed.

@@ -44,7 +44,7 @@ impl Class {
 
     /// Whether it is an intention (prospective memory, spec: Memory Semantics §8).
     pub fn is_intention(&self) -> bool {
-        self.experience == position(&ExperienceType::ALL, &ExperienceType::Intention)
+        self.experience == position(ExperienceType::ALL, &ExperienceType::Intention)
     }
 }
 
@@ -161,10 +161,10 @@ impl Facts {
         };
         match resource {
             Resource::MemoryRecord(record) => {
-                facts.class.kind = position(&Kind::ALL, &record.kind.unwrap_or(Kind::Memory));
+                facts.class.kind = position(Kind::ALL, &record.kind.unwrap_or(Kind::Memory));
                 facts.class.tier = position(&Tier::ALL, &record.tier.unwrap_or(Tier::Working));
                 if let Some(experience) = &record.experience_type {
-                    facts.class.experience = position(&ExperienceType::ALL, experience);
+                    facts.class.experience = position(ExperienceType::ALL, experience);
                 }
                 if let Some(event) = &record.event_time {
                     facts.when = Some(pair(event.at()));
@@ -183,7 +183,7 @@ impl Facts {
             Resource::Entity(entity) => {
                 facts.importance = number(&entity.salience);
                 for label in entity.labels.iter().flatten() {
-                    facts.class.labels |= 1 << position(&Label::ALL, label);
+                    facts.class.labels |= 1 << position(Label::ALL, label);
                 }
                 if facts.when.is_none() {
                     facts.when = entity.last_seen_at.as_ref().map(|at| pair(at.at()));

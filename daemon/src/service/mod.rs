@@ -176,7 +176,7 @@ impl Context {
             return;
         }
         let context = self.clone();
-        if let Err(ask) = self.pool.run(ask, move |ask| context.answer(operation, ask)) {
+        if let Some(ask) = self.pool.run(ask, move |ask| context.answer(operation, ask)) {
             let message = "too many queries are waiting; try again in a moment";
             self.refuse(ask, &Error::new(Code::Busy, message));
         }

@@ -36,9 +36,10 @@ impl Pool {
     }
 
     /// Hands a query to a worker, or gives it back if all are busy and the queue is full.
-    pub(super) fn run(&self, ask: Ask, job: impl FnOnce(Ask) + Send + 'static) -> Result<(), Ask> {
-        self.jobs.try_send((ask, Box::new(job))).map_err(|error| match error {
-            TrySendError::Full((ask, _)) | TrySendError::Disconnected((ask, _)) => ask,
-        })
+    pub(super) fn run(&self, ask: Ask, job: impl FnOnce(Ask) + Send + 'static) -> Option<Ask> {
+        match self.jobs.try_send((ask, Box::new(job))) {
+            Ok(()) => None,
+            Err(TrySendError::Full((ask, _)) | TrySendError::Disconnected((ask, _))) => Some(ask),
+        }
     }
 }

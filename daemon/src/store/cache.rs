@@ -61,24 +61,27 @@ impl Cache {
         (block.format == block::FORMAT && block.digest == *digest).then_some(block)
     }
 
-    /// Keeps the block of a segment. A failure is logged: it only costs a rebuild.
-    pub fn put(&self, segment: u64, block: &Block) {
-        let Some(db) = &self.db else { return };
+    /// Keeps the block of a segment; returns how many bytes that are. A failure is logged: it only
+    /// costs a rebuild.
+    pub fn put(&self, segment: u64, block: &Block) -> u64 {
+        let Some(db) = &self.db else { return 0 };
         let body = match postcard::to_allocvec(block) {
             Ok(body) => body,
             Err(error) => {
                 tracing::warn!(segment, %error, "cannot encode the index of a segment");
-                return;
+                return 0;
             }
         };
         let mut value = crc32fast::hash(&body).to_le_bytes().to_vec();
         value.extend_from_slice(&body);
+        let bytes = value.len() as u64;
         let kept = guarded(|| db.insert(segment.to_be_bytes(), value).and_then(|_| db.flush()));
         match kept {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(segment, %error, "cannot keep the index of a segment"),
             Err(reason) => tracing::warn!(segment, %reason, "cannot keep the index of a segment"),
         }
+        bytes
     }
 
     /// Drops blocks of segments that are no longer there.

@@ -6,6 +6,7 @@
 //! is done again at the next start from the log, which is still there.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -70,6 +71,8 @@ pub struct Sealer {
     pub previous: Digest,
     /// Starts of the daemon so far.
     pub boots: u64,
+    /// Where the bytes of the kept index are counted; those of files the disk counts itself.
+    pub bytes_written: Arc<AtomicU64>,
 }
 
 impl Sealer {
@@ -96,7 +99,7 @@ impl Sealer {
             }
         }
         if draft.is_empty() {
-            self.drop_log(log)?;
+            self.drop_log(log);
             return Ok(false);
         }
         let sealed = draft.build(now, |reference| self.live(reference));
@@ -115,7 +118,8 @@ impl Sealer {
             catalog.add_file(segment_id, file);
             catalog.relocate(log_id, &block.rows, segment_id);
         }
-        self.cache.put(self.next, &block);
+        let kept = self.cache.put(self.next, &block);
+        self.bytes_written.fetch_add(kept, Ordering::Relaxed);
         tracing::info!(
             segment = self.next,
             versions = block.rows.len(),
@@ -125,15 +129,18 @@ impl Sealer {
         );
         self.previous = block.digest;
         self.next += 1;
-        self.drop_log(log)?;
+        self.drop_log(log);
         Ok(true)
     }
 
-    fn drop_log(&self, log: u64) -> Result<(), SealError> {
-        self.disk.remove(&wal::path(log))?;
-        self.disk.sync_dir(wal::DIR)?;
+    /// Drops a log that a segment covers. Where the disk refuses, it stays until the next start
+    /// finds it covered: that is no reason to seal it a second time.
+    fn drop_log(&self, log: u64) {
+        let path = wal::path(log);
+        if let Err(error) = self.disk.remove(&path).and_then(|()| self.disk.sync_dir(wal::DIR)) {
+            tracing::warn!(file = path, %error, "a sealed log could not be dropped yet");
+        }
         self.catalog.write().unwrap_or_else(PoisonError::into_inner).drop_file(log_file(log));
-        Ok(())
     }
 
     fn live(&self, reference: &Ref) -> Option<omir_core::model::Resource> {
