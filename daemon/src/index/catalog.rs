@@ -4,7 +4,7 @@
 //! the older one but leaves it findable, because `asOf` asks for what was known then. The catalog
 //! holds no bytes of resources: those stay on disk and are read where [`Location`] says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use omir_core::geo::GeoPoint;
@@ -57,6 +57,10 @@ pub struct Catalog {
     /// Access states that are newer than the stored ones.
     touched: hashbrown::HashMap<DocId, Access>,
     live: [u64; ResourceType::ALL.len()],
+    /// How many live versions that are always visible have a place in each frame.
+    plain_in_frame: Vec<u64>,
+    /// Live versions that are not always visible: intentions, and what stops being valid.
+    special: BTreeSet<DocId>,
     /// Words.
     pub text: TextIndex,
     /// Places.
@@ -104,6 +108,37 @@ impl Catalog {
     /// The number of a frame, if anything was ever recorded in it.
     pub fn frame(&self, name: &str) -> Option<u32> {
         self.frame_numbers.get(name).copied()
+    }
+
+    /// How many versions with a place in `frame` an ordinary query sees without looking at each:
+    /// live, no intention, valid for ever. See [`Catalog::special`] for the others.
+    pub fn plain_in_frame(&self, frame: u32) -> u64 {
+        self.plain_in_frame.get(frame as usize).copied().unwrap_or(0)
+    }
+
+    /// Live versions that an ordinary query must look at: intentions, and what stops being valid.
+    pub fn special(&self) -> impl Iterator<Item = DocId> + '_ {
+        self.special.iter().copied()
+    }
+
+    /// Counts a live version in or out of what [`Catalog::plain_in_frame`] and
+    /// [`Catalog::special`] tell.
+    fn count_visible(&mut self, id: DocId, comes: bool) {
+        let doc = &self.docs[id as usize];
+        if doc.class.is_intention() || doc.valid_until != NEVER {
+            if comes {
+                self.special.insert(id);
+            } else {
+                self.special.remove(&id);
+            }
+        } else if let Some(place) = self.places.get(doc.place as usize) {
+            let frame = place.frame as usize;
+            if self.plain_in_frame.len() <= frame {
+                self.plain_in_frame.resize(frame + 1, 0);
+            }
+            let count = &mut self.plain_in_frame[frame];
+            *count = if comes { *count + 1 } else { count.saturating_sub(1) };
+        }
     }
 
     /// Versions that mention an entity and were recorded since it last began to exist.
@@ -161,6 +196,7 @@ impl Catalog {
         let doc = Doc::new(facts, stamp, location, place);
         self.time.insert((doc.when.secs(), doc.when.nanos()), id);
         self.docs.push(doc);
+        self.count_visible(id, true);
         for key in &facts.mentions {
             self.mentions.entry(*key).or_default().push(id);
         }
@@ -181,6 +217,7 @@ impl Catalog {
     }
 
     fn retire(&mut self, id: DocId, at: i64, forgotten: bool) {
+        self.count_visible(id, false);
         let doc = &mut self.docs[id as usize];
         doc.retired = at;
         doc.forgotten = forgotten;

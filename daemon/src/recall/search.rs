@@ -201,6 +201,13 @@ impl Best {
             *worst = ranked;
         }
     }
+
+    /// What was kept, best first, without the first `offset`.
+    fn page(self, offset: usize) -> Vec<Ranked> {
+        let mut page = self.heap.into_sorted_vec();
+        page.drain(..offset.min(page.len()));
+        page
+    }
 }
 
 /// Answers a query at `now` (microseconds, the store's clock).
@@ -209,6 +216,9 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
     let filter = Filter::new(catalog, query, at);
     let weights = Weights::of(query);
     let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
+    if let Some(found) = nearest(catalog, query, &filter, &weights, room, at) {
+        return found;
+    }
     let mut best = Best { heap: BinaryHeap::new(), room };
     let mut total = 0u64;
     propose(catalog, query, &filter, &mut |id, text| {
@@ -236,9 +246,65 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
             best.offer(Ranked { doc: id, score, parts, distance, order });
         }
     });
-    let mut page = best.heap.into_sorted_vec();
-    page.drain(..query.offset.min(page.len()));
-    Found { page, total }
+    Found { page: best.page(query.offset), total }
+}
+
+/// The nearest few, without looking at the rest: for a place in a frame and nothing else.
+///
+/// The spatial index gives them in order, and the catalog keeps the count of what such a query
+/// sees. `None` for any other query.
+fn nearest(
+    catalog: &Catalog,
+    query: &Query,
+    filter: &Filter<'_>,
+    weights: &Weights,
+    room: usize,
+    at: i64,
+) -> Option<Found> {
+    let near = query.near.as_ref()?;
+    let bare = Query {
+        near: query.near,
+        frame: query.frame.clone(),
+        limit: query.limit,
+        offset: query.offset,
+        touch: query.touch,
+        explain: query.explain,
+        ..Query::default()
+    };
+    if bare != *query {
+        return None;
+    }
+    let Some(frame) = filter.frame else { return Some(Found { page: Vec::new(), total: 0 }) };
+    let special =
+        catalog.special().filter(|&id| filter.accepts(catalog, catalog.doc(id)).is_some()).count();
+    let total = catalog.plain_in_frame(frame) + special as u64;
+    let mut best = Best { heap: BinaryHeap::new(), room };
+    for (id, _) in catalog.space.nearest(query.frame(), center_of(near)) {
+        let doc = catalog.doc(id);
+        let Some(Some(distance)) = filter.accepts(catalog, doc) else { continue };
+        let parts = Parts {
+            text: 0.0,
+            proximity: proximity(distance, None),
+            retrievability: catalog.retrievability(id, false, at),
+            importance: neutral(doc.importance),
+            confidence: neutral(doc.confidence),
+        };
+        let score = weights.score(&parts);
+        // Further ones only score less. As many are as near as the last on the page compete by age.
+        if score < best.bar() {
+            break;
+        }
+        let order = (doc.seq, doc.ordinal);
+        best.offer(Ranked { doc: id, score, parts, distance: Some(distance), order });
+    }
+    Some(Found { page: best.page(query.offset), total })
+}
+
+fn center_of(near: &Center) -> (f64, f64, Option<f64>) {
+    match *near {
+        Center::Plane { x, y } => (x, y, None),
+        Center::Space { x, y, z } => (x, y, Some(z)),
+    }
 }
 
 fn neutral(stated: f64) -> f64 {
@@ -311,11 +377,7 @@ fn candidates_by_place(catalog: &Catalog, query: &Query) -> Option<Vec<DocId>> {
         let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
         catalog.space.in_box(query.frame(), min, max, |id| ids.push(id));
     } else if let (Some(near), Some(radius)) = (&query.near, query.radius) {
-        let center = match *near {
-            Center::Plane { x, y } => (x, y, None),
-            Center::Space { x, y, z } => (x, y, Some(z)),
-        };
-        catalog.space.within(query.frame(), center, radius, |id| ids.push(id));
+        catalog.space.within(query.frame(), center_of(near), radius, |id| ids.push(id));
     } else if let (Some(geo), Some(radius)) = (&query.geo, query.radius) {
         let chord = chord_for_distance(radius) + CHORD_MARGIN;
         catalog.space.geo_within(geo.unit_vector(), chord, |id| ids.push(id));
