@@ -83,8 +83,9 @@ impl Arguments {
         if self.read_only {
             file.access.read_only = Some(true);
         }
-        config::resolve(file, host)
-            .map_err(|message| config::ConfigError { file: self.config, message })
+        let config =
+            config::resolve(file, host).and_then(|config| config.network.check().map(|()| config));
+        config.map_err(|message| config::ConfigError { file: self.config, message })
     }
 }
 
@@ -154,9 +155,12 @@ fn serve(config: &Config) -> Result<(), String> {
         Ok(service) => service,
         Err(error) => {
             engine.stop();
-            return Err(format!(
-                "{error}\nIs another omird running? Name a free endpoint with --listen."
-            ));
+            let hint = if error.contains("in use") {
+                "\nIs another omird running? Name a free endpoint with --listen."
+            } else {
+                ""
+            };
+            return Err(format!("{error}{hint}"));
         }
     };
     announce(config);

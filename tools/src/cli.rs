@@ -44,6 +44,7 @@ macro_rules! offline_codes {
 #[command(
     name = "omir",
     version,
+    arg_required_else_help = true,
     propagate_version = true,
     max_term_width = 100,
     after_help = concat!(

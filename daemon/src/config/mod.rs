@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use self::file::File;
 use crate::engine::settings::{Durability, RequestLimits, Settings};
-use crate::service::Network;
+use crate::service::{Network, check_endpoint};
 
 /// How often the log is synced with `durability = "interval"` when it does not say.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);
@@ -152,6 +152,13 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     };
     let default = Network::default();
     let network = written.network;
+    for (key, endpoints) in
+        [("network.listen", &network.listen), ("network.connect", &network.connect)]
+    {
+        for endpoint in endpoints.iter().flatten() {
+            check_endpoint(endpoint).map_err(|message| format!("{key}: {message}"))?;
+        }
+    }
     // With any endpoint named, only what is named is used.
     let names_any = network.listen.is_some() || network.connect.is_some();
     let or_default = |endpoints: Option<Vec<String>>, default: Vec<String>| {
@@ -326,6 +333,9 @@ mod tests {
             ("[store]\ndurability = 'maybe'", "store.durability"),
             ("[store]\nsegment_bytes = 1", "store.segment_bytes"),
             ("[limits]\nmax_depth = 4000", "limits.max_depth"),
+            ("[network]\nlisten = ['garbage']", "network.listen"),
+            ("[network]\nconnect = ['tcp/127.0.0.1:99999']", "network.connect"),
+            ("[network]\nlisten = ['foo/1.2.3.4:1']", "network.listen"),
         ] {
             let file: File = toml::from_str(text).unwrap();
             let message = resolve(file, &host()).unwrap_err();

@@ -89,8 +89,8 @@ impl Engine {
         let Parts { disk, index, clock, key, random, settings, listener } = parts;
         let bytes_written = Arc::new(AtomicU64::new(0));
         let disk: Arc<dyn Disk> = Arc::new(Counted::new(disk, bytes_written.clone()));
-        let cache = index.as_deref().map_or_else(Cache::none, Cache::open);
-        let mut found = recovery::recover(&*disk, &cache, settings.segment_bytes, progress)?;
+        let mut cache = index.as_deref().map_or_else(Cache::none, Cache::open);
+        let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
 
         let shared = Arc::new(Shared::new(clock, found.latest, bytes_written));
         let boots = found.boots + 1;

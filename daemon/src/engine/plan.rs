@@ -98,6 +98,9 @@ impl<'a> Planner<'a> {
                 if prepared.iter().any(|p| self.pending.contains_key(&p.facts.key)) {
                     return Err(NoPlan::Later);
                 }
+                for item in prepared.iter() {
+                    check_version(&item.resource, &item.pointer)?;
+                }
                 self.check_references(prepared)?;
                 self.remember(std::mem::take(prepared))
             }
@@ -111,6 +114,17 @@ impl<'a> Planner<'a> {
                 self.revise(&target, Kind::Feedback(outcome, weight), now)
             }
         }
+    }
+
+    /// A stored resource as clients get it: see `Engine::emit`. Sending that back is no change.
+    fn shown(&self, stored: &Resource, access: Option<Access>) -> Vec<u8> {
+        let mut shown = stored.clone();
+        inherit_access(&mut shown, access, false);
+        let catalog = self.catalog();
+        if catalog.has_graves() {
+            shown.retain_references(|target| catalog.live(&RefKey::of(target)).is_some());
+        }
+        cbor::to_vec(&shown.to_value())
     }
 
     fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
@@ -182,8 +196,9 @@ impl<'a> Planner<'a> {
                 inherit(&mut resource, before, *access, item.stamped);
             }
             let version = match (&old, head) {
-                (Some((_, handle, _)), Some(head)) => {
-                    match revision(&mut resource, head.version, handle, &item.pointer)? {
+                (Some((before, handle, access)), Some(head)) => {
+                    let shown = self.shown(before, *access);
+                    match revision(&mut resource, head.version, handle, &shown, &item.pointer)? {
                         Some(version) => version,
                         None => {
                             stored.push(Stored { target, version: head.version, unchanged: true });
@@ -420,6 +435,22 @@ pub fn inherit_access(resource: &mut Resource, access: Option<Access>, always: b
     }
 }
 
+/// The highest version that is counted on: what any JSON reader keeps exactly.
+const MAX_VERSION: u64 = 1 << 53;
+
+/// # Errors
+/// `INVALID_RESOURCE` for a version that could not be followed by another.
+fn check_version(resource: &Resource, pointer: &str) -> Result<(), Error> {
+    let Resource::MemoryRecord(record) = resource else { return Ok(()) };
+    match &record.version {
+        Some(version) if version.as_u64().is_none_or(|version| version > MAX_VERSION) => {
+            let message = format!("version {version} is more than {MAX_VERSION} (2^53)");
+            Err(Error::at(Code::InvalidResource, format!("{pointer}/version"), message))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn stated_version(resource: &Resource) -> Option<u64> {
     match resource {
         Resource::MemoryRecord(record) => record.version.as_ref()?.as_u64(),
@@ -448,6 +479,7 @@ fn revision(
     resource: &mut Resource,
     current: u64,
     stored: &Handle,
+    shown: &[u8],
     pointer: &str,
 ) -> Result<Option<u64>, Error> {
     let stated = stated_version(resource);
@@ -467,11 +499,7 @@ fn revision(
         let mut same = resource.clone();
         stamp(&mut same, current);
         let bytes = cbor::to_vec(&same.to_value());
-        let location = stored.location;
-        if bytes.len() == location.len as usize
-            && crc32fast::hash(&bytes) == location.crc
-            && stored.bytes().is_ok_and(|stored| stored == bytes)
-        {
+        if bytes == shown || stored.bytes().is_ok_and(|stored| stored == bytes) {
             return Ok(None);
         }
         let next = current.saturating_add(1);

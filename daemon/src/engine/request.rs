@@ -11,8 +11,9 @@ use omir_core::decode::{DecodeError, DecodeErrorKind, Limits};
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::json;
 use omir_core::model::Resource;
-use omir_core::reference::{Id, Ref, ResourceType};
+use omir_core::reference::{Id, Ref};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
+use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
 
 use super::settings::RequestLimits;
@@ -35,7 +36,9 @@ impl Encoding {
     /// which in CBOR would be small integers or strings that no request consists of.
     pub fn sniff(bytes: &[u8]) -> Self {
         match bytes.first() {
-            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+            // The last is how a byte order mark begins: refused, but as JSON.
+            None
+            | Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | 0xEF)
             | Some(b' ' | b'\t' | b'\r' | b'\n') => Self::Json,
             _ => Self::Cbor,
         }
@@ -119,24 +122,17 @@ impl Intake<'_> {
                 if map.get("resourceType").and_then(Value::as_str) == Some("Bundle") =>
             {
                 let entry = map.remove("entry");
-                let version = map.get("omirVersion").and_then(Value::as_str);
-                if version != Some("R1") {
-                    return Err(Error::at(
-                        Code::InvalidResource,
-                        "/omirVersion",
-                        "expected a Bundle with omirVersion \"R1\"",
-                    ));
+                let Some(Value::Array(values)) = entry else {
+                    let message = "expected an array of resources";
+                    return Err(Error::at(Code::InvalidResource, "/entry", message));
+                };
+                // The envelope by the same tables as everywhere; the entries follow one by one.
+                map.insert("entry", Value::Array(Vec::new()));
+                let faults = validate_shape(&Value::Object(map));
+                if !faults.is_empty() {
+                    return Err(Error::from_faults(&faults));
                 }
-                match entry {
-                    Some(Value::Array(values)) => (values, "/entry"),
-                    _ => {
-                        return Err(Error::at(
-                            Code::InvalidResource,
-                            "/entry",
-                            "expected an array of resources",
-                        ));
-                    }
-                }
+                (values, "/entry")
             }
             value => return Ok(vec![self.one(value, String::new())?]),
         };
@@ -211,12 +207,7 @@ impl Intake<'_> {
         if !map.contains_key("id") {
             map.insert("id", (self.new_id)());
         }
-        let kind = map.get("resourceType").and_then(Value::as_str);
-        let needs_created = matches!(
-            kind.and_then(|kind| kind.parse().ok()),
-            Some(ResourceType::MemoryRecord | ResourceType::Episode)
-        );
-        if needs_created && !map.contains_key("createdAt") {
+        if !map.contains_key("createdAt") {
             *stamped = true;
             map.insert("createdAt", Instant::from(self.now).as_str());
         }
@@ -235,7 +226,9 @@ fn normalise_poses(resource: &mut Resource, pointer: &str) -> Result<(), Error> 
         }
         let pose = SpatialPose::from_extension(extension).map_err(|mut faults| {
             for fault in &mut faults {
-                fault.pointer = format!("{pointer}/extension/{index}{}", fault.pointer);
+                // The root of the extension is written `/`.
+                let inner = fault.pointer.strip_suffix('/').unwrap_or(&fault.pointer);
+                fault.pointer = format!("{pointer}/extension/{index}{inner}");
             }
             Error::from_faults(&faults)
         })?;

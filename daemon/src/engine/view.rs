@@ -25,11 +25,14 @@ use crate::recall::query::Query;
 use crate::recall::score::{Parts, Weights};
 use crate::recall::search::{Ranked, search};
 use crate::store::read::Handle;
+use crate::store::segment;
 
 /// A stored version on its way out, with the accesses that came after it was written.
 pub(super) struct Outgoing {
     handle: Handle,
     access: Option<Access>,
+    /// Whether it may refer to something that was forgotten.
+    may_dangle: bool,
 }
 
 impl Outgoing {
@@ -184,8 +187,23 @@ impl Engine {
             .map(|id| Outgoing {
                 handle: Handle::of(&catalog, id),
                 access: if catalog.doc(id).is_touched { catalog.access(id) } else { None },
+                may_dangle: catalog.has_graves(),
             })
             .collect()
+    }
+
+    /// The bytes as a client gets them: with all accesses so far, and without references to what
+    /// was forgotten, so that they can be changed and sent back.
+    fn emit(&self, outgoing: &Outgoing) -> Result<Vec<u8>, Error> {
+        let bytes = outgoing.cbor()?;
+        if !outgoing.may_dangle || !has_optional_references(&bytes) {
+            return Ok(bytes);
+        }
+        let mut resource = segment::decode(&bytes).map_err(unreadable)?;
+        let catalog = self.catalog();
+        let dropped =
+            resource.retain_references(|target| catalog.live(&RefKey::of(target)).is_some());
+        Ok(if dropped { cbor::to_vec(&resource.to_value()) } else { bytes })
     }
 
     /// The live version of a resource as CBOR, or `None` if there is none.
@@ -195,7 +213,7 @@ impl Engine {
     pub fn get(&self, reference: &Ref) -> Result<Option<Vec<u8>>, Error> {
         let id = self.catalog().live(&RefKey::of(reference));
         match id.and_then(|id| self.outgoing([id]).pop()) {
-            Some(outgoing) => self.counted(outgoing.cbor()).map(Some),
+            Some(outgoing) => self.counted(self.emit(&outgoing)).map(Some),
             None => Ok(None),
         }
     }
@@ -214,7 +232,7 @@ impl Engine {
         // In small parts, so that neither the lock nor the memory is held for all of them.
         for part in ids.chunks(256) {
             for outgoing in self.outgoing(part.iter().copied()) {
-                match self.counted(outgoing.cbor()) {
+                match self.counted(self.emit(&outgoing)) {
                     Ok(bytes) => f(bytes),
                     Err(error) => tracing::error!(%error, "left out of a reply"),
                 }
@@ -248,6 +266,7 @@ impl Engine {
                         outgoing: Outgoing {
                             handle: Handle::of(&catalog, ranked.doc),
                             access: if is_touched { catalog.access(ranked.doc) } else { None },
+                            may_dangle: catalog.has_graves() && query.as_of.is_none(),
                         },
                     }
                 })
@@ -257,7 +276,7 @@ impl Engine {
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
         for (ranked, row) in found.page.iter().zip(rows) {
-            let resource = match self.counted(row.outgoing.cbor()) {
+            let resource = match self.counted(self.emit(&row.outgoing)) {
                 Ok(resource) => resource,
                 Err(error) => {
                     tracing::error!(%error, "left out of a recall");
@@ -281,7 +300,7 @@ impl Engine {
                 forgotten: row.forgotten,
             });
         }
-        if !accesses.is_empty() {
+        if !accesses.is_empty() && !self.inner.settings.read_only {
             self.inner.shared.note_accesses(accesses);
         }
         let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -302,6 +321,13 @@ struct Row {
     forgotten: bool,
     counts_access: bool,
     outgoing: Outgoing,
+}
+
+/// Whether an encoded resource has members that refer to others and can do without.
+fn has_optional_references(resource: &[u8]) -> bool {
+    cbor::map_entries(resource).is_ok_and(|mut members| {
+        members.any(|member| matches!(&*member.key, "entityRefs" | "parentId" | "sourceEpisode"))
+    })
 }
 
 /// An encoded record with this access state in its decay block; everything else stays as it is.

@@ -316,8 +316,12 @@ impl Writer {
         match Log::create(&*self.disk, self.log.number() + 1, self.next_seq) {
             Ok(log) => {
                 let old = std::mem::replace(&mut self.log, log);
-                let order =
-                    Unsealed { log: old.number(), end: old.synced(), first: self.log_first };
+                let order = Unsealed {
+                    log: old.number(),
+                    end: old.synced(),
+                    first: self.log_first,
+                    is_sound: true,
+                };
                 self.catalog
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -481,7 +485,7 @@ pub fn seal_in_background(
             }
             while let Some(&log) = waiting.front() {
                 let (now, _) = shared.now();
-                match sealer.seal(log.log, log.end, log.first, now) {
+                match sealer.seal(log, now) {
                     Ok(_) => {
                         waiting.pop_front();
                     }

@@ -57,6 +57,8 @@ pub struct Catalog {
     /// Access states that are newer than the stored ones.
     touched: hashbrown::HashMap<DocId, Access>,
     live: [u64; ResourceType::ALL.len()],
+    /// How many references name something forgotten.
+    graves: u64,
     /// How many live versions that are always visible have a place in each frame.
     plain_in_frame: Vec<u64>,
     /// Live versions that are not always visible: intentions, and what stops being valid.
@@ -90,6 +92,11 @@ impl Catalog {
         self.heads.get(key).copied()
     }
 
+    /// Whether anything was forgotten, so that a reference to it may be left somewhere.
+    pub fn has_graves(&self) -> bool {
+        self.graves > 0
+    }
+
     /// The row of the live version of a reference.
     pub fn live(&self, key: &RefKey) -> Option<DocId> {
         self.head(key).filter(|head| head.live).map(|head| head.doc)
@@ -100,9 +107,10 @@ impl Catalog {
         self.live
     }
 
-    /// The place of a version.
-    pub fn place(&self, doc: &Doc) -> Option<&PlaceRow> {
-        self.places.get(doc.place as usize)
+    /// The places of a version; most have one or none.
+    pub fn places(&self, doc: &Doc) -> &[PlaceRow] {
+        let start = doc.place as usize;
+        self.places.get(start..start + usize::from(doc.places)).unwrap_or_default()
     }
 
     /// The number of a frame, if anything was ever recorded in it.
@@ -131,8 +139,16 @@ impl Catalog {
             } else {
                 self.special.remove(&id);
             }
-        } else if let Some(place) = self.places.get(doc.place as usize) {
-            let frame = place.frame as usize;
+            return;
+        }
+        let start = doc.place as usize;
+        for at in start..start + usize::from(doc.places) {
+            let frame = self.places[at].frame;
+            // Once for each frame, however many places it has there.
+            if self.places[start..at].iter().any(|before| before.frame == frame) {
+                continue;
+            }
+            let frame = frame as usize;
             if self.plain_in_frame.len() <= frame {
                 self.plain_in_frame.resize(frame + 1, 0);
             }
@@ -171,7 +187,7 @@ impl Catalog {
         self.files.get(&id).cloned()
     }
 
-    fn place_row(&mut self, place: &Place, doc: DocId) -> u32 {
+    fn add_place(&mut self, place: &Place, doc: DocId) {
         let next = u32::try_from(self.frames.len()).expect("fewer than 2^32 frames");
         let frame = *self.frame_numbers.entry(place.frame.clone()).or_insert_with(|| {
             self.frames.push(place.frame.clone());
@@ -182,9 +198,7 @@ impl Catalog {
         if let Some(point) = &geo {
             self.space.insert_geo(point.unit_vector(), doc);
         }
-        let row = u32::try_from(self.places.len()).expect("fewer than 2^32 places");
         self.places.push(PlaceRow { frame, position: place.position, geo });
-        row
     }
 
     /// Adds a version without its words, and retires the one before it.
@@ -192,9 +206,13 @@ impl Catalog {
     /// Returns its row and the row it superseded, if that was live.
     fn push(&mut self, facts: &Facts, stamp: Stamp, location: Location) -> (DocId, Option<DocId>) {
         let id = DocId::try_from(self.docs.len()).expect("fewer than 2^32 versions");
-        let place = facts.place.as_ref().map_or(u32::MAX, |place| self.place_row(place, id));
-        let doc = Doc::new(facts, stamp, location, place);
-        self.time.insert((doc.when.secs(), doc.when.nanos()), id);
+        let place = u32::try_from(self.places.len()).expect("fewer than 2^32 places");
+        let places = u16::try_from(facts.places.len()).unwrap_or(u16::MAX);
+        facts.places.iter().take(usize::from(places)).for_each(|place| self.add_place(place, id));
+        let doc = Doc::new(facts, stamp, location, place, places);
+        if let Some(when) = facts.when {
+            self.time.insert(when, id);
+        }
         self.docs.push(doc);
         self.count_visible(id, true);
         for key in &facts.mentions {
@@ -207,6 +225,7 @@ impl Catalog {
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;
+            self.graves -= u64::from(!before.live);
         }
         let old = before.filter(|old| old.live).map(|old| old.doc);
         self.live[usize::from(facts.class.resource_type)] += 1;
@@ -268,6 +287,7 @@ impl Catalog {
         head.version = stamp.version;
         let doc = head.doc;
         was_live.then(|| {
+            self.graves += 1;
             self.retire(doc, stamp.recorded, true);
             doc
         })

@@ -52,8 +52,10 @@ pub struct Doc {
     pub retired: i64,
     /// Whether it was a tombstone that retired it.
     pub forgotten: bool,
-    /// The time of the event.
+    /// The time of the event; that of recording for what states none.
     pub when: Timestamp,
+    /// Whether it states a time of its own. Only then can a time range find it.
+    pub is_dated: bool,
     /// When it stops being valid, or [`NEVER`]; microseconds.
     pub valid_until: i64,
     /// Importance, or NaN.
@@ -66,8 +68,10 @@ pub struct Doc {
     pub is_touched: bool,
     /// Its enumerated fields.
     pub class: Class,
-    /// Row in the table of places, or `u32::MAX`.
+    /// First of its rows in the table of places.
     pub place: u32,
+    /// How many there are; seldom more than one.
+    pub places: u16,
     /// Where its bytes lie.
     pub location: Location,
     /// The version of the same reference before this one, or `u32::MAX`.
@@ -76,7 +80,7 @@ pub struct Doc {
 
 impl Doc {
     /// A live version with these facts.
-    pub fn new(facts: &Facts, stamp: Stamp, location: Location, place: u32) -> Self {
+    pub fn new(facts: &Facts, stamp: Stamp, location: Location, place: u32, places: u16) -> Self {
         let when = facts
             .when
             .map_or(Timestamp::from_micros(stamp.recorded), |(s, n)| Timestamp::from_unix(s, n));
@@ -89,6 +93,7 @@ impl Doc {
             retired: NEVER,
             forgotten: false,
             when,
+            is_dated: facts.when.is_some(),
             valid_until: facts.valid_until.unwrap_or(NEVER),
             importance: facts.importance.unwrap_or(f64::NAN),
             confidence: facts.confidence.unwrap_or(f64::NAN),
@@ -96,6 +101,7 @@ impl Doc {
             is_touched: false,
             class: facts.class,
             place,
+            places,
             location,
             older: DocId::MAX,
         }

@@ -8,10 +8,10 @@ use omir_core::confidence::Beta;
 use omir_core::forgetting::HalfLife;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{ExperienceType, Kind, Label, Resource};
+use omir_core::model::{Decay, ExperienceType, Kind, Label, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
-use omir_core::spatial;
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::tier::Tier;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub fn position<T: PartialEq>(all: &[T], value: &T) -> u8 {
 pub struct Access {
     /// Half-life in hours; the default of the core where the record states none.
     pub half_life_hours: f64,
-    /// Last access, microseconds since 1970; the time of the event where the record states none.
+    /// Last access, microseconds since 1970; `createdAt` where the record states none.
     pub last_access: i64,
     /// Accesses so far.
     pub access_count: u32,
@@ -105,8 +105,9 @@ pub struct Facts {
     pub confidence: Option<f64>,
     /// Forgetting state; only memory records have one.
     pub access: Option<Access>,
-    /// Where it was, if it carries a spatial pose.
-    pub place: Option<Place>,
+    /// Where it was: one for each spatial pose it carries, as one thing may be placed in `map` and
+    /// in `odom`.
+    pub places: Vec<Place>,
     /// Entities it mentions or connects.
     pub mentions: Vec<RefKey>,
     /// Those of `mentions` it cannot exist without: the ends of a relationship.
@@ -151,11 +152,7 @@ impl Facts {
             importance: None,
             confidence: None,
             access: None,
-            place: spatial::pose_of(resource).and_then(Result::ok).map(|pose| Place {
-                frame: pose.frame,
-                position: [pose.position.x, pose.position.y, pose.position.z],
-                geo: pose.geo.map(|geo| (geo.lat(), geo.lon(), geo.alt())),
-            }),
+            places: places_of(resource),
             mentions,
             required,
         };
@@ -178,15 +175,12 @@ impl Facts {
                         Beta::new(alpha, beta).map(|belief| belief.damped())
                     })
                 });
-                facts.access = Some(access_of(record.decay.as_ref(), facts.when));
+                facts.access = Some(access_of(record.decay.as_ref(), record.created_at.at()));
             }
             Resource::Entity(entity) => {
                 facts.importance = number(&entity.salience);
                 for label in entity.labels.iter().flatten() {
                     facts.class.labels |= 1 << position(Label::ALL, label);
-                }
-                if facts.when.is_none() {
-                    facts.when = entity.last_seen_at.as_ref().map(|at| pair(at.at()));
                 }
             }
             Resource::Relationship(relationship) => {
@@ -203,12 +197,27 @@ impl Facts {
     }
 }
 
+fn places_of(resource: &Resource) -> Vec<Place> {
+    let poses = resource.extensions().iter().filter(|extension| extension.url == SPATIAL_POSE_URL);
+    // What cannot be read as a pose was refused when it came in; an older store may hold some.
+    poses
+        .filter_map(|extension| SpatialPose::from_extension(extension).ok())
+        .map(|pose| Place {
+            frame: pose.frame,
+            position: [pose.position.x, pose.position.y, pose.position.z],
+            geo: pose.geo.map(|geo| (geo.lat(), geo.lon(), geo.alt())),
+        })
+        .collect()
+}
+
 fn pair(at: Timestamp) -> (i64, u32) {
     (at.secs(), at.nanos())
 }
 
-fn access_of(decay: Option<&omir_core::model::Decay>, when: Option<(i64, u32)>) -> Access {
-    let when = when.map_or(0, |(secs, nanos)| Timestamp::from_unix(secs, nanos).as_micros());
+/// A record that states no access was last thought of when it was made: `createdAt`, its encoding
+/// time, not the event, which may be long past.
+fn access_of(decay: Option<&Decay>, created: Timestamp) -> Access {
+    let when = created.as_micros();
     let stated = decay.and_then(|d| number(&d.half_life_hours)).and_then(HalfLife::new);
     Access {
         half_life_hours: stated.unwrap_or_default().hours(),

@@ -6,7 +6,7 @@
 //! never too little, so the answer is exactly that of a scan.
 
 use std::cell::RefCell;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::ops::Bound;
 
 use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
@@ -18,7 +18,7 @@ use omir_core::tier::Tier;
 
 use super::query::Query;
 use super::score::{NEUTRAL, Parts, Weights, proximity};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, PlaceRow};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
 use crate::index::key::RefKey;
@@ -134,7 +134,7 @@ impl<'a> Filter<'a> {
         // A comparison with NaN, which stands for "not stated", is false: no match.
         let by_score = query.min_importance.is_none_or(|least| doc.importance >= least)
             && query.min_confidence.is_none_or(|least| doc.confidence >= least);
-        let by_time = query.time.is_none_or(|span| span.contains(doc.when));
+        let by_time = query.time.is_none_or(|span| doc.is_dated && span.contains(doc.when));
         if !(by_class && by_score && by_time && self.is_visible(doc)) {
             return None;
         }
@@ -147,7 +147,17 @@ impl<'a> Filter<'a> {
         if !self.needs_frame && query.geo.is_none() {
             return Some(None);
         }
-        let place = catalog.place(doc)?;
+        let places = catalog.places(doc).iter().filter_map(|place| self.distance_to(place));
+        // The nearest of its places speaks for it.
+        places.min_by(|a, b| {
+            let far = f64::INFINITY;
+            a.unwrap_or(far).total_cmp(&b.unwrap_or(far))
+        })
+    }
+
+    /// The same for one place.
+    fn distance_to(&self, place: &PlaceRow) -> Option<Option<f64>> {
+        let query = self.query;
         let point = place.position.into();
         if self.needs_frame && Some(place.frame) != self.frame {
             return None;
@@ -155,24 +165,15 @@ impl<'a> Filter<'a> {
         if query.within.as_ref().is_some_and(|within| !within.contains(&point)) {
             return None;
         }
-        let mut distance = None;
-        if let Some(near) = &query.near {
-            distance = Some(near.distance_to(&point));
-        }
-        if let Some(geo) = &query.geo {
-            let metres = geo.distance_m(place.geo.as_ref()?);
-            if query.radius.is_some_and(|radius| metres > radius) {
-                return None;
-            }
-            distance = distance.or(Some(metres));
-        }
-        if query.near.is_some()
-            && let (Some(radius), Some(metres)) = (query.radius, distance)
-            && metres > radius
-        {
-            return None;
-        }
-        Some(distance)
+        let near = query.near.as_ref().map(|near| near.distance_to(&point));
+        let geo = match &query.geo {
+            Some(geo) => Some(geo.distance_m(place.geo.as_ref()?)),
+            None => None,
+        };
+        let beyond = |metres: Option<f64>| {
+            query.radius.is_some_and(|radius| metres.is_some_and(|metres| metres > radius))
+        };
+        if beyond(near) || beyond(geo) { None } else { Some(near.or(geo)) }
     }
 }
 
@@ -279,9 +280,13 @@ fn nearest(
         catalog.special().filter(|&id| filter.accepts(catalog, catalog.doc(id)).is_some()).count();
     let total = catalog.plain_in_frame(frame) + special as u64;
     let mut best = Best { heap: BinaryHeap::new(), room };
+    let mut seen = HashSet::new();
     for (id, _) in catalog.space.nearest(query.frame(), center_of(near)) {
         let doc = catalog.doc(id);
         let Some(Some(distance)) = filter.accepts(catalog, doc) else { continue };
+        if doc.places > 1 && !seen.insert(id) {
+            continue;
+        }
         let parts = Parts {
             text: 0.0,
             proximity: proximity(distance, None),

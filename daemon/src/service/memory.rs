@@ -59,12 +59,18 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
         SampleKind::Delete => {
             let targets = match named {
                 Some(reference) => vec![reference],
-                None if key.contains('*') => matching(context, key),
+                None if key.contains('*') && names_memory(key) => matching(context, key),
                 None => return Err(no_resource(key)),
             };
             Ok((!targets.is_empty()).then_some((Change::Forget(targets), 0)))
         }
     }
+}
+
+/// Whether a key expression says that it means memories. `**` deletes whatever there is in a
+/// network; a robot's memory is not that.
+fn names_memory(key: &str) -> bool {
+    key.split('/').any(|chunk| chunk == "memory")
 }
 
 fn no_resource(key: &str) -> Error {

@@ -23,7 +23,9 @@ use self::ask::Ask;
 use self::pool::Pool;
 
 pub use self::keys::Keys;
-pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network};
+use self::network::plain;
+
+pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint};
 
 /// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
@@ -69,7 +71,7 @@ impl Service {
     ) -> Result<Self, String> {
         let session = zenoh::open(network.to_zenoh()?)
             .wait()
-            .map_err(|error| format!("the network could not be opened: {error}"))?;
+            .map_err(|error| format!("the network could not be opened: {}", plain(&error)))?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let pool = Pool::start(workers).map_err(|error| format!("no worker threads: {error}"))?;
         let events = events::Outlet::new(session.clone(), keys.clone());
@@ -159,7 +161,14 @@ impl Operation {
 impl Context {
     /// Answers a query: small changes at once on Zenoh's thread (the writer does the waiting),
     /// everything else on a worker.
+    ///
+    /// An operation is only meant when it is named: a network browser that asks for `**` must not
+    /// forget or store anything, nor make the daemon export all it has.
     fn dispatch(self: &Arc<Self>, operation: Operation, query: Query) {
+        let last = query.key_expr().as_str().rsplit('/').next().unwrap_or_default();
+        if operation != Operation::Memory && last != operation.name() {
+            return;
+        }
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
         let is_change = matches!(
             operation,

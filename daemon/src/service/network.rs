@@ -54,18 +54,60 @@ impl Default for Network {
     }
 }
 
+/// What Zenoh says went wrong, without the places in its source that it appends.
+pub(super) fn plain(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    text.split(" at /").next().unwrap_or_default().trim().to_owned()
+}
+
+/// The protocols this build can listen and connect with.
+const PROTOCOLS: &[&str] = if cfg!(feature = "tls") {
+    &["tcp", "tls", "unixsock-stream"]
+} else {
+    &["tcp", "unixsock-stream"]
+};
+
+/// Checks that an endpoint is one this build can use.
+///
+/// # Errors
+/// Says what is expected.
+pub fn check_endpoint(endpoint: &str) -> Result<(), String> {
+    let expected = "expected an endpoint such as tcp/127.0.0.1:7448";
+    let (protocol, rest) =
+        endpoint.split_once('/').ok_or_else(|| format!("{endpoint:?}: {expected}"))?;
+    if !PROTOCOLS.contains(&protocol) {
+        return Err(format!("{endpoint:?}: this build knows {}", PROTOCOLS.join(", ")));
+    }
+    let address = rest.split(['?', '#']).next().unwrap_or_default();
+    let has_port = address
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if protocol != "unixsock-stream" && !has_port {
+        return Err(format!("{endpoint:?}: {expected}, with a port from 0 to 65535"));
+    }
+    Ok(())
+}
+
 impl Network {
+    /// Checks what can be checked without opening anything.
+    ///
+    /// # Errors
+    /// If Zenoh's own file cannot be read, or Zenoh refuses a setting.
+    pub fn check(&self) -> Result<(), String> {
+        self.to_zenoh().map(drop)
+    }
+
     /// As Zenoh's configuration.
     pub(super) fn to_zenoh(&self) -> Result<zenoh::Config, String> {
         let mut config = match &self.file {
             Some(path) => zenoh::Config::from_file(path)
-                .map_err(|error| format!("{}: {error}", path.display()))?,
+                .map_err(|error| format!("{}: {}", path.display(), plain(&error)))?,
             None => zenoh::Config::default(),
         };
         let mut set = |key: &str, value: String| {
             config
                 .insert_json5(key, &value)
-                .map_err(|error| format!("Zenoh refuses {key} = {value}: {error}"))
+                .map_err(|error| format!("Zenoh refuses {key} = {value}: {}", plain(&error)))
         };
         let list = |endpoints: &[String]| {
             serde_json::to_string(endpoints).map_err(|error| error.to_string())

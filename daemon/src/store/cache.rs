@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// sled's page cache. Blocks are read once, at start-up, so a small one does.
 const CACHE_BYTES: u64 = 4 << 20;
 
+/// How long sled may take to close: after a failed write it can wait for itself for ever.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
     db: Option<sled::Db>,
@@ -63,8 +66,10 @@ impl Cache {
 
     /// Keeps the block of a segment; returns how many bytes that are. A failure is logged: it only
     /// costs a rebuild.
-    pub fn put(&self, segment: u64, block: &Block) -> u64 {
-        let Some(db) = &self.db else { return 0 };
+    pub fn put(&mut self, segment: u64, block: &Block) -> u64 {
+        if self.db.is_none() {
+            return 0;
+        }
         let body = match postcard::to_allocvec(block) {
             Ok(body) => body,
             Err(error) => {
@@ -74,14 +79,45 @@ impl Cache {
         };
         let mut value = crc32fast::hash(&body).to_le_bytes().to_vec();
         value.extend_from_slice(&body);
-        let bytes = value.len() as u64;
-        let kept = guarded(|| db.insert(segment.to_be_bytes(), value).and_then(|_| db.flush()));
-        match kept {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(segment, %error, "cannot keep the index of a segment"),
-            Err(reason) => tracing::warn!(segment, %reason, "cannot keep the index of a segment"),
+        if let Err(reason) = self.insert(segment, &value) {
+            tracing::warn!(segment, %reason, "the index cannot be written and is begun anew");
+            self.begin_anew();
+            if let Err(reason) = self.insert(segment, &value) {
+                tracing::warn!(%reason, "running without a kept index");
+                self.close();
+                return 0;
+            }
         }
-        bytes
+        value.len() as u64
+    }
+
+    fn insert(&self, segment: u64, value: &[u8]) -> Result<(), String> {
+        let db = self.db.as_ref().ok_or("it is not open")?;
+        guarded(|| db.insert(segment.to_be_bytes(), value).and_then(|_| db.flush()))?
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Throws away what is there: a tree that opened and cannot be written was cut by a power cut.
+    fn begin_anew(&mut self) {
+        self.close();
+        let Some(path) = &self.path else { return };
+        self.db =
+            clear(path).map_err(|error| error.to_string()).and_then(|()| open_guarded(path)).ok();
+    }
+
+    fn close(&mut self) {
+        let Some(db) = self.db.take() else { return };
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let closing =
+            std::thread::Builder::new().name("omird-index-close".into()).spawn(move || {
+                let _ = guarded(move || drop(db));
+                let _ = sender.send(());
+            });
+        // A thread that hangs in sled is left behind; it holds nothing anyone waits for.
+        if closing.is_err() || receiver.recv_timeout(CLOSING).is_err() {
+            tracing::warn!("sled did not close the index");
+        }
     }
 
     /// Drops blocks of segments that are no longer there.
@@ -108,9 +144,7 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        if let Some(db) = self.db.take() {
-            let _ = guarded(move || drop(db));
-        }
+        self.close();
     }
 }
 

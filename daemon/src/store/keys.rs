@@ -13,21 +13,10 @@ use super::signature::{DeviceKey, hex};
 /// If the key cannot be read or written, or is no key. A key is never replaced by itself: the
 /// signatures of everything sealed so far hang on it.
 pub fn device_key(data: &Path, random: impl FnOnce() -> [u8; 32]) -> io::Result<DeviceKey> {
-    let folder = data.join("keys");
-    let path = folder.join("device.key");
-    match fs::read_to_string(&path) {
-        Ok(text) => {
-            let secret = secret(text.trim()).ok_or_else(|| {
-                let message = format!(
-                    "{} is no device key (64 hex digits); restore it from a backup, or move it \
-                     away to begin a new chain of signatures",
-                    path.display()
-                );
-                io::Error::new(io::ErrorKind::InvalidData, message)
-            })?;
-            Ok(DeviceKey::from_secret(secret))
-        }
+    match secret_of(data) {
+        Ok(secret) => Ok(DeviceKey::from_secret(secret)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = data.join("keys");
             fs::create_dir_all(&folder)?;
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
             let secret = random();
@@ -40,6 +29,23 @@ pub fn device_key(data: &Path, random: impl FnOnce() -> [u8; 32]) -> io::Result<
         }
         Err(error) => Err(error),
     }
+}
+
+/// The secret of a data folder's device key; none is made.
+///
+/// # Errors
+/// `NotFound` if there is none, `InvalidData` if it is no key.
+pub fn secret_of(data: &Path) -> io::Result<[u8; 32]> {
+    let path = data.join("keys").join("device.key");
+    let text = fs::read(&path)?;
+    std::str::from_utf8(&text).ok().and_then(|text| secret(text.trim())).ok_or_else(|| {
+        let message = format!(
+            "{} is no device key (64 hex digits); restore it from a backup, or move it away to \
+             begin a new chain of signatures",
+            path.display()
+        );
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
 }
 
 fn write(folder: &Path, name: &str, mode: u32, text: &str) -> io::Result<()> {

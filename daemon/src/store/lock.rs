@@ -56,13 +56,33 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
             let _ = write!(file, "{}", std::process::id());
             Ok(Lock { _file: file })
         }
-        Err(TryLockError::WouldBlock) => {
-            let mut by = String::new();
-            let _ = file.read_to_string(&mut by);
-            Err(LockError::Held { by: by.trim().to_owned() })
-        }
+        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: holder(&mut file) }),
         Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
     }
+}
+
+/// Takes the lock of a data folder that cannot be written to, for reading: any number may hold it
+/// so, and no daemon meanwhile. `None` if the folder has no lock file, so that nobody can hold it.
+///
+/// # Errors
+/// [`LockError::Held`] at once if a daemon has it.
+pub fn acquire_unwritten(data: &Path) -> Result<Option<Lock>, LockError> {
+    let mut file = match File::open(data.join("lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LockError::Disk(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(Lock { _file: file })),
+        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: holder(&mut file) }),
+        Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
+    }
+}
+
+fn holder(file: &mut File) -> String {
+    let mut by = String::new();
+    let _ = file.read_to_string(&mut by);
+    by.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -79,5 +99,18 @@ mod tests {
         }
         drop(held);
         acquire(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_reader_keeps_a_daemon_out_and_leaves_no_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(acquire_unwritten(dir.path()).unwrap().is_none(), "nobody was ever here");
+        drop(acquire(dir.path()).unwrap());
+        let (first, second) = (acquire_unwritten(dir.path()), acquire_unwritten(dir.path()));
+        assert!(first.unwrap().is_some() && acquire(dir.path()).is_err());
+        drop(second);
+        let held = acquire(dir.path()).unwrap();
+        assert!(matches!(acquire_unwritten(dir.path()), Err(LockError::Held { .. })));
+        drop(held);
     }
 }

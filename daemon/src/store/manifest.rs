@@ -6,6 +6,7 @@
 //! read as "these memories were sealed then" and which costs a few bytes for each memory.
 //! The layout is specified in `docs/format.md`.
 
+use omir_core::cbor;
 use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
@@ -19,9 +20,12 @@ pub const URL: &str = "urn:omird:ext:segment";
 /// Version of the manifest's layout.
 pub const FORMAT: u64 = 1;
 
+/// What the id of every manifest's Episode begins with.
+pub const ID_PREFIX: &str = "omird.segment.";
+
 /// The id of the manifest's Episode.
 pub fn id(segment: u64) -> String {
-    format!("omird.segment.{segment:010}")
+    format!("{ID_PREFIX}{segment:010}")
 }
 
 /// How the entries of a segment were recorded.
@@ -42,6 +46,9 @@ pub struct Manifest {
     /// How each of the first entries was recorded; entries behind them, up to the manifest, are
     /// copies that are there so that references resolve.
     pub entries: Vec<Stamp>,
+    /// CRC-32 of the bytes of each of those entries, so that a damaged one is known from the whole
+    /// ones around it.
+    pub crcs: Vec<u32>,
     /// Versions that were superseded or forgotten before they were sealed.
     pub superseded: Vec<(Stamp, Value)>,
     /// What was forgotten.
@@ -97,6 +104,7 @@ impl Manifest {
             ("ordinal", Value::Array(stamps().map(|s| int(s.ordinal)).collect())),
             ("version", Value::Array(stamps().map(|s| int(s.version)).collect())),
             ("recorded", deltas(stamps().map(|s| s.recorded))),
+            ("crc", Value::Array(self.crcs.iter().map(|&crc| int(crc)).collect())),
         ]);
         let superseded = self.superseded.iter().map(|(stamp, resource)| {
             let mut map = object(stamp_members(stamp));
@@ -122,6 +130,7 @@ impl Manifest {
             ]))
         });
         payload.insert("touched", Value::Array(touched.collect()));
+        payload.insert("check", int(check(&payload)));
 
         let content = format!(
             "omird sealed segment {}: {} resources, {} older versions, {} forgotten.",
@@ -175,6 +184,9 @@ impl Manifest {
                 })
             })
             .collect::<Option<Vec<_>>>()?;
+        // What is salvaged from a damaged segment has none.
+        let crcs = list("crc").unwrap_or_default().iter().map(|crc| crc.as_u64()?.try_into().ok());
+        let crcs = crcs.collect::<Option<Vec<u32>>>()?;
         let superseded = list("superseded")?
             .iter()
             .map(|item| Some((stamp_of(item)?, item.get("resource")?.clone())))
@@ -205,11 +217,27 @@ impl Manifest {
             last_recorded: payload.get("lastRecorded")?.as_i64()?,
             boots: u64_of("boots")?,
             entries,
+            crcs,
             superseded,
             forgotten,
             touched,
         })
     }
+}
+
+/// CRC-32 of a manifest's payload without its member `check`, as deterministic CBOR.
+fn check(payload: &Map) -> u32 {
+    let mut payload = payload.clone();
+    payload.remove("check");
+    crc32fast::hash(&cbor::to_vec(&Value::Object(payload)))
+}
+
+/// Whether the Episode carries a manifest that passes its own checksum.
+pub fn is_whole(episode: &Value) -> bool {
+    let payload = payload(episode).and_then(Value::as_object);
+    payload.is_some_and(|payload| {
+        payload.get("check").and_then(Value::as_u64) == Some(u64::from(check(payload)))
+    })
 }
 
 /// Whether a resource is the manifest of some segment, which is history and no memory.
@@ -246,6 +274,7 @@ mod tests {
             last_recorded: 77,
             boots: 3,
             entries: vec![stamp(10, 50), stamp(12, 70), stamp(20, 77)],
+            crcs: vec![1, u32::MAX, 3],
             superseded: vec![(stamp(11, 60), Value::from("older"))],
             forgotten: vec![Tombstone { target: "Entity/x".into(), stamp: stamp(13, 71) }],
             touched: vec![Touch {
@@ -256,7 +285,7 @@ mod tests {
             }],
         };
         let episode = manifest.to_value(Timestamp::from_unix(1_780_000_000, 0));
-        assert!(is_manifest(&episode));
+        assert!(is_manifest(&episode) && is_whole(&episode));
         assert_eq!(Manifest::from_value(&episode), Some(manifest));
         assert!(omir_core::model::Resource::from_value(episode).is_ok(), "it is a valid Episode");
     }

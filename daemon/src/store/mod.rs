@@ -2,6 +2,7 @@
 //! kept index, and how a store comes up from them after a power cut.
 
 pub mod cache;
+pub mod inspect;
 pub mod keys;
 pub mod lock;
 pub mod manifest;

@@ -11,7 +11,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
 
@@ -46,6 +45,9 @@ pub struct Unsealed {
     pub end: u64,
     /// Its first transaction that no segment covers.
     pub first: u64,
+    /// Whether all of it that was acknowledged can be read. What is left of another is sealed, and
+    /// the file itself is kept for a person to look at.
+    pub is_sound: bool,
 }
 
 /// How far a start has come, for a progress bar.
@@ -92,10 +94,12 @@ pub struct Recovered {
 
 struct Recovery<'a> {
     disk: &'a dyn Disk,
-    cache: &'a Cache,
+    cache: &'a mut Cache,
     catalog: Catalog,
     damage: Vec<Damage>,
     last_seq: u64,
+    /// The highest log that any segment was sealed from.
+    last_log: u64,
     boots: u64,
     latest: i64,
     rebuilt: u64,
@@ -108,7 +112,7 @@ struct Recovery<'a> {
 /// [`Recovered::damage`].
 pub fn recover(
     disk: &dyn Disk,
-    cache: &Cache,
+    cache: &mut Cache,
     new_log_above: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Recovered> {
@@ -130,6 +134,7 @@ pub fn recover(
         catalog: Catalog::new(),
         damage: Vec::new(),
         last_seq: 0,
+        last_log: 0,
         boots: 0,
         latest: 0,
         rebuilt: 0,
@@ -141,12 +146,15 @@ pub fn recover(
 
     let mut unsealed: Vec<Unsealed> = Vec::new();
     let mut current = None;
+    // Whether the newest log is only too long to be written on, and then if it holds changes.
+    let mut too_long: Option<bool> = None;
     let newest_number = logs.last().map(|log| log.unsealed.log);
     for log in logs {
         let is_newest = Some(log.unsealed.log) == newest_number;
-        if is_newest && log.is_sound && log.unsealed.end < new_log_above {
+        if is_newest && log.unsealed.is_sound && log.unsealed.end < new_log_above {
             current = Some(log);
-        } else if log.has_frames || !log.is_sound {
+        } else if log.has_frames || !log.unsealed.is_sound {
+            too_long = (is_newest && log.unsealed.is_sound).then_some(log.has_changes);
             unsealed.push(log.unsealed);
         } else {
             disk.remove(&wal::path(log.unsealed.log))?;
@@ -158,8 +166,25 @@ pub fn recover(
             (resumed, log.unsealed.first, log.has_changes)
         }
         None => {
-            let number = newest_number.unwrap_or(0) + 1;
-            (Log::create(disk, number, last_seq + 1)?, last_seq + 1, false)
+            // Never a number that was used before: a segment names the log it was sealed from.
+            let set_aside = disk
+                .list(wal::DIR)?
+                .iter()
+                .filter_map(|name| wal::number_of(name.strip_suffix(".damaged")?))
+                .max();
+            let newest = newest_number.max(set_aside).unwrap_or(0);
+            let number = newest.max(recovery.last_log) + 1;
+            match Log::create(disk, number, last_seq + 1) {
+                Ok(log) => (log, last_seq + 1, false),
+                // No room for a new one: the newest goes on past its bound, so that the store
+                // opens and what is stored can be read.
+                Err(error) if disk::is_full(&error) && too_long.is_some() => {
+                    let log = unsealed.pop().ok_or(error)?;
+                    let resumed = Log::resume(disk, log.log, log.end)?;
+                    (resumed, log.first, too_long.unwrap_or(false))
+                }
+                Err(error) => return Err(error),
+            }
         }
     };
     recovery.catalog.add_file(log_file(log.number()), log.file());
@@ -184,7 +209,6 @@ struct ReplayedLog {
     unsealed: Unsealed,
     has_frames: bool,
     has_changes: bool,
-    is_sound: bool,
 }
 
 impl Recovery<'_> {
@@ -209,10 +233,6 @@ impl Recovery<'_> {
         let mut numbers: Vec<u64> =
             names.iter().filter_map(|name| segment::number_of(name)).collect();
         numbers.sort_unstable();
-        let highest = names
-            .iter()
-            .filter_map(|name| segment::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
-            .max();
         let total = numbers.len() as u64;
         let mut previous = Digest::default();
         let mut blocks: BTreeMap<u64, Digest> = BTreeMap::new();
@@ -220,8 +240,8 @@ impl Recovery<'_> {
             let path = segment::path(number);
             let seal = match disk::read(self.disk, &segment::signature_path(number)) {
                 Ok(text) => Seal::from_json(&text).ok(),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(error),
+                // It matters only if the segment itself is in doubt.
+                Err(_) => None,
             };
             let before = self.rebuilt;
             let Some(block) = self.block(number, seal.as_ref(), logs)? else { continue };
@@ -243,11 +263,18 @@ impl Recovery<'_> {
             }
             self.catalog.add_file(segment_file(number), self.disk.open(&path, Mode::Read)?);
             self.last_seq = self.last_seq.max(block.last_seq);
+            self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
             self.latest = self.latest.max(block.last_recorded);
             blocks.insert(number, block.digest);
         }
         self.cache.retain(|number| blocks.contains_key(&number));
+        // Listed again: what was set aside keeps its number, what was half sealed gives it back.
+        let names = self.disk.list(segment::DIR)?;
+        let highest = names
+            .iter()
+            .filter_map(|name| segment::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
+            .max();
         Ok((highest.map_or(1, |number| number + 1), previous))
     }
 
@@ -267,12 +294,22 @@ impl Recovery<'_> {
         {
             return Ok(Some(block));
         }
-        let bytes = disk::read(self.disk, &path)?;
-        let indexed = segment::index(&bytes);
+        let bytes = match disk::read(self.disk, &path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.set_aside(&path, &format!("the segment cannot be read ({error})"))?;
+                return Ok(None);
+            }
+        };
+        let indexed = segment::index_what_is_whole(&bytes);
         let whole = seal.is_some_and(|seal| seal.sha256 == signature::digest(&bytes));
         match indexed {
-            Ok(block) if whole || !logs.contains(&block.log) => {
-                if !whole {
+            Ok((block, lost)) if whole || !logs.contains(&block.log) => {
+                if let Some(first) = lost.first() {
+                    let count = lost.len();
+                    let message = format!("{count} memories are damaged, the first at {first}");
+                    self.report(&path, message + "; the others are served");
+                } else if !whole {
                     let message = if seal.is_some() {
                         "its bytes are not the ones that were signed; it is readable and served"
                     } else {
@@ -299,21 +336,39 @@ impl Recovery<'_> {
     fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
         for &number in numbers {
-            let bytes = wal::load(self.disk, number)?;
+            let bytes = match wal::load(self.disk, number) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    self.set_aside(
+                        &wal::path(number),
+                        &format!("the log cannot be read ({error})"),
+                    )?;
+                    continue;
+                }
+            };
             let first_seq = wal::read(&bytes, number).map(|c| c.first_seq).ok();
             contents.push((number, bytes, first_seq));
         }
         let mut replayed = Vec::new();
-        for (index, (number, bytes, _)) in contents.iter().enumerate() {
+        for (index, (number, bytes, first_seq)) in contents.iter().enumerate() {
             // A log that was abandoned after a failed sync may hold frames nobody was told about;
             // the next log says where it took over.
-            let limit = contents
-                .get(index + 1)
-                .and_then(|(_, _, first)| *first)
-                .filter(|&first| first > 0)
-                .unwrap_or(u64::MAX);
-            if let Some(log) = self.replay(*number, bytes, limit)? {
+            let next = contents[index + 1..]
+                .iter()
+                .find_map(|(_, _, first)| first.filter(|&first| first > 0));
+            if let Some(log) = self.replay(*number, bytes, next.unwrap_or(u64::MAX))? {
                 replayed.push(log);
+            }
+            // It also says that all before it had been durable, so no torn end explains a gap.
+            if let (Some(own), Some(next)) = (*first_seq, next)
+                && next > own
+                && self.last_seq + 1 < next
+            {
+                let (from, to) = (self.last_seq + 1, next - 1);
+                self.report(
+                    &wal::path(*number),
+                    format!("transactions {from} to {to} were acknowledged and are lost"),
+                );
             }
         }
         Ok(replayed)
@@ -331,10 +386,14 @@ impl Recovery<'_> {
             return Ok(None);
         };
         let mut log = ReplayedLog {
-            unsealed: Unsealed { log: number, end: contents.end as u64, first: 0 },
+            unsealed: Unsealed {
+                log: number,
+                end: contents.end as u64,
+                first: 0,
+                is_sound: contents.damage.is_empty(),
+            },
             has_frames: false,
             has_changes: false,
-            is_sound: contents.damage.is_empty(),
         };
         for lost in &contents.damage {
             self.report(
@@ -350,7 +409,7 @@ impl Recovery<'_> {
                 Ok(decoded) => decoded,
                 Err(fault) => {
                     self.report(&path, format!("a transaction is unreadable ({fault})"));
-                    log.is_sound = false;
+                    log.unsealed.is_sound = false;
                     continue;
                 }
             };
@@ -367,7 +426,7 @@ impl Recovery<'_> {
             log.has_frames = true;
             log.has_changes |= self.apply(number, frame, &transaction, &places);
         }
-        if log.is_sound {
+        if log.unsealed.is_sound {
             log.unsealed.end = end.min(contents.end as u64);
         }
         if contents.frames.is_empty() && contents.end == wal::FILE_HEADER {
@@ -437,11 +496,3 @@ impl Recovery<'_> {
         has_changes
     }
 }
-
-/// Opens the real index of a data folder, or none if there is no folder for it.
-pub fn cache_of(index: Option<&std::path::Path>) -> Cache {
-    index.map_or_else(Cache::none, Cache::open)
-}
-
-/// A disk shared by the parts of a store.
-pub type SharedDisk = Arc<dyn Disk>;

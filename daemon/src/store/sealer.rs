@@ -15,6 +15,7 @@ use omir_core::reference::Ref;
 
 use super::cache::Cache;
 use super::read::Handle;
+use super::recovery::Unsealed;
 use super::segment::{self, BadSegment, Draft};
 use super::signature::{DeviceKey, Digest};
 use super::transaction::{Transaction, Unreadable};
@@ -76,16 +77,11 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Seals log file `log`, of which the first `end` bytes are good, and drops it.
+    /// Seals a log file and drops it.
     ///
     /// Returns whether there was anything to seal; an empty log is dropped without a segment.
-    pub fn seal(
-        &mut self,
-        log: u64,
-        end: u64,
-        first: u64,
-        now: Timestamp,
-    ) -> Result<bool, SealError> {
+    pub fn seal(&mut self, unsealed: Unsealed, now: Timestamp) -> Result<bool, SealError> {
+        let Unsealed { log, end, first, is_sound } = unsealed;
         let began = Instant::now();
         let mut bytes = wal::load(&*self.disk, log)?;
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
@@ -99,7 +95,7 @@ impl Sealer {
             }
         }
         if draft.is_empty() {
-            self.drop_log(log);
+            self.drop_log(log, is_sound);
             return Ok(false);
         }
         let sealed = draft.build(now, |reference| self.live(reference));
@@ -129,15 +125,21 @@ impl Sealer {
         );
         self.previous = block.digest;
         self.next += 1;
-        self.drop_log(log);
+        self.drop_log(log, is_sound);
         Ok(true)
     }
 
-    /// Drops a log that a segment covers. Where the disk refuses, it stays until the next start
-    /// finds it covered: that is no reason to seal it a second time.
-    fn drop_log(&self, log: u64) {
+    /// Drops a log that a segment covers; one with damage is set aside instead. Where the disk
+    /// refuses, it stays until the next start finds it covered: that is no reason to seal it a
+    /// second time.
+    fn drop_log(&self, log: u64, is_sound: bool) {
         let path = wal::path(log);
-        if let Err(error) = self.disk.remove(&path).and_then(|()| self.disk.sync_dir(wal::DIR)) {
+        let dropped = if is_sound {
+            self.disk.remove(&path)
+        } else {
+            self.disk.rename(&path, &format!("{path}.damaged"))
+        };
+        if let Err(error) = dropped.and_then(|()| self.disk.sync_dir(wal::DIR)) {
             tracing::warn!(file = path, %error, "a sealed log could not be dropped yet");
         }
         self.catalog.write().unwrap_or_else(PoisonError::into_inner).drop_file(log_file(log));

@@ -90,11 +90,7 @@ impl Draft {
     /// left out: they cannot be part of a valid Bundle.
     pub fn add(&mut self, transaction: Transaction) -> Result<(), BadSegment> {
         let recorded = transaction.at.as_micros();
-        if self.manifest.first_seq == 0 {
-            self.manifest.first_seq = transaction.seq;
-        }
-        self.manifest.last_seq = transaction.seq;
-        self.manifest.last_recorded = recorded;
+        self.cover(transaction.seq, recorded);
         let mut faults = Ok(());
         for (ordinal, op) in transaction.ops.into_iter().enumerate() {
             let stamp = |version| Stamp {
@@ -105,29 +101,46 @@ impl Draft {
             };
             match op {
                 Op::Put { version, resource } => match decode(&resource) {
-                    Ok(resource) => {
-                        let reference = resource.reference();
-                        self.touched.remove(&reference.to_string());
-                        self.buried.remove(&reference);
-                        self.newest.insert(reference, self.puts.len());
-                        self.puts.push((stamp(version), resource));
-                    }
+                    Ok(resource) => self.put(stamp(version), resource),
                     Err(fault) => faults = Err(fault),
                 },
-                Op::Forget { target, version } => {
-                    self.newest.remove(&target);
-                    self.touched.remove(&target.to_string());
-                    self.buried.insert(target.clone());
-                    let grave = Tombstone { target: target.to_string(), stamp: stamp(version) };
-                    self.manifest.forgotten.push(grave);
-                }
-                Op::Touch(touch) => {
-                    self.touched.insert(touch.target.clone(), touch);
-                }
+                Op::Forget { target, version } => self.forget(stamp(version), target),
+                Op::Touch(touch) => self.touch(touch),
                 Op::Boot { count } => self.manifest.boots = self.manifest.boots.max(count),
             }
         }
         faults
+    }
+
+    /// Extends what the segment covers to transaction `seq`. Transactions come in order.
+    pub fn cover(&mut self, seq: u64, recorded: i64) {
+        if self.manifest.first_seq == 0 {
+            self.manifest.first_seq = seq;
+        }
+        self.manifest.last_seq = seq;
+        self.manifest.last_recorded = recorded;
+    }
+
+    /// Takes in the next version.
+    pub fn put(&mut self, stamp: Stamp, resource: Resource) {
+        let reference = resource.reference();
+        self.touched.remove(&reference.to_string());
+        self.buried.remove(&reference);
+        self.newest.insert(reference, self.puts.len());
+        self.puts.push((stamp, resource));
+    }
+
+    /// Takes in the next tombstone.
+    pub fn forget(&mut self, stamp: Stamp, target: Ref) {
+        self.newest.remove(&target);
+        self.touched.remove(&target.to_string());
+        self.manifest.forgotten.push(Tombstone { target: target.to_string(), stamp });
+        self.buried.insert(target);
+    }
+
+    /// Takes in an access state.
+    pub fn touch(&mut self, touch: Touch) {
+        self.touched.insert(touch.target.clone(), touch);
     }
 
     /// The bytes of the segment.
@@ -147,8 +160,10 @@ impl Draft {
                 is_newest.then(|| self.resolve(resource.clone(), &mut carried, &earlier)).flatten();
             match whole {
                 Some(resource) => {
-                    entries.push(cbor::to_vec(&resource.to_value()));
+                    let bytes = cbor::to_vec(&resource.to_value());
+                    self.manifest.crcs.push(crc32fast::hash(&bytes));
                     self.manifest.entries.push(stamp);
+                    entries.push(bytes);
                 }
                 None => self.manifest.superseded.push((stamp, resource.to_value())),
             }
@@ -241,6 +256,10 @@ pub struct Layout {
     pub entries: Vec<(Stamp, Range<usize>)>,
     /// Each older version: its stamp and where it lies.
     pub superseded: Vec<(Stamp, Range<usize>)>,
+    /// Where the copies lie: resources of earlier segments, without references of their own.
+    pub copies: Vec<Range<usize>>,
+    /// Whether the manifest passes its checksum. If not, nothing of what it says can be relied on.
+    pub is_manifest_whole: bool,
 }
 
 fn member(bytes: &[u8], of: &Range<usize>, name: &str) -> Result<Range<usize>, BadSegment> {
@@ -281,13 +300,41 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
         .zip(older)
         .map(|((stamp, _), item)| Ok((*stamp, member(bytes, &item, "resource")?)))
         .collect::<Result<Vec<_>, BadSegment>>()?;
-    let entries = manifest.entries.iter().copied().zip(others.iter().cloned()).collect();
-    Ok(Layout { manifest, entries, superseded })
+    let (recorded, copies) = others.split_at(manifest.entries.len());
+    let entries = manifest.entries.iter().copied().zip(recorded.iter().cloned()).collect();
+    let is_manifest_whole = manifest::is_whole(&episode);
+    Ok(Layout { entries, superseded, copies: copies.to_vec(), manifest, is_manifest_whole })
 }
 
 /// Makes the index block of a segment from its bytes.
+///
+/// # Errors
+/// If anything in it is damaged.
 pub fn index(bytes: &[u8]) -> Result<Block, BadSegment> {
-    let layout = layout(bytes)?;
+    let (block, mut lost) = index_what_is_whole(bytes)?;
+    if lost.is_empty() { Ok(block) } else { Err(lost.swap_remove(0)) }
+}
+
+/// Makes the index block of a segment of what passes its checksum; also tells what does not.
+///
+/// A damaged memory has no row: not even its name can be relied on.
+///
+/// # Errors
+/// If the segment cannot be taken apart, or its manifest is damaged.
+pub fn index_what_is_whole(bytes: &[u8]) -> Result<(Block, Vec<BadSegment>), BadSegment> {
+    let mut layout = layout(bytes)?;
+    if !layout.is_manifest_whole || layout.manifest.crcs.len() != layout.entries.len() {
+        return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
+    }
+    let mut lost = Vec::new();
+    let mut crcs = layout.manifest.crcs.iter();
+    layout.entries.retain(|(_, range)| {
+        let is_whole = crcs.next() == Some(&crc32fast::hash(&bytes[range.clone()]));
+        if !is_whole {
+            lost.push(bad(range.start, "a memory does not pass its checksum"));
+        }
+        is_whole
+    });
     let mut versions: Vec<(Stamp, Range<usize>)> =
         layout.entries.into_iter().chain(layout.superseded).collect();
     versions.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
@@ -307,7 +354,7 @@ pub fn index(bytes: &[u8]) -> Result<Block, BadSegment> {
         terms.push(terms_of(&resource));
     }
     let manifest = layout.manifest;
-    Ok(Block {
+    let block = Block {
         format: block::FORMAT,
         digest: signature::digest(bytes),
         rows,
@@ -319,5 +366,6 @@ pub fn index(bytes: &[u8]) -> Result<Block, BadSegment> {
         first_seq: manifest.first_seq,
         last_seq: manifest.last_seq,
         last_recorded: manifest.last_recorded,
-    })
+    };
+    Ok((block, lost))
 }

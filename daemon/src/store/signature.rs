@@ -162,10 +162,16 @@ impl Seal {
         if self.previous != *previous {
             return Err(SealFault::ChainBroken);
         }
+        if self.is_authentic() { Ok(()) } else { Err(SealFault::BadSignature) }
+    }
+
+    /// Whether the signature is by the key in the file over what the file says, whatever the
+    /// segment holds.
+    pub fn is_authentic(&self) -> bool {
         let message = message(self.segment, self.bytes, &self.sha256, &self.previous);
         VerifyingKey::from_bytes(&self.public_key)
             .and_then(|key| key.verify(&message, &Signature::from_bytes(&self.signature)))
-            .map_err(|_| SealFault::BadSignature)
+            .is_ok()
     }
 }
 
@@ -174,7 +180,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N || !text.is_ascii() {
         return None;
     }

@@ -245,6 +245,11 @@ fn header(bytes: &[u8]) -> Result<(u64, u64), BadHeader> {
     Ok((word(8), word(16)))
 }
 
+/// The number a log file says it has; `None` if its header is unreadable.
+pub fn stored_number(bytes: &[u8]) -> Option<u64> {
+    header(bytes).ok().map(|(number, _)| number)
+}
+
 /// The good frame at `at`, with its claim of what was durable, if there is one.
 fn frame_at(bytes: &[u8], number: u64, at: usize) -> Option<(Frame<'_>, u32)> {
     let head = bytes.get(at..at.checked_add(FRAME_HEADER)?)?;

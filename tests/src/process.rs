@@ -1,0 +1,212 @@
+//! The real daemon as a process of its own, and a plain Zenoh client beside it.
+//!
+//! Everything is on loopback, without multicast, on a port that was free a moment ago, and ends
+//! with the test: a daemon that is dropped is killed.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use zenoh::Wait;
+
+/// An endpoint on loopback that nobody listens on.
+pub fn free_endpoint() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    format!("tcp/127.0.0.1:{}", listener.local_addr().expect("it is bound").port())
+}
+
+/// A running daemon.
+pub struct Daemon {
+    child: Child,
+    /// Where it listens.
+    pub endpoint: String,
+}
+
+impl Daemon {
+    /// Starts `program` on `data` and waits for its ready line.
+    pub fn start(program: &str, data: &Path, robot: &str, more: &[&str]) -> Self {
+        let endpoint = free_endpoint();
+        let mut child = Command::new(program)
+            .args(["--robot", robot, "--listen", &endpoint])
+            .arg("--data")
+            .arg(data)
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the daemon starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let ready = lines.next().expect("a line before it ends").expect("text");
+        let expected = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
+        assert_eq!(ready, expected);
+        Self { child, endpoint }
+    }
+
+    /// The power is pulled, as far as a process can feel it.
+    pub fn kill(mut self) {
+        self.child.kill().expect("SIGKILL");
+        self.child.wait().expect("it is gone");
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub fn stop(mut self) -> ExitStatus {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()
+            .expect("kill runs");
+        assert!(asked.success());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not stop within 30 s");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One reply: the key it came on, or the error object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Key and value.
+    Ok(String, Value),
+    /// Code, message, path.
+    Err(Value),
+}
+
+impl Answer {
+    /// The value of a good answer.
+    #[track_caller]
+    pub fn value(&self) -> &Value {
+        match self {
+            Self::Ok(_, value) => value,
+            Self::Err(error) => panic!("refused: {error}"),
+        }
+    }
+
+    /// The code of a refusal.
+    #[track_caller]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Ok(key, value) => panic!("not refused: {key} {value}"),
+            Self::Err(error) => error["code"].as_str().expect("a code"),
+        }
+    }
+
+    /// The path of a refusal.
+    #[track_caller]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Ok(key, value) => panic!("not refused: {key} {value}"),
+            Self::Err(error) => error["path"].as_str().expect("a path"),
+        }
+    }
+}
+
+/// A Zenoh session that knows nothing of omird.
+pub struct Client {
+    /// The session.
+    pub session: zenoh::Session,
+}
+
+impl Client {
+    /// Connects to one endpoint.
+    pub fn connect(endpoint: &str) -> Self {
+        Self { session: session("client", &[], &[endpoint]) }
+    }
+
+    /// Asks and collects all answers.
+    pub fn ask(&self, selector: &str) -> Vec<Answer> {
+        self.send(selector, None)
+    }
+
+    /// Asks one daemon, with a JSON payload.
+    pub fn ask_json(&self, selector: &str, payload: &Value) -> Answer {
+        let bytes = serde_json::to_vec(payload).expect("it is JSON");
+        self.one(selector, Some((bytes, "application/json")))
+    }
+
+    /// Asks with any payload; exactly one answer is expected.
+    #[track_caller]
+    pub fn one(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Answer {
+        let mut answers = self.send(selector, payload);
+        assert_eq!(answers.len(), 1, "{selector}: {answers:?}");
+        answers.remove(0)
+    }
+
+    /// Asks; an empty list if the daemon is gone.
+    pub fn send(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Vec<Answer> {
+        let mut get = self.session.get(selector).timeout(Duration::from_secs(20));
+        if let Some((bytes, encoding)) = payload {
+            get = get.payload(bytes).encoding(encoding);
+        }
+        let Ok(replies) = get.wait() else { return Vec::new() };
+        let mut answers = Vec::new();
+        while let Ok(reply) = replies.recv() {
+            answers.push(match reply.result() {
+                Ok(sample) => {
+                    let value =
+                        decode(&sample.payload().to_bytes(), &sample.encoding().to_string());
+                    Answer::Ok(sample.key_expr().to_string(), value)
+                }
+                Err(error) => {
+                    let bytes = error.payload().to_bytes();
+                    match serde_json::from_slice(&bytes) {
+                        Ok(value) => Answer::Err(value),
+                        Err(_) => Answer::Err(decode(&bytes, &error.encoding().to_string())),
+                    }
+                }
+            });
+        }
+        answers
+    }
+
+    /// Stores a resource as an ordinary Zenoh client does.
+    pub fn put(&self, key: &str, payload: impl Into<Vec<u8>>) {
+        self.session.put(key, payload.into()).wait().expect("the session is open");
+    }
+}
+
+/// Opens a Zenoh session on loopback.
+pub fn session(mode: &str, listen: &[&str], connect: &[&str]) -> zenoh::Session {
+    let mut config = zenoh::Config::default();
+    let list = |endpoints: &[&str]| serde_json::to_string(endpoints).expect("texts");
+    for (key, value) in [
+        ("mode", format!("{mode:?}")),
+        ("scouting/multicast/enabled", "false".to_owned()),
+        ("listen/endpoints", list(listen)),
+        ("connect/endpoints", list(connect)),
+    ] {
+        config.insert_json5(key, &value).expect("Zenoh knows it");
+    }
+    zenoh::open(config).wait().expect("the session opens")
+}
+
+fn decode(bytes: &[u8], encoding: &str) -> Value {
+    match encoding {
+        "application/json" => serde_json::from_slice(bytes).expect("JSON as it says"),
+        "application/cbor" => ciborium::from_reader(bytes).expect("CBOR as it says"),
+        other => Value::String(format!("{other}: {}", String::from_utf8_lossy(bytes))),
+    }
+}
+
+/// Tries until it holds, at most ten seconds.
+#[track_caller]
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within ten seconds: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
