@@ -11,7 +11,7 @@ use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
 
 use super::block::{Block, Row, Tombstone};
-use super::doc::{self, Doc, DocId, FileId, Location, NEVER, Stamp};
+use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::key::RefKey;
 use super::space::SpaceIndex;
@@ -42,10 +42,42 @@ pub struct PlaceRow {
     pub geo: Option<GeoPoint>,
 }
 
+/// What can be seen of a version at a glance, in three bytes: enough to pass over most candidates
+/// of a query for common words without touching their rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    /// Whether every ordinary query sees it: live, no intention, valid for ever.
+    pub is_plain: bool,
+    importance: u8,
+    confidence: u8,
+}
+
+impl Glance {
+    fn of(doc: &Doc) -> Self {
+        // Rounded up, so that a bound made of them is never too low.
+        let up = |score: f64| {
+            let score = if score.is_nan() { NEUTRAL } else { score };
+            (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
+        };
+        Self { is_plain: false, importance: up(doc.importance), confidence: up(doc.confidence) }
+    }
+
+    /// Not less than its importance.
+    pub fn importance(self) -> f64 {
+        f64::from(self.importance) / 255.0
+    }
+
+    /// Not less than its confidence.
+    pub fn confidence(self) -> f64 {
+        f64::from(self.confidence) / 255.0
+    }
+}
+
 /// The index in memory.
 #[derive(Default)]
 pub struct Catalog {
     docs: Vec<Doc>,
+    glances: Vec<Glance>,
     heads: hashbrown::HashMap<RefKey, Head>,
     places: Vec<PlaceRow>,
     frames: Vec<String>,
@@ -85,6 +117,11 @@ impl Catalog {
     /// One version.
     pub fn doc(&self, id: DocId) -> &Doc {
         &self.docs[id as usize]
+    }
+
+    /// One version, at a glance.
+    pub fn glance(&self, id: DocId) -> Glance {
+        self.glances[id as usize]
     }
 
     /// The newest version of a reference, live or not.
@@ -141,6 +178,7 @@ impl Catalog {
             }
             return;
         }
+        self.glances[id as usize].is_plain = comes;
         let start = doc.place as usize;
         for at in start..start + usize::from(doc.places) {
             let frame = self.places[at].frame;
@@ -213,6 +251,7 @@ impl Catalog {
         if let Some(when) = facts.when {
             self.time.insert(when, id);
         }
+        self.glances.push(Glance::of(&doc));
         self.docs.push(doc);
         self.count_visible(id, true);
         for key in &facts.mentions {

@@ -31,6 +31,9 @@ pub struct Location {
     pub crc: u32,
 }
 
+/// What stands in for an importance or a confidence that is not stated.
+pub const NEUTRAL: f64 = 0.5;
+
 /// A moment that has not come: nothing has superseded the version, or it never expires.
 pub const NEVER: i64 = i64::MAX;
 

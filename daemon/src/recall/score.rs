@@ -31,9 +31,6 @@ pub struct Parts {
     pub confidence: f64,
 }
 
-/// What stands in for an importance or a confidence that is not stated.
-pub const NEUTRAL: f64 = 0.5;
-
 /// How much each part counts in one query; the weights sum to one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(Parts);

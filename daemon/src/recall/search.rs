@@ -17,9 +17,9 @@ use omir_core::space::Center;
 use omir_core::tier::Tier;
 
 use super::query::Query;
-use super::score::{NEUTRAL, Parts, Weights, proximity};
+use super::score::{Parts, Weights, proximity};
 use crate::index::catalog::{Catalog, PlaceRow};
-use crate::index::doc::{Doc, DocId};
+use crate::index::doc::{Doc, DocId, NEUTRAL};
 use crate::index::facts::position;
 use crate::index::key::RefKey;
 use crate::index::text::Scratch;
@@ -222,7 +222,22 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
     }
     let mut best = Best { heap: BinaryHeap::new(), room };
     let mut total = 0u64;
+    let skims = is_words_only(query);
     propose(catalog, query, &filter, &mut |id, text| {
+        if skims {
+            let glance = catalog.glance(id);
+            let most = Parts {
+                text,
+                proximity: 0.0,
+                retrievability: 1.0,
+                importance: glance.importance(),
+                confidence: glance.confidence(),
+            };
+            if glance.is_plain && weights.score(&most) < best.bar() {
+                total += 1;
+                return;
+            }
+        }
         let doc = catalog.doc(id);
         let Some(distance) = filter.accepts(catalog, doc) else { return };
         let mut parts = Parts {
@@ -248,6 +263,19 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
         }
     });
     Found { page: best.page(query.offset), total }
+}
+
+/// Whether a query has words and nothing that narrows.
+fn is_words_only(query: &Query) -> bool {
+    let bare = Query {
+        text: query.text.clone(),
+        limit: query.limit,
+        offset: query.offset,
+        touch: query.touch,
+        explain: query.explain,
+        ..Query::default()
+    };
+    query.text.is_some() && bare == *query
 }
 
 /// The nearest few, without looking at the rest: for a place in a frame and nothing else.

@@ -60,7 +60,8 @@ impl Cache {
         if crc != crc32fast::hash(body).to_le_bytes() {
             return None;
         }
-        let block: Block = postcard::from_bytes(body).ok()?;
+        let body = lz4_flex::decompress_size_prepended(body).ok()?;
+        let block: Block = postcard::from_bytes(&body).ok()?;
         (block.format == block::FORMAT && block.digest == *digest).then_some(block)
     }
 
@@ -77,6 +78,7 @@ impl Cache {
                 return 0;
             }
         };
+        let body = lz4_flex::compress_prepend_size(&body);
         let mut value = crc32fast::hash(&body).to_le_bytes().to_vec();
         value.extend_from_slice(&body);
         if let Err(reason) = self.insert(segment, &value) {
