@@ -1,3 +1,14 @@
-//! What the end-to-end tests of omird stand on: the real daemon as a process, and plain clients.
+//! What the end-to-end and crash tests of omird stand on: a flash card whose power can be cut, a
+//! model of what a store must hold, and lives for robots to live.
+//!
+//! Nothing here is shipped. The tests themselves are in `tests/`, and use only what a program
+//! embedding the daemon could use.
 
+pub mod check;
+pub mod cut_disk;
+pub mod journal;
+pub mod life;
+pub mod model;
 pub mod process;
+pub mod random;
+pub mod session;

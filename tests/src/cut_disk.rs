@@ -1,0 +1,479 @@
+//! A flash card in memory whose power can be cut.
+//!
+//! It keeps what was *written* apart from what was *synced*, by exactly the words of
+//! [`omird::disk::Disk`]: bytes are durable after a sync of their file, names after a sync of their
+//! folder, a rename is atomic, and whatever was not synced may be lost, torn or reordered. Every
+//! operation that changes something has a number; the power can go at any of them, and
+//! [`CutDisk::survivors`] gives one of the cards that may be found afterwards.
+//!
+//! Other troubles: an operation that fails and may have happened in part, a sync that fails and
+//! takes the pages with it (as Linux does: the next sync succeeds and what was lost stays lost), a
+//! card that is full, a sector that cannot be read, and bytes that rot.
+
+mod content;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use omird::disk::{Disk, DiskFile, Mode};
+
+use self::content::{Change, Content};
+use self::names::{Names, Node};
+use crate::random::Random;
+
+/// The seed of [`CutDisk::survivors`] that keeps nothing but what was synced.
+pub const ONLY_SYNCED: u64 = 0;
+/// The seed of [`CutDisk::survivors`] that keeps everything that was written.
+pub const EVERYTHING: u64 = 1;
+
+/// Files take up whole blocks of so many bytes.
+pub const BLOCK: u64 = 512;
+
+/// Which operations are made to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failing {
+    /// All that change something.
+    Any,
+    /// Syncs of files and folders.
+    Syncs,
+}
+
+/// The card. Clones are the same card.
+#[derive(Clone, Default)]
+pub struct CutDisk {
+    card: Arc<Mutex<Card>>,
+}
+
+#[derive(Default)]
+struct Card {
+    files: Vec<Content>,
+    /// By path; the root is the empty one.
+    folders: BTreeMap<String, Names>,
+    operations: u64,
+    cut_at: Option<u64>,
+    is_off: bool,
+    failing: Option<(Failing, u64, u64)>,
+    capacity: Option<u64>,
+    unreadable: BTreeSet<usize>,
+}
+
+/// What becomes of an operation.
+#[derive(PartialEq, Eq)]
+enum Fate {
+    Done,
+    /// It fails, and may have happened in part.
+    Fails,
+    /// The power goes while it is under way.
+    Cut,
+}
+
+/// The space that `bytes` take.
+fn blocks(bytes: u64) -> u64 {
+    bytes.next_multiple_of(BLOCK)
+}
+
+fn no_power() -> io::Error {
+    io::Error::other("the power is off")
+}
+
+fn failure() -> io::Error {
+    io::Error::other("input/output error")
+}
+
+fn not_found(path: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{path} is not there"))
+}
+
+/// The folder of a path and the name in it.
+fn split(path: &str) -> (&str, &str) {
+    path.trim_start_matches("./").rsplit_once('/').unwrap_or(("", path))
+}
+
+impl CutDisk {
+    /// An empty card.
+    pub fn new() -> Self {
+        let disk = Self::default();
+        disk.card().folders.insert(String::new(), Names::default());
+        disk
+    }
+
+    fn card(&self) -> MutexGuard<'_, Card> {
+        self.card.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many operations have changed something so far; the next one has this number.
+    pub fn operations(&self) -> u64 {
+        self.card().operations
+    }
+
+    /// Cuts the power at the operation of this number: it may or may not reach the card, and
+    /// everything after it fails.
+    pub fn cut_at(&self, operation: u64) {
+        self.card().cut_at = Some(operation);
+    }
+
+    /// Cuts the power now.
+    pub fn cut(&self) {
+        self.card().is_off = true;
+    }
+
+    /// Whether the power is off.
+    pub fn is_off(&self) -> bool {
+        self.card().is_off
+    }
+
+    /// Makes `count` operations of a kind fail, from the operation of number `from` on.
+    pub fn fail(&self, failing: Failing, from: u64, count: u64) {
+        self.card().failing = Some((failing, from, count));
+    }
+
+    /// How many of the failures that were asked for are still to come.
+    pub fn failures_left(&self) -> u64 {
+        self.card().failing.map_or(0, |(_, _, left)| left)
+    }
+
+    /// Bounds the space of all files together, in bytes; `None` for no bound. Every file takes whole
+    /// blocks of [`BLOCK`] bytes.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.card().capacity = bytes;
+    }
+
+    /// Space of all files together, in bytes.
+    pub fn used(&self) -> u64 {
+        self.card().used()
+    }
+
+    /// Paths of all files, in order.
+    pub fn paths(&self) -> Vec<String> {
+        let card = self.card();
+        let mut paths = Vec::new();
+        for (folder, names) in &card.folders {
+            for (name, node) in names.current() {
+                if matches!(node, Node::File(_)) {
+                    paths.push(if folder.is_empty() {
+                        name.clone()
+                    } else {
+                        format!("{folder}/{name}")
+                    });
+                }
+            }
+        }
+        paths.sort();
+        paths
+    }
+
+    /// The bytes of a file as a reader sees them now.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        let card = self.card();
+        let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
+        card.files[file].bytes().to_vec()
+    }
+
+    /// Changes bytes of a file behind the store's back, as a dying card does.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn rot(&self, path: &str, f: impl FnOnce(&mut Vec<u8>)) {
+        let mut card = self.card();
+        let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
+        card.files[file].rot(f);
+    }
+
+    /// Makes every read of a file fail, as of sectors whose error correction gave up.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn make_unreadable(&self, path: &str) {
+        let mut card = self.card();
+        let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
+        card.unreadable.insert(file);
+    }
+
+    /// A card that may be found after the power is back: what was synced, and of what was not
+    /// whatever the seed says. Its own power is on and it has no troubles.
+    ///
+    /// [`ONLY_SYNCED`] and [`EVERYTHING`] are the two extremes; any other seed decides for each
+    /// operation whether it was lost, kept or torn, and in which order they reached the card.
+    pub fn survivors(&self, seed: u64) -> Self {
+        let card = self.card();
+        let mut random = Random::new(seed);
+        let mut kept = Card::default();
+        let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queue = vec![String::new()];
+        while let Some(path) = queue.pop() {
+            let found = card.folders.get(&path).map(|names| names.survivors(seed, &mut random));
+            let mut names = Names::default();
+            for (name, node) in found.unwrap_or_default() {
+                match node {
+                    Node::Folder => {
+                        queue.push(if path.is_empty() {
+                            name.clone()
+                        } else {
+                            format!("{path}/{name}")
+                        });
+                        names.adopt(name, Node::Folder);
+                    }
+                    Node::File(old) => {
+                        let new = *numbers.entry(old).or_insert_with(|| {
+                            kept.files.push(card.files[old].survivors(seed, &mut random));
+                            kept.files.len() - 1
+                        });
+                        names.adopt(name, Node::File(new));
+                    }
+                }
+            }
+            kept.folders.insert(path, names);
+        }
+        Self { card: Arc::new(Mutex::new(kept)) }
+    }
+}
+
+impl Card {
+    /// Counts an operation and says what becomes of it.
+    fn begin(&mut self, is_sync: bool) -> io::Result<Fate> {
+        if self.is_off {
+            return Err(no_power());
+        }
+        let number = self.operations;
+        self.operations += 1;
+        if self.cut_at.is_some_and(|at| number >= at) {
+            self.is_off = true;
+            return Ok(Fate::Cut);
+        }
+        if let Some((failing, from, left)) = &mut self.failing
+            && number >= *from
+            && *left > 0
+            && (is_sync || *failing == Failing::Any)
+        {
+            *left -= 1;
+            return Ok(Fate::Fails);
+        }
+        Ok(Fate::Done)
+    }
+
+    fn look(&self) -> io::Result<()> {
+        if self.is_off { Err(no_power()) } else { Ok(()) }
+    }
+
+    /// Whether an operation that fails has happened all the same: every other one has.
+    fn happened(&self) -> bool {
+        self.operations.is_multiple_of(2)
+    }
+
+    fn used(&self) -> u64 {
+        let linked: BTreeSet<usize> = self
+            .folders
+            .values()
+            .flat_map(|names| names.current().values())
+            .filter_map(|node| match node {
+                Node::File(file) => Some(*file),
+                Node::Folder => None,
+            })
+            .collect();
+        linked.iter().map(|&file| blocks(self.files[file].bytes().len() as u64)).sum()
+    }
+
+    fn names(&self, folder: &str) -> io::Result<&Names> {
+        self.folders.get(folder).ok_or_else(|| not_found(folder))
+    }
+
+    fn names_mut(&mut self, folder: &str) -> io::Result<&mut Names> {
+        self.folders.get_mut(folder).ok_or_else(|| not_found(folder))
+    }
+
+    fn file(&self, path: &str) -> io::Result<usize> {
+        let (folder, name) = split(path);
+        match self.names(folder)?.current().get(name) {
+            Some(Node::File(file)) => Ok(*file),
+            Some(Node::Folder) => Err(io::Error::new(io::ErrorKind::IsADirectory, path.to_owned())),
+            None => Err(not_found(path)),
+        }
+    }
+
+    /// Changes a file's bytes as far as there is room for.
+    fn change(&mut self, file: usize, change: Change) -> io::Result<()> {
+        let fate = self.begin(false)?;
+        let own = blocks(self.files[file].bytes().len() as u64);
+        let others = self.used().saturating_sub(own);
+        let room = self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(others));
+        let room = room.max(own) / BLOCK * BLOCK;
+        match fate {
+            Fate::Cut => {
+                self.files[file].change(change);
+                Err(no_power())
+            }
+            Fate::Fails => {
+                let part = if self.happened() { change.end() } else { change.end() / 2 };
+                self.files[file].change(change.up_to(part));
+                Err(failure())
+            }
+            Fate::Done if change.end() > room => {
+                self.files[file].change(change.up_to(room));
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            Fate::Done => {
+                self.files[file].change(change);
+                Ok(())
+            }
+        }
+    }
+
+    /// Changes the names of a folder.
+    fn rename_or_so(&mut self, folder: &str, f: impl FnOnce(&mut Names)) -> io::Result<()> {
+        match self.begin(false)? {
+            Fate::Done => {
+                f(self.names_mut(folder)?);
+                Ok(())
+            }
+            Fate::Fails => {
+                if self.happened() {
+                    f(self.names_mut(folder)?);
+                }
+                Err(failure())
+            }
+            Fate::Cut => {
+                f(self.names_mut(folder)?);
+                Err(no_power())
+            }
+        }
+    }
+}
+
+impl Disk for CutDisk {
+    fn create_dir(&self, dir: &str) -> io::Result<()> {
+        let mut card = self.card();
+        card.look()?;
+        let mut path = String::new();
+        for name in dir.split('/') {
+            let parent = path.clone();
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(name);
+            if !card.names(&parent)?.current().contains_key(name) {
+                card.folders.insert(path.clone(), Names::default());
+                card.rename_or_so(&parent, |names| names.add(name, Node::Folder))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let card = self.card();
+        card.look()?;
+        Ok(card.names(dir)?.current().keys().cloned().collect())
+    }
+
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
+        let mut card = self.card();
+        card.look()?;
+        let file = match (card.file(path), mode) {
+            (Ok(file), Mode::Read | Mode::Write) => file,
+            (Ok(file), Mode::Create) => {
+                card.change(file, Change::Truncate(0))?;
+                file
+            }
+            (Err(error), Mode::Create) if error.kind() == io::ErrorKind::NotFound => {
+                let (folder, name) = split(path);
+                let file = card.files.len();
+                card.files.push(Content::default());
+                card.rename_or_so(folder, |names| names.add(name, Node::File(file)))?;
+                file
+            }
+            (Err(error), _) => return Err(error),
+        };
+        Ok(Arc::new(CutFile { card: self.card.clone(), file }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut card = self.card();
+        card.look()?;
+        let file = card.file(from)?;
+        let ((folder, from), (target, to)) = (split(from), split(to));
+        assert_eq!(folder, target, "the store renames within a folder only");
+        card.rename_or_so(folder, |names| names.rename(from, to, file))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let mut card = self.card();
+        card.look()?;
+        let file = card.file(path)?;
+        let (folder, name) = split(path);
+        card.rename_or_so(folder, |names| names.remove(name, file))
+    }
+
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        let mut card = self.card();
+        let dir = if dir == "." { "" } else { dir };
+        card.names(dir)?;
+        match card.begin(true)? {
+            Fate::Done => {
+                card.names_mut(dir)?.sync();
+                Ok(())
+            }
+            Fate::Fails => Err(failure()),
+            Fate::Cut => Err(no_power()),
+        }
+    }
+}
+
+struct CutFile {
+    card: Arc<Mutex<Card>>,
+    file: usize,
+}
+
+impl CutFile {
+    fn card(&self) -> MutexGuard<'_, Card> {
+        self.card.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DiskFile for CutFile {
+    fn len(&self) -> io::Result<u64> {
+        let card = self.card();
+        card.look()?;
+        Ok(card.files[self.file].bytes().len() as u64)
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let card = self.card();
+        card.look()?;
+        if card.unreadable.contains(&self.file) {
+            return Err(failure());
+        }
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let found = card.files[self.file].bytes().get(start..start.saturating_add(buf.len()));
+        buf.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.card().change(self.file, Change::Write { at: offset, bytes: buf.to_vec() })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut card = self.card();
+        match card.begin(true)? {
+            Fate::Done => {
+                card.files[self.file].sync();
+                Ok(())
+            }
+            Fate::Fails => {
+                card.files[self.file].fail_sync();
+                Err(failure())
+            }
+            Fate::Cut => Err(no_power()),
+        }
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.card().change(self.file, Change::Truncate(len))
+    }
+}

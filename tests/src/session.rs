@@ -1,0 +1,123 @@
+//! An engine under test: its clock, its settings, and the certainty that it is stopped.
+
+use std::io;
+use std::ops::Deref;
+use std::panic::PanicHookInfo;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use omir_core::instant::Timestamp;
+use omird::clock::Clock;
+use omird::disk::Disk;
+use omird::engine::settings::Settings;
+use omird::engine::{Engine, Parts};
+use omird::store::signature::DeviceKey;
+
+/// A clock that a test sets. It begins on 2026-06-01.
+#[derive(Debug)]
+pub struct TestClock(AtomicI64);
+
+/// When every test begins: 2026-06-01T00:00:00Z, in microseconds.
+pub const DAWN: i64 = 1_780_272_000_000_000;
+
+impl TestClock {
+    /// A clock at [`DAWN`].
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(DAWN)))
+    }
+
+    /// Moves it on.
+    pub fn advance(&self, by: Duration) {
+        let micros = i64::try_from(by.as_micros()).expect("a test is short");
+        self.0.fetch_add(micros, Ordering::AcqRel);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::Acquire))
+    }
+}
+
+/// Small segments, so that a short life seals several; nothing else happens by itself.
+pub fn settings() -> Settings {
+    let day = Duration::from_secs(86_400);
+    Settings { segment_bytes: 2048, seal_after: day, touch_interval: day, ..Settings::default() }
+}
+
+/// Panics in threads of an engine, which would otherwise only look like a request without answer.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+static WATCH: Once = Once::new();
+
+/// Counts panics in the engine's own threads. sled's are caught there and cost only a rebuild.
+fn watch_panics() {
+    WATCH.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            let thread = std::thread::current();
+            let is_ours = thread.name().is_some_and(|name| name.starts_with("omird-"));
+            let is_sled = info.location().is_some_and(|at| at.file().contains("sled"));
+            if is_ours && !is_sled {
+                PANICS.fetch_add(1, Ordering::AcqRel);
+            }
+            before(info);
+        }));
+    });
+}
+
+/// An engine that is stopped when this goes, however the test ends: its threads must not write on
+/// while another engine has the same disk.
+pub struct Session(Engine);
+
+impl Session {
+    /// Opens a store without a kept index.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open(disk: &(impl Disk + Clone), clock: &Arc<TestClock>) -> io::Result<Self> {
+        Self::open_with(Arc::new(disk.clone()), clock, settings(), None)
+    }
+
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        clock: &Arc<TestClock>,
+        settings: Settings,
+        index: Option<PathBuf>,
+    ) -> io::Result<Self> {
+        watch_panics();
+        let counter = AtomicU64::new(0);
+        let parts = Parts {
+            disk,
+            index,
+            clock: clock.clone(),
+            key: DeviceKey::from_secret([7; 32]),
+            random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),
+            settings,
+            listener: Box::new(|_| {}),
+        };
+        Engine::open(parts, &mut |_| {}).map(Self)
+    }
+}
+
+impl Deref for Session {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.0.stop();
+        if !std::thread::panicking() {
+            assert_eq!(PANICS.load(Ordering::Acquire), 0, "a thread of an engine panicked");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The disk is full, or refuses a write or a sync, and the power stays on. The daemon says so,
+//! serves what it has, goes on as soon as it can, and has lost nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use omird::error::Code;
+use omird_tests::check::{reopen, store};
+use omird_tests::cut_disk::{CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
+use omird_tests::journal::Journal;
+use omird_tests::life::{self, Step};
+use omird_tests::model::Request;
+use omird_tests::session::{Session, TestClock};
+
+struct Run {
+    disk: CutDisk,
+    clock: Arc<TestClock>,
+    journal: Journal,
+    session: Option<Session>,
+    refusals: u64,
+}
+
+impl Run {
+    fn new() -> Self {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        Self { disk, clock, journal: Journal::default(), session: None, refusals: 0 }
+    }
+
+    fn session(&mut self) -> &Session {
+        if self.session.is_none() {
+            // A start that the disk refuses may be tried again.
+            let tries = (0..5).find_map(|_| Session::open(&self.disk, &self.clock).ok());
+            self.session = Some(tries.expect("the store opens once the disk works"));
+        }
+        self.session.as_ref().expect("just opened")
+    }
+
+    /// One step; `false` if the disk refused it.
+    fn step(&mut self, step: &Step) -> Result<(), Code> {
+        self.clock.advance(Duration::from_secs(1));
+        match step {
+            Step::Restart => {
+                self.session = None;
+                Ok(())
+            }
+            Step::Recall(_) => Ok(()),
+            Step::Ask(request) => {
+                self.session();
+                let session = self.session.as_ref().expect("just opened");
+                self.journal.request(session, request).map_err(|error| {
+                    self.refusals += 1;
+                    error.code
+                })
+            }
+        }
+    }
+
+    /// What is served must be what was acknowledged, and nothing that was refused.
+    fn check_served(&mut self, context: &str) {
+        let model = self.journal.acknowledged.clone();
+        store(self.session(), &model).unwrap_or_else(|why| panic!("{context}: served: {why}"));
+    }
+
+    /// What would be there if the power went now, or had gone on the way out.
+    fn check_kept(&self, context: &str) {
+        // The two extremes and anything in between, in turn.
+        let seed = match self.disk.operations() {
+            n if n % 3 == 0 => ONLY_SYNCED,
+            n if n % 3 == 1 => EVERYTHING,
+            n => n,
+        };
+        reopen(&self.disk.survivors(seed), &self.clock, &self.journal)
+            .unwrap_or_else(|why| panic!("{context}, survivors {seed}: {why}"));
+    }
+}
+
+/// Failing operations, beginning anywhere. The request it hits may be refused; the
+/// engine must be as good as new for the next one.
+fn every_failure(failing: Failing, in_a_row: u64, step_by: usize) {
+    let steps = life::scripted();
+    let mut refusals = 0;
+    for at in (0..).step_by(step_by) {
+        let mut run = Run::new();
+        run.disk.fail(failing, at, in_a_row);
+        for step in &steps {
+            let context = format!("{in_a_row} of {failing:?} fail at operation {at}");
+            match run.step(step) {
+                Ok(()) => {}
+                Err(Code::Internal) if run.disk.failures_left() < in_a_row => {
+                    if run.disk.failures_left() == 0 {
+                        // A new log was begun before the refusal was sent: it is final.
+                        run.check_served(&context);
+                        run.step(&witness(at)).expect("the engine goes on");
+                        run.check_kept(&context);
+                    }
+                }
+                Err(code) => panic!("{context}: {step:?} is refused with {code:?}"),
+            }
+        }
+        run.session = None;
+        run.check_kept(&format!("{in_a_row} of {failing:?} fail at operation {at}, stopped"));
+        refusals += run.refusals;
+        if run.disk.failures_left() == in_a_row {
+            break;
+        }
+    }
+    assert!(refusals > 10, "some requests were hit: {refusals}");
+}
+
+/// Something that is stored at once: if it is, what was refused before is gone for good.
+fn witness(n: u64) -> Step {
+    Step::Ask(Request::Remember(vec![life::entity(&format!("witness-{n}"), "Witness")]))
+}
+
+#[test]
+fn any_sync_may_fail() {
+    every_failure(Failing::Syncs, 1, 1);
+}
+
+#[test]
+fn several_syncs_may_fail_in_a_row() {
+    every_failure(Failing::Syncs, 3, 3);
+}
+
+#[test]
+fn any_operation_may_fail() {
+    every_failure(Failing::Any, 1, 1);
+}
+
+#[test]
+fn a_full_disk_is_answered_so_and_recovers() {
+    let steps = life::scripted();
+    let mut refused_somewhere = 0;
+    for room in (64..6000).step_by(173) {
+        let context = format!("room for {room} bytes more");
+        let mut run = Run::new();
+        let (before, after) = steps.split_at(8);
+        for step in before {
+            run.step(step).expect("there is room");
+        }
+        run.disk.set_capacity(Some(run.disk.used() + room));
+        let mut refused = 0;
+        for step in after {
+            match run.step(step) {
+                Ok(()) => {}
+                Err(Code::StorageFull) => refused += 1,
+                Err(code) => panic!("{context}: {step:?} is refused with {code:?}"),
+            }
+            if refused == 2 {
+                break;
+            }
+        }
+        run.check_served(&context);
+        if refused > 0 {
+            refused_somewhere += 1;
+            let status = run.session().status("robot");
+            let full = status.pointer("/disk/full").and_then(omir_core::value::Value::as_bool);
+            assert_eq!(full, Some(true), "{context}");
+        }
+        // A daemon that is restarted on a full disk still serves what it has.
+        run.session = None;
+        run.session = Some(
+            Session::open(&run.disk, &run.clock)
+                .unwrap_or_else(|error| panic!("{context}: it does not open: {error}")),
+        );
+        // What was refused last was never synced by that start's log; it may not come back.
+        run.check_served(&context);
+
+        run.disk.set_capacity(None);
+        run.step(&witness(1)).expect("there is room again");
+        for step in after {
+            run.step(step).expect("there is room again");
+        }
+        run.check_served(&context);
+        run.session = None;
+        run.check_kept(&context);
+    }
+    assert!(refused_somewhere > 10, "the disk was full: {refused_somewhere}");
+}
