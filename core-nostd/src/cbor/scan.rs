@@ -43,15 +43,31 @@ pub fn map_entries(bytes: &[u8]) -> Result<vec::IntoIter<MapEntry<'_>>, DecodeEr
     entries(bytes).map(Vec::into_iter).map_err(DecodeError::finished)
 }
 
+/// The header of a document's one item and where it is, behind a self-described tag if there is one.
+fn outer_header(cursor: &mut Cursor<'_>) -> Result<(usize, Header), DecodeError> {
+    let start = cursor.at;
+    let header = cursor.pull()?;
+    if header == Header::Tag(tag::SELF_DESCRIBED) {
+        return Ok((cursor.at, cursor.pull()?));
+    }
+    Ok((start, header))
+}
+
+fn end_of_document(cursor: &Cursor<'_>) -> Result<(), DecodeError> {
+    if cursor.remaining() == 0 {
+        return Ok(());
+    }
+    Err(DecodeError::new(
+        cursor.at,
+        DecodeErrorKind::TrailingBytes,
+        "more bytes follow; one document is one item",
+    ))
+}
+
 fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let mut budget = Budget::new(&Limits::default());
-    let mut start = cursor.at;
-    let mut header = cursor.pull()?;
-    if header == Header::Tag(tag::SELF_DESCRIBED) {
-        start = cursor.at;
-        header = cursor.pull()?;
-    }
+    let (start, header) = outer_header(&mut cursor)?;
     let Header::Map(len) = header else {
         return Err(DecodeError::new(
             start,
@@ -71,13 +87,7 @@ fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
             value_range: value_start..cursor.at,
         });
     }
-    if cursor.remaining() > 0 {
-        return Err(DecodeError::new(
-            cursor.at,
-            DecodeErrorKind::TrailingBytes,
-            "more bytes follow the map; one document is one item",
-        ));
-    }
+    end_of_document(&cursor)?;
     Ok(entries)
 }
 
@@ -108,12 +118,7 @@ pub fn read_array_header(bytes: &[u8]) -> Result<(Option<usize>, usize), DecodeE
 fn items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let mut budget = Budget::new(&Limits::default());
-    let mut start = cursor.at;
-    let mut header = cursor.pull()?;
-    if header == Header::Tag(tag::SELF_DESCRIBED) {
-        start = cursor.at;
-        header = cursor.pull()?;
-    }
+    let (start, header) = outer_header(&mut cursor)?;
     let Header::Array(len) = header else {
         return Err(DecodeError::new(
             start,
@@ -127,13 +132,7 @@ fn items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
         skip(&mut cursor, &mut budget, 1)?;
         items.push(item..cursor.at);
     }
-    if cursor.remaining() > 0 {
-        return Err(DecodeError::new(
-            cursor.at,
-            DecodeErrorKind::TrailingBytes,
-            "more bytes follow the array; one document is one item",
-        ));
-    }
+    end_of_document(&cursor)?;
     Ok(items)
 }
 
