@@ -415,6 +415,12 @@ fn inherit(new: &mut Resource, old: &Resource, access: Option<Access>, stamped: 
         (Resource::Episode(new), Resource::Episode(old)) if stamped => {
             new.created_at = old.created_at.clone();
         }
+        (Resource::Entity(new), Resource::Entity(old)) if stamped => {
+            new.created_at = old.created_at.clone();
+        }
+        (Resource::Relationship(new), Resource::Relationship(old)) if stamped => {
+            new.created_at = old.created_at.clone();
+        }
         _ => {}
     }
 }

@@ -307,7 +307,7 @@ impl Recovery<'_> {
             Ok((block, lost)) if whole || !logs.contains(&block.log) => {
                 if let Some(first) = lost.first() {
                     let count = lost.len();
-                    let message = format!("{count} memories are damaged, the first at {first}");
+                    let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");
                 } else if !whole {
                     let message = if seal.is_some() {
