@@ -9,8 +9,12 @@ use clap_complete::Shell;
 use omir_core::model::{ExperienceType, Kind, Label, Tier};
 use omir_core::reference::{Id, Ref, ResourceType};
 
+mod store;
 mod values;
 
+pub use store::{
+    StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
+};
 pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 
 use crate::instant::{Instant, When};
@@ -38,8 +42,8 @@ macro_rules! offline_codes {
 
 /// Record, recall, inspect and move robot memories.
 ///
-/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate` and `completions` need no
-/// daemon.
+/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `store` and
+/// `completions` need no daemon.
 #[derive(Debug, Parser)]
 #[command(
     name = "omir",
@@ -139,6 +143,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Check files against OMIR R1
     Validate(ValidateArgs),
+    /// Look into a data folder with no daemon running, and repair it
+    Store(StoreArgs),
     /// Watch a robot remember, lose its power, boot and recall; needs nothing installed
     Demo(DemoArgs),
     /// Print a completion script for a shell

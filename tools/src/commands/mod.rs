@@ -13,6 +13,7 @@ mod import;
 mod recall;
 mod remember;
 mod status;
+mod store;
 mod validate;
 mod view;
 mod watch;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::run(globals, &args),
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(globals, &args),
+        Command::Store(args) => store::run(globals, &args),
         Command::Demo(args) => demo::run(globals, &args),
         Command::Completions(args) => completions::run(&args),
         Command::Daemon(args) => demo::run_daemon(globals, &args),

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 
+use super::assembly;
 use super::finding::{Finding, Kind, Severity, Verdict};
-use super::history::{self, FileRow, History, State};
+use super::history::{FileRow, History, State};
 use super::{FileKind, Progress, SET_ASIDE, Source, Store};
 use crate::store::keys;
 use crate::store::signature::{DeviceKey, Digest, Seal, hex};
@@ -38,7 +39,7 @@ impl Report {
 /// # Errors
 /// If a file may not be read at all (permission). What is damaged is no error but a finding.
 pub fn check(store: &Store, progress: &mut dyn FnMut(Progress)) -> io::Result<Report> {
-    let mut history = history::read(store, true, progress)?;
+    let mut history = assembly::read(store, true, progress)?;
     let mut findings = std::mem::take(&mut history.findings);
     check_signatures(store, &history, &mut findings);
     if store.is_folder {

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `scan` | what is in this one file? |
 //! | `salvage` | what can still be read of a damaged segment? |
-//! | `history` | what do all files come to, and where does something lack? |
+//! | `assembly` | what do all files come to, and where does something lack? |
+//! | `settle` | what is most likely where no stamp tells? |
 //! | `check` | which faults are there, and did anything acknowledged get lost? |
 //! | `cat` | what did this resource, or this file, say? |
 //! | `repair` | how does everything readable become a sound folder again? |
@@ -27,6 +28,7 @@
 //! of a newest log that was removed nobody knows whether it held anything. Everything before that is
 //! held together by transaction numbers, segment numbers and digests, and what is missing is named.
 
+mod assembly;
 mod cat;
 mod check;
 mod finding;
@@ -34,6 +36,7 @@ mod history;
 mod repair;
 mod salvage;
 mod scan;
+mod settle;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +46,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use omir_core::instant::Timestamp;
 
 use super::lock::{self, Lock, LockError};
 use super::{segment, wal};
@@ -150,22 +155,25 @@ pub struct Store {
     root: PathBuf,
     sources: Vec<Source>,
     is_folder: bool,
+    /// Nothing can have been recorded later, unless it says so itself and is whole.
+    now: Timestamp,
     remark: Option<String>,
     _lock: Option<Lock>,
 }
 
 impl Store {
-    /// Opens a data folder, or a single segment or log.
+    /// Opens a data folder, or a single segment or log. `now` bounds the guesses at times that are
+    /// lost, and dates what a repair seals.
     ///
     /// # Errors
     /// See [`OpenError`]. A damaged store is no error.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, now: Timestamp) -> Result<Self, OpenError> {
         let disk_error = |error| OpenError::Disk { path: path.to_owned(), error };
         let found = fs::metadata(path).map_err(disk_error)?;
-        if found.is_dir() { Self::open_folder(path) } else { Self::open_file(path) }
+        if found.is_dir() { Self::open_folder(path, now) } else { Self::open_file(path, now) }
     }
 
-    fn open_folder(path: &Path) -> Result<Self, OpenError> {
+    fn open_folder(path: &Path, now: Timestamp) -> Result<Self, OpenError> {
         if ![segment::DIR, wal::DIR].iter().any(|dir| path.join(dir).is_dir()) {
             let message = "no data folder: it has neither segments/ nor wal/".to_owned();
             return Err(OpenError::NoStore { path: path.to_owned(), message });
@@ -176,6 +184,7 @@ impl Store {
             root: path.to_owned(),
             sources: Vec::new(),
             is_folder: true,
+            now,
             remark,
             _lock: lock,
         };
@@ -190,7 +199,7 @@ impl Store {
     }
 
     /// A sealed segment never changes and a log only grows, so a file alone needs no lock.
-    fn open_file(path: &Path) -> Result<Self, OpenError> {
+    fn open_file(path: &Path, now: Timestamp) -> Result<Self, OpenError> {
         let disk_error = |error| OpenError::Disk { path: path.to_owned(), error };
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
@@ -216,6 +225,7 @@ impl Store {
             root,
             sources: vec![Source { kind, is_set_aside, path: name }],
             is_folder: false,
+            now,
             remark: None,
             _lock: None,
         })
@@ -241,7 +251,7 @@ impl Store {
     /// # Errors
     /// If a file may not be read at all (permission). What is damaged is no error.
     pub fn history(&self, progress: &mut dyn FnMut(Progress)) -> io::Result<History> {
-        history::read(self, false, progress)
+        assembly::read(self, false, progress)
     }
 
     /// Names in a folder of the store; none if there is no such folder.

@@ -4,6 +4,7 @@
 //! is copied byte for byte; all others go through the same [`Draft`] the daemon seals with. Where
 //! transactions lack, an empty segment holds their numbers, so that the new folder has no gap.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
@@ -120,7 +121,6 @@ impl Repaired {
 pub fn repair(
     store: &Store,
     into: &Path,
-    now: Timestamp,
     random: impl FnOnce() -> [u8; 32],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Repaired, RepairError> {
@@ -148,7 +148,7 @@ pub fn repair(
         history,
         disk: Folder::new(into),
         key,
-        now,
+        now: store.now,
         reader: Reader::new(store, history),
         live: HashMap::new(),
         next_seq: 1,
@@ -341,10 +341,10 @@ impl Writer<'_> {
         }
         draft.cover(renumbered(chapter.last), chapter.last_recorded);
         let copies: HashMap<&Ref, &Place> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
-        let (live, history, store) = (&self.live, self.history, self.store);
+        let (live, reader) = (&self.live, RefCell::new(&mut self.reader));
         let earlier = |target: &Ref| -> Option<Resource> {
             let place = copies.get(target).copied().or_else(|| live.get(target))?;
-            Reader::new(store, history).resource(place).ok()
+            reader.borrow_mut().resource(place).ok()
         };
         Ok(draft.build(self.now, earlier))
     }

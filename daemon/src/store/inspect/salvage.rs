@@ -2,11 +2,11 @@
 //!
 //! Every resource in a segment is a CBOR map whose first key, in deterministic order, is `id`. So
 //! behind a damaged stretch the next one can be found again; it is taken only if it decodes and
-//! validates, and, as far as the manifest can be read, only if its checksum is there. The checksum
-//! also tells which entry it is, and so when and as which version it was recorded.
+//! validates, and, where the manifest is whole, only if its checksum is in there. The checksum also
+//! tells which entry it is, and so when and as which version it was recorded.
 //!
 //! A damaged manifest is taken apart member by member. What it still says is likely and not
-//! certain, and without its checksums nothing is known of an entry but what the entry says.
+//! certain; where it says nothing of an entry, only what the entry itself says is known.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) struct Item {
 /// What was read of a damaged segment.
 #[derive(Default)]
 pub(super) struct Salvage {
-    /// Recorded entries; without checksums the copies are among them.
+    /// Recorded entries; without a whole manifest the copies are among them.
     pub(super) entries: Vec<Item>,
     /// Copies of earlier resources.
     pub(super) copies: Vec<Item>,
@@ -54,13 +54,15 @@ pub(super) struct Salvage {
     pub(super) manifest_is_whole: bool,
     /// Stretches that hold or may hold entries nobody can read.
     pub(super) holes: Vec<Range<usize>>,
+    /// How many entries lack, if that can be told.
+    pub(super) lacking: Option<usize>,
 }
 
 /// Reads what can be read. Never panics, whatever the bytes are.
 pub(super) fn salvage(bytes: &[u8]) -> Salvage {
     let front = front(bytes);
     let body = front.map_or(0, |front| front.first);
-    let Walk { items, manifest } = walk(bytes, body);
+    let Walk { mut items, manifest } = walk(bytes, body);
     let items_end = items.last().map_or(body, |item| item.range.end);
     let mut salvage = Salvage::default();
     let mut end = bytes.len();
@@ -74,20 +76,26 @@ pub(super) fn salvage(bytes: &[u8]) -> Salvage {
     }
     let older_from = if salvage.manifest_is_whole { end } else { items_end };
     salvage.superseded = superseded(bytes, older_from, &salvage.manifest);
-    if salvage.manifest_is_whole || !salvage.manifest.crcs.is_empty() {
+    if salvage.manifest_is_whole {
         sort_by_checksum(bytes, items, body..end, &mut salvage);
-    } else {
-        // Whatever lacks may have been an entry, unless they are all there.
-        let are_all_there = front.is_some_and(|front| items.len() + 1 == front.count);
-        if !are_all_there {
-            salvage.holes = between(items.iter().map(|item| &item.range), body..end);
-        }
-        salvage.entries = items;
+        return salvage;
     }
+    // Whatever lacks may have been an entry, unless they are all there.
+    let are_all_there = front.is_some_and(|front| items.len() + 1 == front.count);
+    if !are_all_there {
+        salvage.holes = between(items.iter().map(|item| &item.range), body..end);
+    }
+    let Manifest { crcs, entries, .. } = &salvage.manifest;
+    for item in &mut items {
+        let crc = crc32fast::hash(&bytes[item.range.clone()]);
+        let index = crcs.iter().position(|&known| known == crc);
+        item.stamp = index.and_then(|index| entries.get(index)).copied();
+    }
+    salvage.entries = items;
     salvage
 }
 
-/// Tells recorded entries, copies and damaged entries apart.
+/// Tells recorded entries, copies and damaged entries apart, by a manifest that is whole.
 fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage: &mut Salvage) {
     let (crcs, stamps) = (&salvage.manifest.crcs, &salvage.manifest.entries);
     let mut expected = 0;
@@ -102,12 +110,14 @@ fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage:
         // Copies stand behind all entries: what was passed over was an entry once.
         unknown.clear();
         item.stamp = stamps.get(index).copied();
-        item.is_exact = salvage.manifest_is_whole;
+        item.is_exact = true;
         salvage.entries.push(item);
     }
     unknown.drain(..unknown.len().min(crcs.len() - expected));
     salvage.copies = unknown;
-    if salvage.entries.len() < crcs.len() {
+    let lacking = crcs.len() - salvage.entries.len();
+    salvage.lacking = Some(lacking);
+    if lacking > 0 {
         let read = salvage.entries.iter().chain(&salvage.copies).map(|item| &item.range);
         salvage.holes = between(read, body);
     }

@@ -196,6 +196,7 @@ impl Scan {
         }
     }
 
+    /// What a manifest says of the segment as a whole.
     fn take_manifest(&mut self, manifest: &Manifest) {
         if manifest.first_seq > 0 && manifest.last_seq >= manifest.first_seq {
             self.span = Some((manifest.first_seq, manifest.last_seq));
@@ -203,6 +204,10 @@ impl Scan {
         self.last_recorded = manifest.last_recorded;
         self.log = manifest.log;
         self.boots = manifest.boots;
+        self.take_elements(manifest);
+    }
+
+    fn take_elements(&mut self, manifest: &Manifest) {
         self.graves.clone_from(&manifest.forgotten);
         let last = manifest.last_seq;
         self.touches = manifest.touched.iter().map(|t| (last, u32::MAX, t.clone())).collect();
@@ -220,23 +225,31 @@ impl Scan {
     fn take_salvage(&mut self, bytes: &[u8], fault: BadSegment) {
         let read = salvage(bytes);
         self.unreadable = Some(fault);
-        self.take_manifest(&read.manifest);
+        match read.manifest_is_whole {
+            true => self.take_manifest(&read.manifest),
+            // Numbers that nothing vouches for would put the whole history out of order.
+            false => self.take_elements(&read.manifest),
+        }
         for item in read.entries {
             self.push(&item.resource, item.stamp, item.is_exact, item.range);
         }
         for (stamp, range) in read.superseded {
             if let Ok(resource) = segment::decode(&bytes[range.clone()]) {
-                self.push(&resource, Some(stamp), true, range);
+                self.push(&resource, Some(stamp), read.manifest_is_whole, range);
             }
         }
         for copy in read.copies {
             self.copies.push((copy.resource.reference(), wide(copy.range)));
         }
+        let message = match (read.lacking, read.holes.len()) {
+            (Some(1), 1) => "a memory in here cannot be read".to_owned(),
+            (Some(n), 1) => format!("{n} memories in here cannot be read"),
+            (Some(n), _) => format!("here lie some of the {n} memories that cannot be read"),
+            (None, _) => "whatever memories lie here cannot be read".to_owned(),
+        };
         for hole in read.holes {
-            let mut finding = self
-                .finding(Kind::BytesLost, "the memories in here cannot be read")
-                .at(hole.start)
-                .of_len(hole.len());
+            let mut finding =
+                self.finding(Kind::BytesLost, message.as_str()).at(hole.start).of_len(hole.len());
             finding.names = names_in(&bytes[hole]);
             self.lose(finding);
         }

@@ -16,6 +16,7 @@ use crate::engine::request::Encoding;
 use crate::engine::settings::Settings;
 use crate::engine::{Engine, Parts};
 use crate::store::keys;
+use crate::store::manifest::URL;
 use crate::store::signature::{DeviceKey, Seal};
 
 const BEGAN: i64 = 1_780_000_000_000_000;
@@ -130,19 +131,23 @@ fn made() -> tempfile::TempDir {
     dir
 }
 
+const NOW: Timestamp = Timestamp::from_micros(BEGAN + 10_000_000_000);
+
+fn look_into(path: &Path) -> Store {
+    Store::open(path, NOW).unwrap()
+}
+
 fn look(dir: &Path) -> Report {
-    check(&Store::open(dir).unwrap(), &mut |_| {}).unwrap()
+    check(&look_into(dir), &mut |_| {}).unwrap()
 }
 
 fn mend(dir: &Path, into: &Path) -> Repaired {
-    let store = Store::open(dir).unwrap();
-    let now = Timestamp::from_micros(BEGAN + 7_200_000_000);
-    repair(&store, into, now, || [9; 32], &mut |_| {}).unwrap()
+    repair(&look_into(dir), into, || [9; 32], &mut |_| {}).unwrap()
 }
 
 /// Every version with what is known of it, by reference, version and time of recording.
 fn versions(dir: &Path) -> BTreeMap<(String, u64, i64), (bool, Vec<u8>)> {
-    let store = Store::open(dir).unwrap();
+    let store = look_into(dir);
     let history = store.history(&mut |_| {}).unwrap();
     let mut reader = Reader::new(&store, &history);
     let rows = history.rows().into_iter().map(|row| {
@@ -248,7 +253,7 @@ fn a_segment_that_is_rebuilt_is_the_same_but_for_its_date() {
     assert_eq!(report.verdict(), Verdict::Sound, "{:#?}", report.findings);
     let all = versions(&data);
     let found = versions(&into);
-    let history = Store::open(&data).unwrap().history(&mut |_| {}).unwrap();
+    let history = look_into(&data).history(&mut |_| {}).unwrap();
     assert!(history.rows().iter().any(|row| !row.version.is_exact), "copies tell of lost ones");
     assert_eq!(found, all);
 }
@@ -261,7 +266,7 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
     let truth = versions(&data);
     let originals = tree(&data);
     let places: BTreeMap<(String, u64, i64), String> = {
-        let store = Store::open(&data).unwrap();
+        let store = look_into(&data);
         let history = store.history(&mut |_| {}).unwrap();
         history
             .rows()
@@ -448,6 +453,41 @@ fn one_damaged_memory_is_named_and_the_others_stay() {
 }
 
 #[test]
+fn a_damaged_manifest_misleads_nobody_about_other_files() {
+    let dir = made();
+    let data = dir.path().join("data");
+    let truth = versions(&data);
+    let path = segments(&data)[1].clone();
+    let original = fs::read(&path).unwrap();
+    let start = original.windows(URL.len()).position(|w| w == URL.as_bytes()).unwrap();
+    let bounds: Vec<i64> = truth.keys().map(|(_, _, recorded)| *recorded).collect();
+    let (earliest, latest) = (bounds.iter().min().unwrap(), bounds.iter().max().unwrap());
+    let names: BTreeSet<&String> = truth.keys().map(|(target, _, _)| target).collect();
+    for (index, at) in (start..original.len() - 60).step_by(7).enumerate() {
+        change(&path, |bytes| bytes[at] ^= [0x01, 0x80, 0x10][index % 3]);
+        assert_ne!(look(&data).verdict(), Verdict::Sound, "byte {at}");
+        let into = dir.path().join("new");
+        mend(&data, &into);
+        let found = versions(&into);
+        // The memories themselves are whole; only older versions may go with the manifest.
+        let live = truth.iter().filter(|(_, (is_live, _))| *is_live);
+        for ((name, _, _), (_, bytes)) in live {
+            let is_it = |((target, _, _), (_, read)): (&(String, u64, i64), &(bool, Vec<u8>))| {
+                target == name && read == bytes
+            };
+            assert!(found.iter().any(is_it), "byte {at}: {name}");
+        }
+        for (target, version, recorded) in found.keys() {
+            assert!((earliest..=latest).contains(&recorded), "byte {at}: {target} at {recorded}");
+            assert!(*version < 100 || !names.contains(target), "byte {at}: {target} {version}");
+        }
+        assert_eq!(look(&into).verdict(), Verdict::Sound, "byte {at}");
+        fs::remove_dir_all(&into).unwrap();
+        fs::write(&path, &original).unwrap();
+    }
+}
+
+#[test]
 fn what_a_start_set_aside_is_found_again_among_what_came_later() {
     let dir = made();
     let data = dir.path().join("running");
@@ -572,7 +612,7 @@ fn a_file_alone_can_be_looked_at() {
         fs::create_dir(&alone).unwrap();
         let file = alone.join(path.file_name().unwrap());
         fs::copy(&path, &file).unwrap();
-        let store = Store::open(&file).unwrap();
+        let store = look_into(&file);
         let report = check(&store, &mut |_| {}).unwrap();
         assert!(report.versions > 0);
         let expected: &[&str] = if path.ends_with("wal") { &[] } else { &["signature-missing"] };
@@ -584,14 +624,14 @@ fn a_file_alone_can_be_looked_at() {
         assert_eq!(faults.iter().filter(is_error).count(), 0, "{faults:?}");
         assert!(!tree(&alone).keys().any(|path| path.ends_with("lock")));
     }
-    assert!(matches!(Store::open(&dir.path().join("alone")), Err(OpenError::NoStore { .. })));
+    assert!(matches!(Store::open(&dir.path().join("alone"), NOW), Err(OpenError::NoStore { .. })));
 }
 
 #[test]
 fn a_resource_is_shown_with_its_versions() {
     let dir = made();
     let data = dir.path().join("data");
-    let store = Store::open(&data).unwrap();
+    let store = look_into(&data);
     let history = store.history(&mut |_| {}).unwrap();
     let of = |text: &str, version| history.version(&text.parse().unwrap(), version);
     let hall = of("Entity/hall", None).unwrap();
@@ -612,11 +652,11 @@ fn a_store_in_use_is_left_alone() {
     let dir = made();
     let data = dir.path().join("data");
     let held = lock::acquire(&data).unwrap();
-    let refused = Store::open(&data).err().unwrap();
+    let refused = Store::open(&data, NOW).err().unwrap();
     assert!(matches!(refused, OpenError::Locked { .. }));
     assert!(refused.to_string().contains(&std::process::id().to_string()), "{refused}");
     drop(held);
-    let store = Store::open(&data).unwrap();
+    let store = look_into(&data);
     assert!(lock::acquire(&data).is_err(), "and keeps others out");
     assert!(store.remark().is_none());
 }
@@ -625,9 +665,8 @@ fn a_store_in_use_is_left_alone() {
 fn a_repair_goes_into_an_empty_folder_elsewhere() {
     let dir = made();
     let data = dir.path().join("data");
-    let store = Store::open(&data).unwrap();
-    let now = Timestamp::from_micros(BEGAN);
-    let into = |path: &Path| repair(&store, path, now, || [9; 32], &mut |_| {});
+    let store = look_into(&data);
+    let into = |path: &Path| repair(&store, path, || [9; 32], &mut |_| {});
     let running = dir.path().join("running");
     assert!(matches!(into(&running), Err(RepairError::Target { .. })), "not empty");
     let inside = data.join("deep/new");

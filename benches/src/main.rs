@@ -1,0 +1,48 @@
+//! `omird-bench`: what the daemon costs, beside the least it could cost, in one run.
+//!
+//! `cargo run --release -p omird-benches` prints one table. Every time is measured next to its
+//! *floor* — the same bytes over the same network and disk with no memory in between — in
+//! alternating batches, so that a busy machine slows both. `README.md` says what each row means.
+//!
+//! The daemon and the floor's server run as processes of their own: this program starts itself
+//! again with a hidden first argument (see `process`).
+
+mod echo;
+mod machine;
+mod measure;
+mod options;
+mod path;
+mod process;
+mod questions;
+mod random;
+mod records;
+mod report;
+mod samples;
+mod wire;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Anything that ends a measurement early.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some(process::DAEMON) => process::be_daemon(arguments),
+        Some(process::ECHO) => finish(echo::serve(arguments)),
+        _ => finish(measure::all(&options::Options::parse())),
+    }
+}
+
+fn finish(outcome: Outcome<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("omird-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

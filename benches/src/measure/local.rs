@@ -1,0 +1,85 @@
+//! The engine in this process: the same work without the network.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use omird::clock::SystemClock;
+use omird::disk::{Disk, Folder};
+use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
+use omird::engine::{Engine, Parts};
+use omird::store::keys;
+
+use super::slow_disk::SlowDisk;
+use crate::Outcome;
+use crate::random::Random;
+
+/// Opens the engine on a data folder; gives also how long that took.
+pub fn open(data: &Path) -> Outcome<(Engine, Duration)> {
+    open_on(data, Arc::new(Folder::new(data)))
+}
+
+/// The same on a disk whose syncs take at least this long.
+pub fn open_with_slow_sync(data: &Path, sync: Duration) -> Outcome<Engine> {
+    let disk = SlowDisk { inner: Folder::new(data), sync };
+    Ok(open_on(data, Arc::new(disk))?.0)
+}
+
+fn open_on(data: &Path, disk: Arc<dyn Disk>) -> Outcome<(Engine, Duration)> {
+    std::fs::create_dir_all(data)?;
+    // Keys and ids need no secrecy here.
+    let key = keys::device_key(data, || [7; 32])?;
+    let random = std::sync::Mutex::new(Random::new(1));
+    let parts = Parts {
+        disk,
+        index: Some(data.join("index")),
+        clock: Arc::new(SystemClock),
+        key,
+        random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),
+        settings: Settings::default(),
+        listener: Box::new(|_| {}),
+    };
+    let began = Instant::now();
+    let engine = Engine::open(parts, &mut |_| {})?;
+    Ok((engine, began.elapsed()))
+}
+
+/// Remembers one payload and waits until it is durable.
+pub fn remember(engine: &Engine, payload: &[u8]) -> Outcome<()> {
+    let change = engine.prepare(payload, Encoding::Cbor, None).map_err(|e| e.message)?;
+    engine.execute(change).map_err(|e| e.message)?;
+    Ok(())
+}
+
+/// As [`crate::wire::Wire::stream`], without the wire.
+pub fn stream(
+    engine: &Engine,
+    in_flight: usize,
+    span: Duration,
+    payloads: &mut dyn Iterator<Item = Vec<u8>>,
+) -> Outcome<f64> {
+    let (sender, answers) = mpsc::channel();
+    let began = Instant::now();
+    let (mut sent, mut answered) = (0u64, 0u64);
+    loop {
+        while sent - answered < in_flight as u64 && began.elapsed() < span {
+            let Some(payload) = payloads.next() else { break };
+            let change = engine.prepare(&payload, Encoding::Cbor, None).map_err(|e| e.message)?;
+            let sender = sender.clone();
+            let reply = Box::new(move |result: Result<_, _>| {
+                let _ = sender.send(result.is_ok());
+            });
+            engine.submit(change, payload.len(), reply);
+            sent += 1;
+        }
+        if sent == answered {
+            return Ok(answered as f64 / began.elapsed().as_secs_f64());
+        }
+        if !answers.recv()? {
+            return Err("the engine refused".into());
+        }
+        answered += 1;
+    }
+}

@@ -1,0 +1,154 @@
+//! The programs that are measured, each a process of its own: this program, started again.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use omird::program::Arguments;
+
+use crate::Outcome;
+
+/// First argument that makes this program the daemon; its own arguments follow.
+pub const DAEMON: &str = "@daemon";
+/// First argument that makes this program the floor's server.
+pub const ECHO: &str = "@echo";
+/// The name the measured robot has.
+pub const ROBOT: &str = "bench";
+
+/// How long a process may take to be ready or to stop.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs the daemon, and at its end tells what it wrote.
+pub fn be_daemon(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let code = omird::program::run(Arguments::parse_from(
+        std::iter::once("omird".to_owned()).chain(arguments),
+    ));
+    println!("written {}", written_by_this_process().unwrap_or(0));
+    code
+}
+
+/// Bytes this process sent to the disk, whole pages, as the kernel counts them.
+fn written_by_this_process() -> Option<u64> {
+    let io = std::fs::read_to_string("/proc/self/io").ok()?;
+    io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.trim().parse().ok()
+}
+
+/// An endpoint nobody listens on.
+pub fn free_endpoint() -> Outcome<String> {
+    let probe = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+    Ok(format!("tcp/{}", probe.local_addr()?))
+}
+
+/// Memory of a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Everything resident.
+    pub resident: u64,
+    /// What of it is no file: heap and stacks.
+    pub anonymous: u64,
+}
+
+/// A running process that said it is ready.
+pub struct Process {
+    child: std::process::Child,
+    lines: Receiver<String>,
+    /// From its start to its being ready.
+    pub start: Duration,
+}
+
+impl Process {
+    /// Starts the daemon on a data folder.
+    pub fn daemon(data: &Path, endpoint: &str) -> Outcome<Self> {
+        let (data_option, robot, listen) =
+            ("--data".as_ref(), "--robot".as_ref(), "--listen".as_ref());
+        let list: [&OsStr; 6] =
+            [data_option, data.as_ref(), robot, ROBOT.as_ref(), listen, endpoint.as_ref()];
+        Self::start(DAEMON, &list)
+    }
+
+    /// Starts the floor's server, which appends to `file`.
+    pub fn echo(file: &Path, endpoint: &str) -> Outcome<Self> {
+        Self::start(ECHO, &[file.as_ref(), endpoint.as_ref()])
+    }
+
+    fn start(role: &str, arguments: &[&OsStr]) -> Outcome<Self> {
+        let began = Instant::now();
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(role)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            // Zenoh and the daemon say what they do; warnings are worth seeing.
+            .env("RUST_LOG", std::env::var("RUST_LOG").unwrap_or_else(|_| "error".to_owned()))
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("the process has no output")?;
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut process = Self { child, lines, start: Duration::ZERO };
+        process.line("ready")?;
+        process.start = began.elapsed();
+        Ok(process)
+    }
+
+    /// Waits for a line that begins so; gives the rest of it.
+    fn line(&self, beginning: &str) -> Outcome<String> {
+        loop {
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE)
+                .map_err(|_| format!("a measured process never said `{beginning}`"))?;
+            if let Some(rest) = line.strip_prefix(beginning) {
+                return Ok(rest.trim().to_owned());
+            }
+        }
+    }
+
+    /// Its memory now.
+    pub fn memory(&self) -> Outcome<Memory> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let field = |name: &str| -> Option<u64> {
+            let rest = status.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(rest.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+        };
+        match (field("VmRSS:"), field("RssAnon:")) {
+            (Some(resident), Some(anonymous)) => Ok(Memory { resident, anonymous }),
+            _ => Err("the kernel does not say how much memory a process has".into()),
+        }
+    }
+
+    /// Stops the daemon as an operator would; gives the bytes it sent to the disk and how long it
+    /// took to stop.
+    pub fn stop(mut self) -> Outcome<(u64, Duration)> {
+        let began = Instant::now();
+        self.signal("-TERM")?;
+        let written = self.line("written")?.parse()?;
+        let status = self.child.wait()?;
+        if status.success() {
+            Ok((written, began.elapsed()))
+        } else {
+            Err(status.to_string().into())
+        }
+    }
+
+    fn signal(&self, signal: &str) -> Outcome<()> {
+        let status = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status()?;
+        if status.success() { Ok(()) } else { Err("`kill` failed".into()) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,148 @@
+//! `omir store ls`: what is in a store, by resource or by file.
+
+use omir_core::value::{Map, Value};
+use omird::store::inspect::{History, Reader, Row, State, Store};
+
+use super::{complete, instant, open, read};
+use crate::cli::{Globals, StoreLsArgs};
+use crate::commands::view;
+use crate::error::Result;
+use crate::output::{self, object};
+use crate::table::{self, Column};
+
+pub(super) fn run(globals: &Globals, args: &StoreLsArgs) -> Result<()> {
+    let store = open(globals, &args.path)?;
+    let history = read(globals, &store, &args.path)?;
+    if args.files {
+        list_files(globals, &history)?;
+    } else {
+        list_rows(globals, &store, &history, args.all)?;
+    }
+    complete(&history, &args.path)
+}
+
+fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> Result<()> {
+    let mut reader = Reader::new(store, history);
+    let rows = history.rows();
+    let wanted = rows.iter().filter(|row| all || row.state == State::Live);
+    if globals.json {
+        for row in wanted {
+            let words = reader.resource(&row.version.place).map(|r| view::words(&r.to_value()));
+            output::print_json_line(&row_json(history, row, words.ok()))?;
+        }
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    for row in wanted {
+        let version = row.version;
+        let words = match reader.resource(&version.place) {
+            Ok(resource) => view::words(&resource.to_value()),
+            Err(why) => format!("({why})"),
+        };
+        let mark = if version.is_exact { "" } else { "~" };
+        let mut line = vec![
+            version.target.to_string(),
+            format!("{mark}{}", version.stamp.version),
+            instant(version.stamp.recorded),
+            place(history, row),
+            (version.place.range.end - version.place.range.start).to_string(),
+        ];
+        if all {
+            line.push(state(row.state).to_owned());
+        }
+        line.push(words);
+        lines.push(line);
+    }
+    let mut columns = vec![
+        Column::Words("ref"),
+        Column::Number("version"),
+        Column::Words("recorded"),
+        Column::Words("where"),
+        Column::Number("bytes"),
+    ];
+    if all {
+        columns.push(Column::Words("state"));
+    }
+    columns.push(Column::Text("content"));
+    Ok(output::print(&table::render(&columns, &lines))?)
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Live => "live",
+        State::Superseded => "superseded",
+        State::Forgotten { .. } => "forgotten",
+    }
+}
+
+fn place(history: &History, row: &Row<'_>) -> String {
+    let place = &row.version.place;
+    let file = history.files.get(place.file).map_or("?", |file| &file.source.path);
+    format!("{file}@{}", place.range.start)
+}
+
+fn row_json(history: &History, row: &Row<'_>, words: Option<String>) -> Value {
+    let version = row.version;
+    let file = history.files.get(version.place.file);
+    let mut members = Map::new();
+    members.insert("ref", version.target.to_string());
+    members.insert("version", version.stamp.version);
+    members.insert("state", state(row.state));
+    members.insert("recorded", instant(version.stamp.recorded));
+    members.insert("exact", version.is_exact);
+    members.insert("transaction", version.stamp.seq);
+    if let State::Forgotten { at, .. } = row.state {
+        members.insert("forgottenAt", instant(at));
+    }
+    members.insert("file", file.map_or("?", |file| file.source.path.as_str()));
+    members.insert("offset", version.place.range.start);
+    members.insert("bytes", version.place.range.end - version.place.range.start);
+    members.insert("content", words);
+    Value::Object(members)
+}
+
+fn list_files(globals: &Globals, history: &History) -> Result<()> {
+    let mut lines = Vec::new();
+    for file in &history.files {
+        let state = match (file.source.is_set_aside, file.is_readable, file.is_needed) {
+            (true, ..) => "set aside",
+            (_, false, _) => "unreadable",
+            (.., false) => "held elsewhere",
+            _ => "in use",
+        };
+        if globals.json {
+            let span = file.transactions;
+            output::print_json_line(&object([
+                ("file", file.source.path.as_str().into()),
+                ("bytes", file.bytes.into()),
+                ("firstTransaction", span.map(|(first, _)| first).into()),
+                ("lastTransaction", span.map(|(_, last)| last).into()),
+                ("versions", file.versions.into()),
+                ("forgotten", file.tombstones.into()),
+                ("state", state.into()),
+            ]))?;
+            continue;
+        }
+        let span = file.transactions.map(|(first, last)| format!("{first}..{last}"));
+        lines.push(vec![
+            file.source.path.clone(),
+            file.bytes.to_string(),
+            span.unwrap_or_else(|| "-".to_owned()),
+            file.versions.to_string(),
+            file.tombstones.to_string(),
+            state.to_owned(),
+        ]);
+    }
+    if globals.json {
+        return Ok(());
+    }
+    let columns = [
+        Column::Words("file"),
+        Column::Number("bytes"),
+        Column::Words("transactions"),
+        Column::Number("versions"),
+        Column::Number("forgotten"),
+        Column::Text("state"),
+    ];
+    Ok(output::print(&table::render(&columns, &lines))?)
+}
