@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::error::Code;
+use omird::store::wal;
 use omird_tests::check::{reopen, store};
-use omird_tests::cut_disk::{CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
+use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, Step};
 use omird_tests::model::Request;
@@ -62,21 +63,21 @@ impl Run {
     }
 
     /// What would be there if the power went now, or had gone on the way out.
-    fn check_kept(&self, context: &str) {
-        // The two extremes and anything in between, in turn.
-        let seed = match self.disk.operations() {
-            n if n % 3 == 0 => ONLY_SYNCED,
-            n if n % 3 == 1 => EVERYTHING,
-            n => n,
-        };
-        reopen(&self.disk.survivors(seed), &self.clock, &self.journal)
-            .unwrap_or_else(|why| panic!("{context}, survivors {seed}: {why}"));
+    /// Tries so many of the cards there may be.
+    fn check_kept(&self, context: &str, cards: u64) {
+        let number = self.disk.operations();
+        for card in number..number + cards {
+            // The two extremes and anything in between, in turn.
+            let seed = [ONLY_SYNCED, EVERYTHING, card + 2][(card % 3) as usize];
+            reopen(&self.disk.survivors(seed), &self.clock, &self.journal)
+                .unwrap_or_else(|why| panic!("{context}, survivors {seed}: {why}"));
+        }
     }
 }
 
 /// Failing operations, beginning anywhere. The request it hits may be refused; the
 /// engine must be as good as new for the next one.
-fn every_failure(failing: Failing, in_a_row: u64, step_by: usize) {
+fn every_failure(failing: Failing, in_a_row: u64, step_by: usize, cards: u64) {
     let steps = life::scripted();
     let mut refusals = 0;
     for at in (0..).step_by(step_by) {
@@ -91,14 +92,14 @@ fn every_failure(failing: Failing, in_a_row: u64, step_by: usize) {
                         // A new log was begun before the refusal was sent: it is final.
                         run.check_served(&context);
                         run.step(&witness(at)).expect("the engine goes on");
-                        run.check_kept(&context);
+                        run.check_kept(&context, cards);
                     }
                 }
                 Err(code) => panic!("{context}: {step:?} is refused with {code:?}"),
             }
         }
         run.session = None;
-        run.check_kept(&format!("{in_a_row} of {failing:?} fail at operation {at}, stopped"));
+        run.check_kept(&format!("{in_a_row} of {failing:?} fail at operation {at}, stopped"), 1);
         refusals += run.refusals;
         if run.disk.failures_left() == in_a_row {
             break;
@@ -113,18 +114,33 @@ fn witness(n: u64) -> Step {
 }
 
 #[test]
-fn any_sync_may_fail() {
-    every_failure(Failing::Syncs, 1, 1);
-}
-
-#[test]
 fn several_syncs_may_fail_in_a_row() {
-    every_failure(Failing::Syncs, 3, 3);
+    // Two: the sync, and that of cutting off what it was to write. Three: the new log's as well.
+    every_failure(Failing::Syncs, 2, 5, 2);
+    every_failure(Failing::Syncs, 3, 7, 2);
 }
 
 #[test]
 fn any_operation_may_fail() {
-    every_failure(Failing::Any, 1, 1);
+    every_failure(Failing::Any, 1, 1, 1);
+}
+
+#[test]
+fn what_a_failed_sync_left_behind_does_not_come_back() {
+    let mut run = Run::new();
+    for n in 0..3 {
+        run.step(&witness(n)).expect("the disk is good");
+    }
+    // The sync fails, and so does that of cutting off what it was to write: it may be on the card
+    // or not. There is room for a new log, but none to seal the old one.
+    let (used, operations) = (run.disk.used(), run.disk.operations());
+    run.disk.fail(Failing::Syncs, operations, 2);
+    run.disk.set_capacity(Some(used + BLOCK));
+    assert_eq!(run.step(&witness(3)), Err(Code::Internal));
+    run.step(&witness(4)).expect("the engine goes on with a new log");
+    assert!(run.disk.paths().contains(&wal::path(1)) && run.disk.paths().contains(&wal::path(2)));
+    assert_eq!(run.journal.in_doubt, None, "the refusal is final");
+    run.check_kept("refused", 90);
 }
 
 #[test]
@@ -173,7 +189,7 @@ fn a_full_disk_is_answered_so_and_recovers() {
         }
         run.check_served(&context);
         run.session = None;
-        run.check_kept(&context);
+        run.check_kept(&context, 1);
     }
     assert!(refused_somewhere > 10, "the disk was full: {refused_somewhere}");
 }

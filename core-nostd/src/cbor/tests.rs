@@ -294,6 +294,15 @@ fn items_come_off_a_sequence_one_by_one() {
 }
 
 #[test]
+fn an_array_tells_its_length_though_its_items_are_damaged() {
+    assert_eq!(read_array_header(&bytes("83 01 ff")).unwrap(), (Some(3), 1));
+    assert_eq!(read_array_header(&bytes("99 0100 1c")).unwrap(), (Some(256), 3));
+    assert_eq!(read_array_header(&bytes("9f")).unwrap(), (None, 1));
+    assert_eq!(read_array_header(&bytes("a0")).unwrap_err().kind, Unsupported);
+    assert_eq!(read_array_header(&bytes("99 01")).unwrap_err().kind, Truncated);
+}
+
+#[test]
 fn map_entries_give_the_ranges() {
     let plain = bytes("a2 6161 820102 7f6162ff a16163f6");
     let entries: Vec<MapEntry<'_>> = map_entries(&plain).unwrap().collect();

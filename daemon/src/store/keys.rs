@@ -14,7 +14,17 @@ use super::signature::{DeviceKey, hex};
 /// signatures of everything sealed so far hang on it.
 pub fn device_key(data: &Path, random: impl FnOnce() -> [u8; 32]) -> io::Result<DeviceKey> {
     match secret_of(data) {
-        Ok(secret) => Ok(DeviceKey::from_secret(secret)),
+        Ok(secret) => {
+            let key = DeviceKey::from_secret(secret);
+            let folder = data.join("keys");
+            // A cut between the two files of the first start; on a read-only card it stays so.
+            if !folder.join("device.pub").exists()
+                && let Err(error) = write(&folder, "device.pub", 0o644, &key.public_hex())
+            {
+                tracing::warn!(%error, "the public half of the device key could not be written");
+            }
+            Ok(key)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = data.join("keys");
             fs::create_dir_all(&folder)?;

@@ -395,6 +395,13 @@ impl Recovery<'_> {
             has_frames: false,
             has_changes: false,
         };
+        if contents.first_seq > self.last_seq + 1 {
+            // The log remembers that there was more before it: a file is gone. Its numbers are not
+            // given out again, or a copy that turns up later would contradict what is here.
+            let (from, to) = (self.last_seq + 1, contents.first_seq - 1);
+            self.report(&path, format!("transactions {from} to {to} came before it and are lost"));
+            self.last_seq = to;
+        }
         for lost in &contents.damage {
             self.report(
                 &path,

@@ -81,9 +81,9 @@ impl Draft {
         Self { manifest, ..Self::default() }
     }
 
-    /// Whether there is nothing worth a segment: no version, no tombstone, no access.
+    /// Whether there is nothing to seal: not even a start, whose number must not be missing later.
     pub fn is_empty(&self) -> bool {
-        self.puts.is_empty() && self.manifest.forgotten.is_empty() && self.touched.is_empty()
+        self.manifest.first_seq == 0
     }
 
     /// Takes in the next transaction. Resources that no longer pass validation are reported and
