@@ -365,6 +365,7 @@ impl Recovery<'_> {
                 && self.last_seq + 1 < next
             {
                 let (from, to) = (self.last_seq + 1, next - 1);
+                self.last_seq = to;
                 self.report(
                     &wal::path(*number),
                     format!("transactions {from} to {to} were acknowledged and are lost"),

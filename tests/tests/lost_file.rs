@@ -1,0 +1,48 @@
+//! A file that is gone altogether: somebody deleted it, or the card lost its name.
+
+use std::sync::Arc;
+
+use omird::clock::SystemClock;
+use omird::disk::Folder;
+use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
+use omird::engine::{Engine, Parts};
+use omird::store::signature::DeviceKey;
+
+fn open(data: &std::path::Path) -> Engine {
+    let parts = Parts {
+        disk: Arc::new(Folder::new(data)),
+        index: Some(data.join("index")),
+        clock: Arc::new(SystemClock),
+        key: DeviceKey::from_secret([7; 32]),
+        random: Box::new(|| 7),
+        settings: Settings::default(),
+        listener: Box::new(|_| {}),
+    };
+    Engine::open(parts, &mut |_| {}).unwrap()
+}
+
+fn remember(engine: &Engine, id: &str) -> u64 {
+    let entity = format!(r#"{{"resourceType":"Entity","id":"{id}","name":"{id}"}}"#);
+    let change = engine.prepare(entity.as_bytes(), Encoding::Json, None).unwrap();
+    engine.execute(change).unwrap().seq
+}
+
+#[test]
+fn the_last_segment_is_missed_and_its_numbers_are_not_given_out_again() {
+    let data = tempfile::tempdir().unwrap();
+    let engine = open(data.path());
+    remember(&engine, "first");
+    engine.stop();
+    let engine = open(data.path());
+    let lost = remember(&engine, "second");
+    engine.stop();
+    std::fs::remove_file(data.path().join("segments/0000000002.omirb")).unwrap();
+
+    let engine = open(data.path());
+    assert_eq!(engine.damage().len(), 1, "{:?}", engine.damage());
+    assert!(engine.get(&"Entity/first".parse().unwrap()).unwrap().is_some());
+    assert!(engine.get(&"Entity/second".parse().unwrap()).unwrap().is_none());
+    assert!(remember(&engine, "third") > lost);
+    engine.stop();
+}
