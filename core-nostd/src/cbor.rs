@@ -11,7 +11,9 @@ mod scan;
 mod write;
 
 pub use read::{from_slice, read_item};
-pub use scan::{MapEntry, array_items, map_entries, read_array_header, skip_item};
+pub use scan::{
+    MapEntry, MapSlot, array_items, map_entries, map_slot, read_array_header, skip_item,
+};
 pub use write::{to_vec, write, write_array_header, write_map_header};
 
 /// Tags this crate gives a meaning to; all others are refused.

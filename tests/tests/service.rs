@@ -318,11 +318,12 @@ fn what_was_got_can_be_sent_back() {
     let mut got = Value::Null;
     // Accesses are counted a moment after the recall was answered.
     eventually("three accesses are counted", || {
-        got = client.one("omir/r1/memory/MemoryRecord/a", None).value().clone();
+        got = client.one("omir/r1/memory/MemoryRecord/a?format=cbor", None).value().clone();
         got["decay"]["accessCount"] == 3
     });
     assert_eq!(got["entityRefs"], json!([{"ref": "Entity/dock"}]), "the forgotten one is left out");
-    let again = client.ask_json("omir/r1/remember", &got);
+    // As CBOR: this test's own JSON reader rounds the last bit of some numbers.
+    let again = client.one("omir/r1/remember", Some((cbor(&got), "application/cbor")));
     assert_eq!(again.value()["stored"][0]["unchanged"], true);
     let mut changed = got;
     changed["content"] = json!("the dock is silent");

@@ -5,6 +5,7 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::{self, Vec};
+use core::cmp::Ordering;
 use core::ops::Range;
 
 use ciborium_ll::Header;
@@ -89,6 +90,57 @@ fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
     }
     end_of_document(&cursor)?;
     Ok(entries)
+}
+
+/// Where one member of a map is, or where it would have to be put in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapSlot {
+    /// How many members the map has.
+    pub members: usize,
+    /// Where the members begin.
+    pub start: usize,
+    /// The bytes of the member, key and value; empty where it would have to be put in.
+    pub member: Range<usize>,
+    /// The bytes of its value, if it is there.
+    pub value: Option<Range<usize>>,
+}
+
+/// Finds a member of the map `bytes` begin with, looking no further than where it must be.
+///
+/// For maps in the deterministic order of [`to_vec`](super::to_vec) (RFC 8949 §4.2.1), such as stored
+/// resources: of any other map a member may be missed.
+pub fn map_slot(bytes: &[u8], name: &str) -> Result<MapSlot, DecodeError> {
+    slot(bytes, name).map_err(DecodeError::finished)
+}
+
+fn slot(bytes: &[u8], name: &str) -> Result<MapSlot, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let mut budget = Budget::new(&Limits::default());
+    let Header::Map(Some(members)) = cursor.pull()? else {
+        return Err(DecodeError::new(
+            0,
+            DecodeErrorKind::Unsupported,
+            "not a map of definite length",
+        ));
+    };
+    let start = cursor.at;
+    for _ in 0..members {
+        let at = cursor.at;
+        let key = read::key(&mut cursor)?;
+        let value = cursor.at;
+        match (key.len(), &*key).cmp(&(name.len(), name)) {
+            Ordering::Less => skip(&mut cursor, &mut budget, 1)?,
+            Ordering::Equal => {
+                skip(&mut cursor, &mut budget, 1)?;
+                let end = cursor.at;
+                return Ok(MapSlot { members, start, member: at..end, value: Some(value..end) });
+            }
+            Ordering::Greater => {
+                return Ok(MapSlot { members, start, member: at..at, value: None });
+            }
+        }
+    }
+    Ok(MapSlot { members, start, member: cursor.at..cursor.at, value: None })
 }
 
 /// Where the items of the one array `bytes` holds lie, in their order, without decoding them.

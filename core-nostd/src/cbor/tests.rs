@@ -303,6 +303,21 @@ fn an_array_tells_its_length_though_its_items_are_damaged() {
 }
 
 #[test]
+fn a_slot_is_where_the_member_is_or_would_be() {
+    // {"a": 1, "c": [2], "bb": 3}
+    let map = bytes("a3 6161 01 6163 8102 626262 03");
+    let slot = |name| map_slot(&map, name).unwrap();
+    assert_eq!((slot("c").members, slot("c").start), (3, 1));
+    assert_eq!((slot("a").member, slot("a").value), (1..4, Some(3..4)));
+    assert_eq!((slot("c").member, slot("c").value), (4..8, Some(6..8)));
+    assert_eq!((slot("bb").member, slot("bb").value), (8..12, Some(11..12)));
+    assert_eq!((slot("b").member, slot("b").value), (4..4, None));
+    assert_eq!((slot("ccc").member, slot("ccc").value), (12..12, None));
+    assert_eq!(map_slot(&bytes("80"), "a").unwrap_err().kind, Unsupported);
+    assert_eq!(map_slot(&map[..9], "bb").unwrap_err().kind, Truncated);
+}
+
+#[test]
 fn map_entries_give_the_ranges() {
     let plain = bytes("a2 6161 820102 7f6162ff a16163f6");
     let entries: Vec<MapEntry<'_>> = map_entries(&plain).unwrap().collect();

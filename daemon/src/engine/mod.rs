@@ -119,6 +119,7 @@ impl Engine {
         }
 
         shared.segments.store(found.next_segment - 1, Ordering::Relaxed);
+        found.catalog.refresh_glances(now.as_micros());
         let catalog = Arc::new(RwLock::new(found.catalog));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
         let (publisher, deliveries) = crossbeam_channel::unbounded();
@@ -154,6 +155,7 @@ impl Engine {
             last_sync: Instant::now(),
             touched: std::collections::HashMap::new(),
             last_touch_flush: Instant::now(),
+            last_glance: Instant::now(),
         };
         let threads = vec![
             std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,

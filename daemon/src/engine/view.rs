@@ -335,10 +335,9 @@ fn has_optional_references(resource: &[u8]) -> bool {
 /// Decoding the whole record for three numbers would cost more than the rest of a recall.
 fn with_access(record: &[u8], access: &Access) -> Result<Vec<u8>, DecodeError> {
     const NAME: &str = "decay";
-    let members: Vec<_> = cbor::map_entries(record)?.collect();
-    let stored = members.iter().find(|member| member.key == NAME);
-    let mut decay = match stored {
-        Some(member) => cbor::from_slice(&record[member.value_range.clone()], &Limits::default())?,
+    let slot = cbor::map_slot(record, NAME)?;
+    let mut decay = match &slot.value {
+        Some(value) => cbor::from_slice(&record[value.clone()], &Limits::default())?,
         None => Value::Object(Map::new()),
     };
     if let Value::Object(decay) = &mut decay {
@@ -348,32 +347,18 @@ fn with_access(record: &[u8], access: &Access) -> Result<Vec<u8>, DecodeError> {
         decay.insert("accessCount", Value::Number(Number::from(access.access_count)));
     }
     let mut out = Vec::with_capacity(record.len() + 96);
-    cbor::write_map_header(members.len() + usize::from(stored.is_none()), &mut out);
-    let mut is_written = false;
-    let write_decay = |out: &mut Vec<u8>| {
-        cbor::write(&Value::from(NAME), out);
-        cbor::write(&decay, out);
-    };
-    for member in &members {
-        // RFC 8949 §4.2.1: shorter keys first, then by their bytes.
-        if !is_written && (member.key.len(), &*member.key) >= (NAME.len(), NAME) {
-            write_decay(&mut out);
-            is_written = true;
-        }
-        if member.key != NAME {
-            out.extend_from_slice(&record[member.key_range.start..member.value_range.end]);
-        }
-    }
-    if !is_written {
-        write_decay(&mut out);
-    }
+    cbor::write_map_header(slot.members + usize::from(slot.value.is_none()), &mut out);
+    out.extend_from_slice(&record[slot.start..slot.member.start]);
+    cbor::write(&Value::from(NAME), &mut out);
+    cbor::write(&decay, &mut out);
+    out.extend_from_slice(&record[slot.member.end..]);
     Ok(out)
 }
 
 /// The id in an encoded resource.
 pub fn id_of(resource: &[u8]) -> Option<String> {
-    let entry = cbor::map_entries(resource).ok()?.find(|entry| entry.key == "id")?;
-    let id = cbor::from_slice(&resource[entry.value_range.clone()], &Limits::default()).ok()?;
+    let id = cbor::map_slot(resource, "id").ok()?.value?;
+    let id = cbor::from_slice(&resource[id], &Limits::default()).ok()?;
     id.as_str().map(str::to_owned)
 }
 

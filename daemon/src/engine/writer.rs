@@ -32,6 +32,8 @@ use crate::store::wal::{Log, LogError};
 const GROUP_CHANGES: usize = 1024;
 /// Most log bytes that one sync acknowledges.
 const GROUP_BYTES: u64 = 4 << 20;
+/// How often it is worked out anew how far everything has faded, for recalls to skip by.
+const GLANCE: Duration = Duration::from_secs(600);
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
 /// How long a log that could not be begun or sealed waits for the next try.
@@ -73,6 +75,7 @@ pub struct Writer {
     pub(super) last_sync: Instant,
     pub(super) touched: HashMap<RefKey, String>,
     pub(super) last_touch_flush: Instant,
+    pub(super) last_glance: Instant,
 }
 
 /// An order to the sealing thread.
@@ -348,6 +351,12 @@ impl Writer {
     /// What is due between groups: accesses, interval syncs, full or old logs.
     fn housekeeping(&mut self) {
         self.take_touches();
+        if self.last_glance.elapsed() >= GLANCE {
+            self.last_glance = Instant::now();
+            let (now, _) = self.shared.now();
+            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            catalog.refresh_glances(now.as_micros());
+        }
         // Not with every group and every tick: an attempt that fails writes to the card as well.
         let may_begin_log = self.no_log_before.is_none_or(|at| Instant::now() >= at);
         if !self.log_is_sound {

@@ -42,7 +42,7 @@ pub struct PlaceRow {
     pub geo: Option<GeoPoint>,
 }
 
-/// What can be seen of a version at a glance, in three bytes: enough to pass over most candidates
+/// What can be seen of a version at a glance, in four bytes: enough to pass over most candidates
 /// of a query for common words without touching their rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
@@ -50,16 +50,29 @@ pub struct Glance {
     pub is_plain: bool,
     importance: u8,
     confidence: u8,
+    /// As of [`Catalog::refresh_glances`]; it only falls from then on, unless there is an access.
+    retrievability: u8,
 }
 
 impl Glance {
     fn of(doc: &Doc) -> Self {
-        // Rounded up, so that a bound made of them is never too low.
-        let up = |score: f64| {
-            let score = if score.is_nan() { NEUTRAL } else { score };
-            (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
-        };
-        Self { is_plain: false, importance: up(doc.importance), confidence: up(doc.confidence) }
+        let up = |score: f64| Self::up(if score.is_nan() { NEUTRAL } else { score });
+        Self {
+            is_plain: false,
+            importance: up(doc.importance),
+            confidence: up(doc.confidence),
+            retrievability: u8::MAX,
+        }
+    }
+
+    /// Rounded up, so that a bound made of it is never too low.
+    fn up(score: f64) -> u8 {
+        (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
+    }
+
+    /// Not less than its retrievability, if [`Catalog::glances_hold_at`] says so.
+    pub fn retrievability(self) -> f64 {
+        f64::from(self.retrievability) / 255.0
     }
 
     /// Not less than its importance.
@@ -78,6 +91,8 @@ impl Glance {
 pub struct Catalog {
     docs: Vec<Doc>,
     glances: Vec<Glance>,
+    /// When the glances were last refreshed; microseconds.
+    glanced_at: i64,
     heads: hashbrown::HashMap<RefKey, Head>,
     places: Vec<PlaceRow>,
     frames: Vec<String>,
@@ -122,6 +137,23 @@ impl Catalog {
     /// One version, at a glance.
     pub fn glance(&self, id: DocId) -> Glance {
         self.glances[id as usize]
+    }
+
+    /// Works out anew how retrievable everything is at `now` (microseconds), for the glances.
+    pub fn refresh_glances(&mut self, now: i64) {
+        for id in 0..self.docs.len() {
+            if self.docs[id].is_live() {
+                let retrievability = self.retrievability(id as DocId, false, now);
+                self.glances[id].retrievability = Glance::up(retrievability);
+            }
+        }
+        self.glanced_at = now;
+    }
+
+    /// Whether the retrievability of the glances is a bound at `now`: memories fade as time goes on,
+    /// but a clock may be set back.
+    pub fn glances_hold_at(&self, now: i64) -> bool {
+        now >= self.glanced_at
     }
 
     /// The newest version of a reference, live or not.
@@ -338,6 +370,7 @@ impl Catalog {
             let doc = &mut self.docs[id as usize];
             if doc.access.is_some() {
                 doc.is_touched = true;
+                self.glances[id as usize].retrievability = u8::MAX;
                 self.touched.insert(id, access);
             }
         }

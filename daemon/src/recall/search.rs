@@ -222,14 +222,14 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
     }
     let mut best = Best { heap: BinaryHeap::new(), room };
     let mut total = 0u64;
-    let skims = is_words_only(query);
+    let skims = is_words_only(query) && catalog.glances_hold_at(at);
     propose(catalog, query, &filter, &mut |id, text| {
         if skims {
             let glance = catalog.glance(id);
             let most = Parts {
                 text,
                 proximity: 0.0,
-                retrievability: 1.0,
+                retrievability: glance.retrievability(),
                 importance: glance.importance(),
                 confidence: glance.confidence(),
             };
