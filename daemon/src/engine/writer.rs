@@ -34,6 +34,9 @@ const GROUP_CHANGES: usize = 1024;
 const GROUP_BYTES: u64 = 4 << 20;
 /// How often it is worked out anew how far everything has faded, for recalls to skip by.
 const GLANCE: Duration = Duration::from_secs(600);
+/// A log beyond this is not written on: positions in it have 32 bits. It is sealed long before,
+/// unless no new log could be begun all that time.
+const LOG_CEILING: u64 = 2 << 30;
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
 /// How long a log that could not be begun or sealed waits for the next try.
@@ -275,6 +278,15 @@ impl Writer {
             return Err(Error::new(
                 Code::Internal,
                 "the log could not be synced and no new one could be begun; see the daemon's log",
+            ));
+        }
+        if self.log.len() > LOG_CEILING {
+            self.log.discard();
+            self.next_seq = first;
+            self.begin_log();
+            return Err(Error::new(
+                Code::Internal,
+                "the log has grown too long and no new one could be begun; see the daemon's log",
             ));
         }
         let written = self.log.write().and_then(|_| match self.settings.durability {

@@ -11,7 +11,7 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use super::transaction::Touch;
+use super::transaction::{MAX_SEQ, Touch};
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
 
@@ -210,10 +210,10 @@ impl Manifest {
             })
             .collect::<Option<Vec<_>>>()?;
         Some(Self {
-            segment: u64_of("segment")?,
-            log: u64_of("log")?,
+            segment: file_number(u64_of("segment")?)?,
+            log: file_number(u64_of("log")?)?,
             first_seq: u64_of("firstSeq")?,
-            last_seq: u64_of("lastSeq")?,
+            last_seq: u64_of("lastSeq").filter(|&seq| seq <= MAX_SEQ)?,
             last_recorded: payload.get("lastRecorded")?.as_i64()?,
             boots: u64_of("boots")?,
             entries,
@@ -238,6 +238,11 @@ pub fn is_whole(episode: &Value) -> bool {
     payload.is_some_and(|payload| {
         payload.get("check").and_then(Value::as_u64) == Some(u64::from(check(payload)))
     })
+}
+
+/// A number a file can have: the catalog numbers files with 32 bits.
+fn file_number(number: u64) -> Option<u64> {
+    (number < u64::from(u32::MAX)).then_some(number)
 }
 
 /// Whether a resource is the manifest of some segment, which is history and no memory.

@@ -42,7 +42,9 @@ pub fn signature_path(number: u64) -> String {
 /// The number in a segment's file name.
 pub fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".omirb")?;
-    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
+    let number: u64 = (digits.len() == 10).then(|| digits.parse().ok()).flatten()?;
+    // The catalog numbers files with 32 bits; a name beyond that is none of ours.
+    (number < u64::from(u32::MAX)).then_some(number)
 }
 
 /// Why the bytes of a segment cannot be used.

@@ -23,6 +23,9 @@ use omir_core::value::{Map, Value};
 /// Position of a transaction in the store's history; the first is 1.
 pub type Seq = u64;
 
+/// No store lives to see this many transactions; a file that claims more was not written by omird.
+pub const MAX_SEQ: Seq = 1 << 62;
+
 /// What one step of a transaction does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
@@ -151,6 +154,9 @@ impl Transaction {
         let mut reader = Reader { payload, at: 0 };
         let head = reader.object()?;
         let seq = reader.u64(&head, "seq")?;
+        if seq > MAX_SEQ {
+            return Err(reader.fault("`seq` is beyond what any store reaches"));
+        }
         let at = Timestamp::from_micros(reader.i64(&head, "at")?);
         let count = reader.u64(&head, "ops")?;
         let mut ops = Vec::new();
@@ -276,6 +282,13 @@ mod tests {
         assert_eq!(found, places);
         let Op::Put { resource, .. } = &transaction.ops[0] else { unreachable!() };
         assert!(payload[places[0].unwrap()..].starts_with(resource));
+    }
+
+    #[test]
+    fn a_number_that_nothing_could_follow_is_refused() {
+        let mut payload = Vec::new();
+        Transaction { seq: u64::MAX, ..sample() }.encode(&mut payload);
+        assert!(Transaction::decode(&payload).is_err());
     }
 
     #[test]

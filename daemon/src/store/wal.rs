@@ -20,6 +20,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::transaction::MAX_SEQ;
 use crate::disk::{self, Disk, DiskFile, Mode};
 
 /// The folder of the log files.
@@ -39,7 +40,9 @@ pub fn path(number: u64) -> String {
 /// The number in a log file's name.
 pub fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".wal")?;
-    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
+    let number: u64 = (digits.len() == 10).then(|| digits.parse().ok()).flatten()?;
+    // The catalog numbers files with 32 bits; a name beyond that is none of ours.
+    (number < u64::from(u32::MAX)).then_some(number)
 }
 
 fn frame_crc(number: u64, len: u32, synced: u32, payload: &[u8]) -> u32 {
@@ -242,7 +245,8 @@ fn header(bytes: &[u8]) -> Result<(u64, u64), BadHeader> {
     if &head[..8] != FILE_MAGIC || crc != crc32fast::hash(&head[..24]) {
         return Err(BadHeader);
     }
-    Ok((word(8), word(16)))
+    let (number, first_seq) = (word(8), word(16));
+    if first_seq > MAX_SEQ { Err(BadHeader) } else { Ok((number, first_seq)) }
 }
 
 /// The number a log file says it has; `None` if its header is unreadable.
@@ -383,6 +387,13 @@ mod tests {
         let contents = read(&bytes, 7).unwrap();
         assert_eq!(payloads(&bytes), [b"one".to_vec()]);
         assert!(contents.damage.is_empty());
+    }
+
+    #[test]
+    fn a_name_beyond_the_numbers_of_files_is_none_of_ours() {
+        assert_eq!(number_of("0000000007.wal"), Some(7));
+        assert_eq!(number_of("9999999999.wal"), None);
+        assert_eq!(number_of("4294967295.wal"), None);
     }
 
     #[test]
