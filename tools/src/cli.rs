@@ -6,18 +6,10 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use omir_core::model::{ExperienceType, Kind, Label, Tier};
+use omir_core::model::{ExperienceType, Kind, Tier};
 use omir_core::reference::{Id, Ref, ResourceType};
 
-mod store;
-mod values;
-
-pub use store::{
-    StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
-};
-pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
-
-use crate::instant::{Instant, When};
+use crate::instant::Instant;
 
 /// Exit codes of a command that asks the daemon.
 macro_rules! online_codes {
@@ -39,6 +31,22 @@ macro_rules! offline_codes {
   2  wrong usage, or an input that cannot be read"
     };
 }
+
+mod convert;
+mod import;
+mod recall;
+mod store;
+mod validate;
+mod values;
+
+pub use convert::ConvertArgs;
+pub use import::{Axes, Format, ImportArgs, TrajectoryArgs};
+pub use recall::{FilterArgs, RecallArgs};
+pub use store::{
+    StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
+};
+pub use validate::{Level, ReportFormat, ValidateArgs};
+pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 
 /// Record, recall, inspect and move robot memories.
 ///
@@ -287,129 +295,6 @@ pub struct RememberArgs {
     pub file: Option<PathBuf>,
 }
 
-/// The filters that `recall` and `export` share.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Filters")]
-pub struct FilterArgs {
-    /// Near a place; two coordinates mean distance in the plane
-    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
-    pub near: Option<Planar>,
-
-    /// Within so many metres of --near or --geo
-    #[arg(long, value_name = "METRES", value_parser = values::not_negative)]
-    pub radius: Option<f64>,
-
-    /// Frame of --near and --box [default: the daemon's, map]
-    #[arg(long)]
-    pub frame: Option<String>,
-
-    /// Inside an axis-aligned box
-    #[arg(long = "box", value_name = "X0,Y0,Z0,X1,Y1,Z1", allow_hyphen_values = true)]
-    pub bounds: Option<Bounds>,
-
-    /// Near a WGS 84 position
-    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true, conflicts_with = "near")]
-    pub geo: Option<Geo>,
-
-    /// Not before: 7d, 12h, or an RFC 3339 time
-    #[arg(long, value_name = "WHEN")]
-    pub since: Option<When>,
-
-    /// Not after
-    #[arg(long, value_name = "WHEN")]
-    pub until: Option<When>,
-
-    /// Resource type
-    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
-    pub resource_type: Option<String>,
-
-    /// Lifecycle class
-    #[arg(long, value_parser = PossibleValuesParser::new(Kind::WORDS))]
-    pub kind: Option<String>,
-
-    /// Place in the hierarchy of memory
-    #[arg(long, value_parser = PossibleValuesParser::new(TIERS))]
-    pub tier: Option<String>,
-
-    /// Nature of the experience
-    #[arg(long, value_name = "TYPE", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
-    pub experience_type: Option<String>,
-
-    /// About this entity
-    #[arg(long, value_name = "ENTITY/ID", value_parser = values::entity)]
-    pub entity: Option<Ref>,
-
-    /// Entities with this label
-    #[arg(long, hide_possible_values = true, value_parser = PossibleValuesParser::new(Label::WORDS))]
-    pub label: Option<String>,
-
-    /// At least this important
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
-    pub min_importance: Option<f64>,
-
-    /// At least this certain
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
-    pub min_confidence: Option<f64>,
-
-    /// At least this present in memory
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
-    pub min_retrievability: Option<f64>,
-
-    /// Also what is no longer valid
-    #[arg(long)]
-    pub include_expired: bool,
-
-    /// Also intentions
-    #[arg(long)]
-    pub include_intentions: bool,
-
-    /// Also what was forgotten
-    #[arg(long)]
-    pub include_forgotten: bool,
-
-    /// What was known then: an RFC 3339 time, or a span ago
-    #[arg(long, value_name = "WHEN")]
-    pub as_of: Option<When>,
-}
-
-/// `omir recall`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir recall \"where did the door stick\"
-  omir recall --near 4.2,-1 --radius 5 --since 7d
-  omir recall battery --min-importance 0.5 --explain
-  omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
-
-Without --robot every robot that is alive is asked, and the answers are merged by score. With
---json each hit names its robot. A robot that does not answer is reported, and the exit code is 3.",
-    online_codes!()
-))]
-pub struct RecallArgs {
-    /// Free text
-    pub text: Option<String>,
-
-    /// Which memories count.
-    #[command(flatten)]
-    pub filters: FilterArgs,
-
-    /// At most so many hits
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    pub limit: usize,
-
-    /// Leave out the first hits
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub offset: usize,
-
-    /// Do not count this recall as an access
-    #[arg(long)]
-    pub no_touch: bool,
-
-    /// Show the parts of each score
-    #[arg(long)]
-    pub explain: bool,
-}
-
 /// `omir get`
 #[derive(Debug, Args)]
 #[command(after_help = concat!(
@@ -561,135 +446,6 @@ Without --robot every robot that is alive is asked. --json prints one object a l
 ))]
 pub struct StatusArgs {}
 
-/// Files that hold trajectories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// By the ending: .omir is JSON, .omirb is CBOR
-    Omir,
-    /// timestamp tx ty tz qx qy qz qw
-    Tum,
-    /// A 3x4 matrix a line, with --times
-    Kitti,
-    /// CSV: nanoseconds, position, quaternion with w first
-    Euroc,
-}
-
-/// How the axes of a trajectory lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Axes {
-    /// x forward, y left, z up (REP-103): taken as it is
-    Ros,
-    /// x right, y down, z forward, as cameras have it: turned to REP-103
-    Optical,
-}
-
-/// `omir import`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir import backup.omirb
-  omir import --format tum --name desk groundtruth.txt
-  omir import --format kitti --times times.txt --name kitti_00 --spacing 2 poses.txt
-  omir import --format euroc --spacing 0 data.csv          (every pose)
-  omir import --format tum --dry-run -o desk.omir groundtruth.txt
-
-A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
---name and the pose, times from the file: importing again stores nothing new. Times that do not
-begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
---times, to ten poses a second.
-
-Requests are sent one after another; each is stored as a whole or not at all. If the daemon goes
-away, the request it did not acknowledge is sent again for --wait seconds. Exit code 4 means that
-nothing was acknowledged, 3 that a part was; importing again completes it.",
-    online_codes!()
-))]
-pub struct ImportArgs {
-    /// Files to read; .omir, .omirb, or trajectories with --format
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-
-    /// What the files hold
-    #[arg(long, value_enum, default_value_t = Format::Omir)]
-    pub format: Format,
-
-    /// How long to wait for a daemon that goes away
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
-    pub wait: Duration,
-
-    /// Send nothing: write the Bundle to -o, or to standard output
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// Where --dry-run writes; .omir is JSON, .omirb is CBOR
-    #[arg(short, long, value_name = "FILE", requires = "dry_run")]
-    pub output: Option<PathBuf>,
-
-    /// How a trajectory is read.
-    #[command(flatten)]
-    pub trajectory: TrajectoryArgs,
-}
-
-/// Options that only trajectories understand.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Trajectories")]
-pub struct TrajectoryArgs {
-    /// Seconds of each pose, one a line (KITTI)
-    #[arg(long, value_name = "FILE")]
-    pub times: Option<PathBuf>,
-
-    /// Moment that relative times count from
-    #[arg(long, value_name = "RFC3339")]
-    pub start: Option<Instant>,
-
-    /// Name of the drive; the ids are made of it [default: the file's]
-    #[arg(long, value_parser = values::drive)]
-    pub name: Option<String>,
-
-    /// Frame of the positions [default: map]
-    #[arg(long)]
-    pub frame: Option<String>,
-
-    /// Distance between the poses that are kept; 0 keeps all, inf leaves it to --every [default: 1]
-    #[arg(long, value_name = "METRES")]
-    pub spacing: Option<Spacing>,
-
-    /// Also keep a pose after so long without one
-    #[arg(long, value_name = "SECONDS", value_parser = values::positive)]
-    pub every: Option<f64>,
-
-    /// How the axes lie [default: optical for KITTI, ros for the others]
-    #[arg(long, value_enum)]
-    pub axes: Option<Axes>,
-
-    /// How much each pose matters
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
-    pub importance: Option<f64>,
-
-    /// Time after which a pose is half forgotten
-    #[arg(long, value_name = "HOURS", value_parser = values::positive)]
-    pub half_life: Option<f64>,
-}
-
-impl TrajectoryArgs {
-    /// The first option that was given, to refuse it where there is no trajectory.
-    #[must_use]
-    pub fn given(&self) -> Option<&'static str> {
-        [
-            (self.times.is_some(), "--times"),
-            (self.start.is_some(), "--start"),
-            (self.name.is_some(), "--name"),
-            (self.frame.is_some(), "--frame"),
-            (self.spacing.is_some(), "--spacing"),
-            (self.every.is_some(), "--every"),
-            (self.axes.is_some(), "--axes"),
-            (self.importance.is_some(), "--importance"),
-            (self.half_life.is_some(), "--half-life"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
-    }
-}
-
 /// `omir export`
 #[derive(Debug, Args)]
 #[command(after_help = concat!(
@@ -709,72 +465,6 @@ pub struct ExportArgs {
     /// Which memories to export.
     #[command(flatten)]
     pub filters: FilterArgs,
-}
-
-/// `omir convert`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir convert backup.omirb backup.omir
-  omir convert notes.omir notes.omirb
-  omir convert segments/0000000001.omirb -        (JSON on standard output)
-
-The ending says what a file is: .omir and .json are JSON, .omirb and .cbor are CBOR. Standard input
-(-) is recognised by its first byte. Nothing is lost either way, numbers included.",
-    offline_codes!()
-))]
-pub struct ConvertArgs {
-    /// File to read; - is standard input
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// File to write; - is JSON on standard output
-    #[arg(value_name = "OUT")]
-    pub output: PathBuf,
-}
-
-/// How strictly `omir validate` looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Level {
-    /// What every OMIR consumer must accept
-    Core,
-    /// Core, and what is only a warning there
-    Strict,
-}
-
-/// How `omir validate` reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// For reading
-    Human,
-    /// One report object for each file
-    Json,
-}
-
-/// `omir validate`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  omir validate backup.omirb
-  omir validate --level strict --format json notes.omir | jq .summary
-  omir validate /var/lib/omird/segments           (every .omir and .omirb below)
-
-With --format json each file's report is one JSON object on a line of its own; --json means the same.
-
-Exit codes:
-  0  every file passes
-  1  a file fails
-  2  wrong usage, or a file cannot be read or decoded (reported on standard error)")]
-pub struct ValidateArgs {
-    /// Files or folders to check; - is standard input
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-
-    /// How strictly
-    #[arg(long, value_enum, default_value_t = Level::Core)]
-    pub level: Level,
-
-    /// How to report
-    #[arg(long, value_enum, default_value_t = ReportFormat::Human)]
-    pub format: ReportFormat,
 }
 
 /// `omir completions`

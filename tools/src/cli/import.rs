@@ -1,0 +1,138 @@
+//! `omir import`: files, trajectories and how they are read.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values::{self, Spacing};
+use crate::instant::Instant;
+
+/// Files that hold trajectories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// By the ending: .omir is JSON, .omirb is CBOR
+    Omir,
+    /// timestamp tx ty tz qx qy qz qw
+    Tum,
+    /// A 3x4 matrix a line, with --times
+    Kitti,
+    /// CSV: nanoseconds, position, quaternion with w first
+    Euroc,
+}
+
+/// How the axes of a trajectory lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Axes {
+    /// x forward, y left, z up (REP-103): taken as it is
+    Ros,
+    /// x right, y down, z forward, as cameras have it: turned to REP-103
+    Optical,
+}
+
+/// `omir import`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir import backup.omirb
+  omir import --format tum --name desk groundtruth.txt
+  omir import --format kitti --times times.txt --name kitti_00 --spacing 2 poses.txt
+  omir import --format euroc --spacing 0 data.csv          (every pose)
+  omir import --format tum --dry-run -o desk.omir groundtruth.txt
+
+A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
+--name and the pose, times from the file: importing again stores nothing new. Times that do not
+begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
+--times, to ten poses a second.
+
+Requests are sent one after another; each is stored as a whole or not at all. If the daemon goes
+away, the request it did not acknowledge is sent again for --wait seconds. Exit code 4 means that
+nothing was acknowledged, 3 that a part was; importing again completes it.",
+    online_codes!()
+))]
+pub struct ImportArgs {
+    /// Files to read; .omir, .omirb, or trajectories with --format
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// What the files hold
+    #[arg(long, value_enum, default_value_t = Format::Omir)]
+    pub format: Format,
+
+    /// How long to wait for a daemon that goes away
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    pub wait: Duration,
+
+    /// Send nothing: write the Bundle to -o, or to standard output
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Where --dry-run writes; .omir is JSON, .omirb is CBOR
+    #[arg(short, long, value_name = "FILE", requires = "dry_run")]
+    pub output: Option<PathBuf>,
+
+    /// How a trajectory is read.
+    #[command(flatten)]
+    pub trajectory: TrajectoryArgs,
+}
+
+/// Options that only trajectories understand.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trajectories")]
+pub struct TrajectoryArgs {
+    /// Seconds of each pose, one a line (KITTI)
+    #[arg(long, value_name = "FILE")]
+    pub times: Option<PathBuf>,
+
+    /// Moment that relative times count from
+    #[arg(long, value_name = "RFC3339")]
+    pub start: Option<Instant>,
+
+    /// Name of the drive; the ids are made of it [default: the file's]
+    #[arg(long, value_parser = values::drive)]
+    pub name: Option<String>,
+
+    /// Frame of the positions [default: map]
+    #[arg(long)]
+    pub frame: Option<String>,
+
+    /// Distance between the poses that are kept; 0 keeps all, inf leaves it to --every [default: 1]
+    #[arg(long, value_name = "METRES")]
+    pub spacing: Option<Spacing>,
+
+    /// Also keep a pose after so long without one
+    #[arg(long, value_name = "SECONDS", value_parser = values::positive)]
+    pub every: Option<f64>,
+
+    /// How the axes lie [default: optical for KITTI, ros for the others]
+    #[arg(long, value_enum)]
+    pub axes: Option<Axes>,
+
+    /// How much each pose matters
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub importance: Option<f64>,
+
+    /// Time after which a pose is half forgotten
+    #[arg(long, value_name = "HOURS", value_parser = values::positive)]
+    pub half_life: Option<f64>,
+}
+
+impl TrajectoryArgs {
+    /// The first option that was given, to refuse it where there is no trajectory.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        [
+            (self.times.is_some(), "--times"),
+            (self.start.is_some(), "--start"),
+            (self.name.is_some(), "--name"),
+            (self.frame.is_some(), "--frame"),
+            (self.spacing.is_some(), "--spacing"),
+            (self.every.is_some(), "--every"),
+            (self.axes.is_some(), "--axes"),
+            (self.importance.is_some(), "--importance"),
+            (self.half_life.is_some(), "--half-life"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+}

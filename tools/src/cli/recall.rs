@@ -1,0 +1,133 @@
+//! `omir recall`, and the filters that `omir export` shares with it.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use omir_core::model::{ExperienceType, Kind, Label};
+use omir_core::reference::Ref;
+
+use super::values::{self, Bounds, Geo, Planar};
+use super::{TIERS, TYPES};
+use crate::instant::When;
+
+/// The filters that `recall` and `export` share.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct FilterArgs {
+    /// Near a place; two coordinates mean distance in the plane
+    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
+    pub near: Option<Planar>,
+
+    /// Within so many metres of --near or --geo
+    #[arg(long, value_name = "METRES", value_parser = values::not_negative)]
+    pub radius: Option<f64>,
+
+    /// Frame of --near and --box [default: the daemon's, map]
+    #[arg(long)]
+    pub frame: Option<String>,
+
+    /// Inside an axis-aligned box
+    #[arg(long = "box", value_name = "X0,Y0,Z0,X1,Y1,Z1", allow_hyphen_values = true)]
+    pub bounds: Option<Bounds>,
+
+    /// Near a WGS 84 position
+    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true, conflicts_with = "near")]
+    pub geo: Option<Geo>,
+
+    /// Not before: 7d, 12h, or an RFC 3339 time
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<When>,
+
+    /// Not after
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<When>,
+
+    /// Resource type
+    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
+    pub resource_type: Option<String>,
+
+    /// Lifecycle class
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    pub kind: Option<String>,
+
+    /// Place in the hierarchy of memory
+    #[arg(long, value_parser = PossibleValuesParser::new(TIERS))]
+    pub tier: Option<String>,
+
+    /// Nature of the experience
+    #[arg(long, value_name = "TYPE", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
+    pub experience_type: Option<String>,
+
+    /// About this entity
+    #[arg(long, value_name = "ENTITY/ID", value_parser = values::entity)]
+    pub entity: Option<Ref>,
+
+    /// Entities with this label
+    #[arg(long, hide_possible_values = true, value_parser = PossibleValuesParser::new(Label::WORDS))]
+    pub label: Option<String>,
+
+    /// At least this important
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_importance: Option<f64>,
+
+    /// At least this certain
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_confidence: Option<f64>,
+
+    /// At least this present in memory
+    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    pub min_retrievability: Option<f64>,
+
+    /// Also what is no longer valid
+    #[arg(long)]
+    pub include_expired: bool,
+
+    /// Also intentions
+    #[arg(long)]
+    pub include_intentions: bool,
+
+    /// Also what was forgotten
+    #[arg(long)]
+    pub include_forgotten: bool,
+
+    /// What was known then: an RFC 3339 time, or a span ago
+    #[arg(long, value_name = "WHEN")]
+    pub as_of: Option<When>,
+}
+
+/// `omir recall`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir recall \"where did the door stick\"
+  omir recall --near 4.2,-1 --radius 5 --since 7d
+  omir recall battery --min-importance 0.5 --explain
+  omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
+
+Without --robot every robot that is alive is asked, and the answers are merged by score. With
+--json each hit names its robot. A robot that does not answer is reported, and the exit code is 3.",
+    online_codes!()
+))]
+pub struct RecallArgs {
+    /// Free text
+    pub text: Option<String>,
+
+    /// Which memories count.
+    #[command(flatten)]
+    pub filters: FilterArgs,
+
+    /// At most so many hits
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub limit: usize,
+
+    /// Leave out the first hits
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub offset: usize,
+
+    /// Do not count this recall as an access
+    #[arg(long)]
+    pub no_touch: bool,
+
+    /// Show the parts of each score
+    #[arg(long)]
+    pub explain: bool,
+}
