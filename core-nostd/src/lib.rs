@@ -58,6 +58,8 @@ pub mod number;
 #[cfg(feature = "alloc")]
 pub mod pointer;
 #[cfg(feature = "alloc")]
+pub mod profile;
+#[cfg(feature = "alloc")]
 pub mod reference;
 #[cfg(feature = "alloc")]
 pub mod spatial;

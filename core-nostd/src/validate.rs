@@ -5,17 +5,23 @@
 //! network and the typed model all pass through here, so there is one answer to "is this valid".
 
 mod bundle;
+mod checker;
+mod edges;
 mod fault;
+mod names;
+mod references;
 mod schema;
 mod suggest;
 mod uri;
 mod walk;
 
 pub use bundle::{validate_bundle, validate_shape};
+pub use checker::{Checker, Entries, Finding, Options, Outcome, Subject, Summary, check_document};
 pub use fault::{Fault, FaultCode, Level, Severity};
 pub use uri::is_absolute_uri;
 
-pub(crate) use schema::{Range, Shape, Table, may, need};
+pub(crate) use schema::{Field, Range, Shape, Table, may, need, resource as resource_table};
+pub(crate) use suggest::closest;
 pub(crate) use walk::{At, Walk};
 
 use alloc::format;
@@ -30,7 +36,7 @@ use crate::value::Value;
 /// wrong with it: not an object (E100), no known type (E101), against its schema (E120), metadata
 /// without the release (E301). References are not resolved. At most a thousand faults are listed.
 pub fn validate_resource(value: &Value, pointer: &str, out: &mut Vec<Fault>) {
-    walk::resource(value, &At::base(pointer), out);
+    walk::resource(value, &At::base(pointer), false, out);
 }
 
 /// Names of the draft fields (`x-omir-maturity: 0`) a resource of that type may carry. Releases of R1

@@ -102,7 +102,7 @@ fn cr_2_validate_against_the_schemas() {
     breaks(&bundle(&with(A, r#""labels":["place"]"#)), &["E120 /entry/0/labels/0"]);
     breaks(&bundle(&with(M, r#""version":0"#)), &["E120 /entry/0/version"]);
     breaks(&bundle(&with(A, r#""meta":{"source":"x"}"#)), &["E301 /entry/0/meta"]);
-    breaks(&joined(&[A, &with(R, r#""normalizedStrength":1"#)]), &["E120 /entry/1"]);
+    breaks(&joined(&[A, &with(R, r#""normalizedStrength":1"#)]), &["E251 /entry/1"]);
 }
 
 #[test]

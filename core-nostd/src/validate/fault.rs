@@ -45,6 +45,8 @@ impl fmt::Display for Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FaultCode {
+    /// E000: a document that cannot be decoded.
+    Unreadable,
     /// E100: an entry that is not an object.
     NotAnObject,
     /// E101: an entry without one of the four types.
@@ -61,6 +63,10 @@ pub enum FaultCode {
     WrongTarget,
     /// W202: an id given twice within a type.
     DuplicateId,
+    /// E250: the normalised strengths of a fan of edges sum to more than one (draft).
+    EdgeSum,
+    /// E251: a normalised strength without its regime (draft).
+    EdgeRegime,
     /// E300: a bundle of another release.
     BundleVersion,
     /// E301: metadata without `omirVersion: "R1"`.
@@ -71,12 +77,21 @@ pub enum FaultCode {
     MetaAbsent,
     /// E400: a spatial pose that is none.
     Pose,
+    /// E400: against a rule of a profile that the resource claims.
+    Profile,
+    /// E401: a claimed profile that nobody here knows, where profiles are required.
+    UnknownProfile,
+    /// W402: a required profile that is not claimed.
+    ProfileNotClaimed,
+    /// W403: against an advice of a profile that the resource claims.
+    ProfileAdvice,
 }
 
 impl FaultCode {
     /// The code as reports spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Unreadable => "E000",
             Self::NotAnObject => "E100",
             Self::UnknownType => "E101",
             Self::Envelope => "E110",
@@ -89,14 +104,28 @@ impl FaultCode {
             Self::MetaVersion => "E301",
             Self::MetaRequired => "E302",
             Self::MetaAbsent => "I302",
-            Self::Pose => "E400",
+            Self::EdgeSum => "E250",
+            Self::EdgeRegime => "E251",
+            Self::Pose | Self::Profile => "E400",
+            Self::UnknownProfile => "E401",
+            Self::ProfileNotClaimed => "W402",
+            Self::ProfileAdvice => "W403",
         }
+    }
+
+    /// Whether a fault of this kind keeps a document from being Core-conformant: the errors of the core
+    /// level, which what strictness or a profile adds is not.
+    pub const fn breaks_core(self) -> bool {
+        let of_profiles = matches!(self, Self::Pose | Self::Profile | Self::UnknownProfile);
+        matches!(self.severity(), Severity::Error)
+            && !of_profiles
+            && !matches!(self, Self::MetaRequired)
     }
 
     /// What the first letter of the code says.
     const fn severity(self) -> Severity {
         match self {
-            Self::DuplicateId => Severity::Warning,
+            Self::DuplicateId | Self::ProfileNotClaimed | Self::ProfileAdvice => Severity::Warning,
             Self::MetaAbsent => Severity::Info,
             _ => Severity::Error,
         }

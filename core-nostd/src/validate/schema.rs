@@ -13,7 +13,8 @@ use crate::tier::Tier;
 /// A closed object.
 pub(crate) struct Table {
     pub(crate) fields: &'static [Field],
-    /// Pairs of fields: the first is allowed only with the second.
+    /// Pairs of fields: the first is allowed only with the second. There is one, and it has a code of its
+    /// own (E251).
     pub(crate) depends: &'static [(&'static str, &'static str)],
     /// Whether implementation-specific data has a place of its own here.
     pub(crate) extensible: bool,
@@ -92,13 +93,18 @@ const fn extensible(fields: &'static [Field]) -> Table {
 }
 
 /// The table of a resource type.
-pub(super) fn resource(kind: ResourceType) -> &'static Table {
+pub(crate) fn resource(kind: ResourceType) -> &'static Table {
     match kind {
         ResourceType::MemoryRecord => &MEMORY_RECORD,
         ResourceType::Entity => &ENTITY,
         ResourceType::Relationship => &RELATIONSHIP,
         ResourceType::Episode => &EPISODE,
     }
+}
+
+/// Position of a type in [`ResourceType::ALL`].
+pub(super) fn position(kind: ResourceType) -> usize {
+    ResourceType::ALL.iter().position(|&other| other == kind).unwrap_or_default()
 }
 
 const UNIT: Shape = Shape::Number(Range::Between(0, 1));

@@ -5,10 +5,10 @@ const LONGEST: usize = 32;
 
 /// The candidate nearest to `word`, if one is near enough: up to a third of its letters wrong.
 /// Letter case, `_` and `-` do not count, so `created_at` is `createdAt`.
-pub(super) fn closest(
+pub(crate) fn closest<'c>(
     word: &str,
-    candidates: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
+    candidates: impl Iterator<Item = &'c str>,
+) -> Option<&'c str> {
     let word = Folded::new(word)?;
     candidates
         .filter_map(|candidate| {
@@ -35,22 +35,32 @@ impl Folded {
         (folded.len > 0).then_some(folded)
     }
 
-    /// Levenshtein's distance, one row at a time.
+    /// Levenshtein's distance in which two swapped neighbours count as one mistake (optimal string
+    /// alignment), with three rows of the table at hand.
     fn distance(&self, other: &Self) -> usize {
-        let mut row = [0; LONGEST + 1];
-        for (column, cell) in row.iter_mut().enumerate() {
+        let mut before = [0; LONGEST + 1];
+        let mut last = [0; LONGEST + 1];
+        for (column, cell) in last.iter_mut().enumerate() {
             *cell = column;
         }
         for (line, letter) in self.letters[..self.len].iter().enumerate() {
-            let mut diagonal = row[0];
+            let mut row = [0; LONGEST + 1];
             row[0] = line + 1;
             for column in 0..other.len {
-                let replaced = diagonal + usize::from(*letter != other.letters[column]);
-                diagonal = row[column + 1];
-                row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+                let replaced = last[column] + usize::from(*letter != other.letters[column]);
+                let mut fewest = replaced.min(last[column + 1] + 1).min(row[column] + 1);
+                let swapped = line > 0
+                    && column > 0
+                    && *letter == other.letters[column - 1]
+                    && self.letters[line - 1] == other.letters[column];
+                if swapped {
+                    fewest = fewest.min(before[column - 1] + 1);
+                }
+                row[column + 1] = fewest;
             }
+            (before, last) = (last, row);
         }
-        row[other.len]
+        last[other.len]
     }
 }
 
@@ -67,6 +77,8 @@ mod tests {
         assert_eq!(near("contents"), Some("content"));
         assert_eq!(near("Kind"), Some("kind"));
         assert_eq!(near("ID"), Some("id"));
+        assert_eq!(near("kidn"), Some("kind"));
+        assert_eq!(near("dkni"), None);
         assert_eq!(near("colour"), None);
         assert_eq!(near("x"), None);
         assert_eq!(near(""), None);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::decode::Limits;
 use crate::json;
+use crate::value::Map;
 use alloc::string::String;
 use std::collections::BTreeSet;
 
@@ -246,7 +247,7 @@ fn entries_that_are_no_resource() {
 fn a_portable_weight_needs_its_regime() {
     let with = |members: &str| entry_faults(&format!("{RELATIONSHIP}{members}}}"));
     assert_eq!(with(""), [] as [&str; 0]);
-    assert_eq!(with(r#","normalizedStrength":0.5"#), ["E120 /"]);
+    assert_eq!(with(r#","normalizedStrength":0.5"#), ["E251 /"]);
     assert_eq!(with(r#","normalizedStrength":0.5,"normalization":{}"#), [] as [&str; 0]);
     assert_eq!(with(r#","normalization":{"scheme":"fan"}"#), [] as [&str; 0]);
     assert_eq!(with(r#","normalization":{"scheme":"fna"}"#), ["E120 /normalization/scheme"]);
@@ -270,4 +271,148 @@ fn hostile_documents_do_not_fill_the_memory_with_faults() {
     assert_eq!(validate_shape(&value(&bundle)).len(), 1000);
     // A report for a person leaves out nothing that stands on its own.
     assert_eq!(validate_bundle(&value(&bundle), Level::Core).len(), 10_001);
+}
+
+/// `code pointer` of a whole document's findings, what is only worth knowing left out.
+fn findings(entries: &str, options: Options<'_>) -> Vec<String> {
+    let text = format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{entries}]}}"#);
+    let (findings, summary) = check_document(&value(&text), options);
+    assert!(summary.is_some());
+    let serious = findings.iter().filter(|one| one.fault.severity() > Severity::Info);
+    serious.map(|one| format!("{} {}", one.fault.code, one.fault.pointer)).collect()
+}
+
+fn edge(id: &str, from: &str, to: &str, share: &str, regime: &str) -> String {
+    format!(
+        r#"{{"resourceType":"Relationship","id":"{id}","relationType":"near","from":{{"ref":"Entity/{from}"}},"to":{{"ref":"Entity/{to}"}},"normalizedStrength":{share},"normalization":{{{regime}}}}}"#
+    )
+}
+
+const ENDS: &str = r#"{"resourceType":"Entity","id":"a","name":"A"},{"resourceType":"Entity","id":"b","name":"B"}"#;
+
+#[test]
+fn a_fan_of_strengths_sums_to_one_at_most() {
+    let fan = r#""scheme":"fan","over":"source""#;
+    let sums =
+        |edges: &[String]| findings(&format!("{},{ENDS}", edges.join(",")), Options::default());
+    let both = |share: &str, regimes: [&str; 2]| {
+        sums(&[edge("r", "a", "b", "0.6", regimes[0]), edge("s", "a", "a", share, regimes[1])])
+    };
+    assert_eq!(both("0.4", [fan, fan]), [] as [&str; 0]);
+    assert_eq!(both("0.4000005", [fan, fan]), [] as [&str; 0], "rounding");
+    assert_eq!(both("0.40001", [fan, fan]), ["E250 /entry/0/normalizedStrength"]);
+    // Another regime, another sum; without one, none.
+    assert_eq!(both("0.6", [fan, r#""scheme":"softmax","over":"source""#]), [] as [&str; 0]);
+    assert_eq!(both("0.6", [fan, r#""scheme":"fan","over":"target""#]), [] as [&str; 0]);
+    assert_eq!(both("0.6", [fan, r#""scheme":"none""#]), [] as [&str; 0]);
+    assert_eq!(both("0.6", [fan, r#""over":"source""#]), [] as [&str; 0]);
+    assert_eq!(both("0.6", [fan, r#""scheme":"fan""#]), ["E250 /entry/0/normalizedStrength"]);
+    let target = r#""scheme":"softmax","over":"target""#;
+    let into_b = [edge("r", "a", "b", "0.6", target), edge("s", "b", "b", "0.6", target)];
+    assert_eq!(sums(&into_b), ["E250 /entry/0/normalizedStrength"]);
+    let apart = [edge("r", "a", "b", "0.6", target), edge("s", "b", "a", "0.6", target)];
+    assert_eq!(sums(&apart), [] as [&str; 0]);
+}
+
+#[test]
+fn plain_r1_has_no_drafts() {
+    let plain = Options { plain_r1: true, ..Options::default() };
+    let entries = format!(
+        r#"{RECORD},"replayPriority":0.5,"interference":{{}}}},{ENDS},{}"#,
+        edge("r", "a", "b", "0.6", r#""scheme":"fan""#)
+    );
+    assert_eq!(
+        findings(&entries, plain),
+        ["E120 /entry/0", "E120 /entry/0", "E120 /entry/3", "E120 /entry/3"]
+    );
+    assert_eq!(findings(&entries, Options::default()), [] as [&str; 0]);
+    let text = r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[],"familiaritySketch":{"kind":"bloom","domain":"cue","hashes":1,"bits":1,"hashAlg":"x","data":""}}"#;
+    let (faults, _) = check_document(&value(text), plain);
+    assert_eq!(
+        faults[0].fault.to_string(),
+        "E110 /: \"familiaritySketch\" is a draft field, which plain R1 does not have"
+    );
+    let (faults, summary) = check_document(&value(text), Options::default());
+    assert_eq!(faults, []);
+    assert_eq!(summary.unwrap().drafts.get("Bundle.familiaritySketch"), Some(&1));
+}
+
+#[test]
+fn profiles_are_checked_where_they_are_claimed() {
+    let claims =
+        |urls: &str| format!(r#"{RECORD},"meta":{{"omirVersion":"R1","profile":[{urls}]}}}}"#);
+    let robotics = format!("{:?}", crate::profile::ROBOTICS);
+    let known = crate::profile::builtin();
+    let asked = Options { profiles: &known, ..Options::default() };
+    assert_eq!(findings(&claims(&robotics), Options::default()), [] as [&str; 0]);
+    assert_eq!(findings(&claims(&robotics), asked), ["E400 /entry/0", "W403 /entry/0"]);
+    assert_eq!(findings(&claims(r#""urn:not:known""#), asked), [] as [&str; 0]);
+    let required = [crate::profile::ROBOTICS.to_string()];
+    let required = Options { required: &required, ..asked };
+    assert_eq!(findings(&claims(""), required), ["W402 /entry/0"]);
+    assert_eq!(
+        findings(&claims(&format!(r#"{robotics},"urn:not:known""#)), required),
+        ["E400 /entry/0", "W403 /entry/0", "E401 /entry/0/meta/profile/1"]
+    );
+    let relationship = format!(r#"{ENDS},{RELATIONSHIP}}}"#);
+    let only = ["W402 /entry/0", "W402 /entry/1"];
+    assert_eq!(findings(&relationship, required), only, "it does not speak of relationships");
+    let unknown = ["urn:not:known".to_string()];
+    let unknown = Options { required: &unknown, ..Options::default() };
+    assert_eq!(findings(&claims(r#""urn:not:known""#), unknown), ["E401 /entry/0/meta/profile/0"]);
+    let profile_only = FaultCode::Profile;
+    assert!(!profile_only.breaks_core() && FaultCode::Dangling.breaks_core());
+}
+
+#[test]
+fn findings_name_entry_and_value() {
+    let entries = format!(
+        r#"{ENDS},{RECORD},"importance":7,"entityRefs":[{{"ref":"Entity/aa"}},{{"ref":"Entity/kitchn"}}]}},
+        {{"resourceType":"Entity","id":"kitchen","name":"K"}},3"#
+    );
+    let text =
+        format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","id":"a b","entry":[{entries}]}}"#);
+    let (findings, summary) = check_document(&value(&text), Options::default());
+    let serious: Vec<_> =
+        findings.iter().filter(|one| one.fault.severity() > Severity::Info).collect();
+    let subject = |one: &Finding| one.entry.as_ref().map(|entry| (entry.index, entry.id.clone()));
+    let shown: Vec<_> = serious
+        .iter()
+        .map(|one| (one.fault.pointer.as_str(), subject(one), one.value.clone()))
+        .collect();
+    let record = Some((2, Some("a".to_string())));
+    assert_eq!(
+        shown,
+        [
+            ("/id", None, Some(Value::from("a b"))),
+            ("/entry/2/importance", record.clone(), Some(value("7"))),
+            ("/entry/4", Some((4, None)), Some(value("3"))),
+            ("/entry/2/entityRefs/0/ref", record.clone(), Some(Value::from("Entity/aa"))),
+            ("/entry/2/entityRefs/1/ref", record, Some(Value::from("Entity/kitchn"))),
+        ]
+    );
+    assert!(serious[4].fault.message.ends_with("did you mean \"Entity/kitchen\"?"));
+    let summary = summary.unwrap();
+    assert_eq!((summary.entries, summary.by_type, summary.references), (5, [1, 3, 0, 0], 0));
+}
+
+#[test]
+fn entry_by_entry_is_the_same_as_at_once() {
+    let everything = value(EVERYTHING);
+    let map = everything.as_object().unwrap();
+    let (mut found, mut envelope) = (Vec::new(), Map::new());
+    let mut checker = Checker::new(Options { level: Level::Strict, ..Options::default() });
+    for entry in map.get("entry").unwrap().as_array().unwrap() {
+        checker.entry(entry, &mut |one| found.push(one));
+    }
+    for (name, member) in map.iter().filter(|(name, _)| *name != "entry") {
+        envelope.insert(name, member.clone());
+    }
+    let outcome = checker.finish(&envelope, Entries::Array, &mut |one| found.push(one));
+    let options = Options { level: Level::Strict, ..Options::default() };
+    let (expected, summary) = check_document(&everything, options);
+    assert_eq!(found, expected);
+    assert_eq!(outcome, Outcome::Bundle(summary.unwrap()));
+    let outcome = Checker::default().finish(&Map::new(), Entries::Absent, &mut |_| {});
+    assert!(matches!(outcome, Outcome::NotABundle(one) if one.fault.code == FaultCode::NotABundle));
 }

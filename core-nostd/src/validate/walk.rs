@@ -51,11 +51,16 @@ impl<'a> At<'a> {
         Self { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// A fault here.
-    pub(crate) fn fault(&self, code: FaultCode, message: impl Into<String>) -> Fault {
+    /// The pointer; empty for the document itself.
+    pub(crate) fn pointer(&self) -> String {
         let mut pointer = String::new();
         self.spell(&mut pointer);
-        Fault::new(pointer::displayed(&pointer), code, message)
+        pointer
+    }
+
+    /// A fault here.
+    pub(crate) fn fault(&self, code: FaultCode, message: impl Into<String>) -> Fault {
+        Fault::new(pointer::displayed(&self.pointer()), code, message)
     }
 
     fn spell(&self, out: &mut String) {
@@ -74,7 +79,12 @@ impl<'a> At<'a> {
 }
 
 /// Checks one resource; its type chooses the table. Returns the type if there is one.
-pub(super) fn resource(value: &Value, at: &At<'_>, out: &mut Vec<Fault>) -> Option<ResourceType> {
+pub(super) fn resource(
+    value: &Value,
+    at: &At<'_>,
+    plain_r1: bool,
+    out: &mut Vec<Fault>,
+) -> Option<ResourceType> {
     let Some(map) = value.as_object() else {
         let message = format!("an entry must be an object, not {}", value.kind_name());
         out.push(at.fault(FaultCode::NotAnObject, message));
@@ -91,7 +101,7 @@ pub(super) fn resource(value: &Value, at: &At<'_>, out: &mut Vec<Fault>) -> Opti
     };
     match kind.as_str().and_then(|name| name.parse().ok()) {
         Some(kind) => {
-            let mut walk = Walk::new(FaultCode::Schema, out);
+            let mut walk = Walk::new(FaultCode::Schema, out).plain(plain_r1);
             walk.members(map, schema::resource(kind), at);
             Some(kind)
         }
@@ -110,13 +120,20 @@ pub(crate) struct Walk<'a> {
     out: &'a mut Vec<Fault>,
     /// No more faults are listed once `out` is this long.
     full: usize,
+    /// Whether draft fields are unknown.
+    plain_r1: bool,
 }
 
 impl<'a> Walk<'a> {
     /// A walk that appends to `out`, [`MOST_FAULTS`] at most.
     pub(crate) fn new(code: FaultCode, out: &'a mut Vec<Fault>) -> Self {
         let full = out.len() + MOST_FAULTS;
-        Self { code, out, full }
+        Self { code, out, full, plain_r1: false }
+    }
+
+    /// The same walk, to which draft fields are unknown if `plain_r1`.
+    pub(crate) fn plain(self, plain_r1: bool) -> Self {
+        Self { plain_r1, ..self }
     }
 
     fn complain(&mut self, at: &At<'_>, message: impl Into<String>) {
@@ -134,6 +151,11 @@ impl<'a> Walk<'a> {
         let mut seen = 0_u32;
         for (name, value) in map {
             match table.fields.iter().position(|field| field.name == name) {
+                Some(index) if table.fields[index].draft && self.plain_r1 => {
+                    let message =
+                        format!("\"{name}\" is a draft field, which plain R1 does not have");
+                    self.complain(at, message);
+                }
                 Some(index) => {
                     seen |= 1 << index;
                     self.value(value, &table.fields[index].shape, &at.name(name));
@@ -154,7 +176,8 @@ impl<'a> Walk<'a> {
         }
         for (field, partner) in table.depends {
             if map.contains_key(field) && !map.contains_key(partner) {
-                self.complain(at, format!("\"{field}\" needs \"{partner}\" beside it"));
+                let message = format!("\"{field}\" needs \"{partner}\" beside it to mean anything");
+                self.complain_of(FaultCode::EdgeRegime, at, message);
             }
         }
     }

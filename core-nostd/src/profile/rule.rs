@@ -1,0 +1,298 @@
+//! One rule of a profile: whom it speaks of, and the test they must or should pass.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::model::Extension;
+use crate::number::Number;
+use crate::pointer;
+use crate::reference::ResourceType;
+use crate::spatial::{SPATIAL_POSE_URL, SpatialPose};
+use crate::validate::{
+    At, Fault, FaultCode, Field, Range, Shape, Table, closest, may, need, resource_table,
+};
+use crate::value::{Value, from_value};
+
+const TYPES: &[&str] = &["MemoryRecord", "Entity", "Relationship", "Episode"];
+const TESTS: Shape = Shape::List(&Shape::Object(&TEST));
+
+pub(super) static RULE: Table = Table {
+    fields: &[
+        need("on", Shape::List(&Shape::Words(TYPES))),
+        may("when", TESTS),
+        may("unless", TESTS),
+        may("must", Shape::Object(&TEST)),
+        may("should", Shape::Object(&TEST)),
+        may("why", Shape::Text),
+    ],
+    depends: &[],
+    extensible: false,
+};
+
+static TEST: Table = Table {
+    fields: &[
+        may("path", Shape::SomeText),
+        may("present", Shape::Flag),
+        may("in", Shape::List(&Shape::Text)),
+        may("contains", Shape::List(&Shape::Text)),
+        may("atLeast", Shape::Number(Range::All)),
+        may("atMost", Shape::Number(Range::All)),
+        may("extension", Shape::Uri),
+        may("poses", Shape::Words(&["valid"])),
+    ],
+    depends: &[],
+    extensible: false,
+};
+
+/// See the module [`profile`](super).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rule {
+    pub(super) on: Vec<ResourceType>,
+    when: Vec<Test>,
+    unless: Vec<Test>,
+    test: Test,
+    code: FaultCode,
+    why: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    /// A field, by its path.
+    Field(String, Check),
+    Extension(String),
+    Poses,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Check {
+    Present,
+    Absent,
+    In(Vec<String>),
+    Contains(Vec<String>),
+    Between(Option<Number>, Option<Number>),
+}
+
+impl Rule {
+    /// Reads a rule that fits [`RULE`].
+    pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Vec<Fault>) -> Option<Self> {
+        let on = texts(value, "on").iter().filter_map(|name| name.parse().ok()).collect::<Vec<_>>();
+        if on.is_empty() {
+            faults.push(at.name("on").fault(FaultCode::Schema, "name at least one type"));
+        }
+        let when = Test::read_all(value, "when", &on, at, faults);
+        let unless = Test::read_all(value, "unless", &on, at, faults);
+        let (name, test, code) = match (value.get("must"), value.get("should")) {
+            (Some(must), None) => ("must", must, FaultCode::Profile),
+            (None, Some(should)) => ("should", should, FaultCode::ProfileAdvice),
+            _ => {
+                let message = "a rule has either \"must\" or \"should\"";
+                faults.push(at.fault(FaultCode::Schema, message));
+                return None;
+            }
+        };
+        let test = Test::read(test, &on, &at.name(name), faults)?;
+        let why = value.get("why").and_then(Value::as_str).unwrap_or_default().to_string();
+        Some(Self { on, when, unless, test, code, why })
+    }
+
+    /// Checks a resource of one of its types.
+    pub(super) fn check(&self, profile: &str, resource: &Value, at: &At<'_>, out: &mut Vec<Fault>) {
+        let holds = |test: &Test| test.complaints(resource, at).is_empty();
+        if !self.when.iter().all(holds) || self.unless.iter().any(holds) {
+            return;
+        }
+        for (pointer, complaint) in self.test.complaints(resource, at) {
+            let mut message = format!("{profile}: {complaint}");
+            if !self.why.is_empty() {
+                message.push_str(&format!("; {}", self.why));
+            }
+            out.push(Fault::new(pointer, self.code, message));
+        }
+    }
+}
+
+impl Test {
+    fn read_all(
+        rule: &Value,
+        name: &str,
+        on: &[ResourceType],
+        at: &At<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<Self> {
+        let at = at.name(name);
+        let tests = rule.get(name).and_then(Value::as_array).unwrap_or_default();
+        let tests = tests.iter().enumerate();
+        tests.filter_map(|(index, test)| Self::read(test, on, &at.index(index), faults)).collect()
+    }
+
+    fn read(
+        value: &Value,
+        on: &[ResourceType],
+        at: &At<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Option<Self> {
+        let text = |name| value.get(name).and_then(Value::as_str);
+        let number = |name| value.get(name).and_then(Value::as_number).cloned();
+        let mut tests = Vec::new();
+        if let Some(path) = text("path") {
+            if let Err(complaint) = known(path, on) {
+                faults.push(at.name("path").fault(FaultCode::Schema, complaint));
+                return None;
+            }
+            let field = |check| Self::Field(path.to_string(), check);
+            match value.get("present").and_then(Value::as_bool) {
+                Some(true) => tests.push(field(Check::Present)),
+                Some(false) => tests.push(field(Check::Absent)),
+                None => {}
+            }
+            if value.get("in").is_some() {
+                tests.push(field(Check::In(texts(value, "in"))));
+            }
+            if value.get("contains").is_some() {
+                tests.push(field(Check::Contains(texts(value, "contains"))));
+            }
+            let (low, high) = (number("atLeast"), number("atMost"));
+            if low.is_some() || high.is_some() {
+                tests.push(field(Check::Between(low, high)));
+            }
+        }
+        tests.extend(text("extension").map(|url| Self::Extension(url.to_string())));
+        tests.extend(text("poses").map(|_| Self::Poses));
+        let only = (tests.len() == 1).then(|| tests.pop()).flatten();
+        if only.is_none() {
+            let message = "a test is about one thing: \"path\" with one of \"present\", \"in\", \
+                           \"contains\" or a range; or \"extension\"; or \"poses\"";
+            faults.push(at.fault(FaultCode::Schema, message));
+        }
+        only
+    }
+
+    /// What keeps a resource from passing: pointer and words. Empty if it passes.
+    fn complaints(&self, resource: &Value, at: &At<'_>) -> Vec<(String, String)> {
+        let here = || pointer::displayed(&at.pointer()).to_string();
+        match self {
+            Self::Field(path, check) => {
+                let found = resource.pointer(path);
+                let place = match found {
+                    Some(_) => format!("{}{path}", at.pointer()),
+                    None => pointer::displayed(&holder(resource, path, &at.pointer())).to_string(),
+                };
+                check
+                    .complaint(path, found)
+                    .map(|complaint| (place, complaint))
+                    .into_iter()
+                    .collect()
+            }
+            Self::Extension(url) => {
+                let is_there = extensions(resource)
+                    .any(|(_, one)| one.get("url").and_then(Value::as_str) == Some(url));
+                let complaint = || (here(), format!("the extension {url} is missing"));
+                if is_there { Vec::new() } else { alloc::vec![complaint()] }
+            }
+            Self::Poses => {
+                let at = at.name("extension");
+                let mut complaints = Vec::new();
+                for (index, one) in extensions(resource) {
+                    if one.get("url").and_then(Value::as_str) != Some(SPATIAL_POSE_URL) {
+                        continue;
+                    }
+                    // What fits no extension has been reported against the schema.
+                    let Ok(extension) = from_value::<Extension>(one.clone()) else { continue };
+                    let faults = SpatialPose::from_extension(&extension).err().unwrap_or_default();
+                    complaints.extend(faults.into_iter().map(|fault| {
+                        let inner = fault.pointer.strip_suffix('/').unwrap_or(&fault.pointer);
+                        (format!("{}{inner}", at.index(index).pointer()), fault.message)
+                    }));
+                }
+                complaints
+            }
+        }
+    }
+}
+
+impl Check {
+    fn complaint(&self, path: &str, found: Option<&Value>) -> Option<String> {
+        let name = path.trim_start_matches('/').replace('/', ".");
+        let text = found.and_then(Value::as_str);
+        match self {
+            Self::Present => found.is_none().then(|| format!("\"{name}\" is missing")),
+            Self::Absent => found.is_some().then(|| format!("\"{name}\" is not allowed here")),
+            Self::In(words) => {
+                let is_one = text.is_some_and(|text| words.iter().any(|word| word == text));
+                let complaint = || match found {
+                    Some(_) => format!("\"{name}\" is not one of {}", words.join(", ")),
+                    None => format!("\"{name}\" is missing; one of {}", words.join(", ")),
+                };
+                (!is_one).then(complaint)
+            }
+            Self::Contains(words) => {
+                let items = found.and_then(Value::as_array).unwrap_or_default();
+                let holds = |item: &Value| words.iter().any(|word| item.as_str() == Some(word));
+                let complaint = || format!("\"{name}\" holds none of {}", words.join(", "));
+                (!items.iter().any(holds)).then(complaint)
+            }
+            Self::Between(low, high) => {
+                let number = found.and_then(Value::as_number);
+                let lies_within = number.is_some_and(|number| {
+                    let number = number.as_f64();
+                    low.as_ref().is_none_or(|low| number >= low.as_f64())
+                        && high.as_ref().is_none_or(|high| number <= high.as_f64())
+                });
+                let end = |end: &Option<Number>| {
+                    end.as_ref().map_or_else(|| "any".to_string(), ToString::to_string)
+                };
+                let complaint = || format!("\"{name}\" is not in [{}, {}]", end(low), end(high));
+                (!lies_within).then(complaint)
+            }
+        }
+    }
+}
+
+fn texts(value: &Value, name: &str) -> Vec<String> {
+    let items = value.get(name).and_then(Value::as_array).unwrap_or_default();
+    items.iter().filter_map(Value::as_str).map(ToString::to_string).collect()
+}
+
+fn extensions(resource: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    let items = resource.get("extension").and_then(Value::as_array).unwrap_or_default();
+    items.iter().enumerate()
+}
+
+/// Pointer to the innermost object on the way to `path` that is there.
+fn holder(resource: &Value, path: &str, base: &str) -> String {
+    let mut end = path.len();
+    while let Some(slash) = path[..end].rfind('/') {
+        end = slash;
+        if resource.pointer(&path[..end]).is_some() {
+            break;
+        }
+    }
+    format!("{base}{}", &path[..end])
+}
+
+/// Whether the schema of each type knows the field.
+fn known(path: &str, on: &[ResourceType]) -> Result<(), String> {
+    if !path.starts_with('/') {
+        return Err(format!(
+            "{path:?} is no JSON Pointer; it begins with a slash, as \"/eventTime\""
+        ));
+    }
+    for kind in on {
+        let mut table = Some(resource_table(*kind));
+        for token in pointer::tokens(path) {
+            let fields: &[Field] = table.map(|table| table.fields).unwrap_or_default();
+            let Some(field) = fields.iter().find(|field| field.name == token) else {
+                let near = closest(&token, fields.iter().map(|field| field.name));
+                let hint = near.map(|near| format!("; did you mean \"{near}\"?"));
+                let hint = hint.unwrap_or_default();
+                return Err(format!("{kind} has no field {path:?} ({token:?} is unknown){hint}"));
+            };
+            table = match &field.shape {
+                Shape::Object(table) => Some(table),
+                _ => None,
+            };
+        }
+    }
+    Ok(())
+}
