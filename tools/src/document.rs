@@ -161,11 +161,18 @@ pub fn encoding_for_output(file: &Path) -> Result<Encoding> {
 /// # Errors
 /// [`Error::Usage`] for an unknown ending, [`Error::Input`] if the file cannot be written.
 pub fn write(file: &Path, value: &Value) -> Result<()> {
-    let bytes = encoding_for_output(file)?.write(value);
+    write_bytes(file, &encoding_for_output(file)?.write(value))
+}
+
+/// Writes the bytes of a whole file, or of standard output for `-`.
+///
+/// # Errors
+/// [`Error::Input`] if the file cannot be written.
+pub fn write_bytes(file: &Path, bytes: &[u8]) -> Result<()> {
     if is_standard(file) {
-        return Ok(output::print_bytes(&bytes)?);
+        return Ok(output::print_bytes(bytes)?);
     }
-    replace(file, &bytes).map_err(|why| Error::input(file, format!("cannot write: {why}")))
+    replace(file, bytes).map_err(|why| Error::input(file, format!("cannot write: {why}")))
 }
 
 /// Puts `bytes` in the place of `file`: written beside it, synced, renamed, and the folder synced, so

@@ -10,6 +10,7 @@
 //! | [`selector`] | how a question is written into a Zenoh selector |
 //! | [`commands`] | what each command does |
 //! | [`document`] | how `.omir` and `.omirb` files are read and written |
+//! | [`linked`] | how a Bundle becomes linked data |
 //! | [`parcels`] | in which order and in what portions resources are sent |
 //! | [`trajectory`] | how a recorded drive becomes memories |
 //! | [`instant`] | how moments and spans of time are read and written |
@@ -23,6 +24,7 @@ pub mod document;
 pub mod error;
 pub mod geodesy;
 pub mod instant;
+pub mod linked;
 pub mod output;
 pub mod parcels;
 pub mod progress;

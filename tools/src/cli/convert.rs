@@ -11,16 +11,24 @@ use clap::Args;
   omir convert backup.omirb backup.omir
   omir convert notes.omir notes.omirb
   omir convert segments/0000000001.omirb -        (JSON on standard output)
+  omir convert --base https://example.org/robot-7/ backup.omirb backup.nt
 
 The ending says what a file is: .omir and .json are JSON, .omirb and .cbor are CBOR. Standard input
-(-) is recognised by its first byte. Nothing is lost either way, numbers included.",
+(-) is recognised by its first byte. Nothing is lost either way, numbers included.
+
+A Bundle becomes linked data if OUT ends in .nt: N-Triples, one statement on a line. Every resource is
+named by the base and its reference, as in https://example.org/robot-7/Entity/kitchen. Bundles with the
+same base speak of the same things.",
     offline_codes!()
 ))]
 pub struct ConvertArgs {
     /// File to read; - is standard input
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// File to write; - is JSON on standard output
+    /// File to write (.omir, .omirb or .nt); - is JSON on standard output
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
+    /// What the names in linked data begin with; ends in /, # or : [default: urn:omird:bundle:ID:]
+    #[arg(long, value_name = "IRI")]
+    pub base: Option<String>,
 }

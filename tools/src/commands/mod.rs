@@ -38,7 +38,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Status(_) => status::run(globals),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
-        Command::Convert(args) => convert::run(&args),
+        Command::Convert(args) => convert::run(globals, &args),
         Command::Validate(args) => validate::run(globals, &args),
         Command::Store(args) => store::run(globals, &args),
         Command::Demo(args) => demo::run(globals, &args),
