@@ -328,3 +328,27 @@ fn every_term_is_the_working_groups() {
         assert!(local || own.iter().any(|space| text.starts_with(space)), "{text}");
     }
 }
+
+#[test]
+fn the_context_alone_serves_other_processors() {
+    let text = r#"{"resourceType":"Bundle","omirVersion":"R1","id":"b","generatedAt":"2026-01-01T00:00:00Z",
+      "entry":[
+        {"resourceType":"Episode","id":"ep","content":"c","source":"event","createdAt":"2026-01-01T00:00:00Z",
+         "entityRefs":[{"ref":"Entity/john"}]},
+        {"resourceType":"Entity","id":"john","name":"John","labels":["person"],"mentionCount":3,
+         "properNoun":true},
+        {"resourceType":"Relationship","id":"r","from":{"ref":"Entity/john"},"to":{"ref":"Entity/john"},
+         "relationType":"is","sourceEpisode":{"ref":"Episode/ep"}},
+        {"resourceType":"MemoryRecord","id":"m","content":"c","createdAt":"2026-01-01T00:00:00Z",
+         "entityRefs":[{"ref":"Entity/john"}],"parentId":"m","version":1}]}"#;
+    let mut raw = document(text);
+    let context = document(Context::ours().unwrap().text());
+    raw.as_object_mut().unwrap().insert("@context", context);
+    let parser = JsonLdParser::new().with_base_iri(BASE).unwrap();
+    let alone: BTreeSet<String> = parser
+        .for_slice(&json::to_string(&raw))
+        .map(|quad| format!("{} .", quad.unwrap()))
+        .collect();
+    let ours: BTreeSet<String> = lifted(text).lines().map(str::to_owned).collect();
+    assert_eq!(alone, ours);
+}
