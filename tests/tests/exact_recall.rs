@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use omir_core::geo::GeoPoint;
 use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{Entity, ExperienceType, Kind, Label, MemoryRecord, Resource};
+use omir_core::model::{Entity, ExperienceType, Kind, Label, MemoryRecord, Meta, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
@@ -51,6 +51,8 @@ struct Seen {
     experience: Option<ExperienceType>,
     label: Option<Label>,
     mentions: Vec<&'static str>,
+    /// Who produced it; some producers have other ideas of what is important.
+    source: Option<&'static str>,
     recorded: i64,
     retired: Option<i64>,
     is_forgotten: bool,
@@ -139,6 +141,7 @@ fn observe(walk: &mut Walk, number: usize, now: i64) -> Seen {
         experience: random.chance(60).then(|| *random.pick(ExperienceType::ALL)),
         label: is_entity.then(|| *random.pick(&LABELS)),
         mentions,
+        source: *random.pick(&[None, None, Some("omird/0.1.0"), Some("a/1"), Some("b/2")]),
         recorded: now,
         retired: None,
         is_forgotten: false,
@@ -154,21 +157,29 @@ impl Seen {
         });
         let instant = |micros| Instant::from(Timestamp::from_micros(micros));
         let number = |n: Option<f64>| n.and_then(Number::from_f64);
+        let source = self.source.map(str::to_owned);
+        let meta = source.map(|source| Meta { source: Some(source), ..Meta::r1() });
         if self.name.kind == ResourceType::Entity {
             let mut entity = Entity::new(self.name.id.clone(), self.words.clone());
             entity.salience = number(self.importance);
             entity.created_at = Some(instant(self.recorded));
             entity.labels = self.label.map(|label| vec![label]);
             entity.extension = pose;
+            entity.meta = meta;
             return entity.into();
         }
         let (name, words) = (self.name.id.clone(), self.words.clone());
         let mut record = MemoryRecord::new(name, words, instant(self.recorded));
+        record.meta = meta;
         record.event_time = Some(instant(self.when));
         record.valid_until = self.valid_until.map(instant);
         record.importance = number(self.importance);
         if self.confidence.is_some() {
-            record.confidence.get_or_insert_default().calibrated = number(self.confidence);
+            let confidence = record.confidence.get_or_insert_default();
+            confidence.calibrated = number(self.confidence);
+            // What ranks it may be another number than what is stated and filtered by.
+            confidence.alpha = number(Some(3.0));
+            confidence.beta = number(Some(1.5));
         }
         if self.half_life.is_some() && !self.is_inherited {
             record.decay.get_or_insert_default().half_life_hours = number(self.half_life);

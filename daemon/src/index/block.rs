@@ -12,7 +12,7 @@ use super::text::TextBlock;
 use crate::store::transaction::Touch;
 
 /// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ use super::block::{Block, Row, Tombstone};
 use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::key::RefKey;
+use super::producers::{OURS, Producers};
 use super::space::SpaceIndex;
 use super::text::{DocTerms, TextIndex};
 use super::time::TimeIndex;
@@ -55,12 +56,13 @@ pub struct Glance {
 }
 
 impl Glance {
-    fn of(doc: &Doc) -> Self {
-        let up = |score: f64| Self::up(if score.is_nan() { NEUTRAL } else { score });
+    fn of(doc: &Doc, confidence: f64) -> Self {
+        // What another producer's importance counts for moves with every memory that comes or goes.
+        let is_fixed = doc.producer == OURS || doc.importance.is_nan();
         Self {
             is_plain: false,
-            importance: up(doc.importance),
-            confidence: up(doc.confidence),
+            importance: if is_fixed { Self::up(neutral(doc.importance)) } else { u8::MAX },
+            confidence: Self::up(confidence),
             retrievability: u8::MAX,
         }
     }
@@ -84,6 +86,10 @@ impl Glance {
     pub fn confidence(self) -> f64 {
         f64::from(self.confidence) / 255.0
     }
+}
+
+fn neutral(stated: f64) -> f64 {
+    if stated.is_nan() { NEUTRAL } else { stated }
 }
 
 /// The index in memory.
@@ -110,6 +116,9 @@ pub struct Catalog {
     plain_in_frame: Vec<u64>,
     /// Live versions that are not always visible: intentions, and what stops being valid.
     special: BTreeSet<DocId>,
+    producers: Producers,
+    /// Confidence by our own rule of what others produced, where it is not the stated one.
+    beliefs: hashbrown::HashMap<DocId, f64>,
     /// Words.
     pub text: TextIndex,
     /// Places.
@@ -279,11 +288,16 @@ impl Catalog {
         let place = u32::try_from(self.places.len()).expect("fewer than 2^32 places");
         let places = u16::try_from(facts.places.len()).unwrap_or(u16::MAX);
         facts.places.iter().take(usize::from(places)).for_each(|place| self.add_place(place, id));
-        let doc = Doc::new(facts, stamp, location, place, places);
+        let producer = self.producers.number(facts.producer);
+        let doc = Doc::new(facts, producer, stamp, location, place, places);
+        if let Some(belief) = facts.belief.filter(|belief| Some(*belief) != facts.confidence) {
+            self.beliefs.insert(id, belief);
+        }
         if let Some(when) = facts.when {
             self.time.insert(when, id);
         }
-        self.glances.push(Glance::of(&doc));
+        self.glances.push(Glance::of(&doc, self.confidence(id, &doc)));
+        self.producers.count(producer, doc.class.resource_type, doc.importance, true);
         self.docs.push(doc);
         self.count_visible(id, true);
         for key in &facts.mentions {
@@ -312,6 +326,7 @@ impl Catalog {
         doc.retired = at;
         doc.forgotten = forgotten;
         doc.is_touched = false;
+        self.producers.count(doc.producer, doc.class.resource_type, doc.importance, false);
         self.touched.remove(&id);
         self.live[usize::from(doc.class.resource_type)] -= 1;
     }
@@ -362,6 +377,19 @@ impl Catalog {
             self.retire(doc, stamp.recorded, true);
             doc
         })
+    }
+
+    /// What the importance of a version counts for when it is ranked: see [`Producers`].
+    pub fn importance(&self, doc: &Doc) -> f64 {
+        let kind = doc.class.resource_type;
+        neutral(self.producers.comparable(doc.producer, kind, doc.importance))
+    }
+
+    /// What the confidence of a version counts for when it is ranked: as we state it, and what
+    /// others believe by our own rule where they give the evidence.
+    pub fn confidence(&self, id: DocId, doc: &Doc) -> f64 {
+        let belief = if doc.producer == OURS { None } else { self.beliefs.get(&id).copied() };
+        belief.unwrap_or(neutral(doc.confidence))
     }
 
     /// Sets the access state of a live record.

@@ -5,6 +5,7 @@ use omir_core::instant::Timestamp;
 
 use super::facts::{Access, Class, Facts};
 use super::key::RefKey;
+use super::producers::ProducerNumber;
 
 /// Number of a version in the index; versions get rising numbers in the order they were recorded.
 pub type DocId = u32;
@@ -61,9 +62,9 @@ pub struct Doc {
     pub is_dated: bool,
     /// When it stops being valid, or [`NEVER`]; microseconds.
     pub valid_until: i64,
-    /// Importance, or NaN.
+    /// Importance as stated, or NaN; see `Catalog::importance`.
     pub importance: f64,
-    /// Confidence, or NaN.
+    /// Confidence as stated, or NaN; see `Catalog::confidence`.
     pub confidence: f64,
     /// Forgetting state as stored in its bytes.
     pub access: Option<Access>,
@@ -71,6 +72,8 @@ pub struct Doc {
     pub is_touched: bool,
     /// Its enumerated fields.
     pub class: Class,
+    /// Who produced it.
+    pub producer: ProducerNumber,
     /// First of its rows in the table of places.
     pub place: u32,
     /// How many there are; seldom more than one.
@@ -83,7 +86,14 @@ pub struct Doc {
 
 impl Doc {
     /// A live version with these facts.
-    pub fn new(facts: &Facts, stamp: Stamp, location: Location, place: u32, places: u16) -> Self {
+    pub fn new(
+        facts: &Facts,
+        producer: ProducerNumber,
+        stamp: Stamp,
+        location: Location,
+        place: u32,
+        places: u16,
+    ) -> Self {
         let when = facts
             .when
             .map_or(Timestamp::from_micros(stamp.recorded), |(s, n)| Timestamp::from_unix(s, n));
@@ -103,6 +113,7 @@ impl Doc {
             access: facts.access,
             is_touched: false,
             class: facts.class,
+            producer,
             place,
             places,
             location,

@@ -16,6 +16,7 @@ use omir_core::tier::Tier;
 use serde::{Deserialize, Serialize};
 
 use super::key::RefKey;
+use super::producers::Producer;
 use super::text::DocTerms;
 
 /// The enumerated fields of a resource, one byte each.
@@ -103,6 +104,11 @@ pub struct Facts {
     pub importance: Option<f64>,
     /// `confidence.calibrated`, else the damped mean of its α and β.
     pub confidence: Option<f64>,
+    /// Another producer, whose scores have a scale of their own; `None` for us.
+    pub producer: Option<Producer>,
+    /// Confidence by our own rule, where another producer states the evidence: that can be compared,
+    /// its `calibrated` cannot (spec: Memory Semantics §1).
+    pub belief: Option<f64>,
     /// Forgetting state; only memory records have one.
     pub access: Option<Access>,
     /// Where it was: one for each spatial pose it carries, as one thing may be placed in `map` and
@@ -151,6 +157,8 @@ impl Facts {
             valid_until: None,
             importance: None,
             confidence: None,
+            producer: Producer::of(resource),
+            belief: None,
             access: None,
             places: places_of(resource),
             mentions,
@@ -168,13 +176,13 @@ impl Facts {
                 }
                 facts.valid_until = record.valid_until.as_ref().map(micros);
                 facts.importance = number(&record.importance);
-                facts.confidence = record.confidence.as_ref().and_then(|confidence| {
-                    number(&confidence.calibrated).or_else(|| {
-                        let alpha = number(&confidence.alpha)?;
-                        let beta = number(&confidence.beta)?;
-                        Beta::new(alpha, beta).map(|belief| belief.damped())
-                    })
-                });
+                if let Some(confidence) = &record.confidence {
+                    let evidence = number(&confidence.alpha).zip(number(&confidence.beta));
+                    let belief = evidence.and_then(|(alpha, beta)| Beta::new(alpha, beta));
+                    let belief = belief.map(Beta::damped);
+                    facts.confidence = number(&confidence.calibrated).or(belief);
+                    facts.belief = belief.filter(|_| facts.producer.is_some());
+                }
                 facts.access = Some(access_of(record.decay.as_ref(), record.created_at.at()));
             }
             Resource::Entity(entity) => {

@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod doc;
 pub mod facts;
 pub mod key;
+pub mod producers;
 pub mod space;
 pub mod text;
 pub mod time;

@@ -8,8 +8,14 @@
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
 //! | `retrievability` | contract section 6 | 0.15 |
-//! | `importance` | as stated, 0.5 if not | 0.10 |
-//! | `confidence` | as stated, 0.5 if not | 0.05 |
+//! | `importance` | as stated, 0.5 if not; of another producer by rank | 0.10 |
+//! | `confidence` | as stated, 0.5 if not; of another producer from its α and β | 0.05 |
+//!
+//! Scores of two producers share no scale (spec: Theory & Scope), so importance, salience and
+//! strength of another producer count by their rank among its own, laid onto ours where we have 20
+//! of that type: `crate::index::producers`. That is the ranks as they are now, also for `asOf`.
+//! Where α and β are stated by another, confidence is (α + 1) / (α + β + 2), as we would say it.
+//! Filters are on what is stated.
 //!
 //! Parts that were not asked for do not count, and the weights of the others are scaled to sum to
 //! one. A place without a radius and without words means "nearest first": proximity alone counts.

@@ -19,7 +19,7 @@ use omir_core::tier::Tier;
 use super::query::Query;
 use super::score::{Parts, Weights, proximity};
 use crate::index::catalog::{Catalog, PlaceRow};
-use crate::index::doc::{Doc, DocId, NEUTRAL};
+use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
 use crate::index::key::RefKey;
 use crate::index::text::Scratch;
@@ -35,8 +35,9 @@ pub struct Ranked {
     pub parts: Parts,
     /// Metres from `near` or `geo`, if either was asked for.
     pub distance: Option<f64>,
-    /// The transaction and position that recorded it: newer first where scores are equal.
-    order: (u64, u32),
+    /// The transaction that recorded it and its key: newer first where scores are equal. The order
+    /// within a request means nothing (spec: Conformance, consumers).
+    order: (u64, RefKey),
 }
 
 impl Eq for Ranked {}
@@ -244,8 +245,8 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
             text,
             proximity: distance.map_or(0.0, |metres| proximity(metres, query.radius)),
             retrievability: 1.0,
-            importance: neutral(doc.importance),
-            confidence: neutral(doc.confidence),
+            importance: catalog.importance(doc),
+            confidence: catalog.confidence(id, doc),
         };
         // With everything else known, even full retrievability may not lift it onto the page.
         let within_reach = weights.score(&parts) >= best.bar();
@@ -258,7 +259,7 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
         total += 1;
         if within_reach && best.room > 0 {
             let score = weights.score(&parts);
-            let order = (doc.seq, doc.ordinal);
+            let order = (doc.seq, doc.key);
             best.offer(Ranked { doc: id, score, parts, distance, order });
         }
     });
@@ -319,15 +320,15 @@ fn nearest(
             text: 0.0,
             proximity: proximity(distance, None),
             retrievability: catalog.retrievability(id, false, at),
-            importance: neutral(doc.importance),
-            confidence: neutral(doc.confidence),
+            importance: catalog.importance(doc),
+            confidence: catalog.confidence(id, doc),
         };
         let score = weights.score(&parts);
         // Further ones only score less. As many are as near as the last on the page compete by age.
         if score < best.bar() {
             break;
         }
-        let order = (doc.seq, doc.ordinal);
+        let order = (doc.seq, doc.key);
         best.offer(Ranked { doc: id, score, parts, distance: Some(distance), order });
     }
     Some(Found { page: best.page(query.offset), total })
@@ -338,10 +339,6 @@ fn center_of(near: &Center) -> (f64, f64, Option<f64>) {
         Center::Plane { x, y } => (x, y, None),
         Center::Space { x, y, z } => (x, y, Some(z)),
     }
-}
-
-fn neutral(stated: f64) -> f64 {
-    if stated.is_nan() { NEUTRAL } else { stated }
 }
 
 /// Calls `f` for every version that may match, once, with its agreement with the words.
