@@ -12,6 +12,7 @@ use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
 use super::transaction::{MAX_SEQ, Touch};
+use crate::PRODUCER;
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
 
@@ -139,10 +140,17 @@ impl Manifest {
             self.superseded.len(),
             self.forgotten.len(),
         );
+        // Maturity of an Episode in R1 (spec: Design Principles §4).
+        let meta = object([
+            ("omirVersion", "R1".into()),
+            ("source", PRODUCER.into()),
+            ("maturity", int(3)),
+        ]);
         let extension = object([("url", URL.into()), ("valueJson", Value::Object(payload))]);
         Value::Object(object([
             ("resourceType", "Episode".into()),
             ("id", id(self.segment).into()),
+            ("meta", Value::Object(meta)),
             ("name", format!("Sealed segment {}", self.segment).into()),
             ("content", content.into()),
             ("source", "event".into()),
