@@ -205,10 +205,15 @@ fn export(engine: &Engine, model: &Model) -> Result<(), String> {
         return Err(format!("the export has {} entries", entries.len()));
     }
     for entry in entries {
-        let found = Resource::from_value(entry.clone()).map_err(|faults| format!("{faults:?}"))?;
+        let mut found =
+            Resource::from_value(entry.clone()).map_err(|faults| format!("{faults:?}"))?;
         let target = found.reference();
         let memory = model.memories.get(&target).ok_or_else(|| format!("{target} is exported"))?;
         let expected = memory.resource.as_ref().map(|r| comparable(r, &memory.loose));
+        if expected.as_ref().is_some_and(|expected| expected.meta().is_none()) {
+            let recorded = found.meta_mut().take().and_then(|meta| meta.last_updated);
+            recorded.ok_or_else(|| format!("{target} is exported without our stamp"))?;
+        }
         if Some(comparable(&found, &memory.loose)) != expected {
             return Err(format!("{target} is exported as {found:?}"));
         }

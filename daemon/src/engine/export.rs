@@ -9,7 +9,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use super::Engine;
+use super::{Engine, stamp};
 use crate::PRODUCER;
 use crate::error::{Code, Error};
 use crate::index::doc::DocId;
@@ -50,6 +50,7 @@ impl Export {
 
 impl Engine {
     /// Exports what `query` selects with all that it refers to, so that the Bundle validates alone.
+    /// What has no `meta` gets ours; see [`stamp`].
     /// A reference to something that was forgotten meanwhile is left out (spec: Conformance,
     /// producers).
     ///
@@ -73,9 +74,13 @@ impl Engine {
         let mut present: HashSet<RefKey> = HashSet::new();
         let mut queue = selected;
         queue.reverse();
-        let mut resources: Vec<Resource> = Vec::new();
+        let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
         while let Some(id) = queue.pop() {
-            let key = self.catalog().doc(id).key;
+            let (key, recorded) = {
+                let catalog = self.catalog();
+                let doc = catalog.doc(id);
+                (doc.key, Timestamp::from_micros(doc.recorded))
+            };
             if !present.insert(key) {
                 continue;
             }
@@ -92,12 +97,12 @@ impl Engine {
                 };
                 queue.extend(version.filter(|_| !present.contains(&key)));
             }
-            resources.push(resource);
+            resources.push((resource, recorded));
         }
         // What cannot stand without something forgotten is left out, and what leaned on that too.
         loop {
             let before = resources.len();
-            resources.retain(|resource| {
+            resources.retain(|(resource, _)| {
                 let mut stands = true;
                 resource.for_each_reference(|_, required, target| {
                     stands &= !required || present.contains(&RefKey::of(target));
@@ -113,8 +118,9 @@ impl Engine {
         }
         let entries = resources
             .into_iter()
-            .map(|mut resource| {
+            .map(|(mut resource, recorded)| {
                 resource.retain_references(|target| present.contains(&RefKey::of(target)));
+                stamp::export(&mut resource, recorded);
                 resource.to_value()
             })
             .collect();

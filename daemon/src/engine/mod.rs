@@ -8,6 +8,7 @@ mod publisher;
 pub mod request;
 pub mod settings;
 mod shared;
+pub mod stamp;
 pub mod status;
 mod view;
 mod writer;

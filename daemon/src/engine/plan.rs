@@ -15,6 +15,7 @@ use omir_core::reference::{Ref, ResourceType};
 
 use super::command::{Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
+use super::stamp::strip;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
@@ -124,7 +125,7 @@ impl<'a> Planner<'a> {
         if catalog.has_graves() {
             shown.retain_references(|target| catalog.live(&RefKey::of(target)).is_some());
         }
-        cbor::to_vec(&shown.to_value())
+        bare(shown)
     }
 
     fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
@@ -186,19 +187,17 @@ impl<'a> Planner<'a> {
                 (head, old)
             };
             let old = match old {
-                Some((handle, access)) => {
-                    Some((handle.resource().map_err(internal)?, handle, access))
-                }
+                Some((handle, access)) => Some((handle.resource().map_err(internal)?, access)),
                 None => None,
             };
             let mut resource = item.resource;
-            if let Some((before, _, access)) = &old {
+            if let Some((before, access)) = &old {
                 inherit(&mut resource, before, *access, item.stamped);
             }
             let version = match (&old, head) {
-                (Some((before, handle, access)), Some(head)) => {
+                (Some((before, access)), Some(head)) => {
                     let shown = self.shown(before, *access);
-                    match revision(&mut resource, head.version, handle, &shown, &item.pointer)? {
+                    match revision(&mut resource, head.version, before, &shown, &item.pointer)? {
                         Some(version) => version,
                         None => {
                             stored.push(Stored { target, version: head.version, unchanged: true });
@@ -211,7 +210,7 @@ impl<'a> Planner<'a> {
             };
             let facts = Facts::of(&resource);
             let event = if old.is_some() { EventKind::Updated } else { EventKind::Recorded };
-            let superseded = old.map(|(before, _, _)| terms_of(&before));
+            let superseded = old.map(|(before, _)| terms_of(&before));
             self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
             pending.push(key);
             stored.push(Stored { target, version, unchanged: false });
@@ -480,11 +479,18 @@ fn stamp_at_least(resource: &mut Resource, least: u64) -> u64 {
     version
 }
 
+/// The bytes of a resource without a stamp of ours, which the one who sends it may have from an
+/// export: see [`strip`].
+fn bare(mut resource: Resource) -> Vec<u8> {
+    strip(&mut resource);
+    cbor::to_vec(&resource.to_value())
+}
+
 /// The version of an update: `None` if it is the same as what is stored.
 fn revision(
     resource: &mut Resource,
     current: u64,
-    stored: &Handle,
+    stored: &Resource,
     shown: &[u8],
     pointer: &str,
 ) -> Result<Option<u64>, Error> {
@@ -504,8 +510,8 @@ fn revision(
     if stated.is_none_or(|stated| stated == current) {
         let mut same = resource.clone();
         stamp(&mut same, current);
-        let bytes = cbor::to_vec(&same.to_value());
-        if bytes == shown || stored.bytes().is_ok_and(|stored| stored == bytes) {
+        let same = bare(same);
+        if same == shown || same == bare(stored.clone()) {
             return Ok(None);
         }
         let next = current.saturating_add(1);

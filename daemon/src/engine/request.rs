@@ -17,6 +17,8 @@ use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
 
 use super::settings::RequestLimits;
+use super::stamp;
+use crate::PRODUCER;
 use crate::error::{Code, Error};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::text::DocTerms;
@@ -101,6 +103,13 @@ pub struct Prepared {
     pub terms: DocTerms,
 }
 
+/// What a resource left out and was given.
+#[derive(Default)]
+struct Filled {
+    id: bool,
+    created_at: bool,
+}
+
 /// Fills in what `remember` may leave out and checks the rest.
 pub struct Intake<'a> {
     /// Bounds.
@@ -174,19 +183,26 @@ impl Intake<'_> {
     }
 
     fn one(&self, mut value: Value, pointer: String) -> Result<Prepared, Error> {
-        let mut stamped = false;
+        let mut filled = Filled::default();
         if let Value::Object(map) = &mut value {
-            self.complete(map, &pointer, &mut stamped)?;
+            self.complete(map, &pointer, &mut filled)?;
         }
+        // What the daemon completed, it produced; what came whole is stored as it came.
+        let is_ours = (filled.id || filled.created_at) && value.get("meta").is_none();
+        let profiles = if is_ours { stamp::profiles(&value) } else { None };
         let mut resource = Resource::from_value_at(value, &pointer)
             .map_err(|faults| Error::from_faults(&faults))?;
         normalise_poses(&mut resource, &pointer)?;
+        if is_ours {
+            let meta = stamp::meta(resource.resource_type(), profiles, PRODUCER);
+            *resource.meta_mut() = Some(meta);
+        }
         let facts = Facts::of(&resource);
         let terms = terms_of(&resource);
-        Ok(Prepared { resource, pointer, stamped, facts, terms })
+        Ok(Prepared { resource, pointer, stamped: filled.created_at, facts, terms })
     }
 
-    fn complete(&self, map: &mut Map, pointer: &str, stamped: &mut bool) -> Result<(), Error> {
+    fn complete(&self, map: &mut Map, pointer: &str, filled: &mut Filled) -> Result<(), Error> {
         if let Some(key) = self.key {
             for (name, expected) in [("resourceType", key.kind.as_str()), ("id", key.id.as_str())] {
                 match map.get(name) {
@@ -205,10 +221,11 @@ impl Intake<'_> {
             }
         }
         if !map.contains_key("id") {
+            filled.id = true;
             map.insert("id", (self.new_id)());
         }
         if !map.contains_key("createdAt") {
-            *stamped = true;
+            filled.created_at = true;
             map.insert("createdAt", Instant::from(self.now).as_str());
         }
         Ok(())

@@ -1,0 +1,219 @@
+//! Memories handed over as Bundles: what others wrote comes out as it came in, what we made says so,
+//! and what a store exported is no news to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
+use omir_core::json;
+use omir_core::profile::{ROBOTICS, builtin};
+use omir_core::validate::{Level, Options, Severity, check_document};
+use omir_core::value::Value;
+use omird::clock::Clock;
+use omird::engine::Engine;
+use omird::engine::command::Effect;
+use omird::engine::request::Encoding;
+use omird::recall::Query;
+use omird_tests::cut_disk::CutDisk;
+use omird_tests::life::reference;
+use omird_tests::session::{Session, TestClock};
+
+/// From a producer that shares nothing with us but the format.
+const FOREIGN: &str = r#"{"resourceType": "Bundle", "omirVersion": "R1", "source": "veld/0.7.6", "entry": [
+    {"resourceType": "MemoryRecord", "id": "m1", "content": "the hall is dark",
+     "createdAt": "2026-05-30T11:42:05+02:00", "eventTime": "2026-05-30T11:42:00+02:00",
+     "meta": {"omirVersion": "R1", "profile": ["https://example.org/profile/nobody-knows",
+              "https://omir.io/spec/R1/profile/omir-robotics"], "source": "veld/0.7.6",
+              "createdAt": "2026-05-30T09:42:05Z", "lastUpdated": "2026-05-30T09:42:06Z", "maturity": 2},
+     "entityRefs": [{"ref": "Entity/hall"}], "importance": 0.82, "version": 3,
+     "decay": {"halfLifeHours": 24},
+     "extension": [
+        {"url": "https://veld.dev/omir/ext/scores", "valueJson": {"b": [1.50, null, {"z": 1, "a": true}], "a": "x"}},
+        {"url": "https://veld.dev/omir/ext/rank", "valueNumber": 12345678901234567890},
+        {"url": "https://veld.dev/omir/ext/note", "valueString": "ä\u0000", "valueBoolean": false}]},
+    {"resourceType": "Entity", "id": "hall", "name": "the hall", "createdAt": "2026-05-30T09:42:05Z",
+     "labels": ["location"], "meta": {"omirVersion": "R1", "source": "veld/0.7.6"},
+     "extension": [{"url": "urn:example:shape", "valueJson": null}]},
+    {"resourceType": "Episode", "id": "tour", "content": "a tour", "source": "message",
+     "createdAt": "2026-05-30T09:00:00Z", "meta": {"omirVersion": "R1"},
+     "metadata": {"weather": "rain"}},
+    {"resourceType": "Relationship", "id": "r", "relationType": "seen_in", "createdAt": "2026-05-30T09:00:00Z",
+     "from": {"ref": "Entity/hall"}, "to": {"ref": "Entity/hall"}, "strength": 0.25,
+     "meta": {"omirVersion": "R1", "maturity": 0}}
+]}"#;
+
+/// Whole, ours by all it says, and without `meta`.
+const PLAIN: &str = r#"[
+    {"resourceType": "Entity", "id": "dock", "name": "Dock", "createdAt": "2026-05-31T07:00:00Z",
+     "labels": ["location"],
+     "extension": [{"url": "https://omir.io/spec/R1/extension/spatial-pose",
+                    "valueJson": {"frame": "map", "position": [1, 2, 0]}}]},
+    {"resourceType": "MemoryRecord", "id": "hum", "content": "the dock hums", "createdAt": "2026-05-31T08:00:00Z",
+     "eventTime": "2026-05-31T07:59:00Z", "decay": {"halfLifeHours": 100},
+     "entityRefs": [{"ref": "Entity/dock"}]},
+    {"resourceType": "Episode", "id": "round", "content": "a round", "source": "observation",
+     "createdAt": "2026-05-31T08:00:00Z"},
+    {"resourceType": "Relationship", "id": "loop", "relationType": "near", "createdAt": "2026-05-31T08:00:00Z",
+     "from": {"ref": "Entity/dock"}, "to": {"ref": "Entity/dock"}}
+]"#;
+
+fn parse(text: &str) -> Value {
+    json::from_slice(text.as_bytes(), &Limits::default()).expect("it is JSON")
+}
+
+fn send(session: &Session, document: &str) -> Vec<(u64, bool)> {
+    let change = session.prepare(document.as_bytes(), Encoding::Json, None).expect("it is valid");
+    let receipt = session.execute(change).expect("the disk is good");
+    let Effect::Remembered(stored) = receipt.effect else { panic!("{receipt:?}") };
+    stored.iter().map(|stored| (stored.version, stored.unchanged)).collect()
+}
+
+fn export(engine: &Engine) -> Value {
+    engine.export(&Query::everything()).expect("it is exported").to_value()
+}
+
+/// The entries of a Bundle, or of an array, by reference.
+fn entries(document: &Value) -> BTreeMap<String, Value> {
+    let list = document.get("entry").unwrap_or(document).as_array().expect("a list");
+    let name = |entry: &Value| {
+        let text = |name| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+        format!("{}/{}", text("resourceType"), text("id"))
+    };
+    list.iter().map(|entry| (name(entry), entry.clone())).collect()
+}
+
+fn without_meta(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let Value::Object(members) = &mut entry {
+        members.remove("meta");
+    }
+    entry
+}
+
+fn got(engine: &Engine, name: &str) -> Value {
+    let bytes = engine.get(&reference(name)).expect("it is read").expect("it is there");
+    omir_core::cbor::from_slice(&bytes, &Limits::default()).expect("it is CBOR")
+}
+
+fn open(disk: &CutDisk, clock: &Arc<TestClock>) -> Session {
+    Session::open(disk, clock).expect("it opens")
+}
+
+#[test]
+fn what_others_wrote_comes_out_as_it_came_in() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    assert_eq!(send(&session, FOREIGN), [(3, false), (1, false), (1, false), (1, false)]);
+    assert_eq!(entries(&export(&session)), entries(&parse(FOREIGN)));
+    drop(session);
+    // Sealed, and read back.
+    let session = open(&disk, &clock);
+    assert_eq!(entries(&export(&session)), entries(&parse(FOREIGN)));
+}
+
+#[test]
+fn an_export_says_what_each_memory_is() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    send(&session, PLAIN);
+    let sent = entries(&parse(PLAIN));
+    for (name, entry) in &sent {
+        assert_eq!(got(&session, name), *entry, "what came whole is stored as it came");
+    }
+    clock.advance(Duration::from_secs(60));
+    let recorded = clock.now();
+    send(&session, &PLAIN.replace("hums", "is silent"));
+    clock.advance(Duration::from_secs(60));
+    let bundle = export(&session);
+    for (name, entry) in entries(&bundle) {
+        let meta = entry.get("meta").expect("it is stamped");
+        let text = |name| meta.get(name).and_then(Value::as_str);
+        assert_eq!(text("omirVersion"), Some("R1"));
+        assert!(text("source").is_some_and(|source| source.starts_with("omird/")), "{meta:?}");
+        let maturity = if name.starts_with("MemoryRecord") { 4 } else { 3 };
+        assert_eq!(meta.get("maturity").and_then(Value::as_u64), Some(maturity));
+        let updated = text("lastUpdated").map(|at| Timestamp::parse(at).expect("an instant"));
+        let is_new = updated == Some(recorded);
+        assert_eq!(is_new, name == "MemoryRecord/hum", "{name} was recorded {updated:?}");
+        let claims = meta.pointer("/profile/0").and_then(Value::as_str) == Some(ROBOTICS);
+        assert_eq!(claims, !name.starts_with("Relationship"), "{name}: {meta:?}");
+        if !is_new {
+            assert_eq!(without_meta(&entry), sent[&name]);
+        }
+    }
+    let (profiles, required) = (builtin(), [ROBOTICS.to_owned()]);
+    let options =
+        |required| Options { level: Level::Strict, plain_r1: true, profiles: &profiles, required };
+    for required in [&[][..], &required] {
+        let (findings, summary) = check_document(&bundle, options(required));
+        let worst = findings.iter().filter(|f| f.fault.severity() > Severity::Info);
+        let worst: Vec<String> = worst.map(|f| f.fault.to_string()).collect();
+        assert_eq!(worst, Vec::<String>::new());
+        assert_eq!(summary.map(|summary| summary.with_meta), Some(4));
+    }
+}
+
+#[test]
+fn what_the_daemon_completes_is_stamped_once() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    let seen = r#"{"resourceType": "MemoryRecord", "id": "seen", "content": "a kettle",
+        "eventTime": "2026-05-31T07:59:00Z", "extension": [{"valueJson": {"frame": "map", "position": [1, 2, 0],
+        "orientation": [0, 0, 0, 2]}, "url": "https://omir.io/spec/R1/extension/spatial-pose"}]}"#;
+    assert_eq!(send(&session, seen), [(1, false)]);
+    let stored = got(&session, "MemoryRecord/seen");
+    let meta = stored.get("meta").expect("it is stamped");
+    assert!(meta.get("lastUpdated").is_none());
+    assert_eq!(meta.pointer("/profile/0").and_then(Value::as_str), Some(ROBOTICS));
+    assert_eq!(entries(&export(&session))["MemoryRecord/seen"], stored);
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(send(&session, seen), [(1, true)]);
+    let whole = json::to_string(&without_meta(&stored));
+    assert_eq!(send(&session, &whole), [(1, true)], "without our stamp it is the same");
+    // Who says something of its own about it is heard.
+    let own = r#"{"resourceType": "MemoryRecord", "id": "own", "content": "a kettle",
+        "meta": {"omirVersion": "R1", "source": "veld/0.7.6"}}"#;
+    send(&session, own);
+    let meta = got(&session, "MemoryRecord/own").get("meta").cloned();
+    assert_eq!(meta, Some(parse(r#"{"omirVersion": "R1", "source": "veld/0.7.6"}"#)));
+}
+
+#[test]
+fn what_was_exported_is_no_news() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    send(&session, PLAIN);
+    send(&session, FOREIGN);
+    clock.advance(Duration::from_secs(3600));
+    session.recall(&Query { text: Some("dock".to_owned()), ..Query::default() }).expect("answered");
+    let bundle = json::to_string(&export(&session));
+    let same = |session: &Session, bundle: &str| {
+        let before = disk.operations();
+        let stored = send(session, bundle);
+        assert_eq!(stored.len(), 8);
+        assert!(stored.iter().all(|(_, unchanged)| *unchanged), "{stored:?}");
+        assert_eq!(disk.operations(), before, "nothing is written");
+    };
+    same(&session, &bundle);
+    drop(session);
+    let session = open(&disk, &clock);
+    same(&session, &bundle);
+
+    // By way of another robot, which keeps what it is told.
+    let (other, later) = (CutDisk::new(), TestClock::new());
+    later.advance(Duration::from_secs(86_400));
+    let away = open(&other, &later);
+    send(&away, &bundle);
+    assert_eq!(entries(&export(&away)), entries(&parse(&bundle)));
+    same(&session, &json::to_string(&export(&away)));
+
+    // A claim that is taken back is news, and so is another text.
+    let hum = entries(&parse(&bundle))["MemoryRecord/hum"].clone();
+    let hum = json::to_string(&hum);
+    let unclaimed = hum.replace(&format!(r#""profile":["{ROBOTICS}"],"#), "");
+    assert_ne!(unclaimed, hum);
+    assert_eq!(send(&session, &unclaimed), [(2, false)]);
+    assert_eq!(send(&session, &hum.replace("hums", "is silent")), [(3, false)]);
+}
