@@ -3,6 +3,7 @@
 //! Ids, times and texts follow from the file and the options alone. Importing the same file again
 //! gives the same resources, bit by bit, and the daemon finds nothing new in them.
 
+use omir_core::profile::ROBOTICS;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::{Map, Value};
 
@@ -52,9 +53,19 @@ pub fn resources(
     resources
 }
 
-/// Release and producer, without the producer's version: a newer tool must not change what is stored.
-fn meta() -> Value {
-    object([("omirVersion", "R1".into()), ("source", "omir".into())])
+/// The producer, with the version of the tool that began to make resources as they are here. It changes
+/// when they do: a newer tool must not change what is stored.
+const SOURCE: &str = "omir/0.1.0";
+
+/// Release, producer, maturity of the type (spec: Design Principles §4), and the profile for robots:
+/// every resource of a drive says when it happened and where.
+fn meta(maturity: u8) -> Value {
+    object([
+        ("omirVersion", "R1".into()),
+        ("profile", Value::Array(vec![ROBOTICS.into()])),
+        ("source", SOURCE.into()),
+        ("maturity", u64::from(maturity).into()),
+    ])
 }
 
 /// Metres along the drive at each pose.
@@ -111,7 +122,7 @@ fn episode(drive: &Drive<'_>, poses: &[Pose], moments: &[Instant], along: &[f64]
     Some(object([
         ("resourceType", "Episode".into()),
         ("id", drive.name.into()),
-        ("meta", meta()),
+        ("meta", meta(3)),
         ("name", drive.name.into()),
         ("content", content.into()),
         ("source", "observation".into()),
@@ -135,7 +146,7 @@ fn record(
     let mut members: Map = [
         ("resourceType", Value::from("MemoryRecord")),
         ("id", format!("{name}-{index:06}").into()),
-        ("meta", meta()),
+        ("meta", meta(4)),
         (
             "content",
             format!("{name}: pose {index} of {count}, {metres:.1} m along the drive").into(),
@@ -217,9 +228,16 @@ mod tests {
 
     #[test]
     fn a_drive_conforms_strictly() {
-        use omir_core::validate::{Level, validate_bundle};
+        use omir_core::profile::builtin;
+        use omir_core::validate::{Level, Options, check_document};
         let bundle = crate::document::bundle(drive());
-        assert_eq!(validate_bundle(&bundle, Level::Strict), []);
+        let (profiles, required) = (builtin(), [ROBOTICS.to_owned()]);
+        let level = Level::Strict;
+        let options = Options { level, plain_r1: true, profiles: &profiles, required: &required };
+        let (findings, _) = check_document(&bundle, options);
+        // Forgetting is left to the daemon unless a half-life is given: advice, no fault.
+        let advice: Vec<&str> = findings.iter().map(|f| f.fault.code.as_str()).collect();
+        assert_eq!(advice, ["W403"; 2]);
     }
 
     #[test]
@@ -228,7 +246,9 @@ mod tests {
         assert_eq!(
             text,
             r#"{"resourceType":"MemoryRecord","id":"lab-000001","#.to_owned()
-                + r#""meta":{"omirVersion":"R1","source":"omir"},"#
+                + r#""meta":{"omirVersion":"R1","profile":["#
+                + r#""https://omir.io/spec/R1/profile/omir-robotics"],"#
+                + r#""source":"omir/0.1.0","maturity":4},"#
                 + r#""content":"lab: pose 1 of 3, 5.0 m along the drive","kind":"memory","#
                 + r#""experienceType":"observation","createdAt":"2026-01-01T00:00:01.500Z","#
                 + r#""eventTime":"2026-01-01T00:00:01.500Z","importance":0.5,"#
