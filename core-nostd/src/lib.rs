@@ -52,6 +52,8 @@ pub mod decode;
 #[cfg(feature = "alloc")]
 pub mod json;
 #[cfg(feature = "alloc")]
+pub mod json_schema;
+#[cfg(feature = "alloc")]
 pub mod model;
 #[cfg(feature = "alloc")]
 pub mod number;

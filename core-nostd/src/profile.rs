@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 use crate::decode::Limits;
 use crate::json;
 use crate::reference::ResourceType;
-use crate::validate::{At, Fault, FaultCode, Severity, Shape, Table, Walk, may, need};
+use crate::validate::{At, Fault, FaultCode, Severity, Shape, Table, Walk, closed, may, need};
 use crate::value::Value;
 use rule::Rule;
 
@@ -52,16 +52,16 @@ pub const ROBOTICS: &str = "https://omir.io/spec/R1/profile/omir-robotics";
 /// The profile for personal assistants.
 pub const PERSONAL_ASSISTANT: &str = "https://omir.io/spec/R1/profile/omir-personal-assistant";
 
-static PROFILE: Table = Table {
-    fields: &[
-        need("url", Shape::Uri),
-        need("name", Shape::SomeText),
-        may("title", Shape::Text),
-        need("rules", Shape::List(&Shape::Object(&rule::RULE))),
+static PROFILE: Table = closed(
+    "Profile",
+    "A published constraint on the core",
+    &[
+        need("url", Shape::Uri, "Canonical URL, by which resources claim it"),
+        need("name", Shape::SomeText, "Short name"),
+        may("title", Shape::Text, "Whom it is for"),
+        need("rules", Shape::List(&Shape::Object(&rule::RULE)), "What it asks"),
     ],
-    depends: &[],
-    extensible: false,
-};
+);
 
 /// A set of constraints that resources claim by its URL in `meta.profile`.
 #[derive(Clone, Debug, PartialEq)]

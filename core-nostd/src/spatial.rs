@@ -20,7 +20,7 @@ use crate::geo::GeoPoint;
 use crate::instant::Instant;
 use crate::model::{Extension, Resource};
 use crate::space::unit_quaternion;
-use crate::validate::{At, Fault, FaultCode, Range, Shape, Table, Walk, may, need};
+use crate::validate::{At, Fault, FaultCode, Range, Shape, Table, Walk, closed, may, need};
 use crate::value::{Map, Value};
 
 /// The extension's canonical URL.
@@ -29,29 +29,33 @@ pub const SPATIAL_POSE_URL: &str = "https://omir.io/spec/R1/extension/spatial-po
 /// Elements of a 6×6 covariance, row by row: x, y, z, and rotation about each.
 const COVARIANCE_LEN: usize = 36;
 
-static POSE: Table = Table {
-    fields: &[
-        need("frame", Shape::SomeText),
-        need("position", Shape::Floats(3)),
-        may("orientation", Shape::Floats(4)),
-        may("stamp", Shape::Instant),
-        may("covariance", Shape::Floats(COVARIANCE_LEN)),
-        may("childFrame", Shape::SomeText),
-        may("geo", Shape::Object(&GEO)),
+pub(crate) static POSE: Table = closed(
+    "SpatialPose",
+    "Where a memory lies: a pose in a named frame, right-handed, x forward (REP-103, REP-105)",
+    &[
+        need("frame", Shape::SomeText, "The frame of the coordinates, such as map"),
+        need("position", Shape::Floats(3), "x, y, z in metres"),
+        may("orientation", Shape::Floats(4), "Quaternion x, y, z, w from childFrame to frame"),
+        may("stamp", Shape::Instant, "When the pose held"),
+        may(
+            "covariance",
+            Shape::Floats(COVARIANCE_LEN),
+            "6 by 6, row by row: x, y, z in metres, then rotation about x, y, z in radians",
+        ),
+        may("childFrame", Shape::SomeText, "The frame that is posed, such as base_link"),
+        may("geo", Shape::Object(&GEO), "The same place on the Earth"),
     ],
-    depends: &[],
-    extensible: false,
-};
+);
 
-static GEO: Table = Table {
-    fields: &[
-        need("lat", Shape::Number(Range::Between(-90, 90))),
-        need("lon", Shape::Number(Range::Between(-180, 180))),
-        may("alt", Shape::Float),
+static GEO: Table = closed(
+    "GeoPoint",
+    "A place on the Earth, WGS 84",
+    &[
+        need("lat", Shape::Number(Range::Between(-90, 90)), "Degrees north of the equator"),
+        need("lon", Shape::Number(Range::Between(-180, 180)), "Degrees east of Greenwich"),
+        may("alt", Shape::Float, "Metres above the ellipsoid"),
     ],
-    depends: &[],
-    extensible: false,
-};
+);
 
 /// A pose in a named frame. Every number is finite.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,7 +20,7 @@ pub use checker::{Checker, Entries, Finding, Options, Outcome, Subject, Summary,
 pub use fault::{Fault, FaultCode, Level, Severity};
 pub use uri::is_absolute_uri;
 
-pub(crate) use schema::{Field, Range, Shape, Table, may, need, resource as resource_table};
+pub(crate) use schema::{BUNDLE, Field, Range, Shape, Table, closed, may, need, resource};
 pub(crate) use suggest::closest;
 pub(crate) use walk::{At, Walk};
 

@@ -10,40 +10,41 @@ use crate::pointer;
 use crate::reference::ResourceType;
 use crate::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use crate::validate::{
-    At, Fault, FaultCode, Field, Range, Shape, Table, closest, may, need, resource_table,
+    At, Fault, FaultCode, Field, Range, Shape, Table, closed, closest, may, need,
+    resource as resource_table,
 };
 use crate::value::{Value, from_value};
 
 const TYPES: &[&str] = &["MemoryRecord", "Entity", "Relationship", "Episode"];
 const TESTS: Shape = Shape::List(&Shape::Object(&TEST));
 
-pub(super) static RULE: Table = Table {
-    fields: &[
-        need("on", Shape::List(&Shape::Words(TYPES))),
-        may("when", TESTS),
-        may("unless", TESTS),
-        may("must", Shape::Object(&TEST)),
-        may("should", Shape::Object(&TEST)),
-        may("why", Shape::Text),
+pub(super) static RULE: Table = closed(
+    "Rule",
+    "One constraint",
+    &[
+        need("on", Shape::List(&Shape::Words(TYPES)), "Types it speaks of"),
+        may("when", TESTS, "It applies only if all of these hold"),
+        may("unless", TESTS, "It does not apply if one of these holds"),
+        may("must", Shape::Object(&TEST), "Broken by what does not pass (E400)"),
+        may("should", Shape::Object(&TEST), "Advised against what does not pass (W403)"),
+        may("why", Shape::Text, "Reason, shown with a fault"),
     ],
-    depends: &[],
-    extensible: false,
-};
+);
 
-static TEST: Table = Table {
-    fields: &[
-        may("path", Shape::SomeText),
-        may("present", Shape::Flag),
-        may("in", Shape::List(&Shape::Text)),
-        may("contains", Shape::List(&Shape::Text)),
-        may("atLeast", Shape::Number(Range::All)),
-        may("atMost", Shape::Number(Range::All)),
-        may("extension", Shape::Uri),
-        may("poses", Shape::Words(&["valid"])),
+static TEST: Table = closed(
+    "Test",
+    "A question about a resource",
+    &[
+        may("path", Shape::SomeText, "JSON Pointer to the field it is about"),
+        may("present", Shape::Flag, "Whether the field is there"),
+        may("in", Shape::List(&Shape::Text), "The field is one of these"),
+        may("contains", Shape::List(&Shape::Text), "The array holds one of these"),
+        may("atLeast", Shape::Number(Range::All), "Least value of the field"),
+        may("atMost", Shape::Number(Range::All), "Greatest value of the field"),
+        may("extension", Shape::Uri, "An extension with this URL is there"),
+        may("poses", Shape::Words(&["valid"]), "Every spatial pose is one"),
     ],
-    depends: &[],
-    extensible: false,
-};
+);
 
 /// See the module [`profile`](super).
 #[derive(Clone, Debug, PartialEq)]
