@@ -35,6 +35,7 @@ macro_rules! offline_codes {
 mod convert;
 mod import;
 mod recall;
+mod schema;
 mod store;
 mod validate;
 mod values;
@@ -42,6 +43,7 @@ mod values;
 pub use convert::ConvertArgs;
 pub use import::{Axes, Format, ImportArgs, TrajectoryArgs};
 pub use recall::{FilterArgs, RecallArgs};
+pub use schema::SchemaArgs;
 pub use store::{
     StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
 };
@@ -50,8 +52,8 @@ pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 
 /// Record, recall, inspect and move robot memories.
 ///
-/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `store` and
-/// `completions` need no daemon.
+/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `schema`,
+/// `store` and `completions` need no daemon.
 #[derive(Debug, Parser)]
 #[command(
     name = "omir",
@@ -151,6 +153,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Check files against OMIR R1
     Validate(ValidateArgs),
+    /// Print JSON Schemas of OMIR R1, for editors and other languages
+    Schema(SchemaArgs),
     /// Look into a data folder with no daemon running, and repair it
     Store(StoreArgs),
     /// Watch a robot remember, lose its power, boot and recall; needs nothing installed

@@ -12,6 +12,7 @@ mod get;
 mod import;
 mod recall;
 mod remember;
+mod schema;
 mod status;
 mod store;
 mod validate;
@@ -40,6 +41,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Export(args) => export::run(globals, &args),
         Command::Convert(args) => convert::run(globals, &args),
         Command::Validate(args) => validate::run(globals, &args),
+        Command::Schema(args) => schema::run(&args),
         Command::Store(args) => store::run(globals, &args),
         Command::Demo(args) => demo::run(globals, &args),
         Command::Completions(args) => completions::run(&args),
