@@ -5,11 +5,13 @@
 //! well-formed CBOR denotes a JSON value. Numbers beyond CBOR's own kinds travel as bignums (tags 2
 //! and 3) and decimal fractions (tag 4).
 
+mod events;
 mod header;
 mod read;
 mod scan;
 mod write;
 
+pub use events::Events;
 pub use read::{from_slice, read_item};
 pub use scan::{
     MapEntry, MapSlot, array_items, map_entries, map_slot, read_array_header, skip_item,

@@ -105,6 +105,7 @@ impl fmt::Display for DecodeError {
 impl core::error::Error for DecodeError {}
 
 /// Counts values and depth while a decoder descends.
+#[derive(Clone, Debug)]
 pub(crate) struct Budget {
     items: usize,
     max_items: usize,

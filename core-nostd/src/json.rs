@@ -4,6 +4,7 @@
 //! value is first taken as the raw slice of text it occupies and then looked into. That gives exact
 //! numbers, and byte offsets from where the slices lie. Text is scanned once per level of nesting.
 
+mod events;
 mod write;
 
 use alloc::format;
@@ -15,7 +16,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-pub use write::{to_string, to_string_pretty};
+pub use events::Events;
+pub use write::{to_string, to_string_pretty, write_pretty};
 
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits, check_length};
 use crate::number::{Number, NumberError};
@@ -35,38 +37,43 @@ pub fn from_slice(bytes: &[u8], limits: &Limits) -> Result<Value, DecodeError> {
 
 fn read(bytes: &[u8], limits: &Limits) -> Result<Value, DecodeError> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
-        return Err(DecodeError::new(
-            0,
-            DecodeErrorKind::Syntax,
-            "starts with a byte order mark; save the file as UTF-8 without BOM",
-        ));
+        return Err(byte_order_mark());
     }
-    let text = core::str::from_utf8(bytes).map_err(|error| {
-        DecodeError::new(
-            error.valid_up_to(),
-            DecodeErrorKind::Syntax,
-            "not UTF-8; JSON text must be encoded as UTF-8",
-        )
-    })?;
+    let text = core::str::from_utf8(bytes).map_err(|error| not_utf8(error.valid_up_to()))?;
 
-    check_depth(bytes, &Budget::new(limits))?;
+    check_depth(bytes, 0, &Budget::new(limits))?;
 
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let raw = <&RawValue>::deserialize(&mut deserializer).map_err(|e| syntax_error(text, 0, &e))?;
+    let raw =
+        <&RawValue>::deserialize(&mut deserializer).map_err(|e| syntax_error(bytes, 0, &e))?;
     if let Err(error) = deserializer.end() {
-        let mut refusal = syntax_error(text, 0, &error);
-        refusal.kind = DecodeErrorKind::TrailingBytes;
-        refusal.message = "more text after the document; one file holds one document".to_string();
-        return Err(refusal);
+        return Err(trailing(syntax_error(bytes, 0, &error).offset));
     }
     let mut reader = Reader { base: text.as_ptr() as usize, budget: Budget::new(limits) };
     reader.value(raw.get())
 }
 
+fn byte_order_mark() -> DecodeError {
+    DecodeError::new(
+        0,
+        DecodeErrorKind::Syntax,
+        "starts with a byte order mark; save the file as UTF-8 without BOM",
+    )
+}
+
+fn not_utf8(offset: usize) -> DecodeError {
+    let message = "not UTF-8; JSON text must be encoded as UTF-8";
+    DecodeError::new(offset, DecodeErrorKind::Syntax, message)
+}
+
+fn trailing(offset: usize) -> DecodeError {
+    let message = "more text after the document; one file holds one document";
+    DecodeError::new(offset, DecodeErrorKind::TrailingBytes, message)
+}
+
 /// Refuses what nests too deep before anything descends into it: since every level is scanned anew,
-/// depth multiplies the cost of a document.
-fn check_depth(bytes: &[u8], budget: &Budget) -> Result<(), DecodeError> {
-    let mut depth = 0_usize;
+/// depth multiplies the cost of a document. `depth` containers lie around `bytes`.
+fn check_depth(bytes: &[u8], mut depth: usize, budget: &Budget) -> Result<(), DecodeError> {
     let mut in_string = false;
     let mut escaped = false;
     for (offset, byte) in bytes.iter().enumerate() {
@@ -125,7 +132,8 @@ impl Reader {
         {
             return Ok(plain.to_string());
         }
-        serde_json::from_str(text).map_err(|error| syntax_error(text, self.offset(text), &error))
+        serde_json::from_str(text)
+            .map_err(|error| syntax_error(text.as_bytes(), self.offset(text), &error))
     }
 
     fn array(&mut self, text: &str) -> Result<Value, DecodeError> {
@@ -156,7 +164,8 @@ impl Reader {
     }
 
     fn parse<'a, T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, DecodeError> {
-        serde_json::from_str(text).map_err(|error| syntax_error(text, self.offset(text), &error))
+        serde_json::from_str(text)
+            .map_err(|error| syntax_error(text.as_bytes(), self.offset(text), &error))
     }
 }
 
@@ -188,9 +197,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
 }
 
 /// `serde_json` counts lines and columns within the slice it was given; we want bytes from the start.
-fn syntax_error(text: &str, base: usize, error: &serde_json::Error) -> DecodeError {
+fn syntax_error(text: &[u8], base: usize, error: &serde_json::Error) -> DecodeError {
     let lines = error.line().saturating_sub(1);
-    let line_start: usize = text.split_inclusive('\n').take(lines).map(str::len).sum();
+    let split = text.split_inclusive(|byte| *byte == b'\n');
+    let line_start: usize = split.take(lines).map(<[u8]>::len).sum();
     let (kind, offset) = match error.classify() {
         Category::Eof => (DecodeErrorKind::Truncated, text.len()),
         _ => (

@@ -66,6 +66,8 @@ pub mod reference;
 #[cfg(feature = "alloc")]
 pub mod spatial;
 #[cfg(feature = "alloc")]
+pub mod stream;
+#[cfg(feature = "alloc")]
 pub mod validate;
 #[cfg(feature = "alloc")]
 pub mod value;

@@ -45,6 +45,19 @@ pub fn read_item(bytes: &[u8], limits: &Limits) -> Result<(Value, usize), Decode
     Ok((value, reader.cursor.at))
 }
 
+/// The item at the front of `bytes`, which lies `depth` containers deep in a document, and how many
+/// bytes it takes.
+pub(super) fn nested_item(
+    bytes: &[u8],
+    depth: usize,
+    budget: &mut Budget,
+) -> Result<(Value, usize), DecodeError> {
+    let mut reader = Reader { cursor: Cursor::new(bytes), budget: budget.clone() };
+    let value = reader.next(depth)?;
+    *budget = reader.budget;
+    Ok((value, reader.cursor.at))
+}
+
 struct Reader<'a> {
     cursor: Cursor<'a>,
     budget: Budget,

@@ -22,6 +22,12 @@ pub fn to_string_pretty(value: &Value) -> String {
     out
 }
 
+/// Appends what [`to_string_pretty`] gives, indented as a value that lies `level` levels deep: for
+/// documents that are put together from written parts.
+pub fn write_pretty(value: &Value, level: usize, out: &mut String) {
+    write_value(out, value, Some(level));
+}
+
 /// `level` is the depth of indentation, `None` for compact text.
 fn write_value(out: &mut String, value: &Value, level: Option<usize>) {
     match value {
