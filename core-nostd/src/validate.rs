@@ -18,10 +18,10 @@ mod walk;
 pub use bundle::{validate_bundle, validate_shape};
 pub use checker::{Checker, Entries, Finding, Options, Outcome, Subject, Summary, check_document};
 pub use fault::{Fault, FaultCode, Level, Severity};
+pub use suggest::closest;
 pub use uri::is_absolute_uri;
 
 pub(crate) use schema::{BUNDLE, Field, Range, Shape, Table, closed, may, need, resource};
-pub(crate) use suggest::closest;
 pub(crate) use walk::{At, Walk};
 
 use alloc::format;

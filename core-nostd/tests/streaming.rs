@@ -153,6 +153,9 @@ fn loose_cbor(value: &Value, out: &mut Vec<u8>) {
 }
 
 proptest! {
+    // Each case is read six times over and more.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn parts_make_the_document(value in document(), pretty in any::<bool>()) {
         let text = if pretty { json::to_string_pretty(&value) } else { json::to_string(&value) };

@@ -1,17 +1,24 @@
-//! `.omir` and `.omirb` files: which encoding a file has, reading, and writing that leaves either the
-//! old file or the whole new one.
+//! `.omir` and `.omirb` files: which encoding a file has, reading and writing, at once or part by part.
+
+mod order;
+mod parts;
+mod replace;
+mod writer;
 
 use std::ffi::OsStr;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use omir_core::decode::{DecodeError, Limits};
-use omir_core::model::{Bundle, Resource};
 use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
 
 use crate::error::{Error, Result};
 use crate::output;
+
+pub use order::in_schema_order;
+pub use parts::Parts;
+pub use writer::Writer;
 
 /// How a document is written as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,23 +128,10 @@ pub fn read_text(file: &Path) -> Result<String> {
 /// # Errors
 /// [`Error::Input`] naming the file, and the place within the document where one is known.
 pub fn read(file: &Path) -> Result<Value> {
-    decode_file(file, &read_bytes(file)?).map(|(_, value)| value)
-}
-
-/// As [`read`], with the bytes of `file` at hand; also tells how they were written.
-///
-/// # Errors
-/// As [`read`].
-pub fn decode_file(file: &Path, bytes: &[u8]) -> Result<(Encoding, Value)> {
+    let bytes = read_bytes(file)?;
     let by_ending = Encoding::of_ending(file).filter(|_| !is_standard(file));
-    let encoding = by_ending.unwrap_or_else(|| Encoding::sniff(bytes));
-    match encoding.read(bytes) {
-        Ok(value) => Ok((encoding, value)),
-        Err(why) => Err(Error::Input {
-            message: format!("{}: unreadable {}: {why}", file.display(), encoding.name()),
-            path: Some(why.pointer),
-        }),
-    }
+    let encoding = by_ending.unwrap_or_else(|| Encoding::sniff(&bytes));
+    encoding.read(&bytes).map_err(|why| parts::unreadable(file, encoding, &why))
 }
 
 /// How to write to that file.
@@ -172,46 +166,19 @@ pub fn write_bytes(file: &Path, bytes: &[u8]) -> Result<()> {
     if is_standard(file) {
         return Ok(output::print_bytes(bytes)?);
     }
-    replace(file, bytes).map_err(|why| Error::input(file, format!("cannot write: {why}")))
+    replace(file, |out| out.write_all(bytes))
 }
 
-/// Puts `bytes` in the place of `file`: written beside it, synced, renamed, and the folder synced, so
-/// that a crash or a full disk leaves the old file or the new one and nothing between.
-fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A device or a pipe is written to, not replaced.
-    if let Ok(found) = std::fs::metadata(file)
-        && !found.is_file()
-    {
-        return std::fs::OpenOptions::new().write(true).open(file)?.write_all(bytes);
-    }
-    // A symbolic link keeps pointing where it points.
-    let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".omir-");
-    share(&mut builder);
-    let mut temporary = builder.tempfile_in(folder)?;
-    temporary.write_all(bytes)?;
-    if let Ok(old) = std::fs::metadata(&target) {
-        temporary.as_file().set_permissions(old.permissions())?;
-    }
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|why| why.error)?;
-    std::fs::File::open(folder)?.sync_all()
+/// Puts what `write` writes in the place of `file`: all of it or, if it or the disk fails, nothing.
+///
+/// # Errors
+/// [`Error::Input`] naming the file.
+pub fn replace(
+    file: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<()> {
+    replace::replace(file, write).map_err(|why| Error::input(file, format!("cannot write: {why}")))
 }
-
-/// A temporary file is private; ours gets the rights of an ordinary new file, less the umask.
-#[cfg(unix)]
-fn share(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt as _;
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn share(_: &mut tempfile::Builder<'_, '_>) {}
 
 /// The resources of a document, each with its JSON Pointer: the entries of a Bundle, the items of an
 /// array, or the one resource it is.
@@ -244,22 +211,6 @@ pub fn resources(file: &Path, document: Value) -> Result<Vec<(String, Value)>> {
         .enumerate()
         .map(|(index, item)| (format!("{base}/{index}"), item))
         .collect())
-}
-
-/// The same document with its members in the order of the schemas, for reading: CBOR sorts them by
-/// length. What is no valid Bundle or resource stays as it is.
-#[must_use]
-pub fn in_schema_order(value: Value) -> Value {
-    let ordered = match value.get("resourceType").and_then(Value::as_str) {
-        Some("Bundle") => Bundle::from_value(value.clone()).map(|bundle| bundle.to_value()),
-        Some(_) => Resource::from_value(value.clone()).map(|resource| resource.to_value()),
-        None => return value,
-    };
-    match ordered {
-        // Equal bytes, because a document has one CBOR form: nothing but the order changed.
-        Ok(ordered) if cbor::to_vec(&ordered) == cbor::to_vec(&value) => ordered,
-        _ => value,
-    }
 }
 
 /// A Bundle around resources.
@@ -313,21 +264,6 @@ mod tests {
         for encoding in [Encoding::Json, Encoding::Cbor] {
             assert_eq!(encoding.read(&encoding.write(&value)).unwrap(), value);
         }
-    }
-
-    #[test]
-    fn what_was_cbor_reads_like_the_specification() {
-        let text = r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[{"resourceType":"MemoryRecord","id":"m","content":"c","createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:x:y","valueJson":{"b":1.0,"a":2}}]}]}"#;
-        let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
-        let sorted = Encoding::Cbor.read(&cbor::to_vec(&value)).unwrap();
-        assert!(json::to_string(&sorted).starts_with(r#"{"entry":"#));
-        let ordered = in_schema_order(sorted.clone());
-        assert_eq!(ordered, sorted);
-        let start = r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[{"resourceType":"MemoryRecord","id":"m","#;
-        assert!(json::to_string(&ordered).starts_with(start));
-        let other = json::from_slice(br#"{"resourceType":"Bundle","x":1}"#, &Limits::default());
-        let other = other.unwrap();
-        assert_eq!(in_schema_order(other.clone()), other);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 
 use crate::cli::Globals;
 
@@ -21,6 +21,19 @@ pub fn bar(globals: &Globals, total: u64, what: &str) -> ProgressBar {
     bar.set_style(style("{msg} {wide_bar} {human_pos}/{human_len}  {rate}  ETA {eta}"));
     bar.set_message(what.to_owned());
     bar
+}
+
+/// A bar over `size` bytes, or a count of them where the size is not known. It is gone when it is
+/// dropped.
+#[must_use]
+pub fn bytes(globals: &Globals, size: Option<u64>, what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(size, target(globals));
+    bar.set_style(style(match size {
+        Some(_) => "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes}  ETA {eta}",
+        None => "{spinner} {msg} {binary_bytes} {elapsed}",
+    }));
+    bar.set_message(what.to_owned());
+    bar.with_finish(ProgressFinish::AndClear)
 }
 
 /// A spinner for work whose end is not known.

@@ -215,7 +215,7 @@ impl<S: Source> Events<S> {
         if let Some(byte) = rest.first()
             && !byte.is_ascii()
             && let Err(error) = core::str::from_utf8(&rest[..rest.len().min(4)])
-            && error.valid_up_to() == 0
+            && (error.valid_up_to(), error.error_len().is_some()) == (0, true)
         {
             return not_utf8(self.window.offset()).into();
         }

@@ -5,10 +5,7 @@ const LONGEST: usize = 32;
 
 /// The candidate nearest to `word`, if one is near enough: up to a third of its letters wrong.
 /// Letter case, `_` and `-` do not count, so `created_at` is `createdAt`.
-pub(crate) fn closest<'c>(
-    word: &str,
-    candidates: impl Iterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let word = Folded::new(word)?;
     candidates
         .filter_map(|candidate| {

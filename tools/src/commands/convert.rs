@@ -1,10 +1,11 @@
-//! `omir convert`: the same document in the other encoding, or as linked data.
+//! `omir convert`: the same document in the other encoding, whatever its size, or as linked data.
 
 use crate::cli::{ConvertArgs, Globals};
-use crate::document::{self, Encoding};
+use crate::document::{self, Encoding, Parts, Writer};
 use crate::error::{Error, Result};
 use crate::linked;
 use crate::output;
+use crate::progress;
 
 pub(super) fn run(globals: &Globals, args: &ConvertArgs) -> Result<()> {
     if linked::is_triples(&args.output) {
@@ -15,13 +16,16 @@ pub(super) fn run(globals: &Globals, args: &ConvertArgs) -> Result<()> {
     }
     // An ending that says nothing is found out before anything is read.
     let written = document::encoding_for_output(&args.output)?;
-    let bytes = document::read_bytes(&args.input)?;
-    let (read, value) = document::decode_file(&args.input, &bytes)?;
-    let value = match (read, written) {
-        (Encoding::Cbor, Encoding::Json) => document::in_schema_order(value),
-        _ => value,
-    };
-    document::write(&args.output, &value)
+    let mut parts = Parts::open(&args.input)?;
+    // JSON keeps the order it has; that of CBOR is not one for reading.
+    let mut writer = Writer::new(&args.output, written, parts.encoding() == Encoding::Cbor);
+    let bar = progress::bytes(globals, parts.size(), "converting");
+    while let Some(part) = parts.next_part()? {
+        bar.set_position(parts.offset());
+        writer.part(part)?;
+    }
+    drop(bar);
+    writer.finish()
 }
 
 fn lift(globals: &Globals, args: &ConvertArgs) -> Result<()> {
