@@ -5,6 +5,7 @@
 //! numbers, and byte offsets from where the slices lie. Text is scanned once per level of nesting.
 
 mod events;
+mod places;
 mod write;
 
 use alloc::format;
@@ -17,6 +18,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 pub use events::Events;
+pub use places::Places;
 pub use write::{to_string, to_string_pretty, write_pretty};
 
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits, check_length};

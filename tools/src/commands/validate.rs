@@ -75,7 +75,7 @@ fn run_to(
     let mut unreadable: Option<Error> = None;
     for file in files {
         let mut report: Box<dyn Report> =
-            if as_json { Box::new(json::Lines::new()) } else { Box::new(human::Digest::default()) };
+            if as_json { Box::new(json::Lines::new()) } else { Box::new(human::Digest::of(file)) };
         let verdict = match one(globals, file, options, &mut *report) {
             Ok(verdict) => verdict,
             Err(error) => {

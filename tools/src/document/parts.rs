@@ -2,7 +2,7 @@
 //! than memory.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead as _, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use omir_core::decode::{DecodeError, Limits};
@@ -117,9 +117,29 @@ impl Parts {
 
 /// The refusal of a file's bytes: file, encoding, place and fault.
 pub(super) fn unreadable(file: &Path, encoding: Encoding, why: &DecodeError) -> Error {
+    let line = if encoding == Encoding::Json { line_of(file, why.offset) } else { None };
+    let line = line.map(|line| format!("line {line}, ")).unwrap_or_default();
     Error::Input {
-        message: format!("{}: unreadable {}: {why}", file.display(), encoding.name()),
+        message: format!("{}: unreadable {}: {line}{why}", file.display(), encoding.name()),
         path: Some(why.pointer.clone()),
+    }
+}
+
+/// The line, from one on, of a byte of a file that can be read a second time.
+fn line_of(file: &Path, offset: usize) -> Option<usize> {
+    if is_standard(file) || !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut start = BufReader::new(File::open(file).ok()?.take(offset as u64));
+    let mut line = 1;
+    loop {
+        let bytes = start.fill_buf().ok()?;
+        if bytes.is_empty() {
+            return Some(line);
+        }
+        line += bytes.iter().filter(|byte| **byte == b'\n').count();
+        let read = bytes.len();
+        start.consume(read);
     }
 }
 
@@ -145,6 +165,16 @@ mod tests {
         assert_eq!(events(None, cbor).unwrap(), (Encoding::Cbor, 3));
         assert_eq!(events(Some(Encoding::Cbor), b"\x01").unwrap(), (Encoding::Cbor, 1));
         assert_eq!(events(None, b"3").unwrap(), (Encoding::Json, 1));
+    }
+
+    #[test]
+    fn a_fault_in_a_text_file_names_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.omir");
+        std::fs::write(&file, "{\n\n\"a\": nil}").unwrap();
+        let error = Parts::open(&file).unwrap().next_part().unwrap_err();
+        assert!(error.to_string().contains("unreadable JSON: line 3, at byte 9"), "{error}");
+        assert_eq!(line_of(&file, 2), Some(2));
     }
 
     #[test]

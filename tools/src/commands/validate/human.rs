@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use omir_core::json;
 use omir_core::profile;
@@ -15,6 +16,7 @@ use super::Report;
 use super::check::Verdict;
 use super::json::level_name;
 use super::tally::Check;
+use crate::document;
 use crate::output::one_line;
 
 /// Findings that are listed.
@@ -29,9 +31,14 @@ const MOST_KINDS: usize = 1000;
 /// Characters of an offending value that are shown.
 const LONGEST_VALUE: usize = 60;
 
+/// Bytes of a JSON file in which lines are looked up.
+const LONGEST_TEXT: u64 = 64 << 20;
+
 /// The findings of one file, as many as a person reads.
 #[derive(Default)]
 pub(super) struct Digest {
+    /// The file, if it can be read a second time.
+    file: Option<PathBuf>,
     listed: Vec<Finding>,
     kinds: BTreeMap<(FaultCode, String), Kind>,
     /// Findings of kinds beyond [`MOST_KINDS`].
@@ -75,7 +82,7 @@ impl Report for Digest {
     }
 
     fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { file: self.file.take(), ..Self::default() };
     }
 
     fn write(&mut self, verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -94,8 +101,25 @@ impl Report for Digest {
 }
 
 impl Digest {
+    /// A digest of what is said about `file`.
+    pub(super) fn of(file: &Path) -> Self {
+        let file = (!document::is_standard(file)).then(|| file.to_owned());
+        Self { file, ..Self::default() }
+    }
+
+    /// The text of a JSON file that is not too long to look for lines in it.
+    fn text(&self) -> Option<String> {
+        let file = self.file.as_deref()?;
+        let found = std::fs::metadata(file).ok()?;
+        let is_short = found.is_file() && found.len() <= LONGEST_TEXT;
+        is_short.then(|| std::fs::read_to_string(file).ok())?
+    }
+
     /// Errors and warnings by entry.
     fn write_findings(&mut self, text: &mut String) {
+        // Read again rather than kept: most documents are right.
+        let original = if self.listed.is_empty() { None } else { self.text() };
+        let places = original.as_deref().and_then(json::Places::of);
         let position = |finding: &Finding| finding.entry.as_ref().map(|entry| entry.index);
         // What holds between entries is found out last; it is read with the entry.
         self.listed.sort_by_key(position);
@@ -108,12 +132,15 @@ impl Digest {
             }
             let fault = &finding.fault;
             let value = finding.value.as_ref().map(shown).unwrap_or_default();
+            let place = places.as_ref().and_then(|all| all.line_and_column(&fault.pointer));
+            let place = place.map(|(line, column)| format!("  (line {line}, column {column})"));
             let _ = write!(
                 text,
-                "    {}  {:<7}  {}{value}\n          {}\n",
+                "    {}  {:<7}  {}{value}{}\n          {}\n",
                 fault.code,
                 fault.severity(),
                 one_line(&fault.pointer),
+                place.unwrap_or_default(),
                 one_line(&fault.message)
             );
         }
