@@ -70,6 +70,8 @@ pub struct LimitsSection {
     pub max_resources: Option<usize>,
     /// Bytes of a stored resource.
     pub max_resource_bytes: Option<usize>,
+    /// Bytes of a payload that is merged.
+    pub max_import_bytes: Option<usize>,
     /// Requests that may wait.
     pub queue_requests: Option<usize>,
     /// Bytes that may wait.

@@ -123,6 +123,12 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
                 limits.max_resource_bytes,
                 256..=64 << 20,
             )?,
+            max_import_bytes: within(
+                "limits.max_import_bytes",
+                asked.max_import_bytes,
+                limits.max_import_bytes,
+                1024..=256 << 20,
+            )?,
         },
         queue_requests: within(
             "limits.queue_requests",
@@ -315,6 +321,7 @@ mod tests {
             ("limits", "max_values"),
             ("limits", "max_resources"),
             ("limits", "max_resource_bytes"),
+            ("limits", "max_import_bytes"),
             ("limits", "queue_requests"),
             ("limits", "queue_bytes"),
             ("limits", "readers"),

@@ -5,6 +5,7 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
+use super::merge::{Merged, Precedence};
 use super::request::Prepared;
 use crate::error::Error;
 
@@ -13,6 +14,8 @@ use crate::error::Error;
 pub enum Change {
     /// Store these, all or none.
     Remember(Vec<Prepared>),
+    /// Merge these into what is stored, all or none.
+    Merge(Vec<Prepared>, Precedence),
     /// Forget these, and what cannot exist without them.
     Forget(Vec<Ref>),
     /// Pin a record, or let it go again.
@@ -30,6 +33,21 @@ pub struct Stored {
     pub version: u64,
     /// Whether it was there already, the same: nothing was written.
     pub unchanged: bool,
+    /// What a merge did about it; nothing for any other change.
+    pub merged: Option<Merged>,
+}
+
+impl Stored {
+    /// What a change other than a merge made of a resource.
+    pub fn new(target: Ref, version: u64, unchanged: bool) -> Self {
+        Self { target, version, unchanged, merged: None }
+    }
+
+    /// What a merge made of a resource.
+    pub fn merged(target: Ref, version: u64, merged: Merged) -> Self {
+        let unchanged = merged == Merged::Unchanged;
+        Self { target, version, unchanged, merged: Some(merged) }
+    }
 }
 
 /// What a change did.
@@ -92,6 +110,9 @@ fn insert_stored(map: &mut Map, stored: &Stored) {
     map.insert("version", Value::Number(Number::from(stored.version)));
     if stored.unchanged {
         map.insert("unchanged", Value::Bool(true));
+    }
+    if let Some(merged) = stored.merged {
+        map.insert("merged", merged.as_str());
     }
 }
 

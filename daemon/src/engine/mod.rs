@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod export;
+pub mod merge;
 pub mod plan;
 mod publisher;
 pub mod request;
@@ -25,8 +26,9 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
 use self::command::{Change, Receipt, Reply};
+use self::merge::Precedence;
 use self::publisher::publish_in_background;
-use self::settings::{Durability, Settings};
+use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::writer::{Message, Writer, seal_in_background};
 use crate::clock::{Clock, ClockState};
@@ -222,11 +224,35 @@ impl Engine {
         key: Option<&Ref>,
     ) -> Result<Change, Error> {
         let limits = &self.inner.settings.limits;
+        Ok(Change::Remember(self.take(payload, encoding, key, limits, false)?))
+    }
+
+    /// Decodes what a client wants merged into what is stored. A name that comes twice counts once.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`], with bounds of its own.
+    pub fn prepare_merge(
+        &self,
+        payload: &[u8],
+        encoding: request::Encoding,
+        precedence: Precedence,
+    ) -> Result<Change, Error> {
+        let limits = self.inner.settings.limits.for_import();
+        Ok(Change::Merge(self.take(payload, encoding, None, &limits, true)?, precedence))
+    }
+
+    fn take(
+        &self,
+        payload: &[u8],
+        encoding: request::Encoding,
+        key: Option<&Ref>,
+        limits: &RequestLimits,
+        merging: bool,
+    ) -> Result<Vec<request::Prepared>, Error> {
         let value = request::decode(payload, encoding, limits, Code::InvalidResource)?;
         let (now, _) = self.now();
         let new_id = || self.new_id();
-        let intake = request::Intake { limits, now, new_id: &new_id, key };
-        Ok(Change::Remember(intake.take(value)?))
+        request::Intake { limits, now, new_id: &new_id, key, merging }.take(value)
     }
 
     /// Hands a change to the writer. `reply` is called once it is as durable as the settings

@@ -3,7 +3,9 @@
 //! Plans of one group are made one after the other against the catalog and the plans before them,
 //! so that a record may refer to an entity that is still on its way to the disk.
 
-use std::collections::HashMap;
+mod merge;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 
 use omir_core::cbor;
@@ -17,7 +19,7 @@ use super::command::{Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
 use super::stamp::strip;
 use crate::error::{Code, Error};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::DocId;
 use crate::index::facts::{Access, Facts, terms_of};
 use crate::index::key::RefKey;
@@ -105,6 +107,7 @@ impl<'a> Planner<'a> {
                 self.check_references(prepared)?;
                 self.remember(std::mem::take(prepared))
             }
+            Change::Merge(prepared, precedence) => self.merge(prepared, *precedence),
             Change::Forget(targets) => self.forget(targets),
             Change::Anchor(target, anchored) => {
                 let (target, anchored) = (target.clone(), *anchored);
@@ -129,41 +132,57 @@ impl<'a> Planner<'a> {
     }
 
     fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
-        let within: std::collections::HashSet<RefKey> =
-            prepared.iter().map(|p| p.facts.key).collect();
+        let within = names(prepared);
+        prepared.iter().try_for_each(|item| self.check_references_of(item, &within))
+    }
+
+    /// Checks that what `item` refers to is `within` the request or in the store.
+    fn check_references_of(&self, item: &Prepared, within: &HashSet<RefKey>) -> Result<(), Error> {
         let catalog = self.catalog();
-        for item in prepared {
-            let mut fault = None;
-            item.resource.for_each_reference(|pointer, _, target| {
-                if fault.is_some() {
-                    return;
-                }
-                let at = format!("{}{pointer}", item.pointer);
-                let expected = expected_type(pointer);
-                if target.kind != expected {
-                    let message = format!("{target} is no {expected}, which this must refer to");
-                    fault = Some(Error::at(Code::InvalidResource, at, message));
-                    return;
-                }
-                let key = RefKey::of(target);
-                let exists = within.contains(&key)
-                    || match self.pending.get(&key) {
-                        Some(live) => *live,
-                        None => catalog.live(&key).is_some(),
-                    };
-                if !exists {
-                    let message = format!(
-                        "{target} is neither in this request nor in the store; remember it first or \
-                         send both together"
-                    );
-                    fault = Some(Error::at(Code::InvalidResource, at, message));
-                }
-            });
-            if let Some(fault) = fault {
-                return Err(fault);
+        let mut fault = None;
+        item.resource.for_each_reference(|pointer, _, target| {
+            if fault.is_some() {
+                return;
             }
-        }
-        Ok(())
+            let at = format!("{}{pointer}", item.pointer);
+            let expected = expected_type(pointer);
+            if target.kind != expected {
+                let message = format!("{target} is no {expected}, which this must refer to");
+                fault = Some(Error::at(Code::InvalidResource, at, message));
+                return;
+            }
+            let key = RefKey::of(target);
+            let exists = within.contains(&key)
+                || match self.pending.get(&key) {
+                    Some(live) => *live,
+                    None => catalog.live(&key).is_some(),
+                };
+            if !exists {
+                let message = format!(
+                    "{target} is neither in this request nor in the store; remember it first or \
+                     send both together"
+                );
+                fault = Some(Error::at(Code::InvalidResource, at, message));
+            }
+        });
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// The newest version of a reference, and what it is of if it is live.
+    fn stored(&self, key: &RefKey) -> Result<(Option<Head>, Option<Old>), Error> {
+        let (head, old) = {
+            let catalog = self.catalog();
+            let head = catalog.head(key);
+            let old = head
+                .filter(|head| head.live)
+                .map(|head| (Handle::of(&catalog, head.doc), catalog.access(head.doc)));
+            (head, old)
+        };
+        let old = match old {
+            Some((handle, access)) => Some((handle.resource().map_err(internal)?, access)),
+            None => None,
+        };
+        Ok((head, old))
     }
 
     fn remember(&mut self, prepared: Vec<Prepared>) -> Result<Plan, NoPlan> {
@@ -178,18 +197,7 @@ impl<'a> Planner<'a> {
         for item in prepared {
             let key = item.facts.key;
             let target = item.resource.reference();
-            let (head, old) = {
-                let catalog = self.catalog();
-                let head = catalog.head(&key);
-                let old = head
-                    .filter(|head| head.live)
-                    .map(|head| (Handle::of(&catalog, head.doc), catalog.access(head.doc)));
-                (head, old)
-            };
-            let old = match old {
-                Some((handle, access)) => Some((handle.resource().map_err(internal)?, access)),
-                None => None,
-            };
+            let (head, old) = self.stored(&key)?;
             let mut resource = item.resource;
             if let Some((before, access)) = &old {
                 inherit(&mut resource, before, *access, item.stamped);
@@ -200,7 +208,7 @@ impl<'a> Planner<'a> {
                     match revision(&mut resource, head.version, before, &shown, &item.pointer)? {
                         Some(version) => version,
                         None => {
-                            stored.push(Stored { target, version: head.version, unchanged: true });
+                            stored.push(Stored::new(target, head.version, true));
                             continue;
                         }
                     }
@@ -213,7 +221,7 @@ impl<'a> Planner<'a> {
             let superseded = old.map(|(before, _)| terms_of(&before));
             self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
             pending.push(key);
-            stored.push(Stored { target, version, unchanged: false });
+            stored.push(Stored::new(target, version, false));
         }
         self.pending.extend(pending.into_iter().map(|key| (key, true)));
         plan.effect = Effect::Remembered(stored);
@@ -326,7 +334,7 @@ impl<'a> Planner<'a> {
             Kind::Anchor(anchored) => {
                 let decay = record.decay.get_or_insert_default();
                 if decay.anchored.unwrap_or(false) == anchored {
-                    let stored = Stored { target: target.clone(), version, unchanged: true };
+                    let stored = Stored::new(target.clone(), version, true);
                     return Ok(Plan {
                         ops: Vec::new(),
                         steps: Vec::new(),
@@ -350,7 +358,7 @@ impl<'a> Planner<'a> {
         }
         let version = version.saturating_add(1);
         record.version = Some(Number::from(version));
-        let stored = Stored { target: target.clone(), version, unchanged: false };
+        let stored = Stored::new(target.clone(), version, false);
         let mut plan = Plan {
             ops: Vec::new(),
             steps: Vec::new(),
@@ -366,6 +374,13 @@ impl<'a> Planner<'a> {
         self.pending.insert(key, true);
         Ok(plan)
     }
+}
+
+/// A live version and its access state.
+type Old = (Resource, Option<Access>);
+
+fn names(prepared: &[Prepared]) -> HashSet<RefKey> {
+    prepared.iter().map(|item| item.facts.key).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -456,7 +471,8 @@ fn check_version(resource: &Resource, pointer: &str) -> Result<(), Error> {
     }
 }
 
-fn stated_version(resource: &Resource) -> Option<u64> {
+/// The version a resource states; only records can.
+pub(super) fn stated_version(resource: &Resource) -> Option<u64> {
     match resource {
         Resource::MemoryRecord(record) => record.version.as_ref()?.as_u64(),
         _ => None,

@@ -1,5 +1,6 @@
-//! Hands out answers and announcements, in the order of the commits, off the writer's back.
+//! Hands out answers and announcements, each in the order of the commits, off the writer's back.
 
+use std::collections::VecDeque;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::Receiver;
@@ -25,13 +26,58 @@ pub fn publish_in_background(
     listener: Listener,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("omird-publisher".into()).spawn(move || {
-        for delivery in deliveries {
-            for (reply, result) in delivery.replies {
-                reply(result);
-            }
-            for event in &delivery.events {
-                listener(event);
+        let mut events = VecDeque::new();
+        while let Ok(delivery) = deliveries.recv() {
+            answer(delivery, &mut events);
+            while let Some(event) = events.pop_front() {
+                listener(&event);
+                // An import announces as much as it brought: nobody's answer waits behind that.
+                deliveries.try_iter().for_each(|next| answer(next, &mut events));
             }
         }
     })
+}
+
+fn answer(delivery: Delivery, events: &mut VecDeque<Event>) {
+    for (reply, result) in delivery.replies {
+        reply(result);
+    }
+    events.extend(delivery.events);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::command::EventKind;
+    use crate::error::{Code, Error};
+
+    #[test]
+    fn an_answer_does_not_wait_behind_the_announcements_of_another() {
+        let (sender, deliveries) = crossbeam_channel::unbounded();
+        let (told, log) = crossbeam_channel::unbounded();
+        let delivery = |name: &'static str, events: [&str; 2]| {
+            let told = told.clone();
+            let reply: Reply = Box::new(move |_| told.send(name.to_owned()).unwrap());
+            let event = |id: &str| Event {
+                kind: EventKind::Recorded,
+                target: format!("Entity/{id}").parse().unwrap(),
+                resource: Vec::new(),
+            };
+            Delivery {
+                replies: vec![(reply, Err(Error::new(Code::Internal, "")))],
+                events: events.map(event).into(),
+            }
+        };
+        // Both are there before the thread looks.
+        sender.send(delivery("first", ["a", "b"])).unwrap();
+        sender.send(delivery("second", ["c", "d"])).unwrap();
+        drop(sender);
+        let announce = told.clone();
+        let listener: Listener =
+            Box::new(move |event| announce.send(event.target.to_string()).unwrap());
+        publish_in_background(deliveries, listener).unwrap().join().unwrap();
+        drop(told);
+        let told: Vec<String> = log.try_iter().collect();
+        assert_eq!(told, ["first", "Entity/a", "second", "Entity/b", "Entity/c", "Entity/d"]);
+    }
 }

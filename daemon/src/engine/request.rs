@@ -16,6 +16,7 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
 
+use super::merge::Claim;
 use super::settings::RequestLimits;
 use super::stamp;
 use crate::PRODUCER;
@@ -120,6 +121,8 @@ pub struct Intake<'a> {
     pub new_id: &'a dyn Fn() -> String,
     /// The key a resource was put on, if it was: gives a missing type and id, and must agree.
     pub key: Option<&'a Ref>,
+    /// Whether a name may come twice: a merge takes the newer of the two.
+    pub merging: bool,
 }
 
 impl Intake<'_> {
@@ -155,8 +158,9 @@ impl Intake<'_> {
                 ),
             ));
         }
-        let mut seen: HashMap<Ref, usize> = HashMap::new();
-        let mut prepared = Vec::with_capacity(values.len());
+        // Where each name stands: in the request, and in what is prepared.
+        let mut seen: HashMap<Ref, (usize, usize)> = HashMap::new();
+        let mut prepared: Vec<Prepared> = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
             // The manifest of a sealed segment is history, no memory.
             if base == "/entry" && manifest::is_manifest(&value) {
@@ -165,16 +169,28 @@ impl Intake<'_> {
             let pointer = format!("{base}/{index}");
             let resource = self.one(value, pointer.clone())?;
             let reference = resource.resource.reference();
-            if let Some(first) = seen.insert(reference.clone(), index) {
-                return Err(Error::at(
-                    Code::InvalidResource,
-                    format!("{pointer}/id"),
-                    format!(
-                        "{reference} is already at {base}/{first}; one request may hold it once"
-                    ),
-                ));
+            match seen.get(&reference) {
+                None => {
+                    seen.insert(reference, (index, prepared.len()));
+                    prepared.push(resource);
+                }
+                Some(&(_, at)) if self.merging => {
+                    if let Some(earlier) = prepared.get_mut(at)
+                        && Claim::of(&earlier.resource).yields_to(Claim::of(&resource.resource))
+                    {
+                        *earlier = resource;
+                    }
+                }
+                Some((first, _)) => {
+                    return Err(Error::at(
+                        Code::InvalidResource,
+                        format!("{pointer}/id"),
+                        format!(
+                            "{reference} is already at {base}/{first}; one request may hold it once"
+                        ),
+                    ));
+                }
             }
-            prepared.push(resource);
         }
         if prepared.is_empty() {
             return Err(Error::at(Code::InvalidResource, base, "there is nothing to remember"));

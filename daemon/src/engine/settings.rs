@@ -38,6 +38,23 @@ pub struct RequestLimits {
     pub max_resources: usize,
     /// Bytes of one stored resource.
     pub max_resource_bytes: usize,
+    /// Bytes of a payload that is merged. A file is one request, so that it comes in as a whole or
+    /// not at all.
+    pub max_import_bytes: usize,
+}
+
+impl RequestLimits {
+    /// The bounds on a request that merges: larger, with resources and values in proportion.
+    pub fn for_import(&self) -> Self {
+        let bytes = self.max_import_bytes.max(self.max_payload_bytes);
+        let times = bytes.div_ceil(self.max_payload_bytes.max(1));
+        Self {
+            max_payload_bytes: bytes,
+            max_values: self.max_values.saturating_mul(times),
+            max_resources: self.max_resources.saturating_mul(times),
+            ..*self
+        }
+    }
 }
 
 impl Default for RequestLimits {
@@ -48,6 +65,7 @@ impl Default for RequestLimits {
             max_values: 500_000,
             max_resources: 10_000,
             max_resource_bytes: 1 << 20,
+            max_import_bytes: 64 << 20,
         }
     }
 }

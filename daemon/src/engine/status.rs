@@ -41,6 +41,12 @@ impl Engine {
         queue.insert("waiting", int(accepted.saturating_sub(committed)));
         queue.insert("capacity", int(self.inner.settings.queue_requests as u64));
 
+        let bounds = self.inner.settings.limits.for_import();
+        let mut import = Map::new();
+        import.insert("maxBytes", int(bounds.max_payload_bytes as u64));
+        import.insert("maxResources", int(bounds.max_resources as u64));
+        import.insert("maxResourceBytes", int(bounds.max_resource_bytes as u64));
+
         let mut status = Map::new();
         status.insert("robot", robot);
         status.insert("version", env!("CARGO_PKG_VERSION"));
@@ -56,6 +62,7 @@ impl Engine {
         status.insert("rejected", int(shared.rejected.load(Ordering::Relaxed)));
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
         status.insert("queue", Value::Object(queue));
+        status.insert("import", Value::Object(import));
         Value::Object(status)
     }
 

@@ -7,6 +7,7 @@ use zenoh::bytes::Encoding as ZenohEncoding;
 use zenoh::query::Query;
 
 use super::keys::Keys;
+use super::turn::Turn;
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
@@ -23,6 +24,8 @@ pub(super) struct Ask {
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
     payload: Vec<u8>,
+    /// What it holds up until it is answered.
+    pub(super) turn: Option<Turn>,
 }
 
 /// What a Zenoh encoding says about a payload; `None` if nothing.
@@ -74,7 +77,7 @@ impl Ask {
                 }
             }
         }
-        Self { query, keys, encoding, parameters, payload }
+        Self { query, keys, encoding, parameters, payload, turn: None }
     }
 
     /// The key expression asked for.
@@ -85,6 +88,16 @@ impl Ask {
     /// The payload as it came.
     pub(super) fn payload(&self) -> &[u8] {
         &self.payload
+    }
+
+    /// Lets the payload go once it is read: what waits for the disk is the change made of it.
+    pub(super) fn drop_payload(&mut self) {
+        self.payload = Vec::new();
+    }
+
+    /// Whether the selector gives a parameter of this name.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.parameters.as_ref().is_ok_and(|list| list.iter().any(|(known, _)| known == name))
     }
 
     /// The selector's parameters, decoded.

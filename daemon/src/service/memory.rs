@@ -48,7 +48,7 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
             let limit = context.engine.settings().limits.max_payload_bytes;
             let size = sample.payload().len();
             if size > limit {
-                return Err(too_large(size, limit));
+                return Err(too_large(size, ("max_payload_bytes", limit)));
             }
             let payload = sample.payload().to_bytes();
             let encoding =

@@ -8,6 +8,7 @@ mod network;
 mod operations;
 mod pool;
 mod time_range;
+mod turn;
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +22,7 @@ use crate::error::{Code, Error};
 
 use self::ask::Ask;
 use self::pool::Pool;
+use self::turn::Turns;
 
 pub use self::keys::Keys;
 use self::network::plain;
@@ -75,8 +77,13 @@ impl Service {
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let pool = Pool::start(workers).map_err(|error| format!("no worker threads: {error}"))?;
         let events = events::Outlet::new(session.clone(), keys.clone());
-        let context =
-            Arc::new(Context { engine, keys: keys.clone(), pool, events: events.clone() });
+        let context = Arc::new(Context {
+            engine,
+            keys: keys.clone(),
+            pool,
+            events: events.clone(),
+            imports: Turns::default(),
+        });
         let _ = outlet.0.set(events);
 
         let mut queryables = Vec::new();
@@ -117,6 +124,8 @@ struct Context {
     keys: Keys,
     pool: Pool,
     events: events::Outlet,
+    /// Large imports: the memory of one at a time is enough.
+    imports: Turns,
 }
 
 /// The queryables of contract section 1.
@@ -178,11 +187,24 @@ impl Context {
             self.answer(operation, Ask::new(query, self.keys.clone()));
             return;
         }
-        let limit = self.engine.settings().limits.max_payload_bytes;
-        let ask = Ask::new(query, self.keys.clone());
-        if size > limit {
-            self.refuse(ask, &too_large(size, limit));
-            return;
+        let limits = &self.engine.settings().limits;
+        let mut ask = Ask::new(query, self.keys.clone());
+        if size > limits.max_payload_bytes {
+            let merges = operation == Operation::Remember && ask.names("merge");
+            let bound = limits.for_import().max_payload_bytes;
+            if !merges {
+                let limit = ("max_payload_bytes", limits.max_payload_bytes);
+                return self.refuse(ask, &too_large(size, limit));
+            } else if size > bound {
+                return self.refuse(ask, &too_large(size, ("max_import_bytes", bound)));
+            }
+            match self.imports.take() {
+                Some(turn) => ask.turn = Some(turn),
+                None => {
+                    let message = "another import is under way; try again in a moment";
+                    return self.refuse(ask, &Error::new(Code::Busy, message));
+                }
+            }
         }
         let context = self.clone();
         if let Some(ask) = self.pool.run(ask, move |ask| context.answer(operation, ask)) {
@@ -210,9 +232,6 @@ impl Context {
     }
 }
 
-fn too_large(size: usize, limit: usize) -> Error {
-    Error::new(
-        Code::TooLarge,
-        format!("a payload of {size} bytes; limits.max_payload_bytes is {limit}"),
-    )
+fn too_large(size: usize, (name, limit): (&str, usize)) -> Error {
+    Error::new(Code::TooLarge, format!("a payload of {size} bytes; limits.{name} is {limit}"))
 }

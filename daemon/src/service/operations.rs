@@ -5,14 +5,18 @@ use omir_core::confidence::{Outcome, Weight};
 use super::ask::{Ask, Named};
 use super::{Context, time_range};
 use crate::engine::command::Change;
+use crate::engine::merge::Precedence;
 use crate::engine::request::{Encoding, reference};
 use crate::error::{Code, Error};
 use crate::recall::parameters;
 use crate::recall::query::Query;
 
 /// Hands a change to the writer, whose receipt is the answer.
-fn submit(context: &Context, operation: &'static str, ask: Ask, change: Change) {
-    let size = ask.payload().len();
+fn submit(context: &Context, operation: &'static str, mut ask: Ask, change: Change) {
+    // A large import waits for its turn and not for room in the queue, which is for what a robot
+    // remembers meanwhile.
+    let size = if ask.turn.is_some() { 0 } else { ask.payload().len() };
+    ask.drop_payload();
     let engine = context.engine.clone();
     let reply =
         Box::new(move |result: Result<crate::engine::command::Receipt, Error>| match result {
@@ -27,19 +31,31 @@ fn submit(context: &Context, operation: &'static str, ask: Ask, change: Change) 
 
 pub(super) fn remember(context: &Context, ask: Ask) {
     let change = ask.selector().and_then(|list| {
-        Named::new(list).finish("format; the resource goes into the payload")?;
+        let mut named = Named::new(list);
+        let precedence = named.take("merge").map(|text| precedence(&text)).transpose()?;
+        named.finish("merge, format; the resource goes into the payload")?;
         if ask.payload().is_empty() {
             return Err(Error::new(
                 Code::InvalidResource,
                 "there is no payload: send a resource, an array of resources, or a Bundle",
             ));
         }
-        context.engine.prepare(ask.payload(), ask.encoding, None)
+        match precedence {
+            None => context.engine.prepare(ask.payload(), ask.encoding, None),
+            Some(precedence) => {
+                context.engine.prepare_merge(ask.payload(), ask.encoding, precedence)
+            }
+        }
     });
     match change {
         Ok(change) => submit(context, "remember", ask, change),
         Err(error) => context.refuse(ask, &error),
     }
+}
+
+fn precedence(text: &str) -> Result<Precedence, Error> {
+    Precedence::parse(text)
+        .ok_or_else(|| Error::query("merge", format!("{text:?} is neither `true` nor `overwrite`")))
 }
 
 fn named(context: &Context, ask: &Ask) -> Result<Named, Error> {

@@ -1,0 +1,138 @@
+//! Planning an import: each resource against what is stored, by the rule of [`merge`].
+
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+
+use super::{
+    NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
+    stamp_at_least, stated_version,
+};
+use crate::engine::command::{Effect, EventKind, Stored};
+use crate::engine::merge::{self, Claim, Held, Merged, Precedence};
+use crate::index::catalog::Head;
+use crate::index::doc::DocId;
+use crate::index::facts::{Facts, terms_of};
+use crate::store::read::Handle;
+
+impl Planner<'_> {
+    /// Works out a merge. `prepared` is taken once nothing stands in the way of planning it now.
+    pub(super) fn merge(
+        &mut self,
+        prepared: &mut Vec<Prepared>,
+        precedence: Precedence,
+    ) -> Result<Plan, NoPlan> {
+        if prepared.iter().any(|item| self.pending.contains_key(&item.facts.key)) {
+            return Err(NoPlan::Later);
+        }
+        let prepared = std::mem::take(prepared);
+        let within = names(&prepared);
+        let mut plan = Plan {
+            ops: Vec::new(),
+            steps: Vec::new(),
+            effect: Effect::Remembered(Vec::new()),
+            events: Vec::new(),
+        };
+        let mut stored = Vec::with_capacity(prepared.len());
+        let mut pending = Vec::new();
+        for mut item in prepared {
+            check_version(&item.resource, &item.pointer)?;
+            let key = item.facts.key;
+            let target = item.resource.reference();
+            let (head, old) = self.stored(&key)?;
+            let claim = Claim::of(&item.resource);
+            if let Some((before, access)) = &old {
+                inherit(&mut item.resource, before, *access, item.stamped);
+            }
+            let held = self.held(&item.resource, head, old.as_ref());
+            let merged = merge::decide(claim, held, precedence);
+            if matches!(merged, Merged::Kept | Merged::Unchanged) {
+                let version = head.map_or(0, |head| head.version);
+                stored.push(Stored::merged(target, version, merged));
+                continue;
+            }
+            // Only what is written: what stays refers to what was there already.
+            self.check_references_of(&item, &within)?;
+            let version = match head {
+                Some(head) => stamp_at_least(&mut item.resource, head.version.saturating_add(1)),
+                None => stated_version(&item.resource).unwrap_or(1),
+            };
+            let facts = Facts::of(&item.resource);
+            let event = match merged {
+                Merged::Updated => EventKind::Updated,
+                _ => EventKind::Recorded,
+            };
+            let superseded = old.map(|(before, ..)| terms_of(&before));
+            self.push(&mut plan, item.resource, facts, item.terms, superseded, version, event)?;
+            pending.push(key);
+            stored.push(Stored::merged(target, version, merged));
+        }
+        self.pending.extend(pending.into_iter().map(|key| (key, true)));
+        plan.effect = Effect::Remembered(stored);
+        Ok(plan)
+    }
+
+    /// What the store has beside `resource`, which has inherited from it already.
+    fn held(&self, resource: &Resource, head: Option<Head>, old: Option<&Old>) -> Held {
+        match (head, old) {
+            (None, _) => Held::Nothing,
+            (Some(_), None) => Held::Forgotten,
+            (Some(head), Some(old)) => {
+                let claim = self.claim(head, &old.0);
+                Held::Live { claim, same: self.is_same(resource, old) }
+            }
+        }
+    }
+
+    /// What a stored resource claims. A date that the version before it states as well was left
+    /// standing by whoever changed the rest, and says nothing of this one.
+    fn claim(&self, head: Head, stored: &Resource) -> Claim {
+        let (recorded, before) = {
+            let catalog = self.catalog();
+            let doc = catalog.doc(head.doc);
+            let has_date = merge::last_updated(stored).is_some();
+            let before =
+                (has_date && doc.older != DocId::MAX).then(|| Handle::of(&catalog, doc.older));
+            (Timestamp::from_micros(doc.recorded), before)
+        };
+        let before = before.and_then(|handle| handle.resource().ok());
+        let is_stale = before
+            .is_some_and(|before| merge::last_updated(&before) == merge::last_updated(stored));
+        Claim::stored(stored, head.version, recorded, is_stale)
+    }
+
+    /// Whether a resource says what the stored one says: apart from the version, which the store
+    /// may have had to raise, and from accesses, which no file can know the latest of.
+    fn is_same(&self, resource: &Resource, old: &Old) -> bool {
+        let (before, access) = old;
+        let shown = self.shown(before, *access);
+        let mut same = resource.clone();
+        if let (Resource::MemoryRecord(same), Resource::MemoryRecord(before)) = (&mut same, before)
+        {
+            same.version = before.version.clone();
+        }
+        let bytes = bare(same.clone());
+        if bytes == shown || bytes == bare(before.clone()) {
+            return true;
+        }
+        let mut current = before.clone();
+        inherit_access(&mut current, *access, false);
+        take_access(&mut same, &current) && bare(same) == shown
+    }
+}
+
+/// Takes over the access state where it is that of another moment; returns whether it was.
+fn take_access(resource: &mut Resource, current: &Resource) -> bool {
+    let (Resource::MemoryRecord(record), Resource::MemoryRecord(current)) = (resource, current)
+    else {
+        return false;
+    };
+    let (Some(decay), Some(current)) = (&mut record.decay, &current.decay) else { return false };
+    // A half-life alone is no trace of an access: somebody has changed it.
+    if decay.last_access == current.last_access && decay.access_count == current.access_count {
+        return false;
+    }
+    decay.last_access = current.last_access.clone();
+    decay.access_count = current.access_count.clone();
+    decay.half_life_hours = current.half_life_hours.clone();
+    true
+}
