@@ -39,6 +39,16 @@ pub enum Payload {
     Cbor(Vec<u8>),
 }
 
+impl Payload {
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Json(bytes) | Self::Cbor(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// One robot's answer.
 #[derive(Debug, Clone)]
 pub struct Reply {

@@ -13,6 +13,8 @@ use zenoh::{Config, Session, Wait as _};
 const HIT: &str = r#"{"hits":[{"resource":{"resourceType":"MemoryRecord","id":"m","content":"door",
     "createdAt":"2026-01-01T00:00:00Z"},"score":0.5,"retrievability":0.9}],"total":7,"tookMicros":80}"#;
 const STORED: &str = r#"{"stored":[{"ref":"MemoryRecord/m","version":1}],"durable":true,"seq":1}"#;
+const MERGED: &str = r#"{"stored":[{"ref":"Episode/drive","version":1,"merged":"added"},
+    {"ref":"MemoryRecord/m","version":4,"merged":"kept"}],"durable":true,"seq":1}"#;
 const MISSING: &str = r#"{"code":"NOT_FOUND","message":"not here","path":"/ref"}"#;
 
 /// What a robot says to a verb and its parameters: a reply, an error reply, or nothing.
@@ -185,13 +187,21 @@ fn a_silent_robot_makes_an_answer_partial() {
 }
 
 #[test]
-fn an_import_that_stops_half_way_ends_with_three() {
+fn an_import_in_parts_that_stops_half_way_ends_with_three() {
     // The Entity of the last of two requests is refused.
-    let robot = Robot::start("r1", |_, _| {
+    let robot = Robot::start("r1", |verb, parameters| {
+        use std::sync::LazyLock;
         use std::sync::atomic::{AtomicU32, Ordering};
         static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        static FIRST: LazyLock<String> = LazyLock::new(|| {
+            let items = (0..256)
+                .map(|n| format!(r#"{{"ref":"Entity/e{n}","version":1,"merged":"added"}}"#));
+            let items: Vec<String> = items.collect();
+            format!(r#"{{"stored":[{}],"durable":true,"seq":1}}"#, items.join(","))
+        });
+        assert_eq!((verb, parameters), ("remember", "merge=true"));
         match REQUESTS.fetch_add(1, Ordering::SeqCst) {
-            0 => Some(Ok(r#"{"stored":[],"durable":true,"seq":1}"#)),
+            0 => Some(Ok(FIRST.as_str())),
             _ => Some(Err(r#"{"code":"INVALID_RESOURCE","message":"no","path":"/entry/43/name"}"#)),
         }
     });
@@ -205,10 +215,12 @@ fn an_import_that_stops_half_way_ends_with_three() {
         entries.join(",")
     );
     std::fs::write(&file, bundle).unwrap();
-    let output = omir(&[&robot], &["import", file.to_str().unwrap()]);
+    let file = file.to_str().unwrap();
+    let output = omir(&[&robot], &["import", "--in-parts", file]);
     assert_ends(&output, 3);
-    assert!(text(&output.stdout).starts_with("256 of 300"), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stdout), format!("{file}: 256 added\n"));
     let complaint = text(&output.stderr);
+    assert!(complaint.contains("only 256 of 300 resources are acknowledged"), "{complaint}");
     assert!(
         complaint.contains("Entity/e299: no (INVALID_RESOURCE at /entry/299/name)"),
         "{complaint}"
@@ -217,12 +229,15 @@ fn an_import_that_stops_half_way_ends_with_three() {
 
 #[test]
 fn a_busy_daemon_is_asked_again() {
-    let robot = Robot::start("r1", |_, _| {
+    let robot = Robot::start("r1", |verb, _| {
         use std::sync::atomic::{AtomicU32, Ordering};
         static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        if verb != "remember" {
+            return Some(Err(MISSING));
+        }
         match REQUESTS.fetch_add(1, Ordering::SeqCst) {
             0 => Some(Err(r#"{"code":"BUSY","message":"later","path":""}"#)),
-            _ => Some(Ok(STORED)),
+            _ => Some(Ok(MERGED)),
         }
     });
     let folder = tempfile::tempdir().unwrap();
@@ -232,6 +247,91 @@ fn a_busy_daemon_is_asked_again() {
     let output = omir(&[&robot], &["import", "--format", "tum", file, "--wait", "5", "--json"]);
     assert_ends(&output, 0);
     assert!(text(&output.stdout).contains("\"retries\": 1"), "{}", text(&output.stdout));
+}
+
+/// A robot that takes 40 resources at once, keeps one of two, and refuses the Entity `no`.
+fn importer() -> Robot {
+    Robot::start("r1", |verb, parameters| match (verb, parameters) {
+        ("status", _) => {
+            Some(Ok(r#"{"import":{"maxBytes":100000,"maxResources":40,"maxResourceBytes":1000}}"#))
+        }
+        ("remember", "merge=true") => Some(Ok(MERGED)),
+        ("remember", "merge=overwrite") => {
+            Some(Err(r#"{"code":"INVALID_RESOURCE","message":"no","path":"/entry/0/name"}"#))
+        }
+        _ => Some(Err(MISSING)),
+    })
+}
+
+fn written(folder: &tempfile::TempDir, name: &str, entries: &[String]) -> String {
+    let file = folder.path().join(name);
+    let bundle = format!(
+        r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{}]}}"#,
+        entries.join(",")
+    );
+    std::fs::write(&file, bundle).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn entities(count: usize) -> Vec<String> {
+    let entity = |n| format!(r#"{{"resourceType":"Entity","id":"e{n}","name":"n"}}"#);
+    (0..count).map(entity).collect()
+}
+
+#[test]
+fn an_import_tells_what_became_of_each_file() {
+    let robot = importer();
+    let folder = tempfile::tempdir().unwrap();
+    let mut twice = entities(2);
+    twice.push(twice[0].clone());
+    let (one, two) = (written(&folder, "a.omir", &entities(2)), written(&folder, "b.omir", &twice));
+    let output = omir(&[&robot], &["import", &one, &two]);
+    assert_ends(&output, 0);
+    let line = |file: &str| format!("{file}: 1 added, 1 kept (the store's are newer)\n");
+    assert_eq!(text(&output.stdout), line(&one) + &line(&two));
+    let remarks = text(&output.stderr);
+    assert!(remarks.contains("kept MemoryRecord/m; the higher version stays"), "{remarks}");
+    assert!(remarks.contains("--overwrite"), "{remarks}");
+    assert!(remarks.contains("b.omir: 1 entry has the name of an earlier one"), "{remarks}");
+
+    let output = omir(&[&robot], &["import", "--json", &one]);
+    assert_ends(&output, 0);
+    let out = text(&output.stdout);
+    for part in [r#""files""#, r#""added": 1"#, r#""keptRefs""#, r#""MemoryRecord/m""#] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+
+    let output = omir(&[&robot], &["import", "--overwrite", &one]);
+    assert_ends(&output, 1);
+    assert!(text(&output.stderr).contains("Entity/e0: no"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_cannot_be_imported_is_refused_before_anything_is_sent() {
+    // Nobody listens: what is found wrong is found without a daemon.
+    let folder = tempfile::tempdir().unwrap();
+    let good = written(&folder, "good.omir", &entities(1));
+    let bad = written(&folder, "bad.omir", &[r#"{"resourceType":"Entity","id":"e"}"#.to_owned()]);
+    let output = omir(&[], &["import", "--connect", "tcp/127.0.0.1:1", &good, &bad]);
+    assert_ends(&output, 2);
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("bad.omir: does not conform, nothing was sent"), "{complaint}");
+    assert!(complaint.contains("E120 /entry/0"), "{complaint}");
+    assert!(complaint.contains("omir validate"), "{complaint}");
+
+    // Also the first file, which would fit, is not sent.
+    let robot = importer();
+    let many = written(&folder, "many.omir", &entities(41));
+    let output = omir(&[&robot], &["import", &good, &many]);
+    assert_ends(&output, 1);
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    let complaint = text(&output.stderr);
+    for part in ["41 resources", "40 resources at once", "Nothing was sent", "--in-parts"] {
+        assert!(complaint.contains(part), "{part}: {complaint}");
+    }
+    let output = omir(&[&robot], &["import", "--in-parts", &good, &many]);
+    assert_ends(&output, 0);
 }
 
 #[test]

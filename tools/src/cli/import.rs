@@ -39,15 +39,27 @@ pub enum Axes {
   omir import --format kitti --times times.txt --name kitti_00 --spacing 2 poses.txt
   omir import --format euroc --spacing 0 data.csv          (every pose)
   omir import --format tum --dry-run -o desk.omir groundtruth.txt
+  omir import monday.omirb tuesday.omirb                    (in this order)
+  omir import --overwrite golden.omir                       (the file is right)
+
+A file is merged into what is stored, all of it or nothing. Of two versions of a resource the higher
+version stays, then the later meta.lastUpdated; what is stored without one was updated when it was
+recorded. What was forgotten here comes back. For each file it is said how much was added, updated,
+restored, kept (the store's are newer) and unchanged; --json lists the names.
+
+Files are checked whole before anything is sent (see `omir validate`). Several are imported one after
+another, each for itself; the first that fails is the last. The daemon takes up to
+limits.max_import_bytes at once (64 MiB, if it is not configured otherwise); --in-parts imports what
+is larger.
 
 A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
 --name and the pose, times from the file: importing again stores nothing new. Times that do not
 begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
 --times, to ten poses a second.
 
-Requests are sent one after another; each is stored as a whole or not at all. If the daemon goes
-away, the request it did not acknowledge is sent again for --wait seconds. Exit code 4 means that
-nothing was acknowledged, 3 that a part was; importing again completes it.",
+If the daemon goes away, what it did not acknowledge is sent again for --wait seconds. Exit code 4
+means that nothing was acknowledged; 3 that some files were, or with --in-parts a part of one;
+importing again completes it. With 1 and 2 nothing of the file is stored.",
     online_codes!()
 ))]
 pub struct ImportArgs {
@@ -62,6 +74,14 @@ pub struct ImportArgs {
     /// How long to wait for a daemon that goes away
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
     pub wait: Duration,
+
+    /// Let the file win wherever it differs from what is stored
+    #[arg(long, conflicts_with = "dry_run")]
+    pub overwrite: bool,
+
+    /// Send a file in many requests, each stored as a whole or not at all; the file is not
+    #[arg(long, conflicts_with = "dry_run")]
+    pub in_parts: bool,
 
     /// Send nothing: write the Bundle to -o, or to standard output
     #[arg(long)]

@@ -92,6 +92,8 @@ fn what_makes_no_sense_is_refused() {
         &["recall", "--limit", "1001"],
         &["recall", "--since", "yesterday"],
         &["import", "-o", "x.omir", "y.omir"],
+        &["import", "--dry-run", "--overwrite", "y.omir"],
+        &["import", "--dry-run", "--in-parts", "y.omir"],
         &["feedback", "x", "maybe"],
         &["--robot", "a/b", "status"],
     ] {

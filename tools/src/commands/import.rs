@@ -1,53 +1,63 @@
-//! `omir import`: documents and trajectories, request by request, through restarts of the daemon.
+//! `omir import`: each file as one transaction that is merged into what is stored.
 
+mod check;
 mod load;
 mod send;
+mod tally;
 
 use omir_core::value::Value;
 
+use self::load::File;
+use self::tally::Tally;
 use crate::cli::{Globals, ImportArgs};
 use crate::client::Client;
 use crate::document::{self, Encoding};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::{self, object};
-use crate::parcels;
 
 pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     if let Some(file) = &args.output {
         document::encoding_for_output(file)?;
     }
     let quiet = globals.quiet || globals.json;
-    let resources = load::resources(args, quiet)?;
-    let items: Vec<parcels::Item> = resources.iter().map(load::Resource::item).collect();
-    let plan = parcels::plan(&items);
+    // All of them before anything is sent, so that a fault in the last one is found in time.
+    let files = load::files(args, quiet)?;
     if args.dry_run {
-        return dry_run(args, resources, &plan, quiet);
+        return dry_run(args, files, quiet);
     }
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let mut shipment = send::Shipment::new(globals, args.wait, client, robot);
-    let outcome = shipment.send(&resources, &plan);
-    let tally = shipment.tally();
+    let mut shipment = send::Shipment::new(globals, args, client, robot);
+    shipment.check_sizes(&files)?;
+    let mut done: Vec<(&File, Tally)> = Vec::new();
+    let mut outcome = Ok(());
+    for file in &files {
+        let mut tally = Tally::default();
+        let sent = shipment.send(file, &mut tally);
+        if !globals.json && (sent.is_ok() || tally.acknowledged() > 0) {
+            output::print(&format!("{}: {}", file.path.display(), tally.to_text()))?;
+        }
+        tally.remarks(quiet, file);
+        if let Err(error) = sent {
+            outcome = Err(incomplete(error, file, &tally, &done));
+            done.push((file, tally));
+            break;
+        }
+        done.push((file, tally));
+    }
     if globals.json {
-        output::print_json(&tally.to_json(resources.len()))?;
-    } else if tally.acknowledged > 0 || outcome.is_ok() {
-        output::print(&tally.to_text(resources.len()))?;
+        let files: Vec<Value> = done.iter().map(|(file, tally)| tally.to_json(file)).collect();
+        output::print_json(&object([("files", Value::Array(files))]))?;
     }
     outcome
 }
 
-/// Writes what would be sent, in the order it would be sent in.
-fn dry_run(
-    args: &ImportArgs,
-    resources: Vec<load::Resource>,
-    plan: &[Vec<usize>],
-    quiet: bool,
-) -> Result<()> {
+/// Writes what would be sent.
+fn dry_run(args: &ImportArgs, files: Vec<File>, quiet: bool) -> Result<()> {
+    let resources: Vec<Value> =
+        files.into_iter().flat_map(|file| file.resources).map(|resource| resource.value).collect();
     let count = resources.len();
-    let mut resources: Vec<Option<Value>> =
-        resources.into_iter().map(|resource| Some(resource.value)).collect();
-    let ordered = plan.iter().flatten().filter_map(|&at| resources[at].take());
-    let bundle = document::bundle(ordered);
+    let bundle = document::bundle(resources);
     match &args.output {
         Some(file) => {
             document::write(file, &bundle)?;
@@ -59,38 +69,29 @@ fn dry_run(
     }
 }
 
-/// What the daemon acknowledged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
-    acknowledged: usize,
-    recorded: usize,
-    updated: usize,
-    unchanged: usize,
-    requests: usize,
-    retries: usize,
-}
-
-impl Tally {
-    fn to_json(self, total: usize) -> Value {
-        object([
-            ("resources", total.into()),
-            ("acknowledged", self.acknowledged.into()),
-            ("recorded", self.recorded.into()),
-            ("updated", self.updated.into()),
-            ("unchanged", self.unchanged.into()),
-            ("requests", self.requests.into()),
-            ("retries", self.retries.into()),
-        ])
+/// The failure as a whole: what is in stays in.
+fn incomplete(error: Error, file: &File, tally: &Tally, done: &[(&File, Tally)]) -> Error {
+    let path = file.path.display();
+    let part = tally.acknowledged();
+    if done.is_empty() && part == 0 {
+        return match error {
+            Error::Unreachable(message) => Error::Unreachable(format!(
+                "{message}; {path} was not acknowledged: importing it again is safe"
+            )),
+            other => other,
+        };
     }
-
-    fn to_text(self, total: usize) -> String {
-        let mut text = format!(
-            "{} of {total} resources acknowledged: {} new, {} updated, {} already there",
-            self.acknowledged, self.recorded, self.updated, self.unchanged
-        );
-        if self.retries > 0 {
-            text.push_str(&format!("; {} requests sent again", self.retries));
-        }
-        text
+    let mut words = String::new();
+    if !done.is_empty() {
+        let names: Vec<String> =
+            done.iter().map(|(file, _)| file.path.display().to_string()).collect();
+        words.push_str(&format!("{}: in. ", names.join(", ")));
     }
+    if part == 0 {
+        words.push_str(&format!("{path}: not in"));
+    } else {
+        let total = file.resources.len();
+        words.push_str(&format!("{path}: only {part} of {total} resources are acknowledged"));
+    }
+    Error::Partial(format!("{words}; importing again completes it. The cause: {error}"))
 }

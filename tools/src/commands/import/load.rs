@@ -1,11 +1,13 @@
 //! From files to resources that can be sent: identified, dated, and knowing where they came from.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use omir_core::cbor;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::value::Value;
 
+use super::check;
 use crate::cli::{Axes, Format, ImportArgs, Spacing, TrajectoryArgs};
 use crate::document;
 use crate::error::{Error, Result};
@@ -20,32 +22,48 @@ use crate::trajectory::{self, Fault, Pose, euroc, kitti, tum};
 /// is left out.
 const SEGMENT: &str = "urn:omird:ext:segment";
 
+/// Bytes of a request beside its resources, and a few to spare.
+const ENVELOPE: usize = 48;
+
+/// A file that can be imported.
+pub(super) struct File {
+    /// Which, for messages.
+    pub(super) path: PathBuf,
+    /// What it holds, in its order.
+    pub(super) resources: Vec<Resource>,
+    /// How many of them have the name of an earlier one.
+    pub(super) repeated: usize,
+}
+
+impl File {
+    /// Bytes of a request that holds all of it.
+    pub(super) fn request_bytes(&self) -> usize {
+        self.resources.iter().map(|resource| resource.bytes).sum::<usize>() + ENVELOPE
+    }
+}
+
 /// One resource of a file.
 pub(super) struct Resource {
-    /// The file, for messages.
-    pub(super) file: PathBuf,
     /// Where in the file: a JSON Pointer.
     pub(super) pointer: String,
     /// Its name.
     pub(super) name: Ref,
     /// What is sent.
     pub(super) value: Value,
+    /// Its size when it is sent.
+    pub(super) bytes: usize,
 }
 
 impl Resource {
     /// What its place in the order of sending depends on.
     pub(super) fn item(&self) -> Item {
         let parent = self.value.get("parentId").and_then(Value::as_str);
-        Item {
-            name: self.name.clone(),
-            parent: parent.map(str::to_owned),
-            bytes: cbor::to_vec(&self.value).len(),
-        }
+        Item { name: self.name.clone(), parent: parent.map(str::to_owned), bytes: self.bytes }
     }
 }
 
-/// Everything in the files named.
-pub(super) fn resources(args: &ImportArgs, quiet: bool) -> Result<Vec<Resource>> {
+/// The files named, checked as far as that can be done without a daemon.
+pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<File>> {
     if args.format == Format::Omir {
         if let Some(option) = args.trajectory.given() {
             return Err(Error::Usage(format!(
@@ -60,23 +78,32 @@ pub(super) fn resources(args: &ImportArgs, quiet: bool) -> Result<Vec<Resource>>
                 .to_owned(),
         ));
     }
-    let mut all = Vec::new();
-    for file in &args.files {
-        let found = match args.format {
-            Format::Omir => document::resources(file, document::read(file)?)?,
-            format => {
-                let values = drive(file, format, &args.trajectory, quiet)?;
-                let pointers = (0..values.len()).map(|index| format!("/entry/{index}"));
-                pointers.zip(values).collect()
-            }
-        };
-        for (pointer, value) in found {
-            if !is_segment_manifest(&value) {
-                all.push(identified(file, pointer, value)?);
-            }
+    args.files.iter().map(|file| one(file, args, quiet)).collect()
+}
+
+fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<File> {
+    let found = match args.format {
+        Format::Omir => {
+            let document = document::read(path)?;
+            check::conforms(path, &document)?;
+            document::resources(path, document)?
+        }
+        format => {
+            let values = drive(path, format, &args.trajectory, quiet)?;
+            let pointers = (0..values.len()).map(|index| format!("/entry/{index}"));
+            pointers.zip(values).collect()
+        }
+    };
+    let mut resources = Vec::with_capacity(found.len());
+    let mut scratch = Vec::new();
+    for (pointer, value) in found {
+        if !is_segment_manifest(&value) {
+            resources.push(named(path, pointer, value, &mut scratch)?);
         }
     }
-    Ok(all)
+    let names: HashSet<&Ref> = resources.iter().map(|resource| &resource.name).collect();
+    let repeated = resources.len() - names.len();
+    Ok(File { path: path.to_owned(), resources, repeated })
 }
 
 fn is_segment_manifest(value: &Value) -> bool {
@@ -84,32 +111,20 @@ fn is_segment_manifest(value: &Value) -> bool {
     url == Some(SEGMENT) && value.get("resourceType").and_then(Value::as_str) == Some("Episode")
 }
 
-/// Checks what `import` needs beyond what the daemon checks: a name, and a date where the schema wants
-/// one. Otherwise the daemon would make them up, and importing again would store everything twice.
-fn identified(file: &Path, pointer: String, value: Value) -> Result<Resource> {
-    let wrong = |field: &str, problem: &str| {
-        let path = format!("{pointer}/{field}");
-        Error::Input { message: format!("{}: {path}: {problem}", file.display()), path: Some(path) }
-    };
-    if value.as_object().is_none() {
-        return Err(Error::Input {
-            message: format!("{}: {pointer}: a resource is an object", file.display()),
-            path: Some(pointer),
-        });
-    }
+/// Gives a resource of a checked document its name. The check has seen to it that there is one, and a
+/// date where the schema wants it; otherwise the daemon would make them up, and importing again would
+/// store everything twice.
+fn named(file: &Path, pointer: String, value: Value, scratch: &mut Vec<u8>) -> Result<Resource> {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
-    let kind: ResourceType =
-        text("resourceType").and_then(|kind| kind.parse().ok()).ok_or_else(|| {
-            wrong("resourceType", "expected MemoryRecord, Entity, Relationship or Episode")
-        })?;
-    let id = text("id").ok_or_else(|| wrong("id", "missing; an imported resource has its id"))?;
-    let id = Id::new(id).map_err(|why| wrong("id", &why.to_string()))?;
-    let dated = matches!(kind, ResourceType::MemoryRecord | ResourceType::Episode);
-    if dated && text("createdAt").is_none() {
-        let problem = format!("missing; an imported {kind} has its time");
-        return Err(wrong("createdAt", &problem));
-    }
-    Ok(Resource { file: file.to_owned(), name: Ref::new(kind, id), pointer, value })
+    let kind = text("resourceType").and_then(|kind| kind.parse::<ResourceType>().ok());
+    let id = text("id").and_then(|id| Id::new(id).ok());
+    let Some((kind, id)) = kind.zip(id) else {
+        let message = format!("{}: {pointer}: a resource without type and id", file.display());
+        return Err(Error::Input { message, path: Some(pointer) });
+    };
+    scratch.clear();
+    cbor::write(&value, scratch);
+    Ok(Resource { name: Ref::new(kind, id), pointer, value, bytes: scratch.len() })
 }
 
 /// A trajectory as resources.
@@ -196,7 +211,8 @@ mod tests {
         let words = ["omir", "import"].iter().chain(line).copied();
         let words = words.chain([file.to_str().unwrap()]);
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Import(args) => resources(&args, true),
+            Command::Import(args) => files(&args, true)
+                .map(|files| files.into_iter().flat_map(|file| file.resources).collect()),
             _ => panic!("import expected"),
         }
     }
@@ -208,12 +224,12 @@ mod tests {
     #[test]
     fn what_cannot_be_imported_twice_is_refused() {
         for (entry, path) in [
-            (r#"{"resourceType":"Entity","name":"n"}"#, "/entry/0/id"),
+            (r#"{"resourceType":"Entity","name":"n"}"#, "/entry/0"),
             (r#"{"resourceType":"Entity","id":"a b","name":"n"}"#, "/entry/0/id"),
-            (r#"{"resourceType":"Episode","id":"e","content":"c"}"#, "/entry/0/createdAt"),
+            (r#"{"resourceType":"Episode","id":"e","content":"c"}"#, "/entry/0"),
             (
                 r#"{"resourceType":"Entity","id":"e","name":"n"},{"resourceType":"MemoryRecord","id":"e","content":"c"}"#,
-                "/entry/1/createdAt",
+                "/entry/1",
             ),
             (r#"{"resourceType":"Agent","id":"e"}"#, "/entry/0/resourceType"),
             ("3", "/entry/0"),
@@ -223,7 +239,8 @@ mod tests {
             assert_eq!(error.exit_code(), crate::error::USAGE);
         }
         // Relationships and Entities need no date.
-        let fine = r#"{"resourceType":"Relationship","id":"r"},{"resourceType":"Entity","id":"e"}"#;
+        let fine = r#"{"resourceType":"Entity","id":"e","name":"n"},{"resourceType":"Relationship",
+            "id":"r","from":{"ref":"Entity/e"},"relationType":"is","to":{"ref":"Entity/e"}}"#;
         assert_eq!(load(&bundle(fine), "omir", &[]).unwrap().len(), 2);
     }
 
@@ -231,7 +248,7 @@ mod tests {
     fn a_segments_manifest_stays_behind() {
         let manifest = r#"{"resourceType":"Episode","id":"omird.segment.0000000001","content":"c",
             "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{}}]}"#;
-        let entry = format!(r#"{manifest},{{"resourceType":"Entity","id":"e"}}"#);
+        let entry = format!(r#"{manifest},{{"resourceType":"Entity","id":"e","name":"n"}}"#);
         let loaded = load(&bundle(&entry), "omir", &[]).unwrap();
         assert_eq!(loaded.len(), 1);
         assert_eq!(loaded[0].pointer, "/entry/1");
