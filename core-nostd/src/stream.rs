@@ -2,7 +2,7 @@
 //!
 //! A Bundle is a small envelope around a list that may be larger than memory. [`crate::json::Events`]
 //! and [`crate::cbor::Events`] read such a document from a [`Source`] and hold no more than one value
-//! of it. They accept and refuse what `from_slice` of their encoding does; a fault is told with its
+//! of it at a time, and the names of its outermost members. They accept and refuse what `from_slice` of their encoding does; a fault is told with its
 //! offset and JSON Pointer in the whole document. Of several faults, theirs is the first one in the
 //! document, whatever its kind.
 
@@ -110,9 +110,9 @@ pub(crate) enum State {
 
 /// The names of the document's own members.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub(crate) struct MemberNames(BTreeSet<String>);
 
-impl Names {
+impl MemberNames {
     /// Refuses the name at `offset` if it was seen before; `container` is what holds it.
     pub(crate) fn see(
         &mut self,

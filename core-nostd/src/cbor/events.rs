@@ -10,7 +10,7 @@ use ciborium_ll::Header;
 use super::header::Cursor;
 use super::{read, tag};
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits};
-use crate::stream::{CHUNK, ENTRY, Event, Names, Source, State, StreamError, Window};
+use crate::stream::{CHUNK, ENTRY, Event, MemberNames, Source, State, StreamError, Window};
 use crate::value::Value;
 
 /// The end of what says no length.
@@ -21,7 +21,7 @@ const BREAK: u8 = 0xFF;
 pub struct Events<S> {
     window: Window<S>,
     budget: Budget,
-    names: Names,
+    names: MemberNames,
     state: State,
     /// How many members the document says it has.
     members: Option<usize>,
@@ -40,7 +40,7 @@ impl<S: Source> Events<S> {
         Self {
             window: Window::new(source, limits, chunk),
             budget: Budget::new(limits),
-            names: Names::default(),
+            names: MemberNames::default(),
             state: State::Start,
             members: None,
             items: None,

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{Reader, byte_order_mark, check_depth, not_utf8, syntax_error};
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits};
-use crate::stream::{CHUNK, ENTRY, Event, Names, Source, State, StreamError, Window};
+use crate::stream::{CHUNK, ENTRY, Event, MemberNames, Source, State, StreamError, Window};
 use crate::value::Value;
 
 /// How far from the end of what is there a fault may be told that is only the end: `1.` and `-` are
@@ -22,7 +22,7 @@ const NEAR: usize = 4;
 pub struct Events<S> {
     window: Window<S>,
     budget: Budget,
-    names: Names,
+    names: MemberNames,
     state: State,
 }
 
@@ -37,7 +37,7 @@ impl<S: Source> Events<S> {
         Self {
             window: Window::new(source, limits, chunk),
             budget: Budget::new(limits),
-            names: Names::default(),
+            names: MemberNames::default(),
             state: State::Start,
         }
     }

@@ -133,40 +133,55 @@ impl Test {
         at: &At<'_>,
         faults: &mut Vec<Fault>,
     ) -> Option<Self> {
-        let text = |name| value.get(name).and_then(Value::as_str);
+        let members: Vec<&str> =
+            value.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        let has = |name: &str| members.contains(&name);
         let number = |name| value.get(name).and_then(Value::as_number).cloned();
-        let mut tests = Vec::new();
-        if let Some(path) = text("path") {
-            if let Err(complaint) = known(path, on) {
-                faults.push(at.name("path").fault(FaultCode::Schema, complaint));
-                return None;
+        let mut words = |name: &str| {
+            let words = texts(value, name);
+            if words.is_empty() {
+                let message = "an empty list lets nothing pass; name at least one value";
+                faults.push(at.name(name).fault(FaultCode::Schema, message));
             }
-            let field = |check| Self::Field(path.to_string(), check);
-            match value.get("present").and_then(Value::as_bool) {
-                Some(true) => tests.push(field(Check::Present)),
-                Some(false) => tests.push(field(Check::Absent)),
-                None => {}
+            words
+        };
+        let test = match (value.get("path").and_then(Value::as_str), members.len()) {
+            (Some(path), 2) if has("present") => {
+                let is_present = value.get("present").and_then(Value::as_bool) == Some(true);
+                let check = if is_present { Check::Present } else { Check::Absent };
+                Some(Self::Field(path.to_string(), check))
             }
-            if value.get("in").is_some() {
-                tests.push(field(Check::In(texts(value, "in"))));
+            (Some(path), 2) if has("in") => {
+                Some(Self::Field(path.to_string(), Check::In(words("in"))))
             }
-            if value.get("contains").is_some() {
-                tests.push(field(Check::Contains(texts(value, "contains"))));
+            (Some(path), 2) if has("contains") => {
+                Some(Self::Field(path.to_string(), Check::Contains(words("contains"))))
             }
-            let (low, high) = (number("atLeast"), number("atMost"));
-            if low.is_some() || high.is_some() {
-                tests.push(field(Check::Between(low, high)));
+            (Some(path), 2 | 3)
+                if members.iter().all(|name| matches!(*name, "path" | "atLeast" | "atMost")) =>
+            {
+                let range = Check::Between(number("atLeast"), number("atMost"));
+                Some(Self::Field(path.to_string(), range))
             }
+            (None, 1) if has("extension") => value
+                .get("extension")
+                .and_then(Value::as_str)
+                .map(|url| Self::Extension(url.into())),
+            (None, 1) if has("poses") => Some(Self::Poses),
+            _ => {
+                let message = "a test is about one thing: \"path\" with one of \"present\", \"in\", \
+                               \"contains\" or a range; or \"extension\"; or \"poses\"";
+                faults.push(at.fault(FaultCode::Schema, message));
+                None
+            }
+        };
+        if let Some(Self::Field(path, _)) = &test
+            && let Err(complaint) = known(path, on)
+        {
+            faults.push(at.name("path").fault(FaultCode::Schema, complaint));
+            return None;
         }
-        tests.extend(text("extension").map(|url| Self::Extension(url.to_string())));
-        tests.extend(text("poses").map(|_| Self::Poses));
-        let only = (tests.len() == 1).then(|| tests.pop()).flatten();
-        if only.is_none() {
-            let message = "a test is about one thing: \"path\" with one of \"present\", \"in\", \
-                           \"contains\" or a range; or \"extension\"; or \"poses\"";
-            faults.push(at.fault(FaultCode::Schema, message));
-        }
-        only
+        test
     }
 
     /// What keeps a resource from passing: pointer and words. Empty if it passes.

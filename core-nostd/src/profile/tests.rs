@@ -158,6 +158,18 @@ fn a_profile_document_is_checked() {
             "E120 /rules/0/must: a test is about one thing",
         ),
         (
+            r#"{"url":"urn:x:y","name":"n","rules":[{"on":["Entity"],"must":{"path":"/name","extension":"urn:a:b"}}]}"#,
+            "E120 /rules/0/must: a test is about one thing",
+        ),
+        (
+            r#"{"url":"urn:x:y","name":"n","rules":[{"on":["Entity"],"must":{"poses":"valid","atLeast":1}}]}"#,
+            "E120 /rules/0/must: a test is about one thing",
+        ),
+        (
+            r#"{"url":"urn:x:y","name":"n","rules":[{"on":["Entity"],"must":{"path":"/labels","contains":[]}}]}"#,
+            "E120 /rules/0/must/contains: an empty list lets nothing pass",
+        ),
+        (
             r#"{"url":"urn:x:y","name":"n","rules":[{"on":["Entity"]}]}"#,
             "E120 /rules/0: a rule has either",
         ),

@@ -11,7 +11,7 @@ use super::fault::{Fault, FaultCode, Level};
 use super::names::{NONE, Names};
 use super::references::References;
 use super::schema;
-use super::walk::{self, At};
+use super::walk::{self, At, MOST_FAULTS, id_shown, quoted};
 use crate::profile::Profile;
 use crate::reference::ResourceType;
 use crate::value::{Map, Value};
@@ -149,6 +149,7 @@ impl<'a> Checker<'a> {
         if let Some(id) = map.get("id").and_then(Value::as_str) {
             name = self.names.intern(kind, id);
             if let Some(first) = self.names.declare(name, index) {
+                let id = id_shown(id);
                 let message = format!(
                     "{kind}/{id} is already the id of /entry/{first}; ids are unique within a type"
                 );
@@ -190,13 +191,15 @@ impl<'a> Checker<'a> {
         let profiles = self.options.profiles;
         for profile in profiles.iter().filter(|profile| claimed(&profile.url)) {
             profile.check_at(kind, entry, at, &mut self.faults);
+            self.faults.truncate(2 * MOST_FAULTS);
         }
         if self.options.required.is_empty() {
             return;
         }
-        for (index, url) in claims.iter().enumerate() {
+        for (index, url) in claims.iter().enumerate().take(MOST_FAULTS) {
             let Some(url) = url.as_str() else { continue };
             if !profiles.iter().any(|profile| profile.url == url) {
+                let url = quoted(url);
                 let message =
                     format!("profile {url} is not known here; load it with --profile FILE");
                 let (meta, code) = (at.name("meta"), FaultCode::UnknownProfile);

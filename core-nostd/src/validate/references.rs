@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::checker::{Finding, Subject};
 use super::fault::{Fault, FaultCode};
 use super::names::{NONE, NameId, Names};
-use super::walk::At;
+use super::walk::{At, id_shown};
 use crate::reference::{self, ResourceType};
 use crate::value::{Map, Value};
 
@@ -150,7 +150,7 @@ pub(super) fn target_of(value: &Value) -> Option<(ResourceType, &str)> {
 
 fn absent(names: &mut Names, target: NameId) -> String {
     let (kind, id) = names.get(target);
-    let missing = format!("{kind}/{id} is not in this bundle");
+    let missing = format!("{kind}/{} is not in this bundle", id_shown(id));
     match names.nearest(kind, target) {
         Some(near) => format!("{missing}; did you mean \"{kind}/{near}\"?"),
         None => format!("{missing}; add it or drop the reference"),

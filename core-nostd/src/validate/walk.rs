@@ -369,8 +369,13 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
+}
+
+/// An id as messages name it: whole, unless it is longer than any id may be.
+pub(super) fn id_shown(id: &str) -> String {
+    if Id::check(id).is_ok() { id.to_string() } else { shortened(id) }
 }
 
 fn shortened(text: &str) -> String {

@@ -12,7 +12,7 @@ mod tally;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use omir_core::validate::{self, Finding, Options};
+use omir_core::validate::{self, FaultCode, Finding, Options};
 
 use crate::cli::{Globals, Level, ReportFormat, ValidateArgs};
 use crate::document;
@@ -113,7 +113,7 @@ fn one<'a>(
 ) -> Result<Verdict<'a>> {
     let unreadable = |error| match error {
         Error::Input { message, path } => {
-            Error::Input { message: format!("{message} (E000)"), path }
+            Error::Input { message: format!("{message} ({})", FaultCode::Unreadable), path }
         }
         other => other,
     };

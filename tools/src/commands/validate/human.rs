@@ -41,7 +41,7 @@ pub(super) struct Digest {
     file: Option<PathBuf>,
     listed: Vec<Finding>,
     kinds: BTreeMap<(FaultCode, String), Kind>,
-    /// Findings of kinds beyond [`MOST_KINDS`].
+    /// Errors and warnings of kinds beyond [`MOST_KINDS`].
     beyond: usize,
 }
 
@@ -61,7 +61,7 @@ impl Report for Digest {
         let kind = match self.kinds.entry((fault.code, fault.message.clone())) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(_) if is_full => {
-                self.beyond += 1;
+                self.beyond += usize::from(fault.severity() > Severity::Info);
                 return;
             }
             Entry::Vacant(new) => new.insert(Kind {
