@@ -180,7 +180,13 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         connect: or_default(network.connect.clone(), default.connect),
         file: network.zenoh_config.clone(),
     };
-    let data = written.data.unwrap_or_else(|| host.data());
+    let data = match written.data {
+        Some(data) if data.as_os_str().is_empty() => {
+            return Err("data: an empty path is no folder; leave the key out".to_owned());
+        }
+        Some(data) => data,
+        None => host.data(),
+    };
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
     Ok(Config { robot, prefix, data, network, settings, readers })
 }
@@ -337,6 +343,7 @@ mod tests {
         for (text, key) in [
             ("robot = 'a b'", "robot"),
             ("prefix = 'a//b'", "prefix"),
+            ("data = ''", "data"),
             ("[store]\ndurability = 'maybe'", "store.durability"),
             ("[store]\nsegment_bytes = 1", "store.segment_bytes"),
             ("[limits]\nmax_depth = 4000", "limits.max_depth"),

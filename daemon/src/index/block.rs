@@ -4,6 +4,7 @@
 //! the next start. It is made by the same function when a segment is sealed and when it is
 //! rebuilt, so an index that was lost comes back the same.
 
+use omir_core::reference::ResourceType;
 use serde::{Deserialize, Serialize};
 
 use super::doc::Stamp;
@@ -63,4 +64,104 @@ pub struct Block {
     pub last_seq: u64,
     /// When the last of them was recorded; microseconds.
     pub last_recorded: i64,
+}
+
+/// LZ4 makes at most so many bytes of one.
+const MOST_FROM_ONE: usize = 255;
+
+impl Block {
+    /// The block as it is kept: `crc:u32 size:u32 lz4(postcard)`, little-endian, the CRC-32 over all
+    /// that follows it.
+    ///
+    /// # Errors
+    /// If postcard refuses, which it has no reason to.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
+        let body = lz4_flex::compress_prepend_size(&postcard::to_allocvec(self)?);
+        let mut bytes = crc32fast::hash(&body).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&body);
+        Ok(bytes)
+    }
+
+    /// Reads a block that was kept; `None` if it is damaged or of another layout. Reserves no more
+    /// memory than the bytes can come to, whatever size they state.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (crc, body) = bytes.split_at_checked(4)?;
+        if crc != crc32fast::hash(body).to_le_bytes() {
+            return None;
+        }
+        let (size, packed) = lz4_flex::block::uncompressed_size(body).ok()?;
+        if size > packed.len().saturating_mul(MOST_FROM_ONE) {
+            return None;
+        }
+        let body = lz4_flex::decompress(packed, size).ok()?;
+        let block: Self = postcard::from_bytes(&body).ok()?;
+        (block.format == FORMAT && block.is_consistent()).then_some(block)
+    }
+
+    /// Whether it holds what the catalog relies on: words for each row, and types there are.
+    fn is_consistent(&self) -> bool {
+        let types = ResourceType::ALL.len();
+        self.rows.len() == self.text.docs()
+            && self.rows.iter().all(|row| usize::from(row.facts.class.resource_type) < types)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::model::{Entity, Resource};
+
+    use super::*;
+    use crate::index::facts::terms_of;
+
+    fn block() -> Block {
+        let kettle: Resource = Entity::new("kettle".parse().unwrap(), "Kettle").into();
+        let terms = [terms_of(&kettle)];
+        let facts = Facts::of(&kettle);
+        let stamp = Stamp { seq: 3, ordinal: 0, version: 1, recorded: 5 };
+        Block {
+            format: FORMAT,
+            digest: [7; 32],
+            rows: vec![Row { stamp, facts, offset: 1, len: 2, crc: 3 }],
+            text: TextBlock::build(terms.iter()),
+            tombstones: Vec::new(),
+            touches: Vec::new(),
+            log: 1,
+            boots: 2,
+            first_seq: 3,
+            last_seq: 4,
+            last_recorded: 5,
+        }
+    }
+
+    #[test]
+    fn a_block_survives_and_a_damaged_one_is_refused() {
+        let bytes = block().to_bytes().unwrap();
+        let read = Block::from_bytes(&bytes).unwrap();
+        assert_eq!((read.text, read.last_seq), (block().text, 4));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(Block::from_bytes(&damaged).is_none(), "byte {at}");
+            assert!(Block::from_bytes(&bytes[..at]).is_none(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn words_without_a_row_and_types_there_are_not_are_refused() {
+        let mut wordless = block();
+        wordless.rows.clear();
+        assert!(Block::from_bytes(&wordless.to_bytes().unwrap()).is_none());
+        let mut odd = block();
+        odd.rows[0].facts.class.resource_type = 4;
+        assert!(Block::from_bytes(&odd.to_bytes().unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_stated_size_reserves_nothing() {
+        let mut body = u32::MAX.to_le_bytes().to_vec();
+        body.extend_from_slice(&[0; 16]);
+        let mut bytes = crc32fast::hash(&body).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&body);
+        assert!(Block::from_bytes(&bytes).is_none());
+    }
 }

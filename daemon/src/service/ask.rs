@@ -59,7 +59,7 @@ impl Ask {
     pub(super) fn new(query: Query, keys: Keys) -> Self {
         let payload =
             query.payload().map(|bytes| bytes.to_bytes().into_owned()).unwrap_or_default();
-        let mut parameters = split(query.parameters().as_str());
+        let mut parameters = selector_parameters(query.parameters().as_str());
         let format = parameters.as_mut().ok().and_then(|list| {
             let at = list.iter().position(|(name, _)| name == "format")?;
             Some(list.remove(at).1)
@@ -153,7 +153,10 @@ impl Ask {
 }
 
 /// Splits selector parameters at `;` and decodes their values.
-fn split(parameters: &str) -> Result<Vec<(String, String)>, Error> {
+///
+/// # Errors
+/// `INVALID_QUERY`, naming the parameter that is given twice or is no text.
+pub fn selector_parameters(parameters: &str) -> Result<Vec<(String, String)>, Error> {
     let mut list: Vec<(String, String)> = Vec::new();
     for part in parameters.split(';').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -212,18 +215,18 @@ mod tests {
 
     #[test]
     fn values_are_percent_decoded_and_may_hold_any_character() {
-        let list = split("q=a%3Bb%3Dc%25;near=1,2;explain").unwrap();
+        let list = selector_parameters("q=a%3Bb%3Dc%25;near=1,2;explain").unwrap();
         let list: Vec<(&str, &str)> = list.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         assert_eq!(list, [("q", "a;b=c%"), ("near", "1,2"), ("explain", "")]);
     }
 
     #[test]
     fn a_parameter_given_twice_is_refused() {
-        assert_eq!(split("q=a;q=b").unwrap_err().path, "/q");
+        assert_eq!(selector_parameters("q=a;q=b").unwrap_err().path, "/q");
     }
 
     #[test]
     fn bytes_that_are_no_text_are_refused() {
-        assert_eq!(split("q=%ff").unwrap_err().code, Code::InvalidQuery);
+        assert_eq!(selector_parameters("q=%ff").unwrap_err().code, Code::InvalidQuery);
     }
 }

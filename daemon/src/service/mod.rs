@@ -7,7 +7,7 @@ mod memory;
 mod network;
 mod operations;
 mod pool;
-mod time_range;
+pub mod time_range;
 mod turn;
 
 use std::sync::{Arc, OnceLock};
@@ -24,6 +24,7 @@ use self::ask::Ask;
 use self::pool::Pool;
 use self::turn::Turns;
 
+pub use self::ask::selector_parameters;
 pub use self::keys::Keys;
 use self::network::plain;
 

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::signature::Digest;
-use crate::index::block::{self, Block};
+use crate::index::block::Block;
 
 /// How long sled may take to open before it is given up: a damaged tree can send it in circles.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,13 +56,7 @@ impl Cache {
     pub fn get(&self, segment: u64, digest: &Digest) -> Option<Block> {
         let db = self.db.as_ref()?;
         let bytes = guarded(|| db.get(segment.to_be_bytes())).ok()?.ok()??;
-        let (crc, body) = bytes.split_at_checked(4)?;
-        if crc != crc32fast::hash(body).to_le_bytes() {
-            return None;
-        }
-        let body = lz4_flex::decompress_size_prepended(body).ok()?;
-        let block: Block = postcard::from_bytes(&body).ok()?;
-        (block.format == block::FORMAT && block.digest == *digest).then_some(block)
+        Block::from_bytes(&bytes).filter(|block| block.digest == *digest)
     }
 
     /// Keeps the block of a segment; returns how many bytes that are. A failure is logged: it only
@@ -71,16 +65,13 @@ impl Cache {
         if self.db.is_none() {
             return 0;
         }
-        let body = match postcard::to_allocvec(block) {
-            Ok(body) => body,
+        let value = match block.to_bytes() {
+            Ok(value) => value,
             Err(error) => {
                 tracing::warn!(segment, %error, "cannot encode the index of a segment");
                 return 0;
             }
         };
-        let body = lz4_flex::compress_prepend_size(&body);
-        let mut value = crc32fast::hash(&body).to_le_bytes().to_vec();
-        value.extend_from_slice(&body);
         if let Err(reason) = self.insert(segment, &value) {
             tracing::warn!(segment, %reason, "the index cannot be written and is begun anew");
             self.begin_anew();

@@ -303,7 +303,8 @@ pub fn read(bytes: &[u8], number: u64) -> Result<Contents<'_>, BadHeader> {
     // The first gap that was not durable ends the log.
     let torn = gaps.iter().find(|gap| gap.at >= durable).map(|gap| gap.at);
     let end = torn.unwrap_or(bytes.len());
-    frames.retain(|frame| frame.at < end);
+    // A payload may be empty: what counts is where the frame begins.
+    frames.retain(|frame| frame.at - FRAME_HEADER < end);
     let damage: Vec<Damage> = gaps.into_iter().filter(|gap| gap.at < end).collect();
     if header_is_lost(&header, &frames) {
         return Err(BadHeader);
@@ -387,6 +388,13 @@ mod tests {
         let contents = read(&bytes, 7).unwrap();
         assert_eq!(payloads(&bytes), [b"one".to_vec()]);
         assert!(contents.damage.is_empty());
+    }
+
+    #[test]
+    fn an_empty_frame_before_a_torn_end_is_read() {
+        let (_dir, mut bytes) = log_of(&[&[b"one", b""]]);
+        bytes.extend_from_slice(b"torn");
+        assert_eq!(payloads(&bytes), [b"one".to_vec(), Vec::new()]);
     }
 
     #[test]
