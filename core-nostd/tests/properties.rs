@@ -48,6 +48,45 @@ fn without_long_numbers(value: Value) -> Value {
     }
 }
 
+/// How many values there are, containers included.
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(map) => map.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// The value with `other` in the place of its `number`th one, counted from the outside.
+fn replaced(value: &Value, number: usize, other: &Value) -> Value {
+    fn walk(value: &Value, left: &mut usize, other: &Value) -> Value {
+        if *left == 0 {
+            *left = usize::MAX;
+            return other.clone();
+        }
+        *left -= 1;
+        match value {
+            Value::Array(items) => items.iter().map(|item| walk(item, left, other)).collect(),
+            Value::Object(map) => {
+                let members = map.iter().map(|(key, value)| (key, walk(value, left, other)));
+                Value::Object(members.collect())
+            }
+            other => other.clone(),
+        }
+    }
+    let mut left = number;
+    walk(value, &mut left, other)
+}
+
+/// `a` with one member of `b`.
+fn with_member_of(a: &Value, b: &Value, place: Index) -> Value {
+    let (mut a, b) = (a.clone(), b.as_object().expect("a resource"));
+    let name = b.keys().nth(place.index(b.len())).expect("a member");
+    let member = b.get(name).expect("a member").clone();
+    a.as_object_mut().expect("a resource").insert(name, member);
+    a
+}
+
 fn from_json(bytes: &[u8]) -> Value {
     json::from_slice(bytes, &Limits::default()).expect("our own JSON reads back")
 }
@@ -198,6 +237,38 @@ proptest! {
         let _ = spatial::pose_of(&resource);
     }
 
+    /// Equal bytes mean equal memories, and only those.
+    #[test]
+    fn two_values_have_the_same_bytes_if_they_are_the_same(
+        a in value(),
+        b in value(),
+        place in any::<Index>(),
+        other in value(),
+        related in any::<bool>(),
+    ) {
+        let b = if related { replaced(&a, place.index(count(&a)), &other) } else { b };
+        prop_assert_eq!(cbor::to_vec(&a) == cbor::to_vec(&b), identical(&a, &b), "{} {}", a, b);
+        prop_assert!(a == b || cbor::to_vec(&a) != cbor::to_vec(&b));
+    }
+
+    #[test]
+    fn models_are_equal_if_their_values_are(
+        a in resource(),
+        b in resource(),
+        place in any::<Index>(),
+        related in any::<bool>(),
+    ) {
+        // A member of one in the other: often no resource any more, else one that differs in it.
+        let b = if related { with_member_of(&a, &b, place) } else { b };
+        let model = |value: &Value| Resource::from_value(value.clone()).ok();
+        let (Some(first), Some(second)) = (model(&a), model(&b)) else { return Ok(()) };
+        prop_assert_eq!(first == second, a == b, "{} {}", a, b);
+        prop_assert_eq!(
+            cbor::to_vec(&first.to_value()) == cbor::to_vec(&second.to_value()),
+            identical(&a, &b)
+        );
+    }
+
     #[test]
     fn numbers_keep_their_text_and_their_place(a in number(), b in number(), c in number()) {
         for number in [&a, &b, &c] {
@@ -272,5 +343,20 @@ proptest! {
             }
         }
         decode_all(&bytes);
+        // What reads the same was the same, and what does not says so in its bytes.
+        let original = from_json(EVERYTHING);
+        let limits = Limits::default();
+        let read = if as_cbor {
+            cbor::from_slice(&bytes, &limits)
+        } else {
+            json::from_slice(&bytes, &limits)
+        };
+        if let Ok(read) = read {
+            let is_same = identical(&read, &original);
+            prop_assert_eq!(cbor::to_vec(&read) == cbor::to_vec(&original), is_same);
+            if let Ok(bundle) = Bundle::from_value(read.clone()) {
+                prop_assert_eq!(identical(&bundle.to_value(), &original), is_same);
+            }
+        }
     }
 }

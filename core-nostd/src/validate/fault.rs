@@ -88,6 +88,30 @@ pub enum FaultCode {
 }
 
 impl FaultCode {
+    /// Every code, in the order of declaration; two of them share E400.
+    pub const ALL: [Self; 20] = [
+        Self::Unreadable,
+        Self::NotAnObject,
+        Self::UnknownType,
+        Self::Envelope,
+        Self::NotABundle,
+        Self::Schema,
+        Self::Dangling,
+        Self::WrongTarget,
+        Self::DuplicateId,
+        Self::EdgeSum,
+        Self::EdgeRegime,
+        Self::BundleVersion,
+        Self::MetaVersion,
+        Self::MetaRequired,
+        Self::MetaAbsent,
+        Self::Pose,
+        Self::Profile,
+        Self::UnknownProfile,
+        Self::ProfileNotClaimed,
+        Self::ProfileAdvice,
+    ];
+
     /// The code as reports spell it.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -103,6 +103,13 @@ fn the_bundle_with_everything_has_every_field_of_the_tables() {
 }
 
 #[test]
+fn the_list_of_codes_leaves_none_out() {
+    for (position, code) in FaultCode::ALL.into_iter().enumerate() {
+        assert_eq!(code as usize, position, "{code}");
+    }
+}
+
+#[test]
 fn tables_fit_the_mask_of_seen_fields() {
     for kind in ResourceType::ALL {
         assert!(schema::resource(kind).fields.len() <= u32::BITS as usize);
