@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs fuzz targets with libFuzzer, guided by coverage, on the stable toolchain.
+#
+#   tests/fuzz/run.sh SECONDS [TARGET...]    each target for so long; all targets if none is named
+#   tests/fuzz/run.sh core                   what .ci/run asks of the core's targets: a fixed seed
+#   tests/fuzz/run.sh daemon                 the same of the daemon's and the tool's
+#
+# What is found lies in fuzz/<target>/ in the target folder; the saved corpus is only read.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+core="cbor document instant json number pose profile reference stream uri value"
+daemon="block config log manifest parameters request segment signature store time_range trajectory
+    transaction"
+# No input may take long or much memory: a decoder reserves nothing because a header says so.
+bounds=(-max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64)
+
+case ${1:-} in
+core) targets=$core bounds+=(-seed=1 -max_total_time=5) ;;
+daemon) targets=$daemon bounds+=(-seed=1 -max_total_time=3) ;;
+[1-9]*) bounds+=("-max_total_time=$1") && shift && targets=${*:-$core $daemon} ;;
+*) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2 ;;
+esac
+
+if ! command -v c++ >/dev/null; then
+    apt-get update -qq && apt-get install -y --no-remove -qq g++
+fi
+
+features=(--no-default-features --features libfuzzer)
+bins=()
+for target in $targets; do
+    bins+=(--bin "$target")
+    case " $core " in *" $target "*) ;; *) features=(--features libfuzzer) ;; esac
+done
+RUSTC_WORKSPACE_WRAPPER=$PWD/tests/fuzz/instrumented-rustc.sh \
+    cargo build --quiet --locked -p omird-fuzz "${features[@]}" "${bins[@]}"
+
+folder=${CARGO_TARGET_DIR:-target}
+# Some targets work on files: in memory, where the machine has room for them there.
+[ -w /dev/shm ] && export TMPDIR=/dev/shm
+for target in $targets; do
+    found=$folder/fuzz/$target
+    mkdir -p "$found"
+    log=$folder/fuzz/$target.log
+    if "$folder/debug/$target" "${bounds[@]}" -print_final_stats=1 -artifact_prefix="$found/" \
+        "$found" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
+        printf '%-12s %s runs, %s\n' "$target" \
+            "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
+            "$(grep -o 'cov: [0-9]* ft: [0-9]*' "$log" | tail -1)"
+    else
+        tail -50 "$log"
+        echo "$target: a finding; replay it with $folder/debug/$target FILE"
+        exit 1
+    fi
+done

@@ -1,0 +1,13 @@
+//! Targets that need nothing but `omir-core`.
+
+pub mod cbor;
+pub mod document;
+pub mod instant;
+pub mod json;
+pub mod number;
+pub mod pose;
+pub mod profile;
+pub mod reference;
+pub mod stream;
+pub mod uri;
+pub mod value;

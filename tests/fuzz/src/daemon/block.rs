@@ -1,0 +1,30 @@
+//! Index blocks, as they are kept and as they are loaded.
+
+use omird::index::block::{Block, FORMAT};
+use omird::index::catalog::Catalog;
+use omird::index::doc::FileId;
+
+/// Reads a block as it is kept, and one whose checksum and packing hold.
+pub fn run(bytes: &[u8]) {
+    if let Some(block) = Block::from_bytes(bytes) {
+        load(&block);
+    }
+    let Ok(mut block) = postcard::from_bytes::<Block>(bytes) else { return };
+    block.format = FORMAT;
+    let kept = block.to_bytes().expect("what was read can be written");
+    // Rows and words that do not belong together are refused even if the checksum holds.
+    let Some(again) = Block::from_bytes(&kept) else { return };
+    // Floats may be NaN: compared as they are written.
+    let plain = |block: &Block| postcard::to_allocvec(block).expect("it was written before");
+    assert_eq!(plain(&again), plain(&block));
+    load(&again);
+}
+
+/// Loads the block; a catalog that took it is whole.
+fn load(block: &Block) {
+    let mut catalog = Catalog::new();
+    if catalog.load(block, FileId::Segment(1)).is_ok() {
+        catalog.finish_loading();
+        assert_eq!(catalog.docs().len(), block.rows.len());
+    }
+}
