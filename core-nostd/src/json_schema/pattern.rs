@@ -81,9 +81,33 @@ pub(super) fn uri() -> String {
         |dividers: &str| format!("(?:[A-Za-z0-9._~!$&'()*+,;={dividers}-]|%[0-9A-Fa-f]{{2}})");
     let (any, not_slash) = (some_of(":@/?"), some_of(":@?"));
     let (user, name) = (some_of(":"), some_of(""));
-    let address = format!("\\[(?:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*|[Vv]{user}*)\\]");
+    let future = "[Vv][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+";
+    let address = format!("\\[(?:{}|{future})\\]", ipv6());
     let authority = format!("(?:{user}*@)?(?:{address}|{name}*)(?::[0-9]*)?");
     // Without an authority a path does not begin with two slashes.
     let hierarchy = format!("(?://{authority}(?:[/?]{any}*)?|/?(?:{not_slash}{any}*)?)");
     format!("^[A-Za-z][A-Za-z0-9+.-]*:{hierarchy}(?:#{any}*)?$")
+}
+
+/// `IPv6address` of RFC 3986, §3.2.2: eight groups, or fewer and one `::` in place of the rest. The last
+/// two may be written as an IPv4 address.
+fn ipv6() -> String {
+    let group = "[0-9A-Fa-f]{1,4}";
+    let byte = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    let pair = format!("(?:{group}:{group}|(?:{byte}\\.){{3}}{byte})");
+    let whole = format!("(?:{group}:){{6}}{pair}");
+    // By the number of groups that follow the gap; the pair stands for two of them.
+    let gaps = (0..=7).map(|after| {
+        let before = match 7 - after {
+            0 => String::new(),
+            most => format!("(?:(?:{group}:){{0,{}}}{group})?", most - 1),
+        };
+        match after {
+            0 => format!("{before}::"),
+            1 => format!("{before}::{group}"),
+            _ => format!("{before}::(?:{group}:){{{}}}{pair}", after - 2),
+        }
+    });
+    let all: Vec<String> = core::iter::once(whole).chain(gaps).collect();
+    format!("(?:{})", all.join("|"))
 }

@@ -1,5 +1,7 @@
 //! Absolute URIs, as the schemas' `format: uri` asks for.
 
+use core::net::Ipv6Addr;
+
 /// Whether `text` is a URI with a scheme, in the characters and places RFC 3986 allows: a scheme and a
 /// colon (§3.1), percent signs only before two hexadecimal digits (§2.1), one fragment at most (§3.5),
 /// brackets only around a host that is an address (§3.2.2).
@@ -28,16 +30,26 @@ fn is_authority(authority: &str) -> bool {
     };
     if let Some(address) = host.strip_prefix('[') {
         return address.split_once(']').is_some_and(|(address, port)| {
-            let plain = |b: u8| b.is_ascii_hexdigit() || b == b':' || b == b'.';
-            // "v" introduces an address of a future version.
-            let known = address.bytes().all(plain) && address.contains(':');
-            (known || (address.starts_with(['v', 'V']) && is_plain(address))) && is_port(port)
+            (address.parse::<Ipv6Addr>().is_ok() || is_future_address(address)) && is_port(port)
         });
     }
     match host.split_once(':') {
         Some((name, port)) => is_plain(name) && port.bytes().all(|b| b.is_ascii_digit()),
         None => is_plain(host),
     }
+}
+
+/// An address of a version to come: `v1F.` and what that version makes of it (§3.2.2, `IPvFuture`).
+fn is_future_address(text: &str) -> bool {
+    let Some((version, address)) = text.strip_prefix(['v', 'V']).and_then(|t| t.split_once('.'))
+    else {
+        return false;
+    };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:".contains(&b);
+    !version.is_empty()
+        && version.bytes().all(|b| b.is_ascii_hexdigit())
+        && !address.is_empty()
+        && address.bytes().all(plain)
 }
 
 fn is_port(text: &str) -> bool {
@@ -76,6 +88,10 @@ mod tests {
             "http://u:p@[2001:db8::1]:80/a?b#c",
             "http://h:80",
             "file:///tmp/x",
+            "a://[::]",
+            "a://[1:2:3:4:5:6:7::]",
+            "a://[::ffff:255.2.3.4]:",
+            "a://[V1f.x:!]",
             "x+y-z.1:%20?q=[".trim_end_matches('['),
         ] {
             assert!(is_absolute_uri(good), "{good}");
@@ -96,6 +112,17 @@ mod tests {
             "a:[b]",
             "http://[::1",
             "http://[x]/",
+            "http://[:::::]/",
+            "http://[1::2::3]/",
+            "http://[1:2:3:4:5:6:7]/",
+            "http://[12345::]/",
+            "http://[::256.2.3.4]/",
+            "http://[::01.2.3.4]/",
+            "http://[fe80::1%25eth0]/",
+            "http://[v.x]/",
+            "http://[vg.x]/",
+            "http://[v1.]/",
+            "http://[v1.%41]/",
             "http://a b/",
             "http://h:8x/",
             "a:ü",
