@@ -52,6 +52,9 @@ pub const ROBOTICS: &str = "https://omir.io/spec/R1/profile/omir-robotics";
 /// The profile for personal assistants.
 pub const PERSONAL_ASSISTANT: &str = "https://omir.io/spec/R1/profile/omir-personal-assistant";
 
+/// The profiles of R1, by URL.
+pub const BUILTIN: [&str; 3] = [CODING_AGENT, ROBOTICS, PERSONAL_ASSISTANT];
+
 static PROFILE: Table = closed(
     "Profile",
     "A published constraint on the core",

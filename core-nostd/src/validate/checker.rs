@@ -12,7 +12,7 @@ use super::names::{NONE, Names};
 use super::references::References;
 use super::schema;
 use super::walk::{self, At, MOST_FAULTS, id_shown, quoted};
-use crate::profile::Profile;
+use crate::profile::{self, Profile};
 use crate::reference::ResourceType;
 use crate::value::{Map, Value};
 
@@ -171,7 +171,8 @@ impl<'a> Checker<'a> {
             *summary.drafts.entry(format!("{kind}.{field}")).or_default() += 1;
         }
         self.references.note(&mut self.names, kind, map, index, name);
-        if kind == ResourceType::Relationship {
+        // Plain R1 has no strengths to sum.
+        if kind == ResourceType::Relationship && !self.options.plain_r1 {
             self.edges.note(&mut self.names, map, index, name);
         }
         self.profiles(kind, entry, at);
@@ -198,7 +199,7 @@ impl<'a> Checker<'a> {
         }
         for (index, url) in claims.iter().enumerate().take(MOST_FAULTS) {
             let Some(url) = url.as_str() else { continue };
-            if !profiles.iter().any(|profile| profile.url == url) {
+            if !profile::BUILTIN.contains(&url) && !profiles.iter().any(|known| known.url == url) {
                 let url = quoted(url);
                 let message =
                     format!("profile {url} is not known here; load it with --profile FILE");

@@ -43,17 +43,23 @@ impl Edges {
     /// Adds a Relationship, if it takes part. What does not fit its schema has been reported and is
     /// passed over.
     pub(super) fn note(&mut self, names: &mut Names, map: &Map, entry: usize, subject: NameId) {
-        let share = map.get("normalizedStrength");
-        let Some((share, strength)) = share.and_then(|share| Some((share, share.as_f64()?))) else {
+        let Some(share) = map.get("normalizedStrength") else { return };
+        let Some(strength) = share.as_f64().filter(|share| (0.0..=1.0).contains(share)) else {
             return;
         };
-        let regime = |name| map.get("normalization")?.get(name)?.as_str();
+        let stated = |name| map.get("normalization")?.get(name);
+        let regime = |name| stated(name)?.as_str();
         let is_softmax = match regime("scheme") {
             Some("fan") => false,
             Some("softmax") => true,
             _ => return,
         };
-        let over_target = regime("over") == Some("target");
+        let over_target = match regime("over") {
+            Some("target") => true,
+            Some("source") => false,
+            _ if stated("over").is_none() => false,
+            _ => return,
+        };
         let end = map.get(if over_target { "to" } else { "from" });
         let Some((kind, id)) = end.and_then(target_of) else { return };
         let fan = Fan { entity: names.intern(kind, id), is_softmax, over_target };

@@ -319,6 +319,13 @@ fn a_fan_of_strengths_sums_to_one_at_most() {
     assert_eq!(sums(&into_b), ["E250 /entry/0/normalizedStrength"]);
     let apart = [edge("r", "a", "b", "0.6", target), edge("s", "b", "a", "0.6", target)];
     assert_eq!(sums(&apart), [] as [&str; 0]);
+    // What does not fit its schema is no part of a sum.
+    assert_eq!(both("1.5", [fan, fan]), ["E120 /entry/1/normalizedStrength"]);
+    assert_eq!(both("-5", [fan, fan]), ["E120 /entry/1/normalizedStrength"]);
+    for over in [r#""sourc""#, "1"] {
+        let other = format!(r#""scheme":"fan","over":{over}"#);
+        assert_eq!(both("0.6", [fan, &other]), ["E120 /entry/1/normalization/over"]);
+    }
 }
 
 #[test]
@@ -328,11 +335,15 @@ fn plain_r1_has_no_drafts() {
         r#"{RECORD},"replayPriority":0.5,"interference":{{}}}},{ENDS},{}"#,
         edge("r", "a", "b", "0.6", r#""scheme":"fan""#)
     );
-    assert_eq!(
-        findings(&entries, plain),
-        ["E120 /entry/0", "E120 /entry/0", "E120 /entry/3", "E120 /entry/3"]
-    );
+    let refused = ["E120 /entry/0", "E120 /entry/0", "E120 /entry/3", "E120 /entry/3"];
+    assert_eq!(findings(&entries, plain), refused);
     assert_eq!(findings(&entries, Options::default()), [] as [&str; 0]);
+    // Nor has it what is asked of them.
+    let second = edge("s", "a", "b", "0.6", r#""scheme":"fan""#);
+    let found = findings(&format!("{entries},{second}"), plain);
+    assert_eq!(found, [&refused[..], &["E120 /entry/4", "E120 /entry/4"]].concat());
+    let bare = format!(r#"{ENDS},{RELATIONSHIP},"normalizedStrength":0.5}}"#);
+    assert_eq!(findings(&bare, plain), ["E120 /entry/2"]);
     let text = r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[],"familiaritySketch":{"kind":"bloom","domain":"cue","hashes":1,"bits":1,"hashAlg":"x","data":""}}"#;
     let (faults, _) = check_document(&value(text), plain);
     assert_eq!(
@@ -361,6 +372,17 @@ fn profiles_are_checked_where_they_are_claimed() {
         findings(&claims(&format!(r#"{robotics},"urn:not:known""#)), required),
         ["E400 /entry/0", "W403 /entry/0", "E401 /entry/0/meta/profile/1"]
     );
+    let only_robotics: Vec<_> =
+        known.iter().filter(|profile| profile.url == crate::profile::ROBOTICS).cloned().collect();
+    let one_asked = Options { profiles: &only_robotics, ..required };
+    let another = format!("{robotics},{:?}", crate::profile::CODING_AGENT);
+    assert_eq!(
+        findings(&claims(&another), one_asked),
+        ["E400 /entry/0", "W403 /entry/0"],
+        "a profile of R1 is known, also where it is not asked for"
+    );
+    let urls: Vec<_> = known.iter().map(|profile| profile.url.as_str()).collect();
+    assert_eq!(urls, crate::profile::BUILTIN);
     let relationship = format!(r#"{ENDS},{RELATIONSHIP}}}"#);
     let only = ["W402 /entry/0", "W402 /entry/1"];
     assert_eq!(findings(&relationship, required), only, "it does not speak of relationships");

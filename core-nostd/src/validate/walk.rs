@@ -175,7 +175,9 @@ impl<'a> Walk<'a> {
             }
         }
         for (field, partner) in table.depends {
-            if map.contains_key(field) && !map.contains_key(partner) {
+            let known = table.fields.iter().position(|known| known.name == *field);
+            let is_there = known.is_some_and(|index| seen & (1 << index) != 0);
+            if is_there && !map.contains_key(partner) {
                 let message = format!("\"{field}\" needs \"{partner}\" beside it to mean anything");
                 self.complain_of(FaultCode::EdgeRegime, at, message);
             }
