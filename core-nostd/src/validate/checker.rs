@@ -11,6 +11,7 @@ use super::fault::{Fault, FaultCode, Level};
 use super::names::{NONE, Names};
 use super::references::References;
 use super::schema;
+use super::uri::is_absolute_uri;
 use super::walk::{self, At, MOST_FAULTS, id_shown, quoted};
 use crate::profile::{self, Profile};
 use crate::reference::ResourceType;
@@ -198,7 +199,8 @@ impl<'a> Checker<'a> {
             return;
         }
         for (index, url) in claims.iter().enumerate().take(MOST_FAULTS) {
-            let Some(url) = url.as_str() else { continue };
+            // What is no URI has been reported as that.
+            let Some(url) = url.as_str().filter(|url| is_absolute_uri(url)) else { continue };
             if !profile::BUILTIN.contains(&url) && !profiles.iter().any(|known| known.url == url) {
                 let url = quoted(url);
                 let message =

@@ -10,7 +10,7 @@ use super::checker::{Finding, Subject};
 use super::fault::{Fault, FaultCode};
 use super::names::{NONE, NameId, Names};
 use super::walk::{At, id_shown};
-use crate::reference::{self, ResourceType};
+use crate::reference::{self, Id, ResourceType};
 use crate::value::{Map, Value};
 
 /// How a field holds references.
@@ -110,7 +110,11 @@ impl References {
                     let items = value.as_array().unwrap_or_default();
                     items.iter().enumerate().for_each(|(item, value)| add(target_of(value), item));
                 }
-                Holds::Id => add(value.as_str().map(|id| (field.wanted, id)), 0),
+                // As with a `ref` that is none, its schema has spoken.
+                Holds::Id => {
+                    let id = value.as_str().filter(|id| Id::check(id).is_ok());
+                    add(id.map(|id| (field.wanted, id)), 0);
+                }
             }
         }
     }

@@ -329,6 +329,14 @@ fn a_fan_of_strengths_sums_to_one_at_most() {
 }
 
 #[test]
+fn what_is_no_id_is_not_looked_for() {
+    for id in ["", "a b"] {
+        let entry = format!(r#"{RECORD},"parentId":"{id}"}}"#);
+        assert_eq!(findings(&entry, Options::default()), ["E120 /entry/0/parentId"]);
+    }
+}
+
+#[test]
 fn plain_r1_has_no_drafts() {
     let plain = Options { plain_r1: true, ..Options::default() };
     let entries = format!(
@@ -389,6 +397,10 @@ fn profiles_are_checked_where_they_are_claimed() {
     let unknown = ["urn:not:known".to_string()];
     let unknown = Options { required: &unknown, ..Options::default() };
     assert_eq!(findings(&claims(r#""urn:not:known""#), unknown), ["E401 /entry/0/meta/profile/0"]);
+    assert_eq!(
+        findings(&claims(r#""no URI""#), unknown),
+        ["E120 /entry/0/meta/profile/0", "W402 /entry/0"]
+    );
     let profile_only = FaultCode::Profile;
     assert!(!profile_only.breaks_core() && FaultCode::Dangling.breaks_core());
 }
