@@ -150,6 +150,13 @@ pub fn encoding_for_output(file: &Path) -> Result<Encoding> {
     })
 }
 
+/// Whether both paths lead to one file that is there.
+#[must_use]
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |file: &Path| file.canonicalize().ok().filter(|file| file.is_file());
+    real(one).is_some_and(|file| real(other) == Some(file))
+}
+
 /// Writes a document to a file, or to standard output for `-`.
 ///
 /// # Errors

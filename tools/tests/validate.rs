@@ -271,6 +271,17 @@ fn a_report_can_go_to_a_file() {
 }
 
 #[test]
+fn a_report_does_not_replace_what_it_is_about() {
+    let folder = Folder::new();
+    let file = folder.file("x.omir", CLAIMING);
+    let way_round = file.parent().unwrap().join(".").join("x.omir");
+    let (code, _, complaint) = validate(&["-o", way_round.to_str().unwrap()], &[&file]);
+    assert_eq!(code, 2);
+    assert!(complaint.contains("is a file to check"), "{complaint}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), CLAIMING);
+}
+
+#[test]
 fn the_report_for_reading_names_places_values_and_remedies() {
     let folder = Folder::new();
     let (code, out, err) = validate(&[], &[&folder.file("x.omir", BROKEN)]);

@@ -39,6 +39,12 @@ pub(super) fn run(globals: &Globals, args: &ValidateArgs) -> Result<()> {
     match args.output.as_deref().filter(|file| !document::is_standard(file)) {
         None => run_to(globals, args, &files, &selection, &mut io::stdout().lock()),
         Some(file) => {
+            if files.iter().any(|input| document::is_same(input, file)) {
+                return Err(Error::Usage(format!(
+                    "-o {}: that is a file to check, which the report would replace",
+                    file.display()
+                )));
+            }
             let mut outcome = Ok(());
             document::replace(file, |out| {
                 // A bad document is worth a report, half a report is not.
