@@ -149,7 +149,7 @@ pub enum Command {
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
     Export(Box<ExportArgs>),
-    /// Convert between .omir and .omirb
+    /// Convert between .omir and .omirb, or into linked data (.nt)
     Convert(ConvertArgs),
     /// Check files against OMIR R1
     Validate(ValidateArgs),
@@ -458,7 +458,8 @@ pub struct StatusArgs {}
   omir export --since 1d -o today.omir
   omir export | jq '.entry | length'
 
-Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at all.",
+Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at
+all.",
     online_codes!()
 ))]
 pub struct ExportArgs {

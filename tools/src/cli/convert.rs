@@ -18,9 +18,9 @@ The ending says what a file is: .omir and .json are JSON, .omirb and .cbor are C
 larger than memory: its entries wait in a temporary file beside OUT (for - in $TMPDIR), and OUT is
 replaced when all of it is written.
 
-A Bundle becomes linked data if OUT ends in .nt: N-Triples, one statement on a line. Every resource is
-named by the base and its reference, as in https://example.org/robot-7/Entity/kitchen. Bundles with the
-same base speak of the same things. For this the Bundle must fit into memory.",
+A Bundle becomes linked data if OUT ends in .nt: N-Triples, one statement on a line. Every resource
+is named by the base and its reference, as in https://example.org/robot-7/Entity/kitchen. Bundles
+with the same base speak of the same things. For this the Bundle must fit into memory.",
     offline_codes!()
 ))]
 pub struct ConvertArgs {

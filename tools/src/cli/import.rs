@@ -47,8 +47,8 @@ version stays, then the later meta.lastUpdated; what is stored without one was u
 recorded. What was forgotten here comes back. For each file it is said how much was added, updated,
 restored, kept (the store's are newer) and unchanged; --json lists the names.
 
-Files are checked whole before anything is sent (see `omir validate`). Several are imported one after
-another, each for itself; the first that fails is the last. The daemon takes up to
+Files are checked whole before anything is sent (see `omir validate`). Several are imported one
+after another, each for itself; the first that fails is the last. The daemon takes up to
 limits.max_import_bytes at once (64 MiB, if it is not configured otherwise); --in-parts imports what
 is larger.
 

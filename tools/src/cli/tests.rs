@@ -26,6 +26,9 @@ fn every_help_lists_exit_codes_and_examples() {
         let help = command.clone().render_help().to_string();
         assert!(help.contains("Exit codes:"), "{name}");
         assert!(help.contains("Examples:"), "{name}");
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let wide = text.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(wide, None, "{name}: wrapped by the terminal once more");
         let long = command.clone().render_long_help().to_string();
         assert!(long.contains("Exit codes:"), "{name}");
     }

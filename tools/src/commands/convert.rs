@@ -15,7 +15,10 @@ pub(super) fn run(globals: &Globals, args: &ConvertArgs) -> Result<()> {
         return Err(Error::Usage("--base is for N-Triples; end the output in .nt".to_owned()));
     }
     // An ending that says nothing is found out before anything is read.
-    let written = document::encoding_for_output(&args.output)?;
+    let written = document::encoding_for_output(&args.output).map_err(|error| match error {
+        Error::Usage(message) => Error::Usage(format!("{message}, or .nt (linked data)")),
+        other => other,
+    })?;
     let mut parts = Parts::open(&args.input)?;
     // JSON keeps the order it has; that of CBOR is not one for reading.
     let mut writer = Writer::new(&args.output, written, parts.encoding() == Encoding::Cbor);
