@@ -36,8 +36,6 @@ RUSTC_WORKSPACE_WRAPPER=$PWD/tests/fuzz/instrumented-rustc.sh \
     cargo build --quiet --locked -p omird-fuzz "${features[@]}" "${bins[@]}"
 
 folder=${CARGO_TARGET_DIR:-target}
-# Some targets work on files: in memory, where the machine has room for them there.
-[ -w /dev/shm ] && export TMPDIR=/dev/shm
 for target in $targets; do
     found=$folder/fuzz/$target
     mkdir -p "$found"
