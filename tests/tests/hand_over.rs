@@ -14,6 +14,7 @@ use omir_core::value::Value;
 use omird::clock::Clock;
 use omird::engine::Engine;
 use omird::engine::command::Effect;
+use omird::engine::merge::{Merged, Precedence};
 use omird::engine::request::Encoding;
 use omird::recall::Query;
 use omird_tests::cut_disk::CutDisk;
@@ -167,7 +168,13 @@ fn what_the_daemon_completes_is_stamped_once() {
     let meta = stored.get("meta").expect("it is stamped");
     assert!(meta.get("lastUpdated").is_none());
     assert_eq!(meta.pointer("/profile/0").and_then(Value::as_str), Some(ROBOTICS));
-    assert_eq!(entries(&export(&session))["MemoryRecord/seen"], stored);
+    let recorded = clock.now();
+    clock.advance(Duration::from_secs(60));
+    let exported = entries(&export(&session))["MemoryRecord/seen"].clone();
+    assert_eq!(without_meta(&exported), without_meta(&stored));
+    let updated = exported.pointer("/meta/lastUpdated").and_then(Value::as_str);
+    assert_eq!(updated.map(Timestamp::parse), Some(Ok(recorded)), "an export says when");
+    assert_eq!(send(&session, &json::to_string(&exported)), [(1, true)]);
     clock.advance(Duration::from_secs(60));
     assert_eq!(send(&session, seen), [(1, true)]);
     let whole = json::to_string(&without_meta(&stored));
@@ -209,11 +216,57 @@ fn what_was_exported_is_no_news() {
     assert_eq!(entries(&export(&away)), entries(&parse(&bundle)));
     same(&session, &json::to_string(&export(&away)));
 
-    // A claim that is taken back is news, and so is another text.
+    // A claim that another version of us did not make is none, and another text is news.
     let hum = entries(&parse(&bundle))["MemoryRecord/hum"].clone();
     let hum = json::to_string(&hum);
     let unclaimed = hum.replace(&format!(r#""profile":["{ROBOTICS}"],"#), "");
     assert_ne!(unclaimed, hum);
-    assert_eq!(send(&session, &unclaimed), [(2, false)]);
-    assert_eq!(send(&session, &hum.replace("hums", "is silent")), [(3, false)]);
+    assert_eq!(send(&session, &unclaimed), [(1, true)]);
+    assert_eq!(send(&session, &hum.replace("hums", "is silent")), [(2, false)]);
+}
+
+/// What a merge of one store's export made of each memory in another.
+fn hand_over(from: &Session, to: &Session) -> Vec<Option<Merged>> {
+    let bundle = json::to_string(&export(from));
+    let change = to
+        .prepare_merge(bundle.as_bytes(), Encoding::Json, Precedence::Newer)
+        .expect("an export is valid");
+    let receipt = to.execute(change).expect("the disk is good");
+    let Effect::Remembered(stored) = receipt.effect else { panic!("{receipt:?}") };
+    stored.iter().map(|stored| stored.merged).collect()
+}
+
+#[test]
+fn what_was_completed_and_changed_later_reaches_the_other_robot() {
+    // Without `createdAt`: the daemon completes and stamps them.
+    let seen = r#"[{"resourceType": "Entity", "id": "dock", "name": "the dock is free"},
+        {"resourceType": "Episode", "id": "round", "content": "the dock is free", "source": "observation"},
+        {"resourceType": "Relationship", "id": "loop", "relationType": "free",
+         "from": {"ref": "Entity/dock"}, "to": {"ref": "Entity/dock"}},
+        {"resourceType": "MemoryRecord", "id": "seen", "content": "the dock is free"}]"#;
+    let (here, there, clock) = (CutDisk::new(), CutDisk::new(), TestClock::new());
+    let (a, b) = (open(&here, &clock), open(&there, &clock));
+    let hour = Duration::from_secs(3600);
+    let all = |merged| vec![Some(merged); 4];
+    send(&a, seen);
+    clock.advance(hour);
+    assert_eq!(hand_over(&a, &b), all(Merged::Added));
+    clock.advance(hour);
+    send(&a, &seen.replace("free", "taken"));
+    clock.advance(hour);
+    assert_eq!(hand_over(&b, &a), all(Merged::Kept), "what was not changed since is older");
+    assert_eq!(hand_over(&a, &b), all(Merged::Updated));
+    assert_eq!(hand_over(&a, &b), all(Merged::Unchanged));
+    clock.advance(hour);
+    // Changed there as a client gets it, with the stamp and its date.
+    for name in ["Entity/dock", "Episode/round", "Relationship/loop", "MemoryRecord/seen"] {
+        let resource = json::to_string(&got(&b, name));
+        assert!(resource.contains("lastUpdated"), "{resource}");
+        send(&b, &resource.replace("taken", "gone"));
+    }
+    clock.advance(hour);
+    assert_eq!(hand_over(&a, &b), all(Merged::Kept));
+    assert_eq!(hand_over(&b, &a), all(Merged::Updated));
+    assert_eq!(hand_over(&b, &a), all(Merged::Unchanged));
+    assert_eq!(hand_over(&a, &b), all(Merged::Unchanged));
 }

@@ -17,7 +17,7 @@ use omir_core::reference::{Ref, ResourceType};
 
 use super::command::{Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
-use super::stamp::strip;
+use super::stamp::{strip, undate};
 use crate::error::{Code, Error};
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::DocId;
@@ -216,6 +216,9 @@ impl<'a> Planner<'a> {
                 (None, Some(head)) => stamp_at_least(&mut resource, head.version.saturating_add(1)),
                 _ => stated_version(&resource).unwrap_or(1),
             };
+            if let Some((before, _)) = &old {
+                undate(&mut resource, before);
+            }
             let facts = Facts::of(&resource);
             let event = if old.is_some() { EventKind::Updated } else { EventKind::Recorded };
             let superseded = old.map(|(before, _)| terms_of(&before));
@@ -358,6 +361,7 @@ impl<'a> Planner<'a> {
         }
         let version = version.saturating_add(1);
         record.version = Some(Number::from(version));
+        undate(&mut resource, &before);
         let stored = Stored::new(target.clone(), version, false);
         let mut plan = Plan {
             ops: Vec::new(),

@@ -2,9 +2,10 @@
 //! robotics profile where it is met.
 //!
 //! What a client sends whole is stored as it came. The daemon stamps what it completed itself, and
-//! in an export what has no `meta`; there it also says when the version was recorded. So an export
-//! tells for itself where each memory comes from, and still comes back as no change: a stamp of
-//! ours beside none is no difference (ARCHITECTURE, invariant 13).
+//! in an export what has no `meta`; there every stamp of ours also says when the version was
+//! recorded, by which another store can tell which is newer. So an export tells for itself where
+//! each memory comes from, and still comes back as no change: a stamp of ours beside none is no
+//! difference (ARCHITECTURE, invariant 13).
 
 use std::sync::LazyLock;
 
@@ -40,29 +41,49 @@ pub fn meta(kind: ResourceType, profile: Option<Vec<String>>, source: &str) -> M
     }
 }
 
-/// Stamps a resource that has no `meta`, saying when it was recorded.
+/// Stamps a resource that has no `meta`, and says in a stamp of ours when it was recorded. A date
+/// that the stamp has already came with an import and is kept: it was not updated since.
 pub fn export(resource: &mut Resource, recorded: Timestamp) {
     if resource.meta().is_none() {
         let profiles = profiles(&resource.to_value());
-        let mut meta = meta(resource.resource_type(), profiles, crate::PRODUCER);
-        meta.last_updated = Some(Instant::from(recorded));
+        let meta = meta(resource.resource_type(), profiles, crate::PRODUCER);
         *resource.meta_mut() = Some(meta);
+    }
+    if let Some(meta) = stamp_of(resource) {
+        meta.last_updated.get_or_insert_with(|| Instant::from(recorded));
+    }
+}
+
+/// Takes the date out of a stamp of ours that `before` has as well: what changed after it was
+/// recorded now.
+pub fn undate(resource: &mut Resource, before: &Resource) {
+    let dated = |resource: &Resource| resource.meta().and_then(|meta| meta.last_updated.clone());
+    if dated(resource) == dated(before)
+        && let Some(meta) = stamp_of(resource)
+    {
+        meta.last_updated = None;
     }
 }
 
 /// Takes away a `meta` that is exactly a stamp of ours, of any version and time.
 pub fn strip(resource: &mut Resource) {
-    if resource.meta().is_some_and(|meta| is_stamp(resource, meta)) {
+    if stamp_of(resource).is_some() {
         *resource.meta_mut() = None;
     }
 }
 
-fn is_stamp(resource: &Resource, found: &Meta) -> bool {
-    let Some(source) = found.source.as_deref().filter(|source| source.starts_with(SOURCE)) else {
-        return false;
-    };
-    let found = Meta { last_updated: None, ..found.clone() };
-    found == meta(resource.resource_type(), profiles(&resource.to_value()), source)
+/// The `meta` of a resource, if it is a stamp of ours. Whether the profile was claimed depends on
+/// the rules of the version that made the stamp, so both are.
+fn stamp_of(resource: &mut Resource) -> Option<&mut Meta> {
+    let kind = resource.resource_type();
+    let found = resource.meta_mut().as_mut()?;
+    let source = found.source.as_deref().filter(|source| source.starts_with(SOURCE))?;
+    let claims = found.profile.clone();
+    if claims.as_ref().is_some_and(|claims| *claims != [ROBOTICS]) {
+        return None;
+    }
+    let stamp = Meta { last_updated: found.last_updated.clone(), ..meta(kind, claims, source) };
+    (*found == stamp).then_some(found)
 }
 
 #[cfg(test)]
@@ -133,8 +154,31 @@ mod tests {
         assert!(is_gone(&ours("omird/7", r#","lastUpdated":"2020-01-01T00:00:00Z""#)));
         assert!(!is_gone(&ours("omir/0.1.0", "")), "the tool is another");
         assert!(!is_gone(&ours("omird/0.1.0", r#","createdAt":"2020-01-01T00:00:00Z""#)));
-        assert!(!is_gone(r#"{"omirVersion":"R1","source":"omird/0.1.0","maturity":4}"#));
+        assert!(is_gone(r#"{"omirVersion":"R1","source":"omird/0.1.0","maturity":4}"#));
+        let another = ours("omird/0.1.0", "").replace(ROBOTICS, "https://example.org/p");
+        assert!(!is_gone(&another), "somebody claims more");
+        assert!(!is_gone(r#"{"omirVersion":"R1","source":"omird/0.1.0","maturity":3}"#));
         assert!(!is_gone(r#"{"omirVersion":"R1"}"#));
+    }
+
+    #[test]
+    fn a_stamp_of_ours_is_dated_once() {
+        let recorded = Timestamp::from_unix(1_780_000_000, 0);
+        let mut stamped = record("");
+        *stamped.meta_mut() = Some(meta(ResourceType::MemoryRecord, None, PRODUCER));
+        let undated = stamped.clone();
+        export(&mut stamped, recorded);
+        let dated = stamped.clone();
+        assert_eq!(
+            dated.meta().and_then(|meta| meta.last_updated.as_ref()).map(Instant::at),
+            Some(recorded)
+        );
+        export(&mut stamped, Timestamp::from_unix(1_790_000_000, 0));
+        assert_eq!(stamped, dated, "it says already when it was updated");
+        undate(&mut stamped, &undated);
+        assert_eq!(stamped, dated, "a date of its own");
+        undate(&mut stamped, &dated);
+        assert_eq!(stamped, undated);
     }
 
     #[test]
