@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::cbor;
+use omir_core::confidence::{Outcome, Weight};
 use omird::engine::command::{Change, Effect};
 use omird::engine::merge::{Merged, Precedence};
 use omird::engine::request::Encoding;
@@ -109,7 +110,7 @@ fn each_line_of_the_rule() {
     // Not there: added, with the version that is stated.
     let first = bundle([
         record("high", "from a file", json!({"version": 5})),
-        record("plain", "from a file", json!({})),
+        record("plain", "from a file", json!({"version": 1})),
         entity("dated", "from a file", json!({"meta": updated(2020)})),
         record("dated", "from a file", json!({"meta": updated(2020)})),
     ]);
@@ -126,9 +127,13 @@ fn each_line_of_the_rule() {
     assert_merged(rig.merge(&versions), &[("kept", 5), ("updated", 7)]);
     assert_eq!(rig.get("MemoryRecord/high")["content"], "from a file");
     assert_eq!(rig.get("MemoryRecord/plain")["content"], "higher");
-    // Not stated means 1.
-    let plain = bundle([record("plain", "unstated", json!({"meta": updated(2999)}))]);
+    // Where only one side states one, the dates decide.
+    let plain = bundle([record("plain", "unstated", json!({"meta": updated(2020)}))]);
     assert_merged(rig.merge(&plain), &[("kept", 7)]);
+    let plain = bundle([record("plain", "unstated", json!({"meta": updated(2999)}))]);
+    assert_merged(rig.merge(&plain), &[("updated", 8)]);
+    let numbered = bundle([record("dated", "numbered", json!({"version": 9}))]);
+    assert_merged(rig.merge(&numbered), &[("kept", 1)]);
 
     // Then the date of the last update.
     let earlier = bundle([
@@ -166,9 +171,9 @@ fn each_line_of_the_rule() {
     // What was forgotten comes back, above its tombstone.
     rig.client.one("omir/r1/forget?ref=MemoryRecord/plain", None).value();
     let plain = bundle([record("plain", "back", json!({"version": 2}))]);
-    assert_merged(rig.merge(&plain), &[("restored", 9)]);
+    assert_merged(rig.merge(&plain), &[("restored", 10)]);
     assert_eq!(rig.get("MemoryRecord/plain")["content"], "back");
-    assert_merged(rig.merge(&plain), &[("unchanged", 9)]);
+    assert_merged(rig.merge(&plain), &[("unchanged", 10)]);
 }
 
 #[test]
@@ -200,11 +205,26 @@ fn a_name_that_comes_twice_counts_once() {
         record("v", "higher", json!({"version": 3})),
         entity("e", "first", json!({})),
         record("v", "lower", json!({"version": 2, "meta": updated(2999)})),
-        entity("e", "last of equals", json!({})),
+        entity("e", "other", json!({})),
     ]);
     assert_merged(rig.merge(&file), &[("added", 3), ("added", 1)]);
     assert_eq!(rig.get("MemoryRecord/v")["content"], "higher");
-    assert_eq!(rig.get("Entity/e")["name"], "last of equals");
+    // Of equal claims the greater bytes count, wherever they stand.
+    let greater = ["first", "other"].map(|name| {
+        let mut bytes = Vec::new();
+        ciborium::into_writer(name, &mut bytes).unwrap();
+        (bytes, name)
+    });
+    let [.., (_, greater)] = {
+        let mut sorted = greater;
+        sorted.sort();
+        sorted
+    };
+    assert_eq!(rig.get("Entity/e")["name"], greater);
+    let mut entries = file["entry"].as_array().unwrap().clone();
+    entries.reverse();
+    let reversed = rig.merge(&bundle(entries));
+    assert_merged(reversed, &[("unchanged", 1), ("unchanged", 3)]);
     // Only a merge is so lenient.
     assert_eq!(rig.client.ask_json("omir/r1/remember", &file).code(), "INVALID_RESOURCE");
 }
@@ -228,8 +248,8 @@ fn accesses_are_no_difference_and_a_half_life_is() {
     assert_merged(rig.merge(&file), &[("unchanged", 1)]);
     assert_merged(rig.merge(&backup), &[("unchanged", 1)]);
     assert_eq!(rig.get("MemoryRecord/faded"), accessed);
-    // A higher version without a word about fading fades on as before.
-    let newer = bundle([record("faded", "a kettle", json!({"version": 2}))]);
+    // A newer one without a word about fading fades on as before.
+    let newer = bundle([record("faded", "a kettle", json!({"version": 2, "meta": updated(2990)}))]);
     assert_merged(rig.merge(&newer), &[("updated", 2)]);
     assert_eq!(rig.get("MemoryRecord/faded")["decay"], accessed["decay"]);
     // One that says otherwise is another content.
@@ -411,7 +431,7 @@ fn file() -> Value {
     let mut entries = vec![
         entity("dock", "dock", json!({})),
         entity("door", "a newer door", json!({"meta": updated(2999)})),
-        record("a", "newer", json!({"version": 3, "parentId": "m0"})),
+        record("a", "newer", json!({"version": 3, "parentId": "m0", "meta": updated(2999)})),
         record("b", "older", json!({"version": 2})),
         record("gone", "is back", json!({"entityRefs": [{"ref": "Entity/new"}]})),
         entity("new", "new", json!({})),
@@ -489,6 +509,71 @@ fn the_order_of_two_imports_does_not_matter() {
         })
     };
     assert_eq!(contents([&one, &other]), contents([&other, &one]));
+}
+
+/// The content of the record `m` after these files, with something done here after the first.
+fn after_files(files: &[Value], between: impl Fn(&Session)) -> (Vec<Merged>, String) {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let mut words = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        clock.advance(Duration::from_secs(3600));
+        let receipt = session.execute(merging(&session, file)).expect("the disk is good");
+        let Effect::Remembered(stored) = receipt.effect else { panic!("{:?}", receipt.effect) };
+        words.extend(stored[0].merged);
+        if index == 0 {
+            clock.advance(Duration::from_secs(3600));
+            between(&session);
+        }
+    }
+    let bytes = session.get(&"MemoryRecord/m".parse().unwrap()).unwrap().expect("it is there");
+    let value: Value = ciborium::from_reader(&bytes[..]).expect("CBOR");
+    (words, value["content"].as_str().expect("a text").to_owned())
+}
+
+fn of_year(year: u32) -> Value {
+    bundle([record("m", &format!("of {year}"), json!({"meta": updated(year)}))])
+}
+
+#[test]
+fn files_without_versions_may_come_in_any_order() {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let files = order.map(|n| of_year(2020 + n));
+        let (words, content) = after_files(&files, |_| {});
+        assert_eq!(content, "of 2022", "{order:?}: {words:?}");
+    }
+}
+
+#[test]
+fn what_was_done_here_between_two_files_counts_by_its_date() {
+    let target = || "MemoryRecord/m".parse().unwrap();
+    let anchor = |session: &Session| {
+        session.execute(Change::Anchor(target(), true)).expect("the disk is good");
+    };
+    let feedback = |session: &Session| {
+        let weight = Weight::default();
+        let change = Change::Feedback(target(), Outcome::Confirmed, weight);
+        session.execute(change).expect("the disk is good");
+    };
+    // The store's clock stands in 2026.
+    for (year, merged) in [(2024, Merged::Kept), (2999, Merged::Updated)] {
+        let files = [of_year(2020), of_year(year)];
+        for (words, _) in [after_files(&files, anchor), after_files(&files, feedback)] {
+            assert_eq!(words, [Merged::Added, merged], "{year}");
+        }
+    }
+}
+
+#[test]
+fn what_was_forgotten_and_restored_gives_way_to_a_newer_file() {
+    let forget = |session: &Session| {
+        let change = Change::Forget(vec!["MemoryRecord/m".parse().unwrap()]);
+        session.execute(change).expect("the disk is good");
+    };
+    let files = [of_year(2020), of_year(2020), of_year(2021)];
+    let (words, content) = after_files(&files, forget);
+    assert_eq!(words, [Merged::Added, Merged::Restored, Merged::Updated]);
+    assert_eq!(content, "of 2021");
 }
 
 #[test]

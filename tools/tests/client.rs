@@ -287,7 +287,7 @@ fn an_import_tells_what_became_of_each_file() {
     let (one, two) = (written(&folder, "a.omir", &entities(2)), written(&folder, "b.omir", &twice));
     let output = omir(&[&robot], &["import", &one, &two]);
     assert_ends(&output, 0);
-    let line = |file: &str| format!("{file}: 1 added, 1 kept (the store's are newer)\n");
+    let line = |file: &str| format!("{file}: 1 added, 1 kept (not newer than the store's)\n");
     assert_eq!(text(&output.stdout), line(&one) + &line(&two));
     let remarks = text(&output.stderr);
     assert!(remarks.contains("kept MemoryRecord/m; the higher version stays"), "{remarks}");

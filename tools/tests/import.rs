@@ -117,7 +117,7 @@ fn an_older_backup_gives_back_what_is_gone_and_takes_nothing_away() {
     // A sealed segment is a backup as good as any other; what describes it is left behind.
     let segment = data.join("segments/0000000001.omirb");
     let segment = segment.to_str().unwrap();
-    let kept = "1 restored, 1 kept (the store's are newer), 1 unchanged\n";
+    let kept = "1 restored, 1 kept (not newer than the store's), 1 unchanged\n";
     assert_eq!(daemon.ask(&["import", segment]), format!("{segment}: {kept}"));
     assert!(daemon.ask(&["get", "seen"]).contains("the dock, again"));
     daemon.ask(&["forget", "gone"]);

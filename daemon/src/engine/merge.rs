@@ -1,16 +1,22 @@
 //! The rule by which an import meets what is stored: which of two versions of a resource stays.
 //!
-//! The higher version wins. Only a MemoryRecord states one, and where it states none the version is
-//! 1 (OMIR R1, MemoryRecord.version). Between equals the later `meta.lastUpdated` wins; a stored
-//! resource that states none of its own was last updated when it was recorded, and one in a file that states
-//! none is not newer than anything. What was forgotten here comes back: whoever imports a backup
-//! wants what is in it.
+//! The higher version wins where both sides state one; only a MemoryRecord can. A store counts every
+//! change it sees, so where one side states none its number says nothing of the other, and the later
+//! `meta.lastUpdated` wins, as it does between equal versions and for all other types. A stored
+//! resource that states no date of its own was last updated when it was recorded, and one in a file
+//! that states none is not newer than anything. What was forgotten here comes back: whoever imports
+//! a backup wants what is in it.
 //!
 //! The rule knows nothing but what the two sides claim, so importing twice changes nothing, and of
-//! two files with different claims the same one wins in either order. One thing limits that: a
-//! winner whose version is not above that of the store gets the next number there, because versions
-//! only rise, and it is that number which the next import meets.
+//! two files with different claims the same one wins in either order. Files that state no version
+//! may come in any number and order. Two things limit that: a winner whose version is not above that
+//! of the store gets the next number there, because versions only rise, and it is that number which
+//! the next import with a number meets; and among three, of which some state a version and some do
+//! not, there need not be one that wins against both others.
 
+use std::cmp::Ordering;
+
+use omir_core::cbor;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 
@@ -65,41 +71,41 @@ impl Merged {
 }
 
 /// What one version of a resource says about how new it is.
-///
-/// The order of claims is the rule: what does not say when it was updated is older than what does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// 1 where none is stated; 0 for the types that have none.
-    version: u64,
+    /// What its content states.
+    version: Option<u64>,
     updated: Option<Timestamp>,
 }
 
 impl Claim {
     /// The claim of a resource in a file.
     pub fn of(resource: &Resource) -> Self {
-        let version = match resource {
-            Resource::MemoryRecord(_) => stated_version(resource).unwrap_or(1),
-            _ => 0,
-        };
-        Self { version, updated: last_updated(resource) }
+        Self { version: stated_version(resource), updated: last_updated(resource) }
     }
 
-    /// The claim of a stored resource: `version` is the store's number for it. `is_stale` says that
-    /// its date is that of an earlier version.
-    pub fn stored(resource: &Resource, version: u64, recorded: Timestamp, is_stale: bool) -> Self {
-        let counts = matches!(resource, Resource::MemoryRecord(_));
+    /// The claim of a stored resource. `is_stale` says that its date is that of an earlier version.
+    pub fn stored(resource: &Resource, recorded: Timestamp, is_stale: bool) -> Self {
         let stated = last_updated(resource).filter(|_| !is_stale);
-        Self {
-            version: if counts { version } else { 0 },
-            updated: Some(stated.unwrap_or(recorded)),
-        }
+        Self { version: stated_version(resource), updated: Some(stated.unwrap_or(recorded)) }
     }
 
-    /// Whether a resource further down in a file takes the place of this one, which has the same
-    /// name. Of equals the later one does.
-    pub fn yields_to(self, later: Self) -> bool {
-        later >= self
+    /// The rule: what does not say when it was updated is older than what does.
+    fn cmp(self, other: Self) -> Ordering {
+        let versions = match (self.version, other.version) {
+            (Some(version), Some(other)) => version.cmp(&other),
+            _ => Ordering::Equal,
+        };
+        versions.then(self.updated.cmp(&other.updated))
     }
+}
+
+/// Whether a resource of a file gives way to another of the same name in it. Of equal claims the
+/// content decides, since nothing is inferred from the order of entries.
+pub fn yields_to(resource: &Resource, other: &Resource) -> bool {
+    let bytes = |resource: &Resource| cbor::to_vec(&resource.to_value());
+    let claims = Claim::of(resource).cmp(Claim::of(other));
+    claims.then_with(|| bytes(resource).cmp(&bytes(other))).is_lt()
 }
 
 /// When a resource says that it last changed.
@@ -130,9 +136,12 @@ pub fn decide(file: Claim, held: Held, precedence: Precedence) -> Merged {
         Held::Nothing => Merged::Added,
         Held::Forgotten => Merged::Restored,
         // The same content under a higher number is still news: the number decides the next time.
-        Held::Live { claim, same: true } if file.version <= claim.version => Merged::Unchanged,
+        // What states none and was not changed here is the first (OMIR R1, MemoryRecord.version).
+        Held::Live { claim, same: true } if file.version <= Some(claim.version.unwrap_or(1)) => {
+            Merged::Unchanged
+        }
         Held::Live { claim, .. } => {
-            if precedence == Precedence::File || file > claim {
+            if precedence == Precedence::File || file.cmp(claim).is_gt() {
                 Merged::Updated
             } else {
                 Merged::Kept
@@ -174,43 +183,54 @@ mod tests {
         )
     }
 
-    fn against(file: &Resource, stored: &Resource, version: u64, recorded: u32) -> Merged {
-        let claim = Claim::stored(stored, version, at(recorded), false);
+    fn against(file: &Resource, stored: &Resource, recorded: u32) -> Merged {
+        let claim = Claim::stored(stored, at(recorded), false);
         decide(Claim::of(file), Held::Live { claim, same: false }, Precedence::Newer)
     }
 
     #[test]
     fn each_line_of_the_rule() {
         use Merged::{Kept, Updated};
-        let (plain, third) = (record(""), record(r#","version":3"#));
-        // The version first; not stated means 1.
-        assert_eq!(against(&third, &plain, 2, 9), Updated);
-        assert_eq!(against(&third, &plain, 4, 0), Kept);
-        assert_eq!(against(&plain, &plain, 2, 0), Kept);
-        let late = record(&format!(r#","version":1{}"#, meta(9)));
-        assert_eq!(against(&late, &plain, 2, 0), Kept, "a lower version is not saved by its date");
+        let numbered = |version: u32, more: &str| record(&format!(r#","version":{version}{more}"#));
+        let (plain, third) = (record(""), numbered(3, ""));
+        // The version first, where both state one.
+        assert_eq!(against(&third, &numbered(2, ""), 9), Updated);
+        assert_eq!(against(&third, &numbered(4, ""), 0), Kept);
+        let late = numbered(1, &meta(9));
+        assert_eq!(
+            against(&late, &numbered(2, ""), 0),
+            Kept,
+            "a lower version is not saved by its date"
+        );
+        // A number on one side alone says nothing.
+        assert_eq!(against(&third, &plain, 0), Kept);
+        assert_eq!(against(&late, &plain, 8), Updated);
+        assert_eq!(against(&record(&meta(9)), &third, 8), Updated);
+        assert_eq!(against(&record(&meta(9)), &numbered(3, &meta(8)), 20), Updated);
+        assert_eq!(against(&record(&meta(7)), &third, 8), Kept);
         // Then the date; what is stored without one has that of its recording.
-        assert_eq!(against(&late, &plain, 1, 8), Updated);
-        assert_eq!(against(&late, &plain, 1, 9), Kept);
-        assert_eq!(against(&record(&meta(3)), &record(&meta(2)), 1, 9), Updated);
-        assert_eq!(against(&record(&meta(2)), &record(&meta(2)), 1, 0), Kept);
-        assert_eq!(against(&record(&meta(1)), &record(&meta(2)), 1, 0), Kept);
+        assert_eq!(against(&late, &numbered(1, ""), 8), Updated);
+        assert_eq!(against(&late, &numbered(1, ""), 9), Kept);
+        assert_eq!(against(&record(&meta(3)), &record(&meta(2)), 9), Updated);
+        assert_eq!(against(&record(&meta(2)), &record(&meta(2)), 0), Kept);
+        assert_eq!(against(&record(&meta(1)), &record(&meta(2)), 0), Kept);
         // A date that an earlier version had already is none.
-        let stale = Claim::stored(&record(&meta(2)), 1, at(5), true);
-        assert!(Claim::of(&record(&meta(4))) < stale && stale < Claim::of(&record(&meta(6))));
+        let stale = Claim::stored(&record(&meta(2)), at(5), true);
+        assert!(Claim::of(&record(&meta(4))).cmp(stale).is_lt());
+        assert!(Claim::of(&record(&meta(6))).cmp(stale).is_gt());
         // What states none is not newer.
-        assert_eq!(against(&plain, &plain, 1, 0), Kept);
-        assert_eq!(against(&plain, &record(&meta(0)), 1, 0), Kept);
-        // Other types have no version: how often the store counted does not matter.
-        assert_eq!(against(&entity(&meta(3)), &entity(&meta(2)), 40, 9), Updated);
-        assert_eq!(against(&entity(&meta(1)), &entity(&meta(2)), 40, 9), Kept);
-        assert_eq!(against(&entity(""), &entity(""), 1, 0), Kept);
+        assert_eq!(against(&plain, &plain, 0), Kept);
+        assert_eq!(against(&plain, &record(&meta(0)), 0), Kept);
+        // Other types have no version.
+        assert_eq!(against(&entity(&meta(3)), &entity(&meta(2)), 9), Updated);
+        assert_eq!(against(&entity(&meta(1)), &entity(&meta(2)), 9), Kept);
+        assert_eq!(against(&entity(""), &entity(""), 0), Kept);
     }
 
     #[test]
     fn what_there_is_decides_before_the_claims_do() {
         let claim = Claim::of(&record(""));
-        let stored = Claim::stored(&record(""), 5, at(1), false);
+        let stored = Claim::stored(&record(r#","version":5"#), at(1), false);
         for precedence in [Precedence::Newer, Precedence::File] {
             assert_eq!(decide(claim, Held::Nothing, precedence), Merged::Added);
             assert_eq!(decide(claim, Held::Forgotten, precedence), Merged::Restored);
@@ -224,51 +244,80 @@ mod tests {
         assert_eq!(decide(claim, other, Precedence::File), Merged::Updated);
     }
 
-    /// What a store that only knows the rule makes of one file after another. The letter stands for
-    /// the content.
-    fn after(held: Option<(Claim, u8)>, file: (Claim, u8)) -> Option<(Claim, u8)> {
+    /// What a store holds: the number it counted up to, the claim, and a letter for the content.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Stored {
+        number: u64,
+        claim: Claim,
+        content: u8,
+    }
+
+    /// What a store makes of one file after another. As in the plan, versions only rise, and what
+    /// takes the place of another states the number it was given.
+    fn after(held: Option<Stored>, (file, content): (Claim, u8)) -> Option<Stored> {
         let view = match held {
             None => Held::Nothing,
-            Some((claim, content)) => Held::Live { claim, same: content == file.1 },
+            Some(held) => Held::Live { claim: held.claim, same: content == held.content },
         };
-        match decide(file.0, view, Precedence::Newer) {
-            Merged::Added | Merged::Updated | Merged::Restored => Some(file),
-            Merged::Kept | Merged::Unchanged => held,
+        match (decide(file, view, Precedence::Newer), held) {
+            (Merged::Kept | Merged::Unchanged, _) => held,
+            (_, None) => Some(Stored { number: file.version.unwrap_or(1), claim: file, content }),
+            (_, Some(held)) => {
+                let number = file.version.unwrap_or(0).max(held.number + 1);
+                let claim = Claim { version: Some(number), ..file };
+                Some(Stored { number, claim, content })
+            }
         }
     }
 
     fn a_claim() -> impl Strategy<Value = Claim> {
         let updated = proptest::option::of((0u32..4).prop_map(at));
-        (0u64..4, updated).prop_map(|(version, updated)| Claim { version, updated })
+        (proptest::option::of(1u64..4), updated)
+            .prop_map(|(version, updated)| Claim { version, updated })
     }
 
     proptest! {
         #[test]
         fn importing_again_changes_nothing(held in a_claim(), file in a_claim(), same: bool) {
-            let once = after(Some((held, 0)), (file, u8::from(!same)));
-            prop_assert_eq!(after(once, (file, u8::from(!same))), once);
+            let file = (file, u8::from(!same));
+            let once = after(after(None, (held, 0)), file);
+            prop_assert_eq!(after(once, file), once);
         }
 
         #[test]
-        fn different_claims_win_in_either_order(
-            held in proptest::option::of(a_claim()),
-            one in a_claim(),
-            other in a_claim(),
-        ) {
-            prop_assume!(one != other && held.is_none_or(|held| held != one && held != other));
-            let held = held.map(|claim| (claim, 0));
-            let there = after(after(held, (one, 1)), (other, 2));
-            let back = after(after(held, (other, 2)), (one, 1));
-            prop_assert_eq!(there, back);
+        fn different_claims_win_in_either_order(one in a_claim(), other in a_claim()) {
+            prop_assume!(one.cmp(other).is_ne());
+            let content = |files: [(Claim, u8); 2]| {
+                files.into_iter().fold(None, after).map(|stored| stored.content)
+            };
+            prop_assert_eq!(content([(one, 1), (other, 2)]), content([(other, 2), (one, 1)]));
         }
 
         #[test]
-        fn among_equal_names_of_a_file_the_order_matters_only_on_a_tie(
-            one in a_claim(),
-            other in a_claim(),
+        fn files_without_versions_may_come_in_any_order(
+            days in proptest::sample::subsequence(vec![0u32, 1, 2, 3, 4, 5], 1..6)
+                .prop_flat_map(|days| Just(days).prop_shuffle()),
         ) {
-            prop_assert_eq!(one.yields_to(other) && other.yields_to(one), one == other);
-            prop_assert!(one.yields_to(other) || other.yields_to(one));
+            let files = days.iter().map(|&day| {
+                (Claim { version: None, updated: Some(at(day)) }, day as u8)
+            });
+            let stored = files.fold(None, after).map(|stored| u32::from(stored.content));
+            prop_assert_eq!(stored, days.iter().copied().max());
+        }
+
+        #[test]
+        fn among_equal_names_of_a_file_the_order_never_matters(
+            versions in proptest::array::uniform2(0u32..3),
+            days in proptest::array::uniform2(0u32..3),
+        ) {
+            let [one, other] = [0, 1].map(|n| {
+                let version = match versions[n] {
+                    0 => String::new(),
+                    version => format!(r#","version":{version}"#),
+                };
+                record(&format!("{version}{}", meta(days[n])))
+            });
+            prop_assert_eq!(yields_to(&one, &other) ^ yields_to(&other, &one), one != other);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! validation, normalising poses, splitting into words. What needs the store (references,
 //! versions) is the writer's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use omir_core::cbor;
 use omir_core::decode::{DecodeError, DecodeErrorKind, Limits};
@@ -16,7 +16,8 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
 
-use super::merge::Claim;
+use super::merge::yields_to;
+use super::plan::stated_version;
 use super::settings::RequestLimits;
 use super::stamp;
 use crate::PRODUCER;
@@ -158,8 +159,10 @@ impl Intake<'_> {
                 ),
             ));
         }
-        // Where each name stands: in the request, and in what is prepared.
-        let mut seen: HashMap<Ref, (usize, usize)> = HashMap::new();
+        // Where each name stands: in the request, and in what is prepared. Of those that a merge
+        // meets twice, what states a version is first compared with its like, so that the outcome
+        // does not depend on the order of entries.
+        let mut seen: HashMap<(Ref, bool), (usize, usize)> = HashMap::new();
         let mut prepared: Vec<Prepared> = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
             // The manifest of a sealed segment is history, no memory.
@@ -169,14 +172,15 @@ impl Intake<'_> {
             let pointer = format!("{base}/{index}");
             let resource = self.one(value, pointer.clone())?;
             let reference = resource.resource.reference();
-            match seen.get(&reference) {
+            let is_numbered = self.merging && stated_version(&resource.resource).is_some();
+            match seen.get(&(reference.clone(), is_numbered)) {
                 None => {
-                    seen.insert(reference, (index, prepared.len()));
+                    seen.insert((reference, is_numbered), (index, prepared.len()));
                     prepared.push(resource);
                 }
                 Some(&(_, at)) if self.merging => {
                     if let Some(earlier) = prepared.get_mut(at)
-                        && Claim::of(&earlier.resource).yields_to(Claim::of(&resource.resource))
+                        && yields_to(&earlier.resource, &resource.resource)
                     {
                         *earlier = resource;
                     }
@@ -191,6 +195,20 @@ impl Intake<'_> {
                     ));
                 }
             }
+        }
+        let losers: HashSet<usize> = seen
+            .iter()
+            .filter(|((_, is_numbered), _)| *is_numbered)
+            .filter_map(|((reference, _), &(_, numbered))| {
+                let (_, plain) = *seen.get(&(reference.clone(), false))?;
+                let loses = yields_to(&prepared[numbered].resource, &prepared[plain].resource);
+                Some(if loses { numbered } else { plain })
+            })
+            .collect();
+        if !losers.is_empty() {
+            let entries = prepared.into_iter().enumerate();
+            let winners = entries.filter(|(at, _)| !losers.contains(at));
+            prepared = winners.map(|(_, resource)| resource).collect();
         }
         if prepared.is_empty() {
             return Err(Error::at(Code::InvalidResource, base, "there is nothing to remember"));

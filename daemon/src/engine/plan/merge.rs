@@ -90,14 +90,15 @@ impl Planner<'_> {
             let catalog = self.catalog();
             let doc = catalog.doc(head.doc);
             let has_date = merge::last_updated(stored).is_some();
-            let before =
-                (has_date && doc.older != DocId::MAX).then(|| Handle::of(&catalog, doc.older));
+            // What was forgotten and is back was said anew, with whatever date it bears.
+            let is_update = doc.older != DocId::MAX && !catalog.doc(doc.older).forgotten;
+            let before = (has_date && is_update).then(|| Handle::of(&catalog, doc.older));
             (Timestamp::from_micros(doc.recorded), before)
         };
         let before = before.and_then(|handle| handle.resource().ok());
         let is_stale = before
             .is_some_and(|before| merge::last_updated(&before) == merge::last_updated(stored));
-        Claim::stored(stored, head.version, recorded, is_stale)
+        Claim::stored(stored, recorded, is_stale)
     }
 
     /// Whether a resource says what the stored one says: apart from the version, which the store

@@ -77,7 +77,7 @@ impl Tally {
             (self.added, "added"),
             (self.updated, "updated"),
             (self.restored, "restored"),
-            (self.kept, "kept (the store's are newer)"),
+            (self.kept, "kept (not newer than the store's)"),
             (self.unchanged, "unchanged"),
         ]
         .into_iter()
@@ -138,7 +138,7 @@ impl Tally {
 fn repeated(path: &Path, count: usize) -> String {
     let entries = if count == 1 { "entry has" } else { "entries have" };
     format!(
-        "{}: {count} {entries} the name of an earlier one; the newer counts, of equals the later",
+        "{}: {count} {entries} the name of an earlier one; the newer counts",
         path.display()
     )
 }
@@ -177,7 +177,7 @@ mod tests {
         let tally = counted(&["added", "kept", "updated", "restored", "added", "unchanged"]);
         assert_eq!(
             tally.to_text(),
-            "2 added, 1 updated, 1 restored, 1 kept (the store's are newer), 1 unchanged"
+            "2 added, 1 updated, 1 restored, 1 kept (not newer than the store's), 1 unchanged"
         );
         assert_eq!(tally.acknowledged(), 6);
         assert_eq!(counted(&["unchanged"]).to_text(), "1 unchanged");
