@@ -72,7 +72,7 @@ fn all(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
         })
 }
 
-/// `[ userinfo "@" ] host [ ":" port ]`. What is in brackets is judged by its characters only.
+/// `[ userinfo "@" ] host [ ":" port ]`.
 fn is_authority(authority: &str) -> bool {
     let plain = |byte: u8| is_unreserved(byte) || is_sub_delimiter(byte);
     let host = match authority.split_once('@') {
@@ -89,14 +89,51 @@ fn is_authority(authority: &str) -> bool {
         None => port.is_empty(),
     };
     let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) if address.starts_with(['v', 'V']) => {
-            all(address, |byte| plain(byte) || byte == b':')
-        }
-        Some(address) => {
-            address.contains(':')
-                && address.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.')
-        }
+        Some(literal) => is_address(literal),
         None => all(host, plain),
     };
     is_host && is_port
+}
+
+/// What stands in brackets: an address of version 6, of eight groups or fewer around one `::`, or
+/// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`.
+fn is_address(literal: &str) -> bool {
+    if let Some(future) = literal.strip_prefix(['v', 'V']) {
+        let (version, rest) = cut(future, '.');
+        let in_rest = |byte: u8| is_unreserved(byte) || is_sub_delimiter(byte) || byte == b':';
+        return !version.is_empty()
+            && version.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !rest.is_empty()
+            && rest.bytes().all(in_rest);
+    }
+    match literal.split_once("::") {
+        None => groups(literal, true) == Some(8),
+        Some((front, back)) => {
+            let count = groups(front, false).zip(groups(back, true));
+            count.is_some_and(|(front, back)| front + back <= 7)
+        }
+    }
+}
+
+/// How many groups there are; an address of version 4 at the end stands for two.
+fn groups(text: &str, may_end_in_v4: bool) -> Option<usize> {
+    if text.is_empty() {
+        return Some(0);
+    }
+    let parts: Vec<&str> = text.split(':').collect();
+    let mut count = 0;
+    for (index, part) in parts.iter().enumerate() {
+        let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        count += match part.len() {
+            1..=4 if is_hex => 1,
+            _ if may_end_in_v4 && index + 1 == parts.len() && is_v4(part) => 2,
+            _ => return None,
+        };
+    }
+    Some(count)
+}
+
+fn is_v4(text: &str) -> bool {
+    let is_octet = |part: &str| (0..=255).any(|octet| part == octet.to_string());
+    text.split('.').count() == 4 && text.split('.').all(is_octet)
 }
