@@ -137,10 +137,7 @@ impl Tally {
 
 fn repeated(path: &Path, count: usize) -> String {
     let entries = if count == 1 { "entry has" } else { "entries have" };
-    format!(
-        "{}: {count} {entries} the name of an earlier one; the newer counts",
-        path.display()
-    )
+    format!("{}: {count} {entries} the name of an earlier one; the newer counts", path.display())
 }
 
 /// The first few of `count` names.
