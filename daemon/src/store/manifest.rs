@@ -253,9 +253,15 @@ fn file_number(number: u64) -> Option<u64> {
     (number < u64::from(u32::MAX)).then_some(number)
 }
 
-/// Whether a resource is the manifest of some segment, which is history and no memory.
+/// Whether a resource is the manifest of some segment, which is history and no memory: an Episode
+/// under a manifest's id with a payload of a format that we write. Anything else that bears the
+/// extension's URL is a resource like any other.
 pub fn is_manifest(resource: &Value) -> bool {
-    payload(resource).is_some()
+    let text = |name: &str| resource.get(name).and_then(Value::as_str);
+    let format = payload(resource).and_then(|payload| payload.get("format")?.as_u64());
+    text("resourceType") == Some("Episode")
+        && text("id").is_some_and(|id| id.starts_with(ID_PREFIX))
+        && format == Some(FORMAT)
 }
 
 fn payload(episode: &Value) -> Option<&Value> {
@@ -301,5 +307,30 @@ mod tests {
         assert!(is_manifest(&episode) && is_whole(&episode));
         assert_eq!(Manifest::from_value(&episode), Some(manifest));
         assert!(omir_core::model::Resource::from_value(episode).is_ok(), "it is a valid Episode");
+    }
+
+    #[test]
+    fn what_only_bears_the_url_is_no_manifest() {
+        let manifest = Manifest::default().to_value(Timestamp::from_unix(1_780_000_000, 0));
+        let with = |name: &str, value: Value| {
+            let mut map = manifest.as_object().unwrap().clone();
+            map.insert(name, value);
+            Value::Object(map)
+        };
+        let extension = |payload: Value| {
+            let extension = object([("url", URL.into()), ("valueJson", payload)]);
+            Value::Array(vec![Value::Object(extension)])
+        };
+        assert!(is_manifest(&manifest));
+        for other in [
+            with("resourceType", "Entity".into()),
+            with("id", "segment.1".into()),
+            with("extension", extension(Value::Object(Map::new()))),
+            with("extension", extension("format".into())),
+            with("extension", extension(Value::Object(object([("format", int(FORMAT + 1))])))),
+            with("extension", Value::Array(Vec::new())),
+        ] {
+            assert!(!is_manifest(&other), "{other:?}");
+        }
     }
 }

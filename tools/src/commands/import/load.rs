@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use omir_core::cbor;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::value::Value;
+use omird::store::manifest;
 
 use super::check;
 use crate::cli::{Axes, Format, ImportArgs, Spacing, TrajectoryArgs};
@@ -17,10 +18,6 @@ use crate::parcels::Item;
 use crate::trajectory::kitti::KittiFault;
 use crate::trajectory::memories::{self, Drive};
 use crate::trajectory::{self, Fault, Pose, euroc, kitti, tum};
-
-/// The extension by which a daemon's sealed segment describes itself. It is history, not memory, and
-/// is left out.
-const SEGMENT: &str = "urn:omird:ext:segment";
 
 /// Bytes of a request beside its resources, and a few to spare.
 const ENVELOPE: usize = 48;
@@ -97,18 +94,14 @@ fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<File> {
     let mut resources = Vec::with_capacity(found.len());
     let mut scratch = Vec::new();
     for (pointer, value) in found {
-        if !is_segment_manifest(&value) {
+        // How a daemon's sealed segment describes itself is history, not memory.
+        if !manifest::is_manifest(&value) {
             resources.push(named(path, pointer, value, &mut scratch)?);
         }
     }
     let names: HashSet<&Ref> = resources.iter().map(|resource| &resource.name).collect();
     let repeated = resources.len() - names.len();
     Ok(File { path: path.to_owned(), resources, repeated })
-}
-
-fn is_segment_manifest(value: &Value) -> bool {
-    let url = value.pointer("/extension/0/url").and_then(Value::as_str);
-    url == Some(SEGMENT) && value.get("resourceType").and_then(Value::as_str) == Some("Episode")
 }
 
 /// Gives a resource of a checked document its name. The check has seen to it that there is one, and a
@@ -247,7 +240,7 @@ mod tests {
     #[test]
     fn a_segments_manifest_stays_behind() {
         let manifest = r#"{"resourceType":"Episode","id":"omird.segment.0000000001","content":"c",
-            "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{}}]}"#;
+            "createdAt":"2026-01-01T00:00:00Z","extension":[{"url":"urn:omird:ext:segment","valueJson":{"format":1}}]}"#;
         let entry = format!(r#"{manifest},{{"resourceType":"Entity","id":"e","name":"n"}}"#);
         let loaded = load(&bundle(&entry), "omir", &[]).unwrap();
         assert_eq!(loaded.len(), 1);
