@@ -199,6 +199,28 @@ fn overwriting_lets_the_file_win() {
 }
 
 #[test]
+fn what_comes_from_elsewhere_is_not_completed() {
+    let rig = Rig::start(&[]);
+    let dock = json!({"resourceType": "Entity", "id": "dock", "name": "dock"});
+    let near = json!({
+        "resourceType": "Relationship", "id": "near", "relationType": "near",
+        "from": {"ref": "Entity/dock"}, "to": {"ref": "Entity/dock"},
+    });
+    let file = bundle([dock.clone(), near.clone()]);
+    assert_merged(rig.merge(&file), &[("added", 1), ("added", 1)]);
+    assert_eq!(rig.get("Entity/dock"), dock);
+    assert_eq!(rig.get("Relationship/near"), near);
+    assert_merged(rig.merge(&file), &[("unchanged", 1), ("unchanged", 1)]);
+    // What is said here is created here.
+    rig.remember(&json!({"resourceType": "Entity", "id": "door", "name": "door"}));
+    let door = rig.get("Entity/door");
+    assert!(door["createdAt"].is_string());
+    let same = bundle([json!({"resourceType": "Entity", "id": "door", "name": "door"})]);
+    assert_merged(rig.merge(&same), &[("unchanged", 1)]);
+    assert_eq!(rig.get("Entity/door"), door);
+}
+
+#[test]
 fn a_name_that_comes_twice_counts_once() {
     let rig = Rig::start(&[]);
     let file = bundle([

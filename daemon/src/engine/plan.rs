@@ -433,10 +433,12 @@ fn inherit(new: &mut Resource, old: &Resource, access: Option<Access>, stamped: 
         (Resource::Episode(new), Resource::Episode(old)) if stamped => {
             new.created_at = old.created_at.clone();
         }
-        (Resource::Entity(new), Resource::Entity(old)) if stamped => {
+        (Resource::Entity(new), Resource::Entity(old)) if stamped || new.created_at.is_none() => {
             new.created_at = old.created_at.clone();
         }
-        (Resource::Relationship(new), Resource::Relationship(old)) if stamped => {
+        (Resource::Relationship(new), Resource::Relationship(old))
+            if stamped || new.created_at.is_none() =>
+        {
             new.created_at = old.created_at.clone();
         }
         _ => {}

@@ -122,7 +122,9 @@ pub struct Intake<'a> {
     pub new_id: &'a dyn Fn() -> String,
     /// The key a resource was put on, if it was: gives a missing type and id, and must agree.
     pub key: Option<&'a Ref>,
-    /// Whether a name may come twice: a merge takes the newer of the two.
+    /// Whether this is a merge: a name may come twice, of which the newer is taken, and what R1 does
+    /// not require is not filled in. It comes from elsewhere, and when it was created there is not
+    /// known here.
     pub merging: bool,
 }
 
@@ -258,7 +260,10 @@ impl Intake<'_> {
             filled.id = true;
             map.insert("id", (self.new_id)());
         }
-        if !map.contains_key("createdAt") {
+        let needs_date = |kind: &str| matches!(kind, "MemoryRecord" | "Episode");
+        let is_needed = !self.merging
+            || map.get("resourceType").and_then(Value::as_str).is_some_and(needs_date);
+        if is_needed && !map.contains_key("createdAt") {
             filled.created_at = true;
             map.insert("createdAt", Instant::from(self.now).as_str());
         }
