@@ -234,5 +234,11 @@ impl Context {
 }
 
 fn too_large(size: usize, (name, limit): (&str, usize)) -> Error {
-    Error::new(Code::TooLarge, format!("a payload of {size} bytes; limits.{name} is {limit}"))
+    Error::new(
+        Code::TooLarge,
+        format!(
+            "a payload of {size} bytes; limits.{name} is {limit}: raise that, or send it in parts \
+             (omir import --in-parts)"
+        ),
+    )
 }
