@@ -6,7 +6,8 @@
 //! by its rank: its mid-rank quantile among the live scores of that producer and type. Where we
 //! have enough scores of our own, the quantile is turned into the score that has the same rank
 //! among ours. Our own scores count as they are, and as long as only one producer has ever stated
-//! any, all do. Within one producer the order is always that of the stated scores.
+//! any, all do. Within one producer no two scores change places; ranks are
+//! of what is live, so a version that is not may tie with another where no live score lies between.
 //!
 //! The ranks depend on what is live and on nothing else, so they are the same after a restart.
 
