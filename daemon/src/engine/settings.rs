@@ -65,7 +65,7 @@ impl Default for RequestLimits {
             max_values: 500_000,
             max_resources: 10_000,
             max_resource_bytes: 1 << 20,
-            max_import_bytes: 16 << 20,
+            max_import_bytes: 32 << 20,
         }
     }
 }

@@ -49,7 +49,7 @@ was added, updated, restored, kept (not newer than the store's) and unchanged; -
 
 Files are checked whole before anything is sent (see `omir validate`). Several are imported one
 after another, each for itself; the first that fails is the last. The daemon takes up to
-limits.max_import_bytes at once (16 MiB, if it is not configured otherwise); --in-parts imports what
+limits.max_import_bytes at once (32 MiB, if it is not configured otherwise); --in-parts imports what
 is larger.
 
 A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
