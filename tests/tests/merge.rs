@@ -127,13 +127,16 @@ fn each_line_of_the_rule() {
     assert_merged(rig.merge(&versions), &[("kept", 5), ("updated", 7)]);
     assert_eq!(rig.get("MemoryRecord/high")["content"], "from a file");
     assert_eq!(rig.get("MemoryRecord/plain")["content"], "higher");
-    // Where only one side states one, the dates decide.
+    // Where the file states none, the dates decide.
     let plain = bundle([record("plain", "unstated", json!({"meta": updated(2020)}))]);
     assert_merged(rig.merge(&plain), &[("kept", 7)]);
     let plain = bundle([record("plain", "unstated", json!({"meta": updated(2999)}))]);
     assert_merged(rig.merge(&plain), &[("updated", 8)]);
-    let numbered = bundle([record("dated", "numbered", json!({"version": 9}))]);
-    assert_merged(rig.merge(&numbered), &[("kept", 1)]);
+    // What is stored without a number is the first.
+    let numbered = bundle([record("first", "stored", json!({"meta": updated(2999)}))]);
+    assert_merged(rig.merge(&numbered), &[("added", 1)]);
+    let numbered = bundle([record("first", "numbered", json!({"version": 9}))]);
+    assert_merged(rig.merge(&numbered), &[("updated", 9)]);
 
     // Then the date of the last update.
     let earlier = bundle([

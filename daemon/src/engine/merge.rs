@@ -1,7 +1,7 @@
 //! The rule by which an import meets what is stored: which of two versions of a resource stays.
 //!
-//! The higher version wins where both sides state one; only a MemoryRecord can. A store counts every
-//! change it sees, so where one side states none its number says nothing of the other, and the later
+//! The higher version wins where the file states one; only a MemoryRecord can. A store counts every
+//! change it sees, so its number says nothing of a file that states none: then the later
 //! `meta.lastUpdated` wins, as it does between equal versions and for all other types. A stored
 //! resource that states no date of its own was last updated when it was recorded, and one in a file
 //! that states none is not newer than anything. What was forgotten here comes back: whoever imports
@@ -84,10 +84,14 @@ impl Claim {
         Self { version: stated_version(resource), updated: last_updated(resource) }
     }
 
-    /// The claim of a stored resource. `is_stale` says that its date is that of an earlier version.
+    /// The claim of a stored resource. `is_stale` says that its date is that of an earlier version. A
+    /// record that states no version was never changed here, so it is the first (OMIR R1,
+    /// MemoryRecord.version).
     pub fn stored(resource: &Resource, recorded: Timestamp, is_stale: bool) -> Self {
         let stated = last_updated(resource).filter(|_| !is_stale);
-        Self { version: stated_version(resource), updated: Some(stated.unwrap_or(recorded)) }
+        let is_record = matches!(resource, Resource::MemoryRecord(_));
+        let version = stated_version(resource).or(is_record.then_some(1));
+        Self { version, updated: Some(stated.unwrap_or(recorded)) }
     }
 
     /// The rule: what does not say when it was updated is older than what does.
@@ -136,7 +140,6 @@ pub fn decide(file: Claim, held: Held, precedence: Precedence) -> Merged {
         Held::Nothing => Merged::Added,
         Held::Forgotten => Merged::Restored,
         // The same content under a higher number is still news: the number decides the next time.
-        // What states none and was not changed here is the first (OMIR R1, MemoryRecord.version).
         Held::Live { claim, same: true } if file.version <= Some(claim.version.unwrap_or(1)) => {
             Merged::Unchanged
         }
@@ -193,7 +196,7 @@ mod tests {
         use Merged::{Kept, Updated};
         let numbered = |version: u32, more: &str| record(&format!(r#","version":{version}{more}"#));
         let (plain, third) = (record(""), numbered(3, ""));
-        // The version first, where both state one.
+        // The version first, where the file states one.
         assert_eq!(against(&third, &numbered(2, ""), 9), Updated);
         assert_eq!(against(&third, &numbered(4, ""), 0), Kept);
         let late = numbered(1, &meta(9));
@@ -202,8 +205,8 @@ mod tests {
             Kept,
             "a lower version is not saved by its date"
         );
-        // A number on one side alone says nothing.
-        assert_eq!(against(&third, &plain, 0), Kept);
+        // What is stored without a number is the first; a file without one leaves it to the dates.
+        assert_eq!(against(&third, &plain, 0), Updated);
         assert_eq!(against(&late, &plain, 8), Updated);
         assert_eq!(against(&record(&meta(9)), &third, 8), Updated);
         assert_eq!(against(&record(&meta(9)), &numbered(3, &meta(8)), 20), Updated);

@@ -43,9 +43,10 @@ pub enum Axes {
   omir import --overwrite golden.omir                       (the file is right)
 
 A file is merged into what is stored, all of it or nothing. Of two versions of a resource the higher
-version stays where both state one, then the later meta.lastUpdated; what is stored without one was
-updated when it was recorded. What was forgotten here comes back. For each file it is said how much
-was added, updated, restored, kept (not newer than the store's) and unchanged; --json lists the names.
+version stays where the file states one, then the later meta.lastUpdated; what is stored without one
+was updated when it was recorded. What was forgotten here comes back. For each file it is said how
+much was added, updated, restored, kept (not newer than the store's) and unchanged; --json lists the
+names.
 
 Files are checked whole before anything is sent (see `omir validate`). Several are imported one
 after another, each for itself; the first that fails is the last. The daemon takes up to

@@ -32,8 +32,9 @@ pub enum ReportFormat {
 
 A document may be larger than memory; one entry of it, or its envelope, may not. With --format json
 each file's report is one JSON object on a line of its own; --json means the same. Profiles are
-omir-coding-agent, omir-robotics and omir-personal-assistant, by name or URL, or a file with a profile
-in JSON; they are checked where a resource claims them in meta.profile, and only when asked for.
+omir-coding-agent, omir-robotics and omir-personal-assistant, by name or URL, or a file with a
+profile in JSON; they are checked where a resource claims them in meta.profile, and only when asked
+for.
 
 Exit codes:
   0  every file passes

@@ -112,7 +112,7 @@ impl Tally {
         }
         if self.kept > 0 {
             let text = format!(
-                "{}: kept {}; the higher version stays where both state one, then the later \
+                "{}: kept {}; the higher version stays where the file states one, then the later \
                  meta.lastUpdated. --overwrite takes the file's",
                 path.display(),
                 some(&self.kept_refs, self.kept)
