@@ -61,6 +61,13 @@ pub struct Plan {
     pub events: Vec<Event>,
 }
 
+impl Plan {
+    /// A plan that has nothing to write yet.
+    fn to(effect: Effect) -> Self {
+        Self { ops: Vec::new(), steps: Vec::new(), effect, events: Vec::new() }
+    }
+}
+
 /// Why there is no plan.
 #[derive(Debug)]
 pub enum NoPlan {
@@ -186,12 +193,7 @@ impl<'a> Planner<'a> {
     }
 
     fn remember(&mut self, prepared: Vec<Prepared>) -> Result<Plan, NoPlan> {
-        let mut plan = Plan {
-            ops: Vec::new(),
-            steps: Vec::new(),
-            effect: Effect::Remembered(Vec::new()),
-            events: Vec::new(),
-        };
+        let mut plan = Plan::to(Effect::Remembered(Vec::new()));
         let mut stored = Vec::with_capacity(prepared.len());
         let mut pending = Vec::with_capacity(prepared.len());
         for item in prepared {
@@ -265,12 +267,7 @@ impl<'a> Planner<'a> {
         if !self.pending.is_empty() {
             return Err(NoPlan::Later);
         }
-        let mut plan = Plan {
-            ops: Vec::new(),
-            steps: Vec::new(),
-            effect: Effect::Forgotten(0),
-            events: Vec::new(),
-        };
+        let mut plan = Plan::to(Effect::Forgotten(0));
         let mut buried: Vec<RefKey> = Vec::new();
         let mut queue: Vec<(Ref, RefKey)> =
             targets.iter().map(|target| (target.clone(), RefKey::of(target))).collect();
@@ -338,12 +335,7 @@ impl<'a> Planner<'a> {
                 let decay = record.decay.get_or_insert_default();
                 if decay.anchored.unwrap_or(false) == anchored {
                     let stored = Stored::new(target.clone(), version, true);
-                    return Ok(Plan {
-                        ops: Vec::new(),
-                        steps: Vec::new(),
-                        effect: Effect::Anchored(stored, anchored),
-                        events: Vec::new(),
-                    });
+                    return Ok(Plan::to(Effect::Anchored(stored, anchored)));
                 }
                 decay.anchored = Some(anchored);
                 // A floor or its loss counts from now, not from an access that may be long ago.
@@ -363,15 +355,10 @@ impl<'a> Planner<'a> {
         record.version = Some(Number::from(version));
         undate(&mut resource, &before);
         let stored = Stored::new(target.clone(), version, false);
-        let mut plan = Plan {
-            ops: Vec::new(),
-            steps: Vec::new(),
-            effect: match kind {
-                Kind::Anchor(anchored) => Effect::Anchored(stored, anchored),
-                Kind::Feedback(..) => Effect::Believed(stored, belief),
-            },
-            events: Vec::new(),
-        };
+        let mut plan = Plan::to(match kind {
+            Kind::Anchor(anchored) => Effect::Anchored(stored, anchored),
+            Kind::Feedback(..) => Effect::Believed(stored, belief),
+        });
         let facts = Facts::of(&resource);
         let (terms, old) = (terms_of(&resource), terms_of(&before));
         self.push(&mut plan, resource, facts, terms, Some(old), version, EventKind::Updated)?;

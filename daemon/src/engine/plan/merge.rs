@@ -26,12 +26,7 @@ impl Planner<'_> {
         }
         let prepared = std::mem::take(prepared);
         let within = names(&prepared);
-        let mut plan = Plan {
-            ops: Vec::new(),
-            steps: Vec::new(),
-            effect: Effect::Remembered(Vec::new()),
-            events: Vec::new(),
-        };
+        let mut plan = Plan::to(Effect::Remembered(Vec::new()));
         let mut stored = Vec::with_capacity(prepared.len());
         let mut pending = Vec::new();
         for mut item in prepared {
