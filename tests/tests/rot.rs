@@ -97,7 +97,7 @@ fn files(disk: &CutDisk) -> BTreeMap<Ref, BTreeSet<String>> {
                     match op {
                         Op::Put { resource, .. } => note(decode(&resource).reference()),
                         Op::Forget { target, .. } => note(target),
-                        Op::Touch(_) | Op::Boot { .. } => continue,
+                        Op::Touch(_) | Op::Boot { .. } | Op::Mark(_) => continue,
                     };
                 }
             }

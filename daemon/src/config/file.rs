@@ -54,6 +54,8 @@ pub struct StoreSection {
     pub seal_after_s: Option<u64>,
     /// Access counts are journaled this often.
     pub touch_interval_s: Option<u64>,
+    /// What time it is is noted this often.
+    pub mark_interval_s: Option<u64>,
 }
 
 /// `[limits]`.

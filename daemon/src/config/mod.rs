@@ -154,6 +154,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             store.touch_interval_s,
             defaults.touch_interval,
         )?,
+        mark_interval: seconds(
+            "store.mark_interval_s",
+            store.mark_interval_s,
+            defaults.mark_interval,
+        )?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
     let default = Network::default();
@@ -322,6 +327,7 @@ mod tests {
             ("store", "segment_bytes"),
             ("store", "seal_after_s"),
             ("store", "touch_interval_s"),
+            ("store", "mark_interval_s"),
             ("limits", "max_payload_bytes"),
             ("limits", "max_depth"),
             ("limits", "max_values"),

@@ -95,11 +95,11 @@ impl Engine {
         let mut cache = index.as_deref().map_or_else(Cache::none, Cache::open);
         let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
 
-        let shared = Arc::new(Shared::new(clock, found.latest, bytes_written));
+        let shared = Arc::new(Shared::new(clock, found.latest, &found.mark, bytes_written));
         let boots = found.boots + 1;
         let (now, _) = shared.now();
-        let boot =
-            Transaction { seq: found.next_seq, at: now, ops: vec![Op::Boot { count: boots }] };
+        let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
+        let boot = Transaction { seq: found.next_seq, at: now, ops };
         let mut payload = Vec::new();
         boot.encode(&mut payload);
         found.log.stage(&payload);
@@ -158,6 +158,7 @@ impl Engine {
             last_sync: Instant::now(),
             touched: std::collections::HashMap::new(),
             last_touch_flush: Instant::now(),
+            last_mark: Instant::now(),
             last_glance: Instant::now(),
         };
         let threads = vec![

@@ -87,6 +87,8 @@ pub struct Settings {
     pub seal_after: Duration,
     /// How often access counts are journaled.
     pub touch_interval: Duration,
+    /// How often it is noted what time it is, so that a start without a clock knows.
+    pub mark_interval: Duration,
     /// Whether writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
 }
@@ -101,6 +103,7 @@ impl Default for Settings {
             segment_bytes: 8 << 20,
             seal_after: Duration::from_secs(3600),
             touch_interval: Duration::from_secs(300),
+            mark_interval: Duration::from_secs(600),
             read_only: false,
         }
     }

@@ -7,6 +7,7 @@ use omir_core::instant::Timestamp;
 
 use crate::clock::{Clock, ClockState, StoreClock};
 use crate::index::key::RefKey;
+use crate::store::transaction::Mark;
 
 /// A record that a recall has just used.
 #[derive(Debug, Clone)]
@@ -44,6 +45,12 @@ pub struct Shared {
     pub segments: AtomicU64,
     /// Bytes written since boot.
     pub bytes_written: Arc<AtomicU64>,
+    /// Bytes written before this start, over the life of the store.
+    pub written_before: u64,
+    /// Bytes of the memories that came in over the life of the store, as stored.
+    pub payload: AtomicU64,
+    /// Those of before this start.
+    pub payload_before: u64,
     /// Bytes of the kept index.
     pub index_bytes: AtomicU64,
     /// Versions that could not be read since boot.
@@ -51,8 +58,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// State of a store whose history reaches to `latest`.
-    pub fn new(clock: Arc<dyn Clock>, latest: Timestamp, bytes_written: Arc<AtomicU64>) -> Self {
+    /// State of a store whose history reaches to `latest` and that was last marked with `mark`.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        latest: Timestamp,
+        mark: &Mark,
+        bytes_written: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             clock,
             latest: AtomicI64::new(latest.as_micros()),
@@ -65,6 +77,9 @@ impl Shared {
             unsealed_logs: AtomicU64::default(),
             segments: AtomicU64::default(),
             bytes_written,
+            written_before: mark.written,
+            payload: AtomicU64::new(mark.payload),
+            payload_before: mark.payload,
             index_bytes: AtomicU64::default(),
             unreadable: AtomicU64::default(),
         }
@@ -81,6 +96,17 @@ impl Shared {
     /// Notes that something was recorded at `at`.
     pub fn advance(&self, at: Timestamp) {
         self.latest.fetch_max(at.as_micros(), Ordering::AcqRel);
+    }
+
+    /// Where the store stands.
+    pub fn mark(&self) -> Mark {
+        let (now, _) = self.now();
+        Mark {
+            now: now.as_micros(),
+            written: self.written_before + self.bytes_written.load(Ordering::Relaxed),
+            payload: self.payload.load(Ordering::Relaxed),
+            ..Mark::default()
+        }
     }
 
     /// Notes accesses, to be counted by the writer.

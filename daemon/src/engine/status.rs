@@ -14,6 +14,16 @@ fn int(n: u64) -> Value {
     Value::Number(Number::from(n))
 }
 
+/// What was written to the card for what came in.
+fn odometer(written: u64, payload: u64) -> Value {
+    let mut map = Map::new();
+    map.insert("bytesWritten", int(written));
+    map.insert("payloadBytes", int(payload));
+    let ratio = (payload > 0).then(|| Number::from_f64(written as f64 / payload as f64)).flatten();
+    map.insert("writeAmplification", ratio.map_or(Value::Null, Value::Number));
+    Value::Object(map)
+}
+
 impl Engine {
     /// The status as an object. `robot` is the name the daemon serves under.
     pub fn status(&self, robot: &str) -> Value {
@@ -56,6 +66,12 @@ impl Engine {
         status.insert("disk", Value::Object(disk));
         let written = shared.bytes_written.load(Ordering::Relaxed);
         status.insert("bytesWrittenSinceBoot", int(written));
+        let payload = shared.payload.load(Ordering::Relaxed);
+        let mut wear = Map::new();
+        let since_boot = odometer(written, payload.saturating_sub(shared.payload_before));
+        wear.insert("sinceBoot", since_boot);
+        wear.insert("overLife", odometer(shared.written_before + written, payload));
+        status.insert("wear", Value::Object(wear));
         status.insert("clock", Value::Object(time));
         status.insert("durability", self.inner.settings.durability.as_str());
         status.insert("readOnly", Value::Bool(self.inner.settings.read_only));

@@ -78,6 +78,7 @@ pub struct Writer {
     pub(super) last_sync: Instant,
     pub(super) touched: HashMap<RefKey, String>,
     pub(super) last_touch_flush: Instant,
+    pub(super) last_mark: Instant,
     pub(super) last_glance: Instant,
 }
 
@@ -251,6 +252,8 @@ impl Writer {
                             };
                             let superseded = superseded.as_ref();
                             catalog.put(&facts, &terms, superseded, stamp(version), location);
+                            let len = u64::from(location.len);
+                            self.shared.payload.fetch_add(len, Ordering::Relaxed);
                             self.touched.remove(&facts.key);
                         }
                         (Step::Forget { key, terms }, Op::Forget { version, .. }) => {
@@ -391,6 +394,9 @@ impl Writer {
         if self.last_touch_flush.elapsed() >= self.settings.touch_interval {
             self.flush_touches();
         }
+        if self.last_mark.elapsed() >= self.settings.mark_interval {
+            self.note(Vec::new());
+        }
         let is_full = self.log.len() >= self.settings.segment_bytes;
         let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
         if (is_full || is_old) && may_begin_log {
@@ -399,7 +405,8 @@ impl Writer {
     }
 
     fn rotate(&mut self) {
-        self.flush_touches();
+        let touches = self.drain_touches();
+        self.note(touches);
         if self.log.is_dirty()
             && let Err(error) = self.log.sync()
         {
@@ -427,28 +434,37 @@ impl Writer {
 
     /// Journals the access states that changed since the last time, as one transaction.
     fn flush_touches(&mut self) {
+        let touches = self.drain_touches();
+        if !touches.is_empty() {
+            self.note(touches);
+        }
+    }
+
+    fn drain_touches(&mut self) -> Vec<Op> {
         self.last_touch_flush = Instant::now();
         if self.touched.is_empty() || !self.log_is_sound {
+            return Vec::new();
+        }
+        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let states = self.touched.drain().filter_map(|(key, target)| {
+            let access = catalog.live(&key).and_then(|id| catalog.access(id))?;
+            Some(Op::Touch(Touch {
+                target,
+                last_access: access.last_access,
+                access_count: access.access_count,
+                half_life_hours: access.half_life_hours,
+            }))
+        });
+        states.collect()
+    }
+
+    /// Journals what is no memory, with a mark: it costs no sync of its own then.
+    fn note(&mut self, mut ops: Vec<Op>) {
+        self.last_mark = Instant::now();
+        if !self.log_is_sound {
             return;
         }
-        let ops: Vec<Op> = {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
-            self.touched
-                .drain()
-                .filter_map(|(key, target)| {
-                    let access = catalog.live(&key).and_then(|id| catalog.access(id))?;
-                    Some(Op::Touch(Touch {
-                        target,
-                        last_access: access.last_access,
-                        access_count: access.access_count,
-                        half_life_hours: access.half_life_hours,
-                    }))
-                })
-                .collect()
-        };
-        if ops.is_empty() {
-            return;
-        }
+        ops.push(Op::Mark(self.shared.mark()));
         let (now, _) = self.shared.now();
         let mut payload = Vec::new();
         Transaction { seq: self.next_seq, at: now, ops }.encode(&mut payload);
@@ -463,10 +479,13 @@ impl Writer {
 
     fn stop(mut self) {
         self.take_touches();
-        self.flush_touches();
         if self.log_has_changes && self.log_is_sound {
             self.rotate();
-        } else if self.log.is_dirty()
+        } else {
+            let touches = self.drain_touches();
+            self.note(touches);
+        }
+        if self.log.is_dirty()
             && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
         {
             tracing::error!(%error, "the last sync failed");

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::doc::Stamp;
 use super::facts::Facts;
 use super::text::TextBlock;
-use crate::store::transaction::Touch;
+use crate::store::transaction::{Mark, Touch};
 
 /// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,8 @@ pub struct Block {
     pub log: u64,
     /// Starts of the daemon so far.
     pub boots: u64,
+    /// Where the store stood at the end of the segment.
+    pub mark: Option<Mark>,
     /// First transaction in the segment.
     pub first_seq: u64,
     /// Last transaction in the segment.
@@ -127,6 +129,7 @@ mod tests {
             touches: Vec::new(),
             log: 1,
             boots: 2,
+            mark: None,
             first_seq: 3,
             last_seq: 4,
             last_recorded: 5,

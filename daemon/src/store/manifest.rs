@@ -11,7 +11,7 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use super::transaction::{MAX_SEQ, Touch};
+use super::transaction::{MAX_SEQ, Mark, Touch};
 use crate::PRODUCER;
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
@@ -56,6 +56,8 @@ pub struct Manifest {
     pub forgotten: Vec<Tombstone>,
     /// Access states.
     pub touched: Vec<Touch>,
+    /// Where the store stood; nothing before the first mark.
+    pub mark: Option<Mark>,
 }
 
 fn int(n: impl Into<i128>) -> Value {
@@ -131,6 +133,9 @@ impl Manifest {
             ]))
         });
         payload.insert("touched", Value::Array(touched.collect()));
+        if let Some(mark) = &self.mark {
+            payload.insert("mark", Value::Object(object(mark.members())));
+        }
         payload.insert("check", int(check(&payload)));
 
         let content = format!(
@@ -229,6 +234,7 @@ impl Manifest {
             superseded,
             forgotten,
             touched,
+            mark: payload.get("mark").and_then(Value::as_object).map(Mark::from_map),
         })
     }
 }
@@ -302,6 +308,7 @@ mod tests {
                 access_count: 2,
                 half_life_hours: 36.0,
             }],
+            mark: Some(Mark { now: 77, written: 9, ..Mark::default() }),
         };
         let episode = manifest.to_value(Timestamp::from_unix(1_780_000_000, 0));
         assert!(is_manifest(&episode) && is_whole(&episode));

@@ -18,7 +18,7 @@ use super::cache::Cache;
 use super::sealer::{log_file, segment_file};
 use super::segment;
 use super::signature::{self, Digest, Seal};
-use super::transaction::{Op, Transaction};
+use super::transaction::{Mark, Op, Transaction};
 use super::wal::{self, Log};
 use crate::disk::{self, Disk, Mode};
 use crate::index::block::Block;
@@ -80,6 +80,8 @@ pub struct Recovered {
     pub next_seq: u64,
     /// Starts before this one.
     pub boots: u64,
+    /// Where the store stood when it was last marked.
+    pub mark: Mark,
     /// The latest instant anything was recorded at.
     pub latest: Timestamp,
     /// Number of the next segment.
@@ -101,6 +103,7 @@ struct Recovery<'a> {
     /// The highest log that any segment was sealed from.
     last_log: u64,
     boots: u64,
+    mark: Mark,
     latest: i64,
     rebuilt: u64,
 }
@@ -136,6 +139,7 @@ pub fn recover(
         last_seq: 0,
         last_log: 0,
         boots: 0,
+        mark: Mark::default(),
         latest: 0,
         rebuilt: 0,
     };
@@ -197,6 +201,7 @@ pub fn recover(
         log_has_changes,
         next_seq: last_seq + 1,
         boots: recovery.boots,
+        mark: recovery.mark,
         latest: Timestamp::from_micros(recovery.latest),
         next_segment,
         previous,
@@ -265,6 +270,9 @@ impl Recovery<'_> {
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
+            if let Some(mark) = &block.mark {
+                self.mark.follow(mark);
+            }
             self.latest = self.latest.max(block.last_recorded);
             blocks.insert(number, block.digest);
         }
@@ -497,6 +505,7 @@ impl Recovery<'_> {
                 }
                 Op::Touch(touch) => self.catalog.replay_touch(touch),
                 Op::Boot { count } => self.boots = self.boots.max(*count),
+                Op::Mark(mark) => self.mark.follow(mark),
             }
         }
         self.last_seq = transaction.seq;

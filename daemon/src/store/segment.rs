@@ -19,7 +19,7 @@ use omir_core::value::Value;
 
 use super::manifest::{self, Manifest};
 use super::signature;
-use super::transaction::{Op, Touch, Transaction};
+use super::transaction::{Mark, Op, Touch, Transaction};
 use crate::PRODUCER;
 use crate::index::block::{self, Block, Row, Tombstone};
 use crate::index::doc::Stamp;
@@ -109,6 +109,7 @@ impl Draft {
                 Op::Forget { target, version } => self.forget(stamp(version), target),
                 Op::Touch(touch) => self.touch(touch),
                 Op::Boot { count } => self.manifest.boots = self.manifest.boots.max(count),
+                Op::Mark(mark) => self.mark(&mark),
             }
         }
         faults
@@ -143,6 +144,11 @@ impl Draft {
     /// Takes in an access state.
     pub fn touch(&mut self, touch: Touch) {
         self.touched.insert(touch.target.clone(), touch);
+    }
+
+    /// Takes in the next mark.
+    pub fn mark(&mut self, mark: &Mark) {
+        self.manifest.mark.get_or_insert_default().follow(mark);
     }
 
     /// The bytes of the segment.
@@ -365,6 +371,7 @@ pub fn index_what_is_whole(bytes: &[u8]) -> Result<(Block, Vec<BadSegment>), Bad
         touches: manifest.touched,
         log: manifest.log,
         boots: manifest.boots,
+        mark: manifest.mark,
         first_seq: manifest.first_seq,
         last_seq: manifest.last_seq,
         last_recorded: manifest.last_recorded,

@@ -9,6 +9,7 @@
 //! {"op": "forget", "ref": "Entity/x", "version": u64}
 //! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
 //! {"op": "boot", "count": u64}
+//! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs}
 //! ```
 
 use std::fmt;
@@ -50,6 +51,64 @@ pub enum Op {
         /// Starts so far, this one included.
         count: u64,
     },
+    /// Where the store itself stands; absolute, the newest counts.
+    Mark(Mark),
+}
+
+/// Small state of the store that must survive a power cut and belongs to no memory. Each is written
+/// now and then, never for its own sake alone more often than [`Settings::mark_interval`].
+///
+/// [`Settings::mark_interval`]: crate::engine::settings::Settings::mark_interval
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Mark {
+    /// The best wall clock known at the time of writing; microseconds since 1970.
+    pub now: i64,
+    /// Time since the machine started, suspend included; microseconds.
+    pub monotonic: i64,
+    /// Which start of the machine `monotonic` counts from; empty if the system has no name for it.
+    pub boot_id: String,
+    /// Bytes written to the card over the life of the store.
+    pub written: u64,
+    /// Bytes of the memories that came in over the life of the store, as stored.
+    pub payload: u64,
+    /// Until when tiers were moved and the moves announced; microseconds since 1970.
+    pub swept: i64,
+}
+
+impl Mark {
+    /// As members of a map.
+    pub fn members(&self) -> [(&'static str, Value); 6] {
+        [
+            ("now", int(self.now)),
+            ("monotonic", int(self.monotonic)),
+            ("bootId", self.boot_id.as_str().into()),
+            ("written", int(self.written)),
+            ("payload", int(self.payload)),
+            ("swept", int(self.swept)),
+        ]
+    }
+
+    /// Reads it from a map; what is missing counts as zero.
+    pub fn from_map(map: &Map) -> Self {
+        let signed = |name: &str| map.get(name).and_then(Value::as_i64).unwrap_or(0);
+        let unsigned = |name: &str| map.get(name).and_then(Value::as_u64).unwrap_or(0);
+        Self {
+            now: signed("now"),
+            monotonic: signed("monotonic"),
+            boot_id: map.get("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            written: unsigned("written"),
+            payload: unsigned("payload"),
+            swept: signed("swept"),
+        }
+    }
+
+    /// Takes over a mark that was written later. The odometers only rise.
+    pub fn follow(&mut self, later: &Mark) {
+        let (written, payload) = (self.written, self.payload);
+        self.clone_from(later);
+        self.written = self.written.max(written);
+        self.payload = self.payload.max(payload);
+    }
 }
 
 /// Access state of a record at one moment.
@@ -143,6 +202,11 @@ impl Transaction {
                     Op::Boot { count } => {
                         cbor::write(&object(&[("op", "boot".into()), ("count", int(*count))]), out)
                     }
+                    Op::Mark(mark) => {
+                        let mut members = vec![("op", "mark".into())];
+                        members.extend(mark.members());
+                        cbor::write(&object(&members), out);
+                    }
                 }
                 None
             })
@@ -189,6 +253,7 @@ impl Transaction {
                         .ok_or_else(|| reader.fault("`halfLifeHours` is no number"))?,
                 }),
                 "boot" => Op::Boot { count: reader.u64(&step, "count")? },
+                "mark" => Op::Mark(Mark::from_map(&step)),
                 other => return Err(reader.fault(&format!("unknown step {other:?}"))),
             });
             places.push(place);
@@ -268,6 +333,14 @@ mod tests {
                     half_life_hours: 12.5,
                 }),
                 Op::Boot { count: 8 },
+                Op::Mark(Mark {
+                    now: 1_780_000_000_000_000,
+                    monotonic: 12_000_000,
+                    boot_id: "5d1c".into(),
+                    written: 400,
+                    payload: 150,
+                    swept: 1_779_000_000_000_000,
+                }),
             ],
         }
     }

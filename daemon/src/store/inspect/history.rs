@@ -10,7 +10,7 @@ use super::finding::Finding;
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
 use crate::store::signature::{Digest, Seal};
-use crate::store::transaction::Touch;
+use crate::store::transaction::{Mark, Touch};
 
 /// Where a version lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub struct Chapter {
     pub log: u64,
     /// Starts of the daemon up to its end, as far as is known.
     pub boots: u64,
+    /// Where the store stood at its end, if it says so.
+    pub mark: Option<Mark>,
     /// What happened, in order.
     pub events: Vec<Event>,
     /// Copies it holds of earlier resources.

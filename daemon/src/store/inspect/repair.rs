@@ -339,6 +339,9 @@ impl Writer<'_> {
                 Act::Touch(touch) => draft.touch(touch.clone()),
             }
         }
+        if let Some(mark) = &chapter.mark {
+            draft.mark(mark);
+        }
         draft.cover(renumbered(chapter.last), chapter.last_recorded);
         let copies: HashMap<&Ref, &Place> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
         let (live, reader) = (&self.live, RefCell::new(&mut self.reader));

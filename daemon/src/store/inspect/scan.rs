@@ -18,7 +18,7 @@ use crate::index::doc::Stamp;
 use crate::store::manifest::Manifest;
 use crate::store::segment::{self, BadSegment, Layout};
 use crate::store::signature::{self, Digest, Seal};
-use crate::store::transaction::{Op, Touch, Transaction};
+use crate::store::transaction::{Mark, Op, Touch, Transaction};
 use crate::store::wal;
 
 /// Most faults of one Bundle that are reported one by one.
@@ -60,6 +60,7 @@ pub(super) struct Scan {
     /// The log a segment was sealed from, or the log's own number.
     pub(super) log: u64,
     pub(super) boots: u64,
+    pub(super) mark: Option<Mark>,
     pub(super) versions: Vec<Found>,
     pub(super) graves: Vec<Tombstone>,
     /// Access states, with transaction and position.
@@ -88,6 +89,7 @@ impl Scan {
             last_recorded: 0,
             log: 0,
             boots: 0,
+            mark: None,
             versions: Vec::new(),
             graves: Vec::new(),
             touches: Vec::new(),
@@ -204,6 +206,7 @@ impl Scan {
         self.last_recorded = manifest.last_recorded;
         self.log = manifest.log;
         self.boots = manifest.boots;
+        self.mark.clone_from(&manifest.mark);
         self.take_elements(manifest);
     }
 
@@ -397,6 +400,7 @@ impl Scan {
                     .push(Tombstone { target: target.to_string(), stamp: stamp(version) }),
                 Op::Touch(touch) => self.touches.push((seq, ordinal, touch)),
                 Op::Boot { count } => self.boots = self.boots.max(count),
+                Op::Mark(mark) => self.mark.get_or_insert_default().follow(&mark),
             }
         }
     }
