@@ -12,3 +12,4 @@ pub mod model;
 pub mod process;
 pub mod random;
 pub mod session;
+pub mod wire;

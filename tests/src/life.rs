@@ -165,54 +165,52 @@ pub fn random(seed: u64, steps: usize) -> Vec<Step> {
     let mut model = Model::default();
     let mut life = Vec::with_capacity(steps);
     for step in 0..steps {
-        let request = match random.below(100) {
-            0..6 => {
-                life.push(Step::Restart);
-                continue;
-            }
-            6..12 => {
-                life.push(Step::Recall((*random.pick(&WORDS)).to_owned()));
-                continue;
-            }
-            12..24 => match random.pick(&names(&model)) {
-                Some(target) => Request::Forget(target.clone()),
-                None => continue,
-            },
-            24..32 => Request::Anchor(any_record(&mut random), random.chance(60)),
-            32..42 => {
-                let outcome = *random.pick(&Outcome::ALL);
-                Request::Feedback(any_record(&mut random), outcome)
-            }
-            42..75 => Request::Remember(vec![any_resource(&mut random, &model, step)]),
+        match random.below(100) {
+            0..6 => life.push(Step::Restart),
+            6..12 => life.push(Step::Recall((*random.pick(&WORDS)).to_owned())),
             _ => {
-                let mut batch: Vec<Resource> = Vec::new();
-                for _ in 0..2 + random.below(6) {
-                    let resource = any_resource(&mut random, &model, step);
-                    if batch.iter().all(|other| other.reference() != resource.reference()) {
-                        batch.push(resource);
-                    }
-                }
-                Request::Remember(batch)
+                let request = request(&mut random, &model, "", step);
+                model.apply(&request);
+                life.push(Step::Ask(request));
             }
-        };
-        model.apply(&request);
-        life.push(Step::Ask(request));
+        }
     }
     life
 }
 
-/// What there is to forget; `None` stands for nothing.
-fn names(model: &Model) -> Vec<Option<Ref>> {
-    let names: Vec<_> = model.memories.keys().cloned().map(Some).collect();
-    if names.is_empty() { vec![None] } else { names }
+/// A request to a store that holds what `model` says; `step` makes its contents differ from those of
+/// others. All names begin with `owner`, so that several clients can each keep a model of their own.
+pub fn request(random: &mut Random, model: &Model, owner: &str, step: usize) -> Request {
+    match random.below(88) {
+        0..12 if !model.memories.is_empty() => {
+            let names: Vec<&Ref> = model.memories.keys().collect();
+            Request::Forget((*random.pick(&names)).clone())
+        }
+        12..20 => Request::Anchor(any_record(random, owner), random.chance(60)),
+        20..30 => {
+            let outcome = *random.pick(&Outcome::ALL);
+            Request::Feedback(any_record(random, owner), outcome)
+        }
+        30..63 => Request::Remember(vec![any_resource(random, model, owner, step)]),
+        _ => {
+            let mut batch: Vec<Resource> = Vec::new();
+            for _ in 0..2 + random.below(6) {
+                let resource = any_resource(random, model, owner, step);
+                if batch.iter().all(|other| other.reference() != resource.reference()) {
+                    batch.push(resource);
+                }
+            }
+            Request::Remember(batch)
+        }
+    }
 }
 
-fn any_record(random: &mut Random) -> Ref {
-    reference(&format!("MemoryRecord/r{}", random.below(12)))
+fn any_record(random: &mut Random, owner: &str) -> Ref {
+    reference(&format!("MemoryRecord/{owner}r{}", random.below(12)))
 }
 
 /// Something new or changed. Few names, so that they meet again; the step makes contents differ.
-fn any_resource(random: &mut Random, model: &Model, step: usize) -> Resource {
+fn any_resource(random: &mut Random, model: &Model, owner: &str, step: usize) -> Resource {
     let live: Vec<String> = model
         .live()
         .filter(|(target, ..)| target.kind == ResourceType::Entity)
@@ -238,17 +236,17 @@ fn any_resource(random: &mut Random, model: &Model, step: usize) -> Resource {
         "and so on ".repeat(random.below(40)),
     );
     match random.below(10) {
-        0..2 => entity(&format!("e{}", random.below(8)), &words),
+        0..2 => entity(&format!("{owner}e{}", random.below(8)), &words),
         2 if live.len() >= 2 => {
             let (from, to) = (random.pick(&live), random.pick(&live));
-            edge(&format!("l{}", random.below(6)), from, to, None)
+            edge(&format!("{owner}l{}", random.below(6)), from, to, None)
         }
-        3 => episode(&format!("p{}", random.below(4)), &words, &mentions),
+        3 => episode(&format!("{owner}p{}", random.below(4)), &words, &mentions),
         _ => {
             let at = random.chance(70).then(|| {
                 [random.between(-8.0, 8.0), random.between(-8.0, 8.0), random.between(0.0, 2.0)]
             });
-            record(&format!("r{}", random.below(12)), &words, &mentions, at)
+            record(&format!("{owner}r{}", random.below(12)), &words, &mentions, at)
         }
     }
 }

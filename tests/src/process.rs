@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use zenoh::Wait;
+use zenoh::query::Reply;
 
 /// An endpoint on loopback that nobody listens on.
 pub fn free_endpoint() -> String {
@@ -23,14 +24,25 @@ pub struct Daemon {
     child: Child,
     /// Where it listens.
     pub endpoint: String,
+    /// The line it prints when it serves.
+    ready: String,
 }
 
 impl Daemon {
     /// Starts `program` on `data` and waits for its ready line.
     pub fn start(program: &str, data: &Path, robot: &str, more: &[&str]) -> Self {
-        let endpoint = free_endpoint();
-        let mut child = Command::new(program)
-            .args(["--robot", robot, "--listen", &endpoint])
+        let mut daemon = Self::spawn(program, data, robot, &free_endpoint(), more);
+        daemon.wait_until_ready();
+        daemon
+    }
+
+    /// Starts `program` on `data`, listening on `endpoint`, and does not wait for it. Unless
+    /// `RUST_LOG` is set, it logs only what is wrong.
+    pub fn spawn(program: &str, data: &Path, robot: &str, endpoint: &str, more: &[&str]) -> Self {
+        let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "warn,zenoh=error".to_owned());
+        let child = Command::new(program)
+            .env("RUST_LOG", filter)
+            .args(["--robot", robot, "--listen", endpoint])
             .arg("--data")
             .arg(data)
             .args(more)
@@ -38,11 +50,19 @@ impl Daemon {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the daemon starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let ready = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
+        Self { child, endpoint: endpoint.to_owned(), ready }
+    }
+
+    /// Waits for the ready line of a daemon that was only spawned.
+    ///
+    /// # Panics
+    /// If it ends without one.
+    #[track_caller]
+    pub fn wait_until_ready(&mut self) {
+        let mut lines = BufReader::new(self.child.stdout.take().expect("it is piped")).lines();
         let ready = lines.next().expect("a line before it ends").expect("text");
-        let expected = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
-        assert_eq!(ready, expected);
-        Self { child, endpoint }
+        assert_eq!(ready, self.ready);
     }
 
     /// The power is pulled, as far as a process can feel it.
@@ -51,13 +71,18 @@ impl Daemon {
         self.child.wait().expect("it is gone");
     }
 
-    /// Asks it to stop and waits until it has.
-    pub fn stop(mut self) -> ExitStatus {
+    /// Asks it to stop and does not wait for it.
+    pub fn ask_to_stop(&self) {
         let asked = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .expect("kill runs");
         assert!(asked.success());
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub fn stop(mut self) -> ExitStatus {
+        self.ask_to_stop();
         let deadline = Instant::now() + Duration::from_secs(30);
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
@@ -147,14 +172,9 @@ impl Client {
 
     /// Asks; an empty list if the daemon is gone.
     pub fn send(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Vec<Answer> {
-        let mut get = self.session.get(selector).timeout(Duration::from_secs(20));
-        if let Some((bytes, encoding)) = payload {
-            get = get.payload(bytes).encoding(encoding);
-        }
-        let Ok(replies) = get.wait() else { return Vec::new() };
-        let mut answers = Vec::new();
-        while let Ok(reply) = replies.recv() {
-            answers.push(match reply.result() {
+        self.replies(selector, payload)
+            .iter()
+            .map(|reply| match reply.result() {
                 Ok(sample) => {
                     let value =
                         decode(&sample.payload().to_bytes(), &sample.encoding().to_string());
@@ -167,9 +187,18 @@ impl Client {
                         Err(_) => Answer::Err(decode(&bytes, &error.encoding().to_string())),
                     }
                 }
-            });
+            })
+            .collect()
+    }
+
+    /// Asks and collects all replies as Zenoh gives them; none if the daemon is gone.
+    pub fn replies(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Vec<Reply> {
+        let mut get = self.session.get(selector).timeout(Duration::from_secs(20));
+        if let Some((bytes, encoding)) = payload {
+            get = get.payload(bytes).encoding(encoding);
         }
-        answers
+        let Ok(replies) = get.wait() else { return Vec::new() };
+        std::iter::from_fn(|| replies.recv().ok()).collect()
     }
 
     /// Stores a resource as an ordinary Zenoh client does.
