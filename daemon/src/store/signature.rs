@@ -7,8 +7,15 @@
 //!
 //! Everything is lower-case hex. The signature is Ed25519 (RFC 8032) by the device key over
 //! `"omird segment 1\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ previous` with big-endian integers,
-//! where `previous` is the SHA-256 of the segment before (zeros for the first). So a segment can
-//! be neither changed, nor left out, nor put in another order without the chain telling.
+//! where `previous` is the link of the segment before (zeros for the first). The link of a segment
+//! is its SHA-256. So a segment can be neither changed, nor left out, nor put in another order
+//! without the chain telling.
+//!
+//! A compacted segment takes the place of a run of others in the chain: its seal has the format
+//! `omird-signature-2`, `previous` is that of the first it replaces, and one more member, `last`, is
+//! the link of the last. The signature is then over
+//! `"omird segment 2\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ previous ‖ last`. The segments around
+//! it stay as they were signed.
 
 use std::fmt;
 
@@ -23,6 +30,8 @@ use sha2::{Digest as _, Sha256};
 pub type Digest = [u8; 32];
 
 const FORMAT: &str = "omird-signature-1";
+/// The format of a seal that stands for a run of segments.
+const FORMAT_COMPACTED: &str = "omird-signature-2";
 
 /// SHA-256 of bytes.
 pub fn digest(bytes: &[u8]) -> Digest {
@@ -44,17 +53,37 @@ impl DeviceKey {
         hex(self.0.verifying_key().as_bytes())
     }
 
-    /// Signs a segment.
+    /// Signs a segment that was sealed from a log.
     pub fn sign(&self, segment: u64, bytes: u64, sha256: Digest, previous: Digest) -> Seal {
-        let signature = self.0.sign(&message(segment, bytes, &sha256, &previous));
-        Seal {
-            segment,
-            bytes,
-            sha256,
-            previous,
-            public_key: self.0.verifying_key().to_bytes(),
-            signature: signature.to_bytes(),
-        }
+        self.seal(segment, bytes, sha256, previous, None)
+    }
+
+    /// Signs a segment that replaces a run of others: `previous` is that of the first of them, `last`
+    /// the link of the last.
+    pub fn sign_compacted(
+        &self,
+        segment: u64,
+        bytes: u64,
+        sha256: Digest,
+        previous: Digest,
+        last: Digest,
+    ) -> Seal {
+        self.seal(segment, bytes, sha256, previous, Some(last))
+    }
+
+    fn seal(
+        &self,
+        segment: u64,
+        bytes: u64,
+        sha256: Digest,
+        previous: Digest,
+        last: Option<Digest>,
+    ) -> Seal {
+        let public_key = self.0.verifying_key().to_bytes();
+        let mut seal =
+            Seal { segment, bytes, sha256, previous, last, public_key, signature: [0; 64] };
+        seal.signature = self.0.sign(&seal.message()).to_bytes();
+        seal
     }
 }
 
@@ -73,8 +102,10 @@ pub struct Seal {
     pub bytes: u64,
     /// Its digest.
     pub sha256: Digest,
-    /// Digest of the segment before it.
+    /// The link of the segment before it.
     pub previous: Digest,
+    /// The link of the last segment it replaces; nothing for a segment sealed from a log.
+    pub last: Option<Digest>,
     /// Who signed.
     pub public_key: [u8; 32],
     /// The signature.
@@ -106,21 +137,48 @@ impl fmt::Display for SealFault {
     }
 }
 
-fn message(segment: u64, bytes: u64, sha256: &Digest, previous: &Digest) -> Vec<u8> {
-    let mut message = b"omird segment 1\n".to_vec();
-    message.extend_from_slice(&segment.to_be_bytes());
-    message.extend_from_slice(&bytes.to_be_bytes());
-    message.extend_from_slice(sha256);
-    message.extend_from_slice(previous);
-    message
+/// Where a chain of seals breaks: the positions of those that do not follow the one before them.
+///
+/// `seals` are in the order of their segments' first transactions. The first must name 64 zeros.
+/// Whether each is authentic and right about its file is another question: [`Seal::verify`].
+pub fn chain_breaks<'a>(seals: impl IntoIterator<Item = &'a Seal>) -> Vec<usize> {
+    let mut before = Digest::default();
+    let mut breaks = Vec::new();
+    for (position, seal) in seals.into_iter().enumerate() {
+        if seal.previous != before {
+            breaks.push(position);
+        }
+        before = seal.link();
+    }
+    breaks
 }
 
 impl Seal {
+    /// What the seal of the next segment names as its `previous`.
+    pub fn link(&self) -> Digest {
+        self.last.unwrap_or(self.sha256)
+    }
+
+    /// What is signed.
+    fn message(&self) -> Vec<u8> {
+        let mut message: Vec<u8> = match self.last {
+            None => b"omird segment 1\n".to_vec(),
+            Some(_) => b"omird segment 2\n".to_vec(),
+        };
+        message.extend_from_slice(&self.segment.to_be_bytes());
+        message.extend_from_slice(&self.bytes.to_be_bytes());
+        message.extend_from_slice(&self.sha256);
+        message.extend_from_slice(&self.previous);
+        message.extend(self.last.iter().flatten());
+        message
+    }
+
     /// As the text of a `.sig` file.
     pub fn to_json(&self) -> String {
         let int = |n: u64| Value::Number(Number::from(n));
+        let format = if self.last.is_some() { FORMAT_COMPACTED } else { FORMAT };
         let members = [
-            ("format", Value::from(FORMAT)),
+            ("format", Value::from(format)),
             ("segment", int(self.segment)),
             ("bytes", int(self.bytes)),
             ("sha256", hex(&self.sha256).into()),
@@ -128,7 +186,8 @@ impl Seal {
             ("publicKey", hex(&self.public_key).into()),
             ("signature", hex(&self.signature).into()),
         ];
-        let map: Map = members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        let last = self.last.map(|last| ("last", hex(&last).into()));
+        let map: Map = members.into_iter().chain(last).map(|(k, v)| (k.to_owned(), v)).collect();
         json::to_string(&Value::Object(map)) + "\n"
     }
 
@@ -138,15 +197,18 @@ impl Seal {
         let value = json::from_slice(text, &limits).map_err(|_| SealFault::Unreadable)?;
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         let int = |name: &str| value.get(name).and_then(Value::as_u64);
-        if text("format") != Some(FORMAT) {
-            return Err(SealFault::Unreadable);
-        }
+        let is_compacted = match text("format") {
+            Some(FORMAT) => false,
+            Some(FORMAT_COMPACTED) => true,
+            _ => return Err(SealFault::Unreadable),
+        };
         (|| {
             Some(Self {
                 segment: int("segment")?,
                 bytes: int("bytes")?,
                 sha256: unhex(text("sha256")?)?,
                 previous: unhex(text("previous")?)?,
+                last: if is_compacted { Some(unhex(text("last")?)?) } else { None },
                 public_key: unhex(text("publicKey")?)?,
                 signature: unhex(text("signature")?)?,
             })
@@ -154,7 +216,7 @@ impl Seal {
         .ok_or(SealFault::Unreadable)
     }
 
-    /// Checks the seal against the segment's bytes and the digest of the segment before it.
+    /// Checks the seal against the segment's bytes and the link of the segment before it.
     pub fn verify(&self, segment: &[u8], previous: &Digest) -> Result<(), SealFault> {
         if self.bytes != segment.len() as u64 || self.sha256 != digest(segment) {
             return Err(SealFault::DigestDiffers);
@@ -168,9 +230,8 @@ impl Seal {
     /// Whether the signature is by the key in the file over what the file says, whatever the
     /// segment holds.
     pub fn is_authentic(&self) -> bool {
-        let message = message(self.segment, self.bytes, &self.sha256, &self.previous);
         VerifyingKey::from_bytes(&self.public_key)
-            .and_then(|key| key.verify(&message, &Signature::from_bytes(&self.signature)))
+            .and_then(|key| key.verify(&self.message(), &Signature::from_bytes(&self.signature)))
             .is_ok()
     }
 }
@@ -213,5 +274,41 @@ mod tests {
         let renumbered = Seal { segment: 4, ..seal() };
         assert_eq!(renumbered.verify(b"bytes", &[1; 32]), Err(SealFault::BadSignature));
         assert_eq!(Seal::from_json(b"{}"), Err(SealFault::Unreadable));
+    }
+
+    #[test]
+    fn a_seal_that_stands_for_a_run_holds_the_chain_together() {
+        let key = DeviceKey::from_secret([7; 32]);
+        let mut chain: Vec<Seal> = Vec::new();
+        for n in 1..=5u8 {
+            let previous = chain.last().map_or(Digest::default(), Seal::link);
+            chain.push(key.sign(u64::from(n), 5, [n; 32], previous));
+        }
+        assert_eq!(chain_breaks(&chain), Vec::<usize>::new());
+        for run in [0..1, 0..3, 1..3, 2..5, 0..5] {
+            let (first, last) = (&chain[run.start], &chain[run.end - 1]);
+            let seal = key.sign_compacted(6, 5, [6; 32], first.previous, last.link());
+            let read = Seal::from_json(seal.to_json().as_bytes()).unwrap();
+            assert_eq!(read, seal);
+            assert!(read.is_authentic());
+            let mut compacted = chain.clone();
+            compacted.splice(run.clone(), [read]);
+            assert_eq!(chain_breaks(&compacted), Vec::<usize>::new(), "{run:?}");
+        }
+    }
+
+    #[test]
+    fn a_chain_tells_where_a_seal_is_missing_or_moved() {
+        let key = DeviceKey::from_secret([7; 32]);
+        let first = key.sign(1, 5, [1; 32], Digest::default());
+        let run = key.sign_compacted(4, 5, [4; 32], first.link(), [3; 32]);
+        let third = key.sign(5, 5, [5; 32], run.link());
+        assert_eq!(chain_breaks([&first, &third]), [1]);
+        assert_eq!(chain_breaks([&run, &third]), [0]);
+        assert_eq!(chain_breaks([&first, &third, &run]), [1, 2]);
+        let forged = Seal { last: Some([9; 32]), ..run.clone() };
+        assert!(!forged.is_authentic(), "`last` is signed");
+        let unmarked = Seal { last: None, ..run };
+        assert!(!unmarked.is_authentic(), "the format is signed");
     }
 }

@@ -113,7 +113,7 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
         if row.is_readable && !row.source.is_set_aside {
             before = vec![row.digest];
         }
-        before.extend(row.seal.as_ref().map(|seal| seal.sha256));
+        before.extend(row.seal.as_ref().map(Seal::link));
     }
 }
 
