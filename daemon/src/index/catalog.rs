@@ -92,6 +92,15 @@ fn neutral(stated: f64) -> f64 {
     if stated.is_nan() { NEUTRAL } else { stated }
 }
 
+/// The transactions that a segment covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first.
+    pub first_seq: u64,
+    /// The last.
+    pub last_seq: u64,
+}
+
 /// The index in memory.
 #[derive(Default)]
 pub struct Catalog {
@@ -107,6 +116,7 @@ pub struct Catalog {
     /// Relationships that end with the entity.
     dependents: hashbrown::HashMap<RefKey, Vec<DocId>>,
     files: HashMap<FileId, Arc<dyn DiskFile>>,
+    spans: HashMap<FileId, Span>,
     /// Access states that are newer than the stored ones.
     touched: hashbrown::HashMap<DocId, Access>,
     live: [u64; ResourceType::ALL.len()],
@@ -251,14 +261,37 @@ impl Catalog {
             .filter(|&doc| self.doc(doc).is_live())
     }
 
-    /// Makes a file's bytes reachable.
-    pub fn add_file(&mut self, id: FileId, file: Arc<dyn DiskFile>) {
+    /// Makes a log's bytes reachable.
+    pub fn add_log(&mut self, id: FileId, file: Arc<dyn DiskFile>) {
         self.files.insert(id, file);
+    }
+
+    /// Makes a segment's bytes reachable; it covers the transactions of `span`.
+    pub fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
+        self.files.insert(id, file);
+        self.spans.insert(id, span);
     }
 
     /// Forgets a file that no version lies in any more. Readers that hold it keep it open.
     pub fn drop_file(&mut self, id: FileId) {
         self.files.remove(&id);
+        self.spans.remove(&id);
+    }
+
+    /// The segments that are served, in the order of their transactions.
+    pub fn segments(&self) -> Vec<(u64, Span, Arc<dyn DiskFile>)> {
+        let mut segments: Vec<_> = self
+            .spans
+            .iter()
+            .filter_map(|(id, span)| match id {
+                FileId::Segment(number) => {
+                    Some((u64::from(*number), *span, self.files.get(id)?.clone()))
+                }
+                FileId::Log(_) => None,
+            })
+            .collect();
+        segments.sort_by_key(|(number, span, _)| (span.first_seq, *number));
+        segments
     }
 
     /// The file a version lies in.

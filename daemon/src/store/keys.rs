@@ -5,7 +5,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::signature::{DeviceKey, hex};
+use super::signature::{DeviceKey, hex, unhex};
+
+/// The folder of the keys.
+pub const DIR: &str = "keys";
+/// The public half of the device key.
+pub const PUBLIC: &str = "keys/device.pub";
+/// Public halves of keys that earlier segments were signed with, as after a restore: one a line.
+pub const FORMER: &str = "keys/former.pub";
+
+/// The public keys in a text, one a line; what is none is left out.
+pub fn public_keys(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines().filter_map(|line| unhex::<32>(line.trim())).map(|key| hex(&key))
+}
 
 /// Loads the device key of a data folder, or makes one.
 ///

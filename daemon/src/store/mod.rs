@@ -1,6 +1,7 @@
 //! What lies on the disk, and nothing above it: the log, the sealed segments, their signatures, the
 //! kept index, and how a store comes up from them after a power cut.
 
+pub mod backup;
 pub mod cache;
 pub mod inspect;
 pub mod keys;

@@ -22,7 +22,7 @@ use super::transaction::{Mark, Op, Transaction};
 use super::wal::{self, Log};
 use crate::disk::{self, Disk, Mode};
 use crate::index::block::Block;
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::{Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
@@ -191,7 +191,7 @@ pub fn recover(
             }
         }
     };
-    recovery.catalog.add_file(log_file(log.number()), log.file());
+    recovery.catalog.add_log(log_file(log.number()), log.file());
     progress(Progress::Done);
     Ok(Recovered {
         catalog: recovery.catalog,
@@ -266,7 +266,9 @@ impl Recovery<'_> {
                 // The block passed its checksum, so this is our own bug; the segment still decides.
                 return Err(io::Error::other(format!("{path}: {message}")));
             }
-            self.catalog.add_file(segment_file(number), self.disk.open(&path, Mode::Read)?);
+            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            let file = self.disk.open(&path, Mode::Read)?;
+            self.catalog.add_segment(segment_file(number), file, span);
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
@@ -417,7 +419,7 @@ impl Recovery<'_> {
                 format!("{} bytes from byte {} were acknowledged and are lost", lost.len, lost.at),
             );
         }
-        self.catalog.add_file(log_file(number), self.disk.open(&path, Mode::Read)?);
+        self.catalog.add_log(log_file(number), self.disk.open(&path, Mode::Read)?);
         let covered = self.last_seq;
         let mut end = wal::FILE_HEADER as u64;
         for frame in &contents.frames {

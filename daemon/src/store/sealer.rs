@@ -21,7 +21,7 @@ use super::signature::{DeviceKey, Digest};
 use super::transaction::{Transaction, Unreadable};
 use super::wal;
 use crate::disk::{self, Disk, Mode};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::FileId;
 use crate::index::key::RefKey;
 
@@ -111,7 +111,8 @@ impl Sealer {
         let (log_id, segment_id) = (log_file(log), segment_file(self.next));
         {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-            catalog.add_file(segment_id, file);
+            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
+            catalog.add_segment(segment_id, file, span);
             catalog.relocate(log_id, &block.rows, segment_id);
         }
         let kept = self.cache.put(self.next, &block);

@@ -1,6 +1,6 @@
 //! Everything that is wrong with a store, by name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 
@@ -8,6 +8,7 @@ use super::assembly;
 use super::finding::{Finding, Kind, Severity, Verdict};
 use super::history::{FileRow, History, State};
 use super::{FileKind, Progress, SET_ASIDE, Source, Store};
+use crate::store::backup::{INFO, Info};
 use crate::store::keys;
 use crate::store::signature::{DeviceKey, Digest, Seal, hex};
 use crate::store::{segment, wal};
@@ -43,7 +44,13 @@ pub fn check(store: &Store, progress: &mut dyn FnMut(Progress)) -> io::Result<Re
     let mut findings = std::mem::take(&mut history.findings);
     check_signatures(store, &history, &mut findings);
     if store.is_folder {
-        check_key(store, &mut findings);
+        match backup_of(store).or_else(|| restored(store)) {
+            Some(finding) => findings.push(finding),
+            None => {
+                check_key(store, &mut findings);
+                check_lacking(store, &mut findings);
+            }
+        }
         check_strangers(store, &mut findings)?;
     }
     findings.sort_by(|a, b| {
@@ -54,6 +61,34 @@ pub fn check(store: &Store, progress: &mut dyn FnMut(Progress)) -> io::Result<Re
     Ok(Report { history, findings, live, versions, tombstones })
 }
 
+/// That the folder is a backup, which has neither secret key nor log nor index.
+fn backup_of(store: &Store) -> Option<Finding> {
+    if !store.root.join(INFO).exists() {
+        return None;
+    }
+    let message = match Info::read(&*store.disk) {
+        Ok(Some(Info { robot, finished: Some(at), last_seq, .. })) => {
+            format!("this is a backup of {robot} of {at}, up to transaction {last_seq}")
+        }
+        Ok(Some(Info { robot, finished: None, .. })) => {
+            format!("this is a backup of {robot} whose first run has not ended; run it again")
+        }
+        Ok(None) | Err(_) => "this is a backup, and this file cannot be read".to_owned(),
+    };
+    Some(Finding::new(Kind::Backup, INFO, message))
+}
+
+/// That the folder was restored, and no daemon has had it yet: it has no secret key and no log.
+fn restored(store: &Store) -> Option<Finding> {
+    let has = |path: &str| store.root.join(path).exists();
+    if !has(keys::FORMER) || has("keys/device.key") || has(wal::DIR) {
+        return None;
+    }
+    let message = "restored from a backup and not started yet; the first start makes a device key and \
+                   goes on with the chain of signatures";
+    Some(Finding::new(Kind::Restored, keys::FORMER, message))
+}
+
 /// The public half of the device key as the folder states it.
 fn public_key(store: &Store) -> Option<String> {
     let text = fs::read_to_string(store.root.join("keys/device.pub")).ok()?;
@@ -62,6 +97,11 @@ fn public_key(store: &Store) -> Option<String> {
 
 fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding>) {
     let public = store.is_folder.then(|| public_key(store)).flatten();
+    let former = fs::read_to_string(store.root.join(keys::FORMER)).unwrap_or_default();
+    let former: HashSet<String> = match store.is_folder {
+        true => keys::public_keys(&former).collect(),
+        false => HashSet::new(),
+    };
     let segments: Vec<(u64, &FileRow)> = history
         .files
         .iter()
@@ -97,7 +137,10 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
                     }
                 }
                 let signer = hex(&seal.public_key);
-                if seal.is_authentic() && public.as_ref().is_some_and(|own| *own != signer) {
+                if seal.is_authentic() && former.contains(&signer) {
+                    let message = "it was signed by a former key, noted in keys/former.pub";
+                    add(findings, Kind::FormerKey, message);
+                } else if seal.is_authentic() && public.as_ref().is_some_and(|own| *own != signer) {
                     let message = "it was signed by another key than keys/device.pub";
                     add(findings, Kind::ForeignKey, message);
                 }
@@ -191,7 +234,8 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             .collect();
         for name in names {
             let path = format!("{dir}/{name}");
-            let is_key = dir == "keys" && ["device.key", "device.pub"].contains(&name.as_str());
+            let is_key = dir == "keys"
+                && ["device.key", "device.pub", "former.pub"].contains(&name.as_str());
             let is_known = Source::of(dir, &name).is_some_and(|_| dir != "keys")
                 || numbers.contains_key(&path)
                 || is_key;
@@ -215,6 +259,11 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             });
         }
     }
+    Ok(())
+}
+
+/// What a daemon always leaves behind.
+fn check_lacking(store: &Store, findings: &mut Vec<Finding>) {
     let has = |kind: fn(&FileKind) -> bool| store.sources.iter().any(|s| kind(&s.kind));
     let is_log = |kind: &FileKind| matches!(kind, FileKind::Log(_));
     if !has(is_log) && has(|kind| matches!(kind, FileKind::Segment(_))) {
@@ -226,5 +275,4 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
         let message = "there is no index; the next start of the daemon makes it anew";
         findings.push(Finding::new(Kind::IndexMissing, "index", message));
     }
-    Ok(())
 }

@@ -103,6 +103,13 @@ kinds! {
     SignatureBad = "signature-bad", Fault;
     /// The segment was signed by another key than this device's.
     ForeignKey = "foreign-key", Fault;
+    /// The segment was signed by a key that this device, or one whose memories it goes on with, had
+    /// before.
+    FormerKey = "former-key", Info;
+    /// The folder is a backup.
+    Backup = "backup", Info;
+    /// The folder was restored from a backup, and no daemon has had it since.
+    Restored = "restored", Info;
     /// The segment was not signed as the successor of the one before it.
     ChainBroken = "chain-broken", Fault;
     /// The device key is missing.
