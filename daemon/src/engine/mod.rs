@@ -1,6 +1,7 @@
 //! The engine: one store, one writer, any number of readers. Every protocol adapts to this and
 //! holds no logic of its own.
 
+pub mod backup;
 pub mod command;
 pub mod export;
 pub mod merge;
@@ -79,6 +80,11 @@ struct Inner {
     boots: u64,
     damage: Vec<Damage>,
     rebuilt: u64,
+    disk: Arc<dyn Disk>,
+    /// Who signs, in hex.
+    public_key: String,
+    /// Held by whoever prepares a backup.
+    backing_up: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -98,6 +104,7 @@ impl Engine {
         let shared = Arc::new(Shared::new(clock, found.latest, &found.mark, bytes_written));
         let boots = found.boots + 1;
         let (now, _) = shared.now();
+        let log_has_news = !found.log.is_empty();
         let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
         let boot = Transaction { seq: found.next_seq, at: now, ops };
         let mut payload = Vec::new();
@@ -130,6 +137,7 @@ impl Engine {
         for log in found.unsealed {
             let _ = sealing.send(writer::SealOrder::Seal(log));
         }
+        let public_key = key.public_hex();
         let sealer = Sealer {
             disk: disk.clone(),
             catalog: catalog.clone(),
@@ -143,7 +151,7 @@ impl Engine {
         let writer = Writer {
             shared: shared.clone(),
             catalog: catalog.clone(),
-            disk,
+            disk: disk.clone(),
             settings: settings.clone(),
             queue: receiver,
             publisher,
@@ -151,6 +159,7 @@ impl Engine {
             log: found.log,
             log_first: found.log_first,
             log_has_changes: found.log_has_changes,
+            log_has_news,
             log_is_sound,
             log_began: Instant::now(),
             no_log_before: None,
@@ -178,6 +187,9 @@ impl Engine {
                 boots,
                 damage: found.damage,
                 rebuilt: found.rebuilt,
+                disk,
+                public_key,
+                backing_up: Mutex::default(),
                 threads: Mutex::new(threads),
             }),
         })

@@ -53,9 +53,14 @@ pub enum Message {
         /// Where the answer goes.
         reply: Reply,
     },
+    /// Seal all that was acknowledged before, and say so once it is done.
+    Seal(Sender<Sealed>),
     /// Seal what is there and stop.
     Stop,
 }
+
+/// Whether everything was sealed, and if not, why.
+pub type Sealed = Result<(), String>;
 
 /// The writer's state.
 pub struct Writer {
@@ -69,6 +74,9 @@ pub struct Writer {
     pub(super) log: Log,
     pub(super) log_first: u64,
     pub(super) log_has_changes: bool,
+    /// Whether the log holds anything but marks and this start: changes, access counts, or what an
+    /// earlier start left in it.
+    pub(super) log_has_news: bool,
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
     pub(super) log_began: Instant,
@@ -86,6 +94,8 @@ pub struct Writer {
 pub enum SealOrder {
     /// Seal this log when its turn comes.
     Seal(Unsealed),
+    /// Try what is waiting, once, and say whether anything is left.
+    Report(Sender<Sealed>),
     /// Seal what is waiting, once, and stop.
     Stop,
 }
@@ -117,6 +127,7 @@ impl Writer {
                 Ok(Message::Change { change, bytes, reply }) => {
                     waiting = self.group((change, bytes, reply));
                 }
+                Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -159,7 +170,7 @@ impl Writer {
             }
             match self.queue.try_recv() {
                 Ok(Message::Change { change, bytes, reply }) => next = Some((change, bytes, reply)),
-                Ok(stop @ Message::Stop) => later = Some(stop),
+                Ok(other @ (Message::Seal(_) | Message::Stop)) => later = Some(other),
                 Err(_) => {}
             }
         }
@@ -202,6 +213,7 @@ impl Writer {
                 if has_writes {
                     self.shared.advance(now);
                     self.log_has_changes = true;
+                    self.log_has_news = true;
                 }
                 delivery.replies = replies;
             }
@@ -348,6 +360,7 @@ impl Writer {
                     .add_log(log_file(self.log.number()), self.log.file());
                 self.log_first = self.next_seq;
                 self.log_has_changes = false;
+                self.log_has_news = false;
                 self.log_is_sound = true;
                 self.log_began = Instant::now();
                 self.no_log_before = None;
@@ -416,6 +429,27 @@ impl Writer {
         self.begin_log();
     }
 
+    /// Sends everything acknowledged so far to be sealed; the sealing thread says when it is done.
+    fn seal_now(&mut self, done: Sender<Sealed>) {
+        self.take_touches();
+        if self.log_has_news || !self.touched.is_empty() {
+            if self.settings.read_only {
+                let why = "this daemon is configured read-only (access.read_only), and its log is \
+                           not sealed";
+                let _ = done.send(Err(why.to_owned()));
+                return;
+            }
+            let before = self.log.number();
+            self.rotate();
+            if self.log.number() == before {
+                let why = "no new log could be begun; see the daemon's log";
+                let _ = done.send(Err(why.to_owned()));
+                return;
+            }
+        }
+        let _ = self.sealing.send(SealOrder::Report(done));
+    }
+
     /// Counts the accesses of recalls into the catalog. Nothing is written: see `flush_touches`.
     fn take_touches(&mut self) {
         let accesses: Vec<Access> = self.shared.take_accesses();
@@ -464,6 +498,7 @@ impl Writer {
         if !self.log_is_sound {
             return;
         }
+        let has_news = !ops.is_empty();
         ops.push(Op::Mark(self.shared.mark()));
         let (now, _) = self.shared.now();
         let mut payload = Vec::new();
@@ -472,6 +507,7 @@ impl Writer {
         // Access counts are no acknowledged memory: losing some on a full disk is no error.
         let seq = self.next_seq;
         if self.write(seq).is_ok() {
+            self.log_has_news |= has_news;
             self.next_seq += 1;
             self.shared.advance(now);
         }
@@ -510,7 +546,9 @@ pub fn seal_in_background(
     std::thread::Builder::new().name("omird-sealer".into()).spawn(move || {
         let mut waiting: std::collections::VecDeque<Unsealed> = std::collections::VecDeque::new();
         let mut stopping = false;
+        let mut fault = String::new();
         loop {
+            let mut asked = None;
             let order = if waiting.is_empty() {
                 orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else if stopping {
@@ -521,6 +559,7 @@ pub fn seal_in_background(
             };
             match order {
                 Ok(SealOrder::Seal(log)) => waiting.push_back(log),
+                Ok(SealOrder::Report(done)) => asked = Some(done),
                 Ok(SealOrder::Stop) => stopping = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -533,12 +572,17 @@ pub fn seal_in_background(
                     }
                     Err(error) => {
                         tracing::warn!(log = log.log, %error, "not sealed yet; served from the log");
+                        fault = error.to_string();
                         break;
                     }
                 }
             }
             shared.unsealed_logs.store(waiting.len() as u64, Ordering::Relaxed);
             shared.segments.store(sealer.next - 1, Ordering::Relaxed);
+            if let Some(done) = asked {
+                let sealed = if waiting.is_empty() { Ok(()) } else { Err(fault.clone()) };
+                let _ = done.send(sealed);
+            }
             if stopping {
                 break;
             }

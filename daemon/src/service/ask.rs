@@ -134,6 +134,15 @@ impl Ask {
         self.send(&key, bytes);
     }
 
+    /// Answers with bytes that are neither JSON nor CBOR of ours.
+    pub(super) fn reply_octets(self, operation: &str, bytes: Vec<u8>) {
+        let key = self.keys.operation(operation);
+        let encoding = ZenohEncoding::APPLICATION_OCTET_STREAM;
+        if let Err(error) = self.query.reply(&key, bytes).encoding(encoding).wait() {
+            tracing::debug!(%error, key, "an answer could not be sent");
+        }
+    }
+
     /// One of many answers, on its own key.
     pub(super) fn send(&self, key: &str, bytes: Vec<u8>) {
         let reply = self.query.reply(key, bytes).encoding(zenoh_encoding(self.encoding)).wait();

@@ -1,6 +1,7 @@
 //! The Zenoh service: contract section 1, over one engine. It translates and holds no logic.
 
 mod ask;
+mod backup;
 mod events;
 mod keys;
 mod memory;
@@ -129,7 +130,7 @@ struct Context {
     imports: Turns,
 }
 
-/// The queryables of contract section 1.
+/// The queryables of contract section 1, and `backup`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Memory,
@@ -140,10 +141,11 @@ enum Operation {
     Feedback,
     Export,
     Status,
+    Backup,
 }
 
 impl Operation {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Memory,
         Self::Remember,
         Self::Recall,
@@ -152,6 +154,7 @@ impl Operation {
         Self::Feedback,
         Self::Export,
         Self::Status,
+        Self::Backup,
     ];
 
     fn name(self) -> &'static str {
@@ -164,6 +167,7 @@ impl Operation {
             Self::Feedback => "feedback",
             Self::Export => "export",
             Self::Status => "status",
+            Self::Backup => "backup",
         }
     }
 }
@@ -224,6 +228,7 @@ impl Context {
             Operation::Feedback => operations::feedback(self, ask),
             Operation::Export => operations::export(self, ask),
             Operation::Status => operations::status(self, ask),
+            Operation::Backup => backup::answer(self, ask),
         }
     }
 

@@ -1,0 +1,129 @@
+//! What a backup needs of a running daemon: everything sealed, a list of the segments with their
+//! signatures, and their bytes. Segments never change, so nobody is held up and a copy may take as
+//! long as it likes.
+
+use std::io;
+use std::sync::{PoisonError, TryLockError};
+use std::time::Duration;
+
+use super::Engine;
+use super::writer::{Message, Sealed};
+use crate::error::{Code, Error};
+use crate::index::doc::FileId;
+use crate::store::backup::{Offer, Offered};
+use crate::store::segment;
+
+/// Most bytes of a segment in one answer.
+pub const MAX_PIECE: u64 = 1 << 20;
+/// How long a backup waits for the sealing of what is acknowledged.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the list is made anew because segments went away meanwhile.
+const TRIES: usize = 5;
+
+impl Engine {
+    /// Seals everything that was acknowledged before, and waits for it at most `patience`.
+    ///
+    /// # Errors
+    /// Why not all of it is sealed; it is safe in the log.
+    pub fn seal_now(&self, patience: Duration) -> Sealed {
+        let stopping = || "the daemon is stopping".to_owned();
+        let (done, answer) = crossbeam_channel::bounded(1);
+        let sent = self.inner.queue.send_timeout(Message::Seal(done), patience);
+        sent.map_err(|error| match error {
+            crossbeam_channel::SendTimeoutError::Timeout(_) => "the queue is full".to_owned(),
+            crossbeam_channel::SendTimeoutError::Disconnected(_) => stopping(),
+        })?;
+        match answer.recv_timeout(patience) {
+            Ok(sealed) => sealed,
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
+                Err(format!("sealing took longer than {} s", patience.as_secs()))
+            }
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(stopping()),
+        }
+    }
+
+    /// Seals everything and lists the segments. What could not be sealed, as on a full disk, is no
+    /// reason to back up nothing: [`Offer::unsealed`] says why it is not in there.
+    ///
+    /// # Errors
+    /// `BUSY` while another list is being made; `INTERNAL` if a signature cannot be read.
+    pub fn offer_backup(&self, robot: &str) -> Result<Offer, Error> {
+        let _turn = match self.inner.backing_up.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => PoisonError::into_inner(turn),
+            Err(TryLockError::WouldBlock) => {
+                let message = "another backup is being prepared; try again in a moment";
+                return Err(Error::new(Code::Busy, message));
+            }
+        };
+        let unsealed = self.seal_now(PATIENCE).err();
+        for _ in 0..TRIES {
+            if let Some(segments) = self.offered()? {
+                return Ok(Offer {
+                    robot: robot.to_owned(),
+                    program: crate::PRODUCER.to_owned(),
+                    public_key: self.inner.public_key.clone(),
+                    unsealed,
+                    segments,
+                });
+            }
+        }
+        Err(Error::new(Code::Busy, "segments are being rewritten; try again in a moment"))
+    }
+
+    /// The segments that are served; `None` if some of them went away meanwhile.
+    fn offered(&self) -> Result<Option<Vec<Offered>>, Error> {
+        let numbers = |served: &[(u64, _, _)]| served.iter().map(|s| s.0).collect::<Vec<_>>();
+        let served = self.catalog().segments();
+        let mut offered = Vec::with_capacity(served.len());
+        for (number, span, file) in &served {
+            let path = segment::signature_path(*number);
+            let signature = match crate::disk::read(&*self.inner.disk, &path) {
+                Ok(text) => String::from_utf8(text).ok(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(unreadable(&path, &error)),
+            };
+            let bytes = file.len().map_err(|error| unreadable(&segment::path(*number), &error))?;
+            offered.push(Offered {
+                segment: *number,
+                bytes,
+                first_seq: span.first_seq,
+                last_seq: span.last_seq,
+                signature,
+            });
+        }
+        let is_stable = numbers(&served) == numbers(&self.catalog().segments());
+        Ok(is_stable.then_some(offered))
+    }
+
+    /// Bytes of a segment from `offset` on: `length` of them, or fewer where it ends.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if it was rewritten into another segment meanwhile, `INVALID_QUERY` behind its
+    /// end or for more than [`MAX_PIECE`].
+    pub fn segment_piece(&self, number: u64, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+        if length > MAX_PIECE {
+            let message = format!("{length} is more than {MAX_PIECE} bytes at once");
+            return Err(Error::query("length", message));
+        }
+        let file = u32::try_from(number)
+            .ok()
+            .and_then(|number| self.catalog().file(FileId::Segment(number)))
+            .ok_or_else(|| {
+                let message = format!("there is no segment {number} (any more); list them anew");
+                Error::at(Code::NotFound, "/segment", message)
+            })?;
+        let path = segment::path(number);
+        let len = file.len().map_err(|error| unreadable(&path, &error))?;
+        let left = len.checked_sub(offset).ok_or_else(|| {
+            Error::query("offset", format!("{offset} is behind the end of segment {number}, {len}"))
+        })?;
+        let mut bytes = vec![0; usize::try_from(length.min(left)).unwrap_or(0)];
+        file.read_at(&mut bytes, offset).map_err(|error| unreadable(&path, &error))?;
+        Ok(bytes)
+    }
+}
+
+fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::new(Code::Internal, format!("{path} cannot be read: {error}"))
+}
