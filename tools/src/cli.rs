@@ -32,6 +32,7 @@ macro_rules! offline_codes {
     };
 }
 
+mod backup;
 mod convert;
 mod import;
 mod recall;
@@ -40,6 +41,7 @@ mod store;
 mod validate;
 mod values;
 
+pub use backup::{BackupArgs, RestoreArgs};
 pub use convert::ConvertArgs;
 pub use import::{Axes, Format, ImportArgs, TrajectoryArgs};
 pub use recall::{FilterArgs, RecallArgs};
@@ -53,7 +55,7 @@ pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 /// Record, recall, inspect and move robot memories.
 ///
 /// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `schema`,
-/// `store` and `completions` need no daemon.
+/// `store`, `restore` and `completions` need no daemon.
 #[derive(Debug, Parser)]
 #[command(
     name = "omir",
@@ -149,6 +151,10 @@ pub enum Command {
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
     Export(Box<ExportArgs>),
+    /// Keep a copy of a daemon's memory in a folder; only what is new is fetched
+    Backup(BackupArgs),
+    /// Make a data folder of a backup
+    Restore(RestoreArgs),
     /// Convert between .omir and .omirb, or into linked data (.nt)
     Convert(ConvertArgs),
     /// Check files against OMIR R1

@@ -33,9 +33,10 @@ pub enum Error {
         /// JSON Pointer to the offending part of the request.
         path: Option<String>,
     },
-    /// The question was fine and the answer is no: not found, not valid.
+    /// The question was fine and the answer is no: not found, not valid, not to be trusted.
     Negative {
-        /// `NOT_FOUND` or `INVALID`.
+        /// `NOT_FOUND`, `INVALID`, or of a backup `INTERRUPTED`, `FOREIGN_KEY`, `OTHER_HISTORY` or
+        /// `UNSOUND`.
         code: &'static str,
         /// What was not found, or what failed.
         message: String,

@@ -1,6 +1,7 @@
 //! What each command does, one file for each.
 
 mod anchor;
+mod backup;
 mod completions;
 mod convert;
 mod demo;
@@ -12,6 +13,7 @@ mod get;
 mod import;
 mod recall;
 mod remember;
+mod restore;
 mod schema;
 mod status;
 mod store;
@@ -39,6 +41,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Status(_) => status::run(globals),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
+        Command::Backup(args) => backup::run(globals, &args),
+        Command::Restore(args) => restore::run(globals, &args),
         Command::Convert(args) => convert::run(globals, &args),
         Command::Validate(args) => validate::run(globals, &args),
         Command::Schema(args) => schema::run(&args),
