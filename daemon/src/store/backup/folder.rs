@@ -253,6 +253,8 @@ impl Folder {
         }
         if let Some(signature) = &offered.signature {
             disk::replace(&*self.disk, &segment::signature_path(number), signature.as_bytes())?;
+            // Durable before the segment has its name: a segment alone would be a fault.
+            self.disk.sync_dir(segment::DIR)?;
         }
         self.disk.rename(&temporary, &path)?;
         self.disk.sync_dir(segment::DIR)?;

@@ -35,7 +35,7 @@ pub use info::{INFO, Info};
 pub use judge::{Judgement, judge};
 pub use offer::{Offer, Offered};
 pub use pins::Pins;
-pub use restore::{RestoreError, Restored, restore};
+pub use restore::{RestoreError, Restored, Verified, restore, verify};
 
 /// Something that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::io;
 use super::folder::{look_at_all, names};
 use super::held::Held;
 use super::info::{INFO, Info};
-use super::judge::judge;
+use super::judge::{Judgement, judge};
 use super::pins::Pins;
 use super::{Fault, Progress};
 use crate::disk::{self, Disk, Mode};
@@ -64,6 +64,32 @@ impl fmt::Display for RestoreError {
 
 impl std::error::Error for RestoreError {}
 
+/// A backup that was looked at as a whole.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// Its segments by number.
+    pub held: BTreeMap<u64, Held>,
+    /// What they come to.
+    pub judgement: Judgement,
+    /// Whose signatures count.
+    pub pins: Pins,
+    /// Everything that is wrong; nothing, if it can be restored.
+    pub faults: Vec<Fault>,
+}
+
+/// Verifies a backup: digests, signatures, their chain, and that it reaches as far as it says.
+///
+/// # Errors
+/// If it cannot be read. What does not verify is no error.
+pub fn verify(from: &dyn Disk, progress: &mut dyn FnMut(Progress)) -> io::Result<Verified> {
+    let (pins, info) = (Pins::read(from)?, Info::read(from)?);
+    let held = look_at_all(from, progress)?;
+    let judgement = judge(held.values(), &pins);
+    let mut faults = judgement.faults();
+    faults.extend(lacking(info.as_ref(), judgement.last_seq));
+    Ok(Verified { held, judgement, pins, faults })
+}
+
 /// What a restore brought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
@@ -90,17 +116,11 @@ pub fn restore(
     force: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Restored, RestoreError> {
-    let source = |error| RestoreError::Source(error);
     refuse_others(from)?;
-    let (pins, info) = (Pins::read(from).map_err(source)?, Info::read(from).map_err(source)?);
     // Verified once, and copied only as verified: two passes over all bytes.
     let mut first = |p: Progress| progress(Progress { done: p.done, total: 2 * p.total });
-    let held = look_at_all(from, &mut first).map_err(source)?;
-    let judgement = judge(held.values(), &pins);
-    let mut faults = judgement.faults();
-    if let Some(fault) = lacking(info.as_ref(), judgement.last_seq) {
-        faults.push(fault);
-    }
+    let Verified { held, judgement, pins, faults } =
+        verify(from, &mut first).map_err(RestoreError::Source)?;
     if !faults.is_empty() && !force {
         return Err(RestoreError::Unsound(faults));
     }
