@@ -41,8 +41,8 @@ pub struct BackupArgs {
   omir restore --force-damaged /media/usb/rover recovered
 
 Digests, signatures and their chain are verified before anything is written; the backup is not
-changed. The data folder appears whole or not at all. Keys that lie in its keys/ already stay; without
-them the daemon makes itself a new key at its first start and goes on with the chain.
+changed. The data folder appears whole or not at all. Keys that lie in its keys/ already stay;
+without them the daemon makes itself a new key at its first start and goes on with the chain.
 
 Exit codes:
   0  done
