@@ -76,7 +76,8 @@ fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
 fn seal_of(store: &Store, source: &Source) -> SealFile {
     let Some(path) = store.signature_path(source) else { return SealFile::Missing };
     match disk::read(&*store.disk, &path) {
-        Ok(text) => Seal::from_json(&text).map_or(SealFile::Unreadable, SealFile::Read),
+        Ok(text) => Seal::from_json(&text)
+            .map_or(SealFile::Unreadable, |seal| SealFile::Read(Box::new(seal))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => SealFile::Missing,
         Err(_) => SealFile::Unreadable,
     }
@@ -593,7 +594,7 @@ fn row(scan: &Scan, is_needed: bool, is_clean: bool) -> FileRow {
         is_needed,
         digest: scan.digest,
         seal: match &scan.seal {
-            SealFile::Read(seal) => Some(seal.clone()),
+            SealFile::Read(seal) => Some((**seal).clone()),
             SealFile::Missing | SealFile::Unreadable => None,
         },
         seal_is_unreadable: matches!(scan.seal, SealFile::Unreadable),

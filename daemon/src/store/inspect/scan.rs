@@ -42,7 +42,7 @@ pub(super) struct Found {
 pub(super) enum SealFile {
     Missing,
     Unreadable,
-    Read(Seal),
+    Read(Box<Seal>),
 }
 
 /// What is in a file.
