@@ -96,3 +96,15 @@ pub fn is_full(error: &io::Error) -> bool {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
 }
+
+/// Whether an error says that the bytes themselves are lost: the card cannot give them back (`EIO`),
+/// the file system's own checksums say so (`EBADMSG`, `EUCLEAN`), or the file ends before them. What
+/// a process lacks (handles, memory, permission) says nothing of them.
+pub fn is_loss(error: &io::Error) -> bool {
+    // Linux's numbers; the standard library has no kinds for them. An error without a number was
+    // made from what was read.
+    const EIO: i32 = 5;
+    const EBADMSG: i32 = 74;
+    const EUCLEAN: i32 = 117;
+    error.raw_os_error().is_none_or(|code| [EIO, EBADMSG, EUCLEAN].contains(&code))
+}

@@ -27,6 +27,9 @@ use crate::index::doc::{Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
 
+/// How often a file is read before it counts as lost.
+const READ_ATTEMPTS: usize = 3;
+
 /// Something acknowledged that the disk no longer gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
@@ -216,6 +219,10 @@ struct ReplayedLog {
     has_changes: bool,
 }
 
+fn unread(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{path} cannot be read: {error}"))
+}
+
 impl Recovery<'_> {
     fn report(&mut self, file: &str, message: String) {
         tracing::error!(file, %message, "damaged");
@@ -226,6 +233,22 @@ impl Recovery<'_> {
         self.disk.rename(path, &format!("{path}.damaged"))?;
         self.report(path, format!("{message}; kept as {path}.damaged"));
         Ok(())
+    }
+
+    /// Reads a whole file; the inner error is that of a file the card has lost. Nothing is set aside
+    /// for a reason that may be gone at the next start: neither an error that does not come again,
+    /// nor one that is none of the file's, which ends this start.
+    fn read(&self, path: &str) -> io::Result<io::Result<Vec<u8>>> {
+        let mut read = disk::read(self.disk, path);
+        for _ in 1..READ_ATTEMPTS {
+            if read.is_err() {
+                read = disk::read(self.disk, path);
+            }
+        }
+        match read {
+            Err(error) if !disk::is_loss(&error) => Err(unread(path, &error)),
+            read => Ok(read),
+        }
     }
 
     /// Loads all segments; returns the number of the next one and the digest of the last.
@@ -296,7 +319,8 @@ impl Recovery<'_> {
         logs: &[u64],
     ) -> io::Result<Option<Block>> {
         let path = segment::path(number);
-        let len = self.disk.open(&path, Mode::Read)?.len()?;
+        let open = self.disk.open(&path, Mode::Read);
+        let len = open.and_then(|file| file.len()).map_err(|error| unread(&path, &error))?;
         if let Some(seal) = seal
             && seal.bytes == len
             && let Some(block) = self.cache.get(number, &seal.sha256)
@@ -304,7 +328,7 @@ impl Recovery<'_> {
         {
             return Ok(Some(block));
         }
-        let bytes = match disk::read(self.disk, &path) {
+        let bytes = match self.read(&path)? {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.set_aside(&path, &format!("the segment cannot be read ({error})"))?;
@@ -346,13 +370,11 @@ impl Recovery<'_> {
     fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
         for &number in numbers {
-            let bytes = match wal::load(self.disk, number) {
+            let path = wal::path(number);
+            let bytes = match self.read(&path)? {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    self.set_aside(
-                        &wal::path(number),
-                        &format!("the log cannot be read ({error})"),
-                    )?;
+                    self.set_aside(&path, &format!("the log cannot be read ({error})"))?;
                     continue;
                 }
             };
