@@ -20,6 +20,7 @@ use super::offer::{Offer, Offered};
 use super::pins::Pins;
 use super::{Fault, Progress};
 use crate::disk::{self, Disk, Mode};
+use crate::index::catalog::Span;
 use crate::store::signature::{Seal, hex};
 use crate::store::{keys, segment, wal};
 
@@ -39,7 +40,8 @@ pub enum BackupError {
         /// The keys in question, in hex.
         keys: Vec<String>,
     },
-    /// A segment here and the one of the same number on the robot are both signed and differ.
+    /// A segment on the robot tells of transactions that another one here tells of, and is no
+    /// compaction of it.
     OtherHistory {
         /// Its number.
         segment: u64,
@@ -60,9 +62,9 @@ impl fmt::Display for BackupError {
             ),
             Self::OtherHistory { segment } => write!(
                 f,
-                "segment {segment} in this backup and on the robot are both signed and differ: the \
-                 robot has begun another history (a new card, an older state restored). Keep this \
-                 backup and take another folder"
+                "segment {segment} on the robot does not follow from what is signed in this backup: \
+                 the robot has begun another history (a new card, an older state restored). Keep \
+                 this backup and take another folder"
             ),
         }
     }
@@ -198,20 +200,32 @@ impl Folder {
     /// # Errors
     /// [`BackupError::OtherHistory`]: what is signed is never overwritten.
     pub fn lacking<'o>(&self, offer: &'o Offer) -> Result<Vec<&'o Offered>, BackupError> {
+        let is_trusted = |seal: &Seal| self.pins.accepts(&hex(&seal.public_key));
+        let sound: BTreeMap<u64, (Span, &Seal)> = self
+            .held
+            .values()
+            .filter_map(|held| Some((held.segment, (held.span()?, held.seal.as_ref()?))))
+            .filter(|(_, (_, seal))| is_trusted(seal))
+            .collect();
         let mut lacking = Vec::new();
         for offered in &offer.segments {
-            let here = self.held.get(&offered.segment).filter(|held| {
-                let signer = held.seal.as_ref().map(|seal| hex(&seal.public_key));
-                held.state.is_ok() && signer.is_some_and(|key| self.pins.accepts(&key))
-            });
-            match (here.and_then(|held| held.seal.as_ref()), offered.seal()) {
-                (None, _) => lacking.push(offered),
-                (Some(here), Some(there))
-                    if (here.sha256, here.bytes) != (there.sha256, there.bytes) =>
-                {
-                    return Err(BackupError::OtherHistory { segment: offered.segment });
+            let seal = offered.seal();
+            let agrees = match (sound.get(&offered.segment), &seal) {
+                (Some((_, here)), Some(there)) => {
+                    (here.sha256, here.bytes) == (there.sha256, there.bytes)
                 }
-                (Some(_), _) => {}
+                (Some(_), None) => true,
+                (None, _) => {
+                    lacking.push(offered);
+                    seal.is_none_or(|there| {
+                        let span =
+                            Span { first_seq: offered.first_seq, last_seq: offered.last_seq };
+                        sound.values().all(|here| follows((span, &there), *here))
+                    })
+                }
+            };
+            if !agrees {
+                return Err(BackupError::OtherHistory { segment: offered.segment });
             }
         }
         Ok(lacking)
@@ -327,6 +341,18 @@ impl Folder {
         }
         self.disk.sync_dir(segment::DIR)
     }
+}
+
+/// Whether a new segment can be of the history that `old` is of: it tells of other transactions, or
+/// `old` is in the run that it stands for. No history has two segments that overlap otherwise.
+fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool {
+    if span.last_seq < old.first_seq || old.last_seq < span.first_seq {
+        return true;
+    }
+    let covers = span.first_seq <= old.first_seq && old.last_seq <= span.last_seq;
+    let begins_alike = span.first_seq != old.first_seq || seal.previous == old_seal.previous;
+    let ends_alike = span.last_seq != old.last_seq || seal.link() == old_seal.link();
+    seal.last.is_some() && covers && begins_alike && ends_alike
 }
 
 /// Refuses a folder that is something else than a backup or empty.
