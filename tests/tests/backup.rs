@@ -67,7 +67,7 @@ impl Robot {
                 draft.put(stamp, decode(&bytes[range]));
             }
             for grave in layout.manifest.forgotten {
-                draft.forget(grave.stamp, grave.target.parse().unwrap());
+                draft.bury(grave);
             }
             draft.cover(layout.manifest.last_seq, layout.manifest.last_recorded);
         }

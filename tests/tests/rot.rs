@@ -89,7 +89,7 @@ fn files(disk: &CutDisk) -> BTreeMap<Ref, BTreeSet<String>> {
                 note(decode(&bytes[range.clone()]).reference());
             }
             for grave in layout.manifest.forgotten {
-                note(life::reference(&grave.target));
+                note(life::reference(grave.name().expect("nothing is compacted")));
             }
         } else if let Some(number) = path.strip_prefix("wal/").and_then(wal::number_of) {
             for frame in wal::read(&bytes, number).expect("the log is good").frames {
@@ -236,18 +236,19 @@ fn a_rotten_manifest_is_not_believed() {
         let manifest = others.map(|range| range.end).max().unwrap_or(0);
         // The names of what was forgotten, each turned into another name.
         for grave in &layout.manifest.forgotten {
-            let needle = grave.target.as_bytes();
+            let name = grave.name().expect("nothing is compacted");
+            let needle = name.as_bytes();
             for at in manifest..bytes.len() - needle.len() {
                 if &bytes[at..at + needle.len()] == needle {
                     let rotten = past.disk.survivors(EVERYTHING);
                     rotten.rot(&path, |bytes| bytes[at + needle.len() - 1] ^= 1);
                     let card = rotten.survivors(EVERYTHING);
                     check(&past, &card, &path, false).unwrap_or_else(|why| {
-                        panic!("{path}: {} misspelt at byte {at}: {why}", grave.target)
+                        panic!("{path}: {name} misspelt at byte {at}: {why}")
                     });
                     let session = Session::open(&rotten, &past.clock).expect("it opens");
                     let is_believed = session.damage().iter().all(|d| d.message.contains("served"));
-                    assert!(!is_believed, "{path}: {}: {:?}", grave.target, session.damage());
+                    assert!(!is_believed, "{path}: {name}: {:?}", session.damage());
                 }
             }
         }

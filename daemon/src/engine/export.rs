@@ -84,7 +84,10 @@ impl Engine {
             if !present.insert(key) {
                 continue;
             }
-            let Some(outgoing) = self.outgoing([id]).pop() else { continue };
+            let Some(outgoing) = self.outgoing([id]).pop() else {
+                present.remove(&key);
+                continue;
+            };
             let resource = outgoing.resource(as_of.is_some())?;
             let mut wanted: Vec<Ref> = Vec::new();
             resource.for_each_reference(|_, _, target| wanted.push(target.clone()));

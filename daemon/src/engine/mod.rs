@@ -128,7 +128,7 @@ impl Engine {
             }
         }
 
-        shared.segments.store(found.next_segment - 1, Ordering::Relaxed);
+        shared.segments.store(found.segments.len() as u64, Ordering::Relaxed);
         found.catalog.refresh_glances(now.as_micros());
         let catalog = Arc::new(RwLock::new(found.catalog));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
@@ -145,6 +145,8 @@ impl Engine {
             cache,
             next: found.next_segment,
             previous: found.previous,
+            pieces: found.segments,
+            leftovers: Vec::new(),
             boots,
             bytes_written: shared.bytes_written.clone(),
         };

@@ -91,7 +91,7 @@ impl Engine {
         let mut by_tier = [0u64; Tier::ALL.len()];
         let mut forgotten = 0;
         for doc in catalog.docs() {
-            forgotten += u64::from(doc.forgotten);
+            forgotten += u64::from(doc.forgotten && !doc.gone);
             if doc.is_live()
                 && let Some(count) = by_tier.get_mut(usize::from(doc.class.tier))
             {
@@ -102,7 +102,7 @@ impl Engine {
         for (tier, count) in Tier::ALL.iter().zip(by_tier) {
             tiers.insert(tier.as_str(), int(count));
         }
-        (types, tiers, forgotten, catalog.docs().len() as u64)
+        (types, tiers, forgotten, catalog.docs().len() as u64 - catalog.gone())
     }
 }
 

@@ -184,6 +184,8 @@ impl Engine {
     pub(super) fn outgoing(&self, ids: impl IntoIterator<Item = DocId>) -> Vec<Outgoing> {
         let catalog = self.catalog();
         ids.into_iter()
+            // Forgotten and compacted away since the lock was let go.
+            .filter(|&id| !catalog.doc(id).gone)
             .map(|id| Outgoing {
                 handle: Handle::of(&catalog, id),
                 access: if catalog.doc(id).is_touched { catalog.access(id) } else { None },

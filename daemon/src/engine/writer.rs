@@ -578,7 +578,7 @@ pub fn seal_in_background(
                 }
             }
             shared.unsealed_logs.store(waiting.len() as u64, Ordering::Relaxed);
-            shared.segments.store(sealer.next - 1, Ordering::Relaxed);
+            shared.segments.store(sealer.pieces.len() as u64, Ordering::Relaxed);
             if let Some(done) = asked {
                 let sealed = if waiting.is_empty() { Ok(()) } else { Err(fault.clone()) };
                 let _ = done.send(sealed);

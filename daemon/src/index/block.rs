@@ -4,16 +4,17 @@
 //! the next start. It is made by the same function when a segment is sealed and when it is
 //! rebuilt, so an index that was lost comes back the same.
 
-use omir_core::reference::ResourceType;
+use omir_core::reference::{Ref, ResourceType};
 use serde::{Deserialize, Serialize};
 
 use super::doc::Stamp;
 use super::facts::Facts;
+use super::key::RefKey;
 use super::text::TextBlock;
 use crate::store::transaction::{Mark, Touch};
 
 /// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,13 +31,61 @@ pub struct Row {
     pub crc: u32,
 }
 
-/// Something forgotten within the span of a segment.
+/// What a tombstone names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Target {
+    /// `Type/id`.
+    Name(String),
+    /// All that is left of the name after a compaction.
+    Key(RefKey),
+}
+
+/// Why a version ended without another in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It was forgotten.
+    Forgotten,
+    /// A later one took its place, and that was dropped by a compaction.
+    Dropped,
+}
+
+/// The end of a version within the span of a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// `Type/id`.
-    pub target: String,
+    /// Of what.
+    pub target: Target,
     /// When and as which version.
     pub stamp: Stamp,
+    /// Why.
+    pub ending: Ending,
+}
+
+impl Tombstone {
+    /// The tombstone of something that was just forgotten.
+    pub fn of(target: &Ref, stamp: Stamp) -> Self {
+        Self { target: Target::Name(target.to_string()), stamp, ending: Ending::Forgotten }
+    }
+
+    /// The key of what it ends.
+    pub fn key(&self) -> RefKey {
+        match &self.target {
+            Target::Name(name) => RefKey::of_text(name),
+            Target::Key(key) => *key,
+        }
+    }
+
+    /// `Type/id`, if it is not only a hash any more.
+    pub fn name(&self) -> Option<&str> {
+        match &self.target {
+            Target::Name(name) => Some(name),
+            Target::Key(_) => None,
+        }
+    }
+
+    /// Whether it tells that something was forgotten.
+    pub fn is_grave(&self) -> bool {
+        self.ending == Ending::Forgotten
+    }
 }
 
 /// The index of one segment.
@@ -54,8 +103,10 @@ pub struct Block {
     pub tombstones: Vec<Tombstone>,
     /// Access states at the time of sealing.
     pub touches: Vec<Touch>,
-    /// The log file the segment was sealed from.
+    /// The log file the segment was sealed from; the newest, for one that replaces others.
     pub log: u64,
+    /// Segments it replaces.
+    pub replaces: Vec<u64>,
     /// Starts of the daemon so far.
     pub boots: u64,
     /// Where the store stood at the end of the segment.
@@ -66,6 +117,41 @@ pub struct Block {
     pub last_seq: u64,
     /// When the last of them was recorded; microseconds.
     pub last_recorded: i64,
+}
+
+/// What a block says of its segment as a whole: enough to know the order of the segments before any
+/// block is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outline {
+    /// SHA-256 of the segment file it belongs to.
+    pub digest: [u8; 32],
+    /// First transaction in the segment.
+    pub first_seq: u64,
+    /// Segments it replaces.
+    pub replaces: Vec<u64>,
+}
+
+impl Outline {
+    /// That of a block.
+    pub fn of(block: &Block) -> Self {
+        let Block { digest, first_seq, .. } = *block;
+        Self { digest, first_seq, replaces: block.replaces.clone() }
+    }
+
+    /// As it is kept: `crc:u32 postcard`, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let body = postcard::to_allocvec(self).unwrap_or_default();
+        let mut bytes = crc32fast::hash(&body).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// Reads what was kept; `None` if it is damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (crc, body) = bytes.split_at_checked(4)?;
+        let is_whole = crc == crc32fast::hash(body).to_le_bytes();
+        is_whole.then(|| postcard::from_bytes(body).ok()).flatten()
+    }
 }
 
 /// LZ4 makes at most so many bytes of one.
@@ -128,6 +214,7 @@ mod tests {
             tombstones: Vec::new(),
             touches: Vec::new(),
             log: 1,
+            replaces: Vec::new(),
             boots: 2,
             mark: None,
             first_seq: 3,

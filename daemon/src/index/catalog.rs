@@ -10,7 +10,7 @@ use std::sync::Arc;
 use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
 
-use super::block::{Block, Row, Tombstone};
+use super::block::{Block, Ending, Row, Tombstone};
 use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::key::RefKey;
@@ -30,6 +30,9 @@ pub struct Head {
     pub version: u64,
     /// Whether it is live.
     pub live: bool,
+    /// Whether it was followed by a version that a compaction dropped: while a store is loaded the
+    /// next one is still to come.
+    pub(crate) dropped: bool,
 }
 
 /// Where a version was, in full.
@@ -41,6 +44,34 @@ pub struct PlaceRow {
     pub position: [f64; 3],
     /// Geographic point.
     pub geo: Option<GeoPoint>,
+}
+
+/// What becomes of a version in a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It is the current one.
+    Live,
+    /// It was superseded not long ago: questions about the past still find it.
+    Kept,
+    /// It was superseded long ago and is dropped.
+    Superseded,
+    /// It, or a later version of the same, was forgotten; it is dropped.
+    Forgotten,
+}
+
+/// A version in a compaction.
+#[derive(Debug, Clone, Copy)]
+pub struct Fate {
+    /// Its row.
+    pub id: DocId,
+    /// Of what.
+    pub key: RefKey,
+    /// The transaction that recorded it.
+    pub seq: u64,
+    /// Its position there.
+    pub ordinal: u32,
+    /// What becomes of it.
+    pub end: End,
 }
 
 /// What can be seen of a version at a glance, in four bytes: enough to pass over most candidates
@@ -115,6 +146,8 @@ pub struct Catalog {
     mentions: hashbrown::HashMap<RefKey, Vec<DocId>>,
     /// Relationships that end with the entity.
     dependents: hashbrown::HashMap<RefKey, Vec<DocId>>,
+    /// Rows of versions that are not held any more.
+    gone: u64,
     files: HashMap<FileId, Arc<dyn DiskFile>>,
     spans: HashMap<FileId, Span>,
     /// Access states that are newer than the stored ones.
@@ -175,7 +208,8 @@ impl Catalog {
         now >= self.glanced_at
     }
 
-    /// The newest version of a reference, live or not.
+    /// The newest version of a reference, live or not. After a compaction the row of what was
+    /// forgotten may be none ([`DocId::MAX`]).
     pub fn head(&self, key: &RefKey) -> Option<Head> {
         self.heads.get(key).copied()
     }
@@ -339,11 +373,11 @@ impl Catalog {
         for key in &facts.required {
             self.dependents.entry(*key).or_default().push(id);
         }
-        let head = Head { doc: id, version: stamp.version, live: true };
+        let head = Head { doc: id, version: stamp.version, live: true, dropped: false };
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;
-            self.graves -= u64::from(!before.live);
+            self.graves -= u64::from(!before.live && !before.dropped);
         }
         let old = before.filter(|old| old.live).map(|old| old.doc);
         self.live[usize::from(facts.class.resource_type)] += 1;
@@ -400,13 +434,19 @@ impl Catalog {
         // What mentioned it no longer does: a new thing under the same name starts unmentioned.
         self.mentions.remove(key);
         self.dependents.remove(key);
-        let head = self.heads.get_mut(key)?;
+        let nothing = Head { doc: DocId::MAX, version: 0, live: false, dropped: true };
+        let head = self.heads.entry(*key).or_insert(nothing);
         let was_live = head.live;
-        head.live = false;
-        head.version = stamp.version;
+        // Of what a compaction dropped, only the tombstone may be left.
+        self.graves += u64::from(head.live || head.dropped);
+        *head = Head { version: stamp.version, live: false, dropped: false, ..*head };
         let doc = head.doc;
+        let mut at = doc;
+        while let Some(doc) = self.docs.get_mut(at as usize).filter(|doc| !doc.buried) {
+            doc.buried = true;
+            at = doc.older;
+        }
         was_live.then(|| {
-            self.graves += 1;
             self.retire(doc, stamp.recorded, true);
             doc
         })
@@ -497,7 +537,26 @@ impl Catalog {
     }
 
     fn bury_loaded(&mut self, grave: &Tombstone) {
-        self.bury(&RefKey::of_text(&grave.target), grave.stamp);
+        let key = grave.key();
+        match grave.ending {
+            Ending::Forgotten => {
+                self.bury(&key, grave.stamp);
+            }
+            Ending::Dropped => self.end(&key, grave.stamp),
+        }
+    }
+
+    /// Ends the head of a reference at a version that is not held any more. A later one, or a
+    /// tombstone, follows.
+    fn end(&mut self, key: &RefKey, stamp: Stamp) {
+        let Some(head) = self.heads.get_mut(key) else { return };
+        let was_live = head.live;
+        self.graves -= u64::from(!head.live && !head.dropped);
+        *head = Head { version: stamp.version, live: false, dropped: true, ..*head };
+        let doc = head.doc;
+        if was_live {
+            self.retire(doc, stamp.recorded, false);
+        }
     }
 
     /// Recomputes what depends on which versions are live, once all segments are loaded.
@@ -506,10 +565,10 @@ impl Catalog {
         self.text.set_liveness(|id| docs.get(id as usize).is_some_and(Doc::is_live));
     }
 
-    /// Points the versions of a log at the segment they were sealed into.
+    /// Points versions at the segment they were sealed or compacted into.
     ///
     /// `rows` are the segment's, in the order of their stamps, which is the order of the catalog.
-    pub fn relocate(&mut self, log: FileId, rows: &[Row], segment: FileId) {
+    pub fn relocate(&mut self, rows: &[Row], segment: FileId) {
         let Some(first) = rows.first() else { return };
         let start = self
             .docs
@@ -519,13 +578,95 @@ impl Catalog {
             while let Some(doc) = self.docs.get_mut(at) {
                 at += 1;
                 if (doc.seq, doc.ordinal) == (row.stamp.seq, row.stamp.ordinal) {
-                    debug_assert_eq!(doc.location.file, log);
                     doc.location =
                         Location { file: segment, offset: row.offset, len: row.len, crc: row.crc };
                     break;
                 }
             }
         }
+    }
+
+    /// What becomes of the versions of transactions `first` to `last` when their segments are
+    /// compacted, in the order they were recorded: what was superseded before `horizon`
+    /// (microseconds) and what was forgotten is dropped.
+    pub fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate> {
+        let start = self.docs.partition_point(|doc| doc.seq < first);
+        let end = self.docs.partition_point(|doc| doc.seq <= last);
+        let versions = (start as DocId..).zip(&self.docs[start..end]);
+        versions
+            .filter(|(_, doc)| !doc.gone)
+            .map(|(id, doc)| {
+                let end = match (doc.buried, doc.is_live()) {
+                    (true, _) => End::Forgotten,
+                    (false, true) => End::Live,
+                    (false, false) if doc.retired < horizon => End::Superseded,
+                    (false, false) => End::Kept,
+                };
+                Fate { id, key: doc.key, seq: doc.seq, ordinal: doc.ordinal, end }
+            })
+            .collect()
+    }
+
+    /// Whether a version of a reference recorded before transaction `seq` is still held.
+    pub fn has_version_before(&self, key: &RefKey, seq: u64) -> bool {
+        let mut at = self.head(key).map_or(DocId::MAX, |head| head.doc);
+        while let Some(doc) = self.docs.get(at as usize) {
+            if doc.seq < seq {
+                return true;
+            }
+            at = doc.older;
+        }
+        false
+    }
+
+    /// Moves the versions of a compacted run to their new places, and takes out what was dropped:
+    /// versions, and tombstones by key and version. `rows` and `dropped` are in the order they were
+    /// recorded.
+    pub fn compact(
+        &mut self,
+        rows: &[Row],
+        segment: FileId,
+        dropped: &[DocId],
+        tombstones: &[(RefKey, u64)],
+    ) {
+        self.relocate(rows, segment);
+        for &id in dropped {
+            let doc = &mut self.docs[id as usize];
+            doc.gone = true;
+            let (key, older) = (doc.key, doc.older);
+            self.beliefs.remove(&id);
+            self.skip(&key, id, older);
+        }
+        self.gone += dropped.len() as u64;
+        for (key, version) in tombstones {
+            let is_it = |head: &Head| !head.live && head.version == *version;
+            if self.heads.get(key).is_some_and(is_it) {
+                self.heads.remove(key);
+                self.graves -= 1;
+            }
+        }
+    }
+
+    /// Takes a row out of the versions of its reference.
+    fn skip(&mut self, key: &RefKey, id: DocId, older: DocId) {
+        let Some(head) = self.heads.get_mut(key) else { return };
+        if head.doc == id {
+            head.doc = older;
+            return;
+        }
+        let mut at = head.doc;
+        while let Some(doc) = self.docs.get_mut(at as usize) {
+            if doc.older == id {
+                doc.older = older;
+                return;
+            }
+            at = doc.older;
+        }
+    }
+
+    /// How many rows are of versions that a compaction dropped.
+    pub fn gone(&self) -> u64 {
+        self.gone
     }
 
     /// The version of a reference that was live at `at` (microseconds).

@@ -56,6 +56,10 @@ pub struct Doc {
     pub retired: i64,
     /// Whether it was a tombstone that retired it.
     pub forgotten: bool,
+    /// Whether it or a later version of the same was forgotten.
+    pub buried: bool,
+    /// Whether a compaction dropped it: nothing finds it any more.
+    pub gone: bool,
     /// The time of the event; that of recording for what states none.
     pub when: Timestamp,
     /// Whether it states a time of its own. Only then can a time range find it.
@@ -105,6 +109,8 @@ impl Doc {
             recorded: stamp.recorded,
             retired: NEVER,
             forgotten: false,
+            buried: false,
+            gone: false,
             when,
             is_dated: facts.when.is_some(),
             valid_until: facts.valid_until.unwrap_or(NEVER),

@@ -5,6 +5,8 @@ use std::fmt;
 use omir_core::reference::Ref;
 use sha2::{Digest, Sha256};
 
+use crate::store::signature::unhex;
+
 /// The first 128 bits of SHA-256 over `Type/id`.
 ///
 /// Identifiers are up to 128 characters; a million of them would cost more memory than all the
@@ -25,6 +27,16 @@ impl RefKey {
     pub fn of_text(reference: &str) -> Self {
         let digest = Sha256::digest(reference.as_bytes());
         Self(digest[..16].try_into().expect("SHA-256 gives 32 bytes"))
+    }
+
+    /// As 32 lower-case hex digits.
+    pub fn to_hex(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// Reads [`RefKey::to_hex`]; `None` if it is something else.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        unhex(text).map(Self)
     }
 }
 

@@ -119,6 +119,7 @@ impl<'a> Filter<'a> {
             None => doc.is_live() || (query.include_forgotten && doc.forgotten),
         };
         known
+            && !doc.gone
             && (query.include_expired || self.now < doc.valid_until)
             && (query.include_intentions || !doc.class.is_intention())
     }

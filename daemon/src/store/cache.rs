@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::signature::Digest;
-use crate::index::block::Block;
+use crate::index::block::{Block, Outline};
 
 /// How long sled may take to open before it is given up: a damaged tree can send it in circles.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,6 +35,8 @@ impl Cache {
 
     /// Opens the index in `path`. What cannot be opened is moved out of the way and begun anew.
     pub fn open(path: &Path) -> Self {
+        // Of a copy that was cut short.
+        let _ = clear(&path.with_extension("fresh"));
         let db = open_guarded(path).or_else(|reason| {
             tracing::warn!(
                 index = %path.display(), %reason,
@@ -59,6 +61,13 @@ impl Cache {
         Block::from_bytes(&bytes).filter(|block| block.digest == *digest)
     }
 
+    /// What the block of a segment says of it as a whole, without reading the block.
+    pub fn outline(&self, segment: u64, digest: &Digest) -> Option<Outline> {
+        let db = self.db.as_ref()?;
+        let bytes = guarded(|| db.get(outline_key(segment))).ok()?.ok()??;
+        Outline::from_bytes(&bytes).filter(|outline| outline.digest == *digest)
+    }
+
     /// Keeps the block of a segment; returns how many bytes that are. A failure is logged: it only
     /// costs a rebuild.
     pub fn put(&mut self, segment: u64, block: &Block) -> u64 {
@@ -72,23 +81,67 @@ impl Cache {
                 return 0;
             }
         };
-        if let Err(reason) = self.insert(segment, &value) {
+        let outline = Outline::of(block).to_bytes();
+        if let Err(reason) = self.insert(segment, &value, &outline) {
             tracing::warn!(segment, %reason, "the index cannot be written and is begun anew");
             self.begin_anew();
-            if let Err(reason) = self.insert(segment, &value) {
+            if let Err(reason) = self.insert(segment, &value, &outline) {
                 tracing::warn!(%reason, "running without a kept index");
                 self.close();
                 return 0;
             }
         }
-        value.len() as u64
+        (value.len() + outline.len()) as u64
     }
 
-    fn insert(&self, segment: u64, value: &[u8]) -> Result<(), String> {
+    fn insert(&self, segment: u64, value: &[u8], outline: &[u8]) -> Result<(), String> {
         let db = self.db.as_ref().ok_or("it is not open")?;
-        guarded(|| db.insert(segment.to_be_bytes(), value).and_then(|_| db.flush()))?
-            .map(drop)
+        guarded(|| {
+            db.insert(segment.to_be_bytes(), value)?;
+            db.insert(outline_key(segment), outline)?;
+            db.flush()
+        })?
+        .map(drop)
+        .map_err(|error| error.to_string())
+    }
+
+    /// Drops the blocks of segments that were replaced.
+    pub fn remove(&self, segments: &[u64]) {
+        self.retain(|number| !segments.contains(&number));
+    }
+
+    /// Copies all blocks into a new tree, which takes the place of the old: sled's own log keeps
+    /// values that were replaced or removed for as long as it likes. Returns the bytes written.
+    pub fn purge(&mut self) -> u64 {
+        let (Some(db), Some(path)) = (&self.db, self.path.clone()) else { return 0 };
+        let fresh = path.with_extension("fresh");
+        let copied = clear(&fresh)
             .map_err(|error| error.to_string())
+            .and_then(|()| open_guarded(&fresh))
+            .and_then(|into| {
+                let copied = guarded(|| copy(db, &into))?.map_err(|error| error.to_string());
+                // Closed before it is renamed.
+                guarded(move || drop(into))?;
+                copied
+            });
+        self.close();
+        // Whatever of this fails, or is cut short, costs a rebuild; the old tree goes all the same.
+        let moved = copied.and_then(|bytes| {
+            let moved = clear(&path).and_then(|()| std::fs::rename(&fresh, &path));
+            moved.map(|()| bytes).map_err(|error| error.to_string())
+        });
+        if let Err(reason) = &moved {
+            tracing::warn!(%reason, "the index cannot be copied and is begun anew");
+        }
+        let reopened = match moved {
+            Ok(_) => open_guarded(&path),
+            Err(_) => {
+                let _ = clear(&fresh);
+                clear(&path).map_err(|error| error.to_string()).and_then(|()| open_guarded(&path))
+            }
+        };
+        self.db = reopened.ok();
+        moved.unwrap_or(0)
     }
 
     /// Throws away what is there: a tree that opened and cannot be written was cut by a power cut.
@@ -118,8 +171,7 @@ impl Cache {
         let Some(db) = &self.db else { return };
         let dropped = guarded(|| {
             for key in db.iter().keys().filter_map(Result::ok) {
-                let number = <[u8; 8]>::try_from(key.as_ref()).map(u64::from_be_bytes);
-                if !number.is_ok_and(&keep) {
+                if !number_of(&key).is_some_and(&keep) {
                     let _ = db.remove(key);
                 }
             }
@@ -133,6 +185,31 @@ impl Cache {
     pub fn size_on_disk(&self) -> u64 {
         self.path.as_deref().map_or(0, folder_size)
     }
+}
+
+/// The key of a segment's outline; that of its block is the number alone.
+fn outline_key(segment: u64) -> [u8; 9] {
+    let mut key = [b'o'; 9];
+    key[..8].copy_from_slice(&segment.to_be_bytes());
+    key
+}
+
+/// The segment that a key belongs to.
+fn number_of(key: &[u8]) -> Option<u64> {
+    let (number, rest) = key.split_first_chunk::<8>()?;
+    matches!(rest, b"" | b"o").then(|| u64::from_be_bytes(*number))
+}
+
+/// Copies all of one tree into another; returns how many bytes that are.
+fn copy(from: &sled::Db, into: &sled::Db) -> sled::Result<u64> {
+    let mut bytes = 0;
+    for row in from.iter() {
+        let (key, value) = row?;
+        bytes += (key.len() + value.len()) as u64;
+        into.insert(key, value)?;
+    }
+    into.flush()?;
+    Ok(bytes)
 }
 
 impl Drop for Cache {

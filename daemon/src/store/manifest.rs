@@ -13,8 +13,9 @@ use omir_core::value::{Map, Value};
 
 use super::transaction::{MAX_SEQ, Mark, Touch};
 use crate::PRODUCER;
-use crate::index::block::Tombstone;
+use crate::index::block::{Ending, Target, Tombstone};
 use crate::index::doc::Stamp;
+use crate::index::key::RefKey;
 
 /// The extension that holds a manifest.
 pub const URL: &str = "urn:omird:ext:segment";
@@ -34,8 +35,10 @@ pub fn id(segment: u64) -> String {
 pub struct Manifest {
     /// Number of the segment.
     pub segment: u64,
-    /// The log file it was sealed from.
+    /// The log file it was sealed from; the newest, for one that replaces others.
     pub log: u64,
+    /// Segments it replaces; none unless it was compacted.
+    pub replaces: Vec<u64>,
     /// First transaction.
     pub first_seq: u64,
     /// Last transaction.
@@ -52,7 +55,7 @@ pub struct Manifest {
     pub crcs: Vec<u32>,
     /// Versions that were superseded or forgotten before they were sealed.
     pub superseded: Vec<(Stamp, Value)>,
-    /// What was forgotten.
+    /// What was forgotten, and where a compaction dropped a version that ended another.
     pub forgotten: Vec<Tombstone>,
     /// Access states.
     pub touched: Vec<Touch>,
@@ -117,7 +120,13 @@ impl Manifest {
         payload.insert("superseded", Value::Array(superseded.collect()));
         let forgotten = self.forgotten.iter().map(|grave| {
             let mut map = object(stamp_members(&grave.stamp));
-            map.insert("ref", grave.target.clone());
+            match &grave.target {
+                Target::Name(name) => map.insert("ref", name.clone()),
+                Target::Key(key) => map.insert("key", key.to_hex()),
+            };
+            if grave.ending == Ending::Dropped {
+                map.insert("dropped", Value::Bool(true));
+            }
             Value::Object(map)
         });
         payload.insert("forgotten", Value::Array(forgotten.collect()));
@@ -133,6 +142,10 @@ impl Manifest {
             ]))
         });
         payload.insert("touched", Value::Array(touched.collect()));
+        if !self.replaces.is_empty() {
+            let numbers = self.replaces.iter().map(|&number| int(number));
+            payload.insert("replaces", Value::Array(numbers.collect()));
+        }
         if let Some(mark) = &self.mark {
             payload.insert("mark", Value::Object(object(mark.members())));
         }
@@ -143,7 +156,7 @@ impl Manifest {
             self.segment,
             self.entries.len(),
             self.superseded.len(),
-            self.forgotten.len(),
+            self.forgotten.iter().filter(|grave| grave.is_grave()).count(),
         );
         // Maturity of an Episode in R1 (spec: Design Principles §4).
         let meta = object([
@@ -200,17 +213,15 @@ impl Manifest {
         // What is salvaged from a damaged segment has none.
         let crcs = list("crc").unwrap_or_default().iter().map(|crc| crc.as_u64()?.try_into().ok());
         let crcs = crcs.collect::<Option<Vec<u32>>>()?;
+        let replaces = match payload.get("replaces") {
+            Some(list) => list.as_array()?.iter().map(|n| file_number(n.as_u64()?)).collect(),
+            None => Some(Vec::new()),
+        }?;
         let superseded = list("superseded")?
             .iter()
             .map(|item| Some((stamp_of(item)?, item.get("resource")?.clone())))
             .collect::<Option<Vec<_>>>()?;
-        let forgotten = list("forgotten")?
-            .iter()
-            .map(|item| {
-                let target = item.get("ref")?.as_str()?.to_owned();
-                Some(Tombstone { target, stamp: stamp_of(item)? })
-            })
-            .collect::<Option<Vec<_>>>()?;
+        let forgotten = list("forgotten")?.iter().map(tombstone_of).collect::<Option<Vec<_>>>()?;
         let touched = list("touched")?
             .iter()
             .map(|item| {
@@ -225,6 +236,7 @@ impl Manifest {
         Some(Self {
             segment: file_number(u64_of("segment")?)?,
             log: file_number(u64_of("log")?)?,
+            replaces,
             first_seq: u64_of("firstSeq")?,
             last_seq: u64_of("lastSeq").filter(|&seq| seq <= MAX_SEQ)?,
             last_recorded: payload.get("lastRecorded")?.as_i64()?,
@@ -275,6 +287,17 @@ fn payload(episode: &Value) -> Option<&Value> {
     (extension.get("url")?.as_str()? == URL).then(|| extension.get("valueJson"))?
 }
 
+fn tombstone_of(item: &Value) -> Option<Tombstone> {
+    let text = |name: &str| item.get(name).and_then(Value::as_str);
+    let target = match text("ref") {
+        Some(name) => Target::Name(name.to_owned()),
+        None => Target::Key(RefKey::from_hex(text("key")?)?),
+    };
+    let is_dropped = item.get("dropped").and_then(Value::as_bool) == Some(true);
+    let ending = if is_dropped { Ending::Dropped } else { Ending::Forgotten };
+    Some(Tombstone { target, stamp: stamp_of(item)?, ending })
+}
+
 fn stamp_of(item: &Value) -> Option<Stamp> {
     Some(Stamp {
         seq: item.get("seq")?.as_u64()?,
@@ -294,6 +317,7 @@ mod tests {
         let manifest = Manifest {
             segment: 4,
             log: 9,
+            replaces: vec![1, 3],
             first_seq: 10,
             last_seq: 20,
             last_recorded: 77,
@@ -301,7 +325,14 @@ mod tests {
             entries: vec![stamp(10, 50), stamp(12, 70), stamp(20, 77)],
             crcs: vec![1, u32::MAX, 3],
             superseded: vec![(stamp(11, 60), Value::from("older"))],
-            forgotten: vec![Tombstone { target: "Entity/x".into(), stamp: stamp(13, 71) }],
+            forgotten: vec![
+                Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71)),
+                Tombstone {
+                    target: Target::Key(RefKey::of_text("Entity/y")),
+                    stamp: stamp(14, 72),
+                    ending: Ending::Dropped,
+                },
+            ],
             touched: vec![Touch {
                 target: "MemoryRecord/y".into(),
                 last_access: 5,

@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod cache;
+pub mod compact;
 pub mod inspect;
 pub mod keys;
 pub mod lock;

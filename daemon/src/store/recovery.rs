@@ -1,7 +1,9 @@
 //! From what lies on the disk to a store that can be used: what happens at every start.
 //!
-//! 1. Left-over temporary files go.
-//! 2. Each segment's index block is taken from sled, or made anew from the segment.
+//! 1. Left-over temporary files go, and of a compaction that was cut short either the new segment or
+//!    the old ones.
+//! 2. Each segment's index block is taken from sled, or made anew from the segment, in the order of
+//!    their first transactions: a compacted segment has a higher number than what comes after it.
 //! 3. Logs that a segment already covers are dropped (the cut came before that step of sealing).
 //! 4. The remaining logs are replayed, each up to its torn end.
 //! 5. The newest log is cut there and written on, or a new one begun.
@@ -15,13 +17,15 @@ use std::io;
 use omir_core::instant::Timestamp;
 
 use super::cache::Cache;
+use super::compact::Piece;
+use super::manifest::Manifest;
 use super::sealer::{log_file, segment_file};
 use super::segment;
 use super::signature::{self, Digest, Seal};
 use super::transaction::{Mark, Op, Transaction};
 use super::wal::{self, Log};
 use crate::disk::{self, Disk, Mode};
-use crate::index::block::Block;
+use crate::index::block::{Block, Outline};
 use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::{Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
@@ -89,8 +93,10 @@ pub struct Recovered {
     pub latest: Timestamp,
     /// Number of the next segment.
     pub next_segment: u64,
-    /// Digest of the last segment.
+    /// Link of the last segment.
     pub previous: Digest,
+    /// All segments, by their first transaction.
+    pub segments: Vec<Piece>,
     /// What was lost.
     pub damage: Vec<Damage>,
     /// How many index blocks had to be made anew.
@@ -146,7 +152,7 @@ pub fn recover(
         latest: 0,
         rebuilt: 0,
     };
-    let (next_segment, previous) = recovery.load_segments(&logs, progress)?;
+    let (next_segment, previous, segments) = recovery.load_segments(&logs, progress)?;
     let logs = recovery.replay_logs(&logs)?;
     recovery.catalog.finish_loading();
     let last_seq = recovery.last_seq;
@@ -208,6 +214,7 @@ pub fn recover(
         latest: Timestamp::from_micros(recovery.latest),
         next_segment,
         previous,
+        segments,
         damage: recovery.damage,
         rebuilt: recovery.rebuilt,
     })
@@ -251,46 +258,54 @@ impl Recovery<'_> {
         }
     }
 
-    /// Loads all segments; returns the number of the next one and the digest of the last.
+    /// Loads all segments, by their first transaction. Returns the number of the next one, the link
+    /// of the last, and what is there.
     fn load_segments(
         &mut self,
         logs: &[u64],
         progress: &mut dyn FnMut(Progress),
-    ) -> io::Result<(u64, Digest)> {
-        let names = self.disk.list(segment::DIR)?;
-        let mut numbers: Vec<u64> =
-            names.iter().filter_map(|name| segment::number_of(name)).collect();
-        numbers.sort_unstable();
+    ) -> io::Result<(u64, Digest, Vec<Piece>)> {
+        let outlines = self.outline_segments()?;
+        let mut numbers: Vec<u64> = outlines.keys().copied().collect();
+        numbers.sort_by_key(|number| (outlines[number].first_seq, *number));
         let total = numbers.len() as u64;
         let mut previous = Digest::default();
-        let mut blocks: BTreeMap<u64, Digest> = BTreeMap::new();
-        for (done, number) in numbers.iter().copied().enumerate() {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (done, number) in numbers.into_iter().enumerate() {
             let path = segment::path(number);
-            let seal = match disk::read(self.disk, &segment::signature_path(number)) {
-                Ok(text) => Seal::from_json(&text).ok(),
-                // It matters only if the segment itself is in doubt.
-                Err(_) => None,
-            };
+            let seal = self.seal(number)?;
             let before = self.rebuilt;
             let Some(block) = self.block(number, seal.as_ref(), logs)? else { continue };
             if self.rebuilt > before {
                 progress(Progress::Rebuilding { done: done as u64 + 1, total });
             }
-            if let Some(seal) = &seal
-                && seal.previous != previous
-            {
+            if block.first_seq <= self.last_seq {
+                let message = "its transactions are in other segments as well; it is not used";
+                self.report(&path, message.to_owned());
+                continue;
+            }
+            if seal.as_ref().is_some_and(|seal| seal.previous != previous) {
                 tracing::warn!(
                     segment = number,
                     "not signed as the successor of the one before it"
                 );
             }
-            previous = block.digest;
+            previous = seal.map_or(block.digest, |seal| seal.link());
             if let Err(message) = self.catalog.load(&block, segment_file(number)) {
                 // The block passed its checksum, so this is our own bug; the segment still decides.
                 return Err(io::Error::other(format!("{path}: {message}")));
             }
-            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
             let file = self.disk.open(&path, Mode::Read)?;
+            pieces.push(Piece {
+                number,
+                bytes: file.len()?,
+                first_seq: block.first_seq,
+                last_seq: block.last_seq,
+                last_recorded: block.last_recorded,
+                is_compacted: !block.replaces.is_empty(),
+                is_sound: true,
+            });
+            let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
             self.catalog.add_segment(segment_file(number), file, span);
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);
@@ -299,16 +314,113 @@ impl Recovery<'_> {
                 self.mark.follow(mark);
             }
             self.latest = self.latest.max(block.last_recorded);
-            blocks.insert(number, block.digest);
         }
-        self.cache.retain(|number| blocks.contains_key(&number));
+        self.cache.retain(|number| pieces.iter().any(|piece| piece.number == number));
         // Listed again: what was set aside keeps its number, what was half sealed gives it back.
         let names = self.disk.list(segment::DIR)?;
         let highest = names
             .iter()
             .filter_map(|name| segment::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
             .max();
-        Ok((highest.map_or(1, |number| number + 1), previous))
+        Ok((highest.map_or(1, |number| number + 1), previous, pieces))
+    }
+
+    /// The seal of a segment, if it can be read. It matters only if the segment itself is in doubt.
+    fn seal(&self, number: u64) -> io::Result<Option<Seal>> {
+        let path = segment::signature_path(number);
+        let text = match disk::read(self.disk, &path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(text) => Ok(text),
+            Err(_) => self.read(&path)?,
+        };
+        Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()))
+    }
+
+    /// Which segments there are, where each begins and what it replaces; after that, of a compaction
+    /// that was cut short, either the new segment is there or the old ones.
+    fn outline_segments(&mut self) -> io::Result<BTreeMap<u64, Outline>> {
+        let names = self.disk.list(segment::DIR)?;
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| segment::number_of(name)).collect();
+        numbers.sort_unstable();
+        let mut outlines: BTreeMap<u64, Outline> = BTreeMap::new();
+        let mut last_seq = 0;
+        for number in numbers {
+            let kept = self.seal(number)?.and_then(|seal| self.cache.outline(number, &seal.sha256));
+            // What cannot be read says so when its turn comes, where its number says.
+            let nothing =
+                || Outline { digest: Digest::default(), first_seq: last_seq, replaces: Vec::new() };
+            let outline = match kept {
+                None => self.read_outline(number)?,
+                kept => kept,
+            };
+            let outline = outline.unwrap_or_else(nothing);
+            last_seq = outline.first_seq;
+            outlines.insert(number, outline);
+        }
+        // The newest first: what it replaces may have replaced others.
+        let compacted: Vec<u64> = outlines
+            .iter()
+            .rev()
+            .filter(|(_, outline)| !outline.replaces.is_empty())
+            .map(|(number, _)| *number)
+            .collect();
+        for number in compacted {
+            self.finish_compaction(number, &mut outlines, &names)?;
+        }
+        Ok(outlines)
+    }
+
+    /// `None` if the segment is lost or damaged.
+    fn read_outline(&self, number: u64) -> io::Result<Option<Outline>> {
+        let Ok(bytes) = self.read(&segment::path(number))? else { return Ok(None) };
+        let layout = segment::layout(&bytes).ok().filter(|layout| layout.is_manifest_whole);
+        Ok(layout.map(|layout| {
+            let Manifest { first_seq, replaces, .. } = layout.manifest;
+            Outline { digest: signature::digest(&bytes), first_seq, replaces }
+        }))
+    }
+
+    /// Where a segment and what it replaces are both there, the cut came between: the new one counts
+    /// if it is whole.
+    fn finish_compaction(
+        &mut self,
+        number: u64,
+        outlines: &mut BTreeMap<u64, Outline>,
+        names: &[String],
+    ) -> io::Result<()> {
+        let Some(outline) = outlines.get(&number) else { return Ok(()) };
+        let replaced = outline.replaces.clone();
+        let is_listed = |path: &String| {
+            path.rsplit('/').next().is_some_and(|name| names.iter().any(|known| known == name))
+        };
+        let files = |number: &u64| [segment::path(*number), segment::signature_path(*number)];
+        if !replaced.iter().flat_map(files).any(|path| is_listed(&path)) {
+            return Ok(());
+        }
+        let path = segment::path(number);
+        let digest = self.read(&path)?.map(|bytes| signature::digest(&bytes)).ok();
+        let seal = self.seal(number)?;
+        let is_whole = seal.is_some_and(|seal| seal.last.is_some() && Some(seal.sha256) == digest);
+        let present: Vec<u64> =
+            replaced.iter().copied().filter(|old| outlines.contains_key(old)).collect();
+        if is_whole || present.is_empty() {
+            for path in replaced.iter().flat_map(files).filter(is_listed) {
+                self.disk.remove(&path)?;
+            }
+            present.iter().for_each(|old| drop(outlines.remove(old)));
+        } else if present.len() == replaced.len() {
+            self.disk.remove(&path)?;
+            outlines.remove(&number);
+        } else {
+            // It was whole when the first of them went, and it was damaged since.
+            for old in present {
+                let message = "a compacted segment took its place, which is damaged now";
+                self.set_aside(&segment::path(old), message)?;
+                outlines.remove(&old);
+            }
+        }
+        self.disk.sync_dir(segment::DIR)
     }
 
     /// The index block of one segment, or `None` if the segment is not to be used.
@@ -324,7 +436,7 @@ impl Recovery<'_> {
         if let Some(seal) = seal
             && seal.bytes == len
             && let Some(block) = self.cache.get(number, &seal.sha256)
-            && !logs.contains(&block.log)
+            && (!logs.contains(&block.log) || !block.replaces.is_empty())
         {
             return Ok(Some(block));
         }
@@ -338,7 +450,11 @@ impl Recovery<'_> {
         let indexed = segment::index_what_is_whole(&bytes);
         let whole = seal.is_some_and(|seal| seal.sha256 == signature::digest(&bytes));
         match indexed {
-            Ok((block, lost)) if whole || !logs.contains(&block.log) => {
+            // A log it stands for could not be dropped when it was sealed; sealing it again would
+            // bring back what a compaction dropped.
+            Ok((block, lost))
+                if whole || !logs.contains(&block.log) || !block.replaces.is_empty() =>
+            {
                 if let Some(first) = lost.first() {
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");

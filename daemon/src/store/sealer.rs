@@ -14,6 +14,7 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
 use super::cache::Cache;
+use super::compact::Piece;
 use super::read::Handle;
 use super::recovery::Unsealed;
 use super::segment::{self, BadSegment, Draft};
@@ -68,8 +69,12 @@ pub struct Sealer {
     pub cache: Cache,
     /// Number of the next segment.
     pub next: u64,
-    /// Digest of the segment before it.
+    /// Link of the segment before it.
     pub previous: Digest,
+    /// All segments, by their first transaction.
+    pub pieces: Vec<Piece>,
+    /// Numbers of segments that others replace and that are still to be removed.
+    pub leftovers: Vec<u64>,
     /// Starts of the daemon so far.
     pub boots: u64,
     /// Where the bytes of the kept index are counted; those of files the disk counts itself.
@@ -108,12 +113,12 @@ impl Sealer {
         self.disk.sync_dir(segment::DIR)?;
 
         let file = self.disk.open(&path, Mode::Read)?;
-        let (log_id, segment_id) = (log_file(log), segment_file(self.next));
+        let segment_id = segment_file(self.next);
         {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
             catalog.add_segment(segment_id, file, span);
-            catalog.relocate(log_id, &block.rows, segment_id);
+            catalog.relocate(&block.rows, segment_id);
         }
         let kept = self.cache.put(self.next, &block);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
@@ -124,7 +129,16 @@ impl Sealer {
             millis = began.elapsed().as_millis() as u64,
             "sealed"
         );
-        self.previous = block.digest;
+        self.pieces.push(Piece {
+            number: self.next,
+            bytes: sealed.len() as u64,
+            first_seq: block.first_seq,
+            last_seq: block.last_seq,
+            last_recorded: block.last_recorded,
+            is_compacted: false,
+            is_sound: true,
+        });
+        self.previous = seal.link();
         self.next += 1;
         self.drop_log(log, is_sound);
         Ok(true)

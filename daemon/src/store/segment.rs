@@ -62,7 +62,7 @@ impl fmt::Display for BadSegment {
     }
 }
 
-fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
+pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
     BadSegment { offset, message: message.into() }
 }
 
@@ -137,8 +137,13 @@ impl Draft {
     pub fn forget(&mut self, stamp: Stamp, target: Ref) {
         self.newest.remove(&target);
         self.touched.remove(&target.to_string());
-        self.manifest.forgotten.push(Tombstone { target: target.to_string(), stamp });
+        self.manifest.forgotten.push(Tombstone::of(&target, stamp));
         self.buried.insert(target);
+    }
+
+    /// Takes in a tombstone of a compacted segment, whose name is gone.
+    pub fn bury(&mut self, grave: Tombstone) {
+        self.manifest.forgotten.push(grave);
     }
 
     /// Takes in an access state.
@@ -183,7 +188,7 @@ impl Draft {
         self.manifest.touched = self.touched.into_values().collect();
         self.manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));
         entries.push(cbor::to_vec(&self.manifest.to_value(sealed_at)));
-        bundle(self.manifest.segment, sealed_at, &entries)
+        bundle(self.manifest.segment, sealed_at, entries.len(), &entries)
     }
 
     /// Drops references to what is gone and notes what must be copied in. `None` if the resource
@@ -235,16 +240,23 @@ pub fn decode(bytes: &[u8]) -> Result<Resource, BadSegment> {
     })
 }
 
-/// A Bundle of encoded entries as one deterministic CBOR map (RFC 8949 §4.2.1: shorter keys first).
-fn bundle(number: u64, sealed_at: Timestamp, entries: &[Vec<u8>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entries.iter().map(Vec::len).sum::<usize>() + 256);
+/// A Bundle of `count` encoded entries as one deterministic CBOR map (RFC 8949 §4.2.1: shorter keys
+/// first). Each of `entries` holds one or more, end to end.
+pub(super) fn bundle<'a>(
+    number: u64,
+    sealed_at: Timestamp,
+    count: usize,
+    entries: impl IntoIterator<Item = &'a Vec<u8>, IntoIter: Clone>,
+) -> Vec<u8> {
+    let entries = entries.into_iter();
+    let mut out = Vec::with_capacity(entries.clone().map(Vec::len).sum::<usize>() + 256);
     cbor::write_map_header(6, &mut out);
     let text = |out: &mut Vec<u8>, s: &str| cbor::write(&Value::from(s), out);
     text(&mut out, "id");
     text(&mut out, &manifest::id(number));
     text(&mut out, "entry");
-    cbor::write_array_header(entries.len(), &mut out);
-    entries.iter().for_each(|entry| out.extend_from_slice(entry));
+    cbor::write_array_header(count, &mut out);
+    entries.for_each(|entry| out.extend_from_slice(entry));
     text(&mut out, "source");
     text(&mut out, PRODUCER);
     text(&mut out, "generatedAt");
@@ -370,6 +382,7 @@ pub fn index_what_is_whole(bytes: &[u8]) -> Result<(Block, Vec<BadSegment>), Bad
         tombstones: manifest.forgotten,
         touches: manifest.touched,
         log: manifest.log,
+        replaces: manifest.replaces,
         boots: manifest.boots,
         mark: manifest.mark,
         first_seq: manifest.first_seq,

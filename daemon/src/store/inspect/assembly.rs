@@ -15,6 +15,7 @@ use super::settle::{UNDATED, UNKNOWN, date, settle};
 use super::{FileKind, Progress, Source, Store};
 use crate::disk;
 use crate::index::doc::Stamp;
+use crate::index::key::RefKey;
 use crate::store::segment;
 use crate::store::signature::Seal;
 
@@ -354,11 +355,11 @@ impl Assembly {
     fn attach(&mut self, index: usize, first: u64, last: u64) {
         let mut chapter = self.chapter(index, first, last);
         let identity = |event: &Event| match &event.act {
-            Act::Put(version) => Some((version.target.to_string(), version.stamp.recorded)),
-            Act::Forget(grave) => Some((grave.target.clone(), grave.stamp.recorded)),
+            Act::Put(version) => Some((RefKey::of(&version.target), version.stamp.recorded)),
+            Act::Forget(grave) => Some((grave.key(), grave.stamp.recorded)),
             Act::Touch(_) => None,
         };
-        let known: HashSet<(u64, u32, String, i64)> = self
+        let known: HashSet<(u64, u32, RefKey, i64)> = self
             .chapters
             .iter()
             .flat_map(|chapter| &chapter.events)
@@ -393,17 +394,17 @@ impl Assembly {
         let at = at.unwrap_or(self.chapters.len());
         let seq = at.checked_sub(1).map_or(1, |before| self.chapters[before].last);
         let mut chapter = self.chapter(index, seq, seq);
-        let known: HashSet<(&str, u64)> = self
+        let known: HashSet<(RefKey, u64)> = self
             .chapters
             .iter()
             .flat_map(|chapter| &chapter.events)
             .filter_map(|event| match &event.act {
-                Act::Forget(grave) => Some((grave.target.as_str(), grave.stamp.version)),
+                Act::Forget(grave) => Some((grave.key(), grave.stamp.version)),
                 _ => None,
             })
             .collect();
         chapter.events.retain(|event| match &event.act {
-            Act::Forget(grave) => !known.contains(&(grave.target.as_str(), grave.stamp.version)),
+            Act::Forget(grave) => !known.contains(&(grave.key(), grave.stamp.version)),
             _ => true,
         });
         chapter.is_lossy = false;
@@ -589,7 +590,7 @@ fn row(scan: &Scan, is_needed: bool, is_clean: bool) -> FileRow {
         bytes: scan.len,
         transactions: scan.span,
         versions: scan.versions.len() as u64,
-        tombstones: scan.graves.len() as u64,
+        tombstones: scan.graves.iter().filter(|grave| grave.is_grave()).count() as u64,
         is_readable: scan.unreadable.is_none(),
         is_needed,
         digest: scan.digest,

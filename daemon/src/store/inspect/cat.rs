@@ -13,6 +13,7 @@ use super::Store;
 use super::history::{Act, History, Place, Row, State, Version};
 use crate::PRODUCER;
 use crate::disk::{DiskFile, Mode};
+use crate::index::key::RefKey;
 use crate::store::segment;
 
 /// Why there is nothing to show.
@@ -203,15 +204,15 @@ impl History {
 
     /// The newest live versions, of everything or of one file, in the order they were recorded.
     fn selected(&self, file: Option<usize>) -> Vec<&Place> {
-        let mut live: HashMap<String, &Version> = HashMap::new();
+        let mut live: HashMap<RefKey, &Version> = HashMap::new();
         let chapters = self.chapters.iter().filter(|c| file.is_none() || c.file == file);
         for event in chapters.flat_map(|chapter| &chapter.events) {
             match &event.act {
                 Act::Put(version) => {
-                    live.insert(version.target.to_string(), version);
+                    live.insert(RefKey::of(&version.target), version);
                 }
                 Act::Forget(grave) => {
-                    live.remove(&grave.target);
+                    live.remove(&grave.key());
                 }
                 Act::Touch(_) => {}
             }

@@ -7,8 +7,9 @@ use omir_core::reference::Ref;
 
 use super::Source;
 use super::finding::Finding;
-use crate::index::block::Tombstone;
+use crate::index::block::{Ending, Tombstone};
 use crate::index::doc::Stamp;
+use crate::index::key::RefKey;
 use crate::store::signature::{Digest, Seal};
 use crate::store::transaction::{Mark, Touch};
 
@@ -39,7 +40,7 @@ pub struct Version {
 pub enum Act {
     /// A version was recorded.
     Put(Version),
-    /// Something was forgotten.
+    /// Something was forgotten, or a compaction dropped what took its place.
     Forget(Tombstone),
     /// Accesses were counted.
     Touch(Touch),
@@ -151,20 +152,22 @@ impl History {
     /// Every version, in the order they were recorded, and what became of each.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = Vec::new();
-        let mut heads: HashMap<&Ref, usize> = HashMap::new();
+        let mut heads: HashMap<RefKey, usize> = HashMap::new();
         for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
             match &event.act {
                 Act::Put(version) => {
-                    if let Some(old) = heads.insert(&version.target, rows.len()) {
+                    if let Some(old) = heads.insert(RefKey::of(&version.target), rows.len()) {
                         rows[old].state = State::Superseded;
                     }
                     rows.push(Row { version, state: State::Live });
                 }
                 Act::Forget(grave) => {
-                    let target = grave.target.parse::<Ref>().ok();
-                    if let Some(old) = target.and_then(|target| heads.remove(&target)) {
-                        let (at, version) = (grave.stamp.recorded, grave.stamp.version);
-                        rows[old].state = State::Forgotten { at, version };
+                    let (at, version) = (grave.stamp.recorded, grave.stamp.version);
+                    if let Some(old) = heads.remove(&grave.key()) {
+                        rows[old].state = match grave.ending {
+                            Ending::Forgotten => State::Forgotten { at, version },
+                            Ending::Dropped => State::Superseded,
+                        };
                     }
                 }
                 Act::Touch(_) => {}
@@ -184,7 +187,7 @@ impl History {
         for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
             match event.act {
                 Act::Put(_) => counts.0 += 1,
-                Act::Forget(_) => counts.1 += 1,
+                Act::Forget(ref grave) => counts.1 += u64::from(grave.is_grave()),
                 Act::Touch(_) => counts.2 += 1,
             }
         }

@@ -20,7 +20,9 @@ use super::finding::{Finding, Verdict};
 use super::history::{Act, Chapter, History, Place};
 use super::{FileKind, Progress, Store, check};
 use crate::disk::{self, Disk, Folder};
+use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
+use crate::index::key::RefKey;
 use crate::store::keys;
 use crate::store::lock;
 use crate::store::segment::{self, Draft};
@@ -258,7 +260,7 @@ struct Writer<'a> {
     now: Timestamp,
     reader: Reader<'a>,
     /// Where the live version of everything written so far lies.
-    live: HashMap<Ref, Place>,
+    live: HashMap<RefKey, Place>,
     next_seq: u64,
     boots: u64,
     previous: Digest,
@@ -277,12 +279,10 @@ impl Writer<'_> {
         for event in &chapter.events {
             match &event.act {
                 Act::Put(version) => {
-                    self.live.insert(version.target.clone(), version.place.clone());
+                    self.live.insert(RefKey::of(&version.target), version.place.clone());
                 }
                 Act::Forget(grave) => {
-                    if let Ok(target) = grave.target.parse::<Ref>() {
-                        self.live.remove(&target);
-                    }
+                    self.live.remove(&grave.key());
                 }
                 Act::Touch(_) => {}
             }
@@ -332,8 +332,11 @@ impl Writer<'_> {
                     draft.put(Stamp { seq, ..version.stamp }, resource);
                 }
                 Act::Forget(grave) => {
-                    if let Ok(target) = grave.target.parse::<Ref>() {
-                        draft.forget(Stamp { seq, ..grave.stamp }, target);
+                    let stamp = Stamp { seq, ..grave.stamp };
+                    match grave.name().map(str::parse::<Ref>) {
+                        Some(Ok(target)) => draft.forget(stamp, target),
+                        Some(Err(_)) => {}
+                        None => draft.bury(Tombstone { stamp, ..grave.clone() }),
                     }
                 }
                 Act::Touch(touch) => draft.touch(touch.clone()),
@@ -346,7 +349,7 @@ impl Writer<'_> {
         let copies: HashMap<&Ref, &Place> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
         let (live, reader) = (&self.live, RefCell::new(&mut self.reader));
         let earlier = |target: &Ref| -> Option<Resource> {
-            let place = copies.get(target).copied().or_else(|| live.get(target))?;
+            let place = copies.get(target).copied().or_else(|| live.get(&RefKey::of(target)))?;
             reader.borrow_mut().resource(place).ok()
         };
         Ok(draft.build(self.now, earlier))

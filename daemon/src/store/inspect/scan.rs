@@ -395,9 +395,9 @@ impl Scan {
                         }
                     }
                 }
-                Op::Forget { target, version } => self
-                    .graves
-                    .push(Tombstone { target: target.to_string(), stamp: stamp(version) }),
+                Op::Forget { target, version } => {
+                    self.graves.push(Tombstone::of(&target, stamp(version)))
+                }
                 Op::Touch(touch) => self.touches.push((seq, ordinal, touch)),
                 Op::Boot { count } => self.boots = self.boots.max(count),
                 Op::Mark(mark) => self.mark.get_or_insert_default().follow(&mark),

@@ -13,6 +13,7 @@ use super::history::{Act, Chapter, Event, Place, Version};
 use super::salvage::stated_version;
 use super::scan::{Found, Scan};
 use crate::index::doc::Stamp;
+use crate::index::key::RefKey;
 
 /// The version of what does not say its own, until [`settle`] has counted.
 pub(super) const UNKNOWN: u64 = 0;
@@ -72,21 +73,19 @@ pub(super) fn settle(store: &Store, scans: &[Scan], chapters: &mut [Chapter]) {
         let paths: Vec<String> = scans.iter().map(|scan| scan.source.path.clone()).collect();
         compare(&mut Reader::over(store, paths), chapters, first_lossy);
     }
-    let mut versions: HashMap<Ref, u64> = HashMap::new();
+    let mut versions: HashMap<RefKey, u64> = HashMap::new();
     let events = chapters.iter_mut().flat_map(|chapter| &mut chapter.events);
     for event in events {
         match &mut event.act {
             Act::Put(version) => {
-                let last = versions.entry(version.target.clone()).or_insert(0);
+                let last = versions.entry(RefKey::of(&version.target)).or_insert(0);
                 if version.stamp.version == UNKNOWN {
                     version.stamp.version = last.saturating_add(1);
                 }
                 *last = version.stamp.version;
             }
             Act::Forget(grave) => {
-                if let Ok(target) = grave.target.parse::<Ref>() {
-                    versions.insert(target, grave.stamp.version);
-                }
+                versions.insert(grave.key(), grave.stamp.version);
             }
             Act::Touch(_) => {}
         }

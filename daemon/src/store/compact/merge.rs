@@ -1,0 +1,310 @@
+//! What the segment in the place of others holds.
+//!
+//! Versions are read one by one, to find what they refer to; the bytes of those that stay are
+//! copied. So the memory needed is that of the new segment, twice, and of one old one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use omir_core::cbor;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+use omir_core::reference::Ref;
+
+use crate::index::block::{Ending, Target, Tombstone};
+use crate::index::catalog::{Catalog, End, Fate};
+use crate::index::doc::{DocId, Stamp};
+use crate::index::key::RefKey;
+use crate::store::manifest::Manifest;
+use crate::store::read::Handle;
+use crate::store::segment::{self, BadSegment, bad};
+use crate::store::transaction::Touch;
+
+/// The new segment and what it leaves out.
+pub(super) struct Merged {
+    pub(super) bytes: Vec<u8>,
+    /// Rows of the versions that were dropped, in the order they were recorded.
+    pub(super) dropped: Vec<DocId>,
+    /// Key and version of the tombstones that were dropped.
+    pub(super) tombstones: Vec<(RefKey, u64)>,
+    pub(super) superseded: u64,
+    pub(super) forgotten: u64,
+    /// Whether words or names of what was forgotten were in the index of a source.
+    pub(super) purged_names: bool,
+}
+
+/// A segment being put together.
+pub(super) struct Merge<'a> {
+    catalog: &'a RwLock<Catalog>,
+    fates: Vec<Fate>,
+    /// What becomes an entry.
+    present: HashSet<RefKey>,
+    /// Whether nothing is older than the run.
+    is_oldest: bool,
+    first_seq: u64,
+    horizon: i64,
+    manifest: Manifest,
+    /// The entries, end to end.
+    entries: Vec<u8>,
+    /// Resources recorded elsewhere that entries refer to; nothing for what is gone.
+    copies: BTreeMap<Ref, Option<Vec<u8>>>,
+    dropped: Vec<DocId>,
+    tombstones: Vec<(RefKey, u64)>,
+    superseded: u64,
+    forgotten: u64,
+    purged_names: bool,
+}
+
+/// What became of a version's references.
+enum Resolved {
+    /// All of them resolve.
+    Whole,
+    /// Some were dropped.
+    Changed,
+    /// It cannot exist without something that was forgotten.
+    Buried,
+    /// It cannot exist without something that nobody knows of: that was lost.
+    Incomplete,
+}
+
+impl<'a> Merge<'a> {
+    /// A merge into segment `number` of the segments that hold the transactions `span`, first and
+    /// last. What was superseded before `horizon` (microseconds) is dropped.
+    pub(super) fn new(
+        catalog: &'a RwLock<Catalog>,
+        number: u64,
+        span: (u64, u64),
+        is_oldest: bool,
+        horizon: i64,
+    ) -> Self {
+        let fates = {
+            let catalog = catalog.read().unwrap_or_else(PoisonError::into_inner);
+            catalog.fates(span.0, span.1, horizon)
+        };
+        let live = fates.iter().filter(|fate| fate.end == End::Live);
+        let present = live.map(|fate| fate.key).collect();
+        let manifest = Manifest {
+            segment: number,
+            first_seq: span.0,
+            last_seq: span.1,
+            ..Manifest::default()
+        };
+        Self {
+            catalog,
+            fates,
+            present,
+            is_oldest,
+            first_seq: span.0,
+            horizon,
+            manifest,
+            entries: Vec::new(),
+            copies: BTreeMap::new(),
+            dropped: Vec::new(),
+            tombstones: Vec::new(),
+            superseded: 0,
+            forgotten: 0,
+            purged_names: false,
+        }
+    }
+
+    fn catalog(&self) -> RwLockReadGuard<'a, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in the next segment.
+    pub(super) fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), BadSegment> {
+        let layout = segment::layout(bytes)?;
+        if !layout.is_manifest_whole {
+            return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
+        }
+        for (stamp, range) in layout.entries.into_iter().chain(layout.superseded) {
+            let start = range.start;
+            self.version(stamp, &bytes[range])
+                .map_err(|fault| bad(start + fault.offset, fault.message))?;
+        }
+        let from = layout.manifest;
+        let is_live =
+            |touch: &Touch| self.catalog().live(&RefKey::of_text(&touch.target)).is_some();
+        self.purged_names |= !from.touched.iter().all(is_live);
+        for grave in from.forgotten {
+            self.tombstone(grave);
+        }
+        let into = &mut self.manifest;
+        into.replaces.push(number);
+        into.log = into.log.max(from.log);
+        into.boots = into.boots.max(from.boots);
+        into.last_recorded = into.last_recorded.max(from.last_recorded);
+        if let Some(mark) = &from.mark {
+            into.mark.get_or_insert_default().follow(mark);
+        }
+        Ok(())
+    }
+
+    fn version(&mut self, stamp: Stamp, raw: &[u8]) -> Result<(), BadSegment> {
+        let place = (stamp.seq, stamp.ordinal);
+        let found = self.fates.binary_search_by_key(&place, |fate| (fate.seq, fate.ordinal));
+        let fate = *found
+            .ok()
+            .and_then(|at| self.fates.get(at))
+            .ok_or_else(|| bad(0, "the index does not know this version"))?;
+        match fate.end {
+            End::Superseded | End::Forgotten => {
+                self.drop_version(&fate, stamp);
+                return Ok(());
+            }
+            End::Live | End::Kept => {}
+        }
+        let mut resource = segment::decode(raw)?;
+        let is_entry = fate.end == End::Live;
+        let (is_changed, is_entry) = match self.resolve(&mut resource, is_entry) {
+            Resolved::Whole => (false, is_entry),
+            Resolved::Changed => (true, is_entry),
+            // It tells of what must not be told.
+            Resolved::Buried => {
+                self.drop_version(&fate, stamp);
+                return Ok(());
+            }
+            // No entry of a valid Bundle, but not ours to drop.
+            Resolved::Incomplete => (false, false),
+        };
+        if !is_entry {
+            self.manifest.superseded.push((stamp, resource.to_value()));
+            return Ok(());
+        }
+        let start = self.entries.len();
+        match is_changed {
+            true => cbor::write(&resource.to_value(), &mut self.entries),
+            false => self.entries.extend_from_slice(raw),
+        }
+        self.manifest.crcs.push(crc32fast::hash(&self.entries[start..]));
+        self.manifest.entries.push(stamp);
+        self.touch(&fate, &resource);
+        Ok(())
+    }
+
+    /// Drops references to what is gone. For an entry, notes what must be copied in.
+    fn resolve(&mut self, resource: &mut Resource, is_entry: bool) -> Resolved {
+        let mut lacks: Option<RefKey> = None;
+        resource.for_each_reference(|_, required, target| {
+            if required && !self.is_reachable(target, is_entry) {
+                lacks = Some(RefKey::of(target));
+            }
+        });
+        if let Some(key) = lacks {
+            return match self.catalog().head(&key) {
+                Some(_) => Resolved::Buried,
+                None => Resolved::Incomplete,
+            };
+        }
+        match resource.retain_references(|target| self.is_reachable(target, is_entry)) {
+            true => Resolved::Changed,
+            false => Resolved::Whole,
+        }
+    }
+
+    fn is_reachable(&mut self, target: &Ref, is_entry: bool) -> bool {
+        let key = RefKey::of(target);
+        if self.present.contains(&key) {
+            return true;
+        }
+        if !is_entry {
+            return self.catalog().live(&key).is_some();
+        }
+        if let Some(copy) = self.copies.get(target) {
+            return copy.is_some();
+        }
+        let copy = self.copy_of(&key);
+        let is_there = copy.is_some();
+        self.copies.insert(target.clone(), copy);
+        is_there
+    }
+
+    /// A resource that was recorded elsewhere, without references of its own.
+    fn copy_of(&self, key: &RefKey) -> Option<Vec<u8>> {
+        let handle = {
+            let catalog = self.catalog();
+            Handle::of(&catalog, catalog.live(key)?)
+        };
+        match handle.resource() {
+            Ok(mut resource) => {
+                resource.retain_references(|_| false);
+                Some(cbor::to_vec(&resource.to_value()))
+            }
+            Err(fault) => {
+                tracing::error!(%fault, "a stored resource cannot be copied");
+                None
+            }
+        }
+    }
+
+    /// Carries over how a record was accessed since it was stored.
+    fn touch(&mut self, fate: &Fate, resource: &Resource) {
+        let access = {
+            let catalog = self.catalog();
+            let is_touched = catalog.doc(fate.id).is_touched;
+            is_touched.then(|| catalog.access(fate.id)).flatten()
+        };
+        self.manifest.touched.extend(access.map(|access| Touch {
+            target: resource.reference().to_string(),
+            last_access: access.last_access,
+            access_count: access.access_count,
+            half_life_hours: access.half_life_hours,
+        }));
+    }
+
+    fn drop_version(&mut self, fate: &Fate, stamp: Stamp) {
+        self.dropped.push(fate.id);
+        if fate.end == End::Forgotten {
+            self.forgotten += 1;
+            self.purged_names = true;
+        } else {
+            self.superseded += 1;
+        }
+        self.end(fate.key, stamp);
+    }
+
+    /// Where an older version stays behind in another segment, that it ended here must stay known:
+    /// else it would seem to have been current until the next version that is still held.
+    fn end(&mut self, key: RefKey, stamp: Stamp) {
+        if !self.is_oldest && self.catalog().has_version_before(&key, self.first_seq) {
+            let target = Target::Key(key);
+            self.manifest.forgotten.push(Tombstone { target, stamp, ending: Ending::Dropped });
+        }
+    }
+
+    fn tombstone(&mut self, grave: Tombstone) {
+        let key = grave.key();
+        if grave.ending == Ending::Dropped {
+            return self.end(key, grave.stamp);
+        }
+        self.purged_names |= grave.name().is_some();
+        // All that could refer to it was recorded before it and is in the run as well.
+        if self.is_oldest && grave.stamp.recorded < self.horizon {
+            self.tombstones.push((key, grave.stamp.version));
+        } else {
+            self.manifest.forgotten.push(Tombstone { target: Target::Key(key), ..grave });
+        }
+    }
+
+    /// The segment.
+    pub(super) fn finish(mut self, sealed_at: Timestamp) -> Merged {
+        let manifest = &mut self.manifest;
+        manifest.superseded.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
+        manifest.forgotten.sort_by_key(|grave| (grave.stamp.seq, grave.stamp.ordinal));
+        manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));
+        self.dropped.sort_unstable();
+        let copies: Vec<Vec<u8>> = self.copies.into_values().flatten().collect();
+        let count = manifest.entries.len() + copies.len() + 1;
+        let episode = cbor::to_vec(&manifest.to_value(sealed_at));
+        let parts = std::iter::once(&self.entries).chain(&copies).chain([&episode]);
+        let bytes = segment::bundle(manifest.segment, sealed_at, count, parts);
+        Merged {
+            bytes,
+            dropped: self.dropped,
+            tombstones: self.tombstones,
+            superseded: self.superseded,
+            forgotten: self.forgotten,
+            purged_names: self.purged_names,
+        }
+    }
+}
