@@ -250,6 +250,8 @@ fn every_refusal_has_its_code_and_place() {
         ("omir/r1/recall?limit=1001", None, "INVALID_QUERY", "/limit"),
         ("omir/r1/status?format=xml", None, "INVALID_QUERY", "/format"),
         ("omir/r1/forget", None, "INVALID_QUERY", "/ref"),
+        ("omir/r1/compact?scope=some", None, "INVALID_QUERY", "/scope"),
+        ("omir/r1/compact?range=all", None, "INVALID_QUERY", "/range"),
         ("omir/r1/anchor?ref=MemoryRecord/none", None, "NOT_FOUND", "/ref"),
         ("omir/r1/feedback?ref=MemoryRecord/a;outcome=maybe", None, "INVALID_QUERY", "/outcome"),
         (
@@ -337,7 +339,27 @@ fn a_read_only_daemon_says_so() {
     let client = &rig.client;
     let answer = client.ask_json("omir/r1/remember", &entity("e"));
     assert_eq!(answer.code(), "UNAUTHORIZED");
+    assert_eq!(client.one("omir/r1/compact?scope=all", None).code(), "UNAUTHORIZED");
     client.one("omir/r1/recall", None).value();
+}
+
+#[test]
+fn a_compaction_says_what_it_did() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    client.ask_json("omir/r1/remember", &json!([entity("e"), record("a", "plughword", [0.0; 3])]));
+    client.one("omir/r1/forget?ref=MemoryRecord/a", None).value();
+    let idle = client.one("omir/r1/compact", None);
+    assert_eq!(idle.value()["bytesWritten"], 0, "nothing is due");
+    let answer = client.one("omir/r1/compact?scope=forgotten", None);
+    let done = answer.value();
+    assert_eq!(done["dropped"], json!({"superseded": 0, "forgotten": 1}));
+    assert_eq!((&done["segmentsBefore"], &done["segmentsAfter"]), (&json!(1), &json!(1)));
+    assert!(done["bytesAfter"].as_u64() < done["bytesBefore"].as_u64());
+    assert!(done["bytesWritten"].as_u64() >= done["bytesAfter"].as_u64());
+    let gone = client.one("omir/r1/recall?q=plughword;includeForgotten=true", None);
+    assert_eq!(gone.value()["total"], 0);
+    assert_eq!(client.ask("omir/r1/memory/**").len(), 1);
 }
 
 #[test]

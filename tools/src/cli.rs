@@ -147,6 +147,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show how a daemon is doing
     Status(StatusArgs),
+    /// Make room: merge segments, and drop what was superseded or forgotten
+    Compact(CompactArgs),
     /// Load .omir and .omirb files or recorded trajectories
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
@@ -455,6 +457,29 @@ Without --robot every robot that is alive is asked. --json prints one object a l
     online_codes!()
 ))]
 pub struct StatusArgs {}
+
+/// `omir compact`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir compact
+  omir compact --forgotten
+  omir --json compact --all | jq .bytesAfter
+
+The daemon compacts by itself when it has nothing else to do; this does at once what is due. With
+--forgotten or --all, nothing on the card tells of what was forgotten when the command returns. What
+was superseded can be asked for as long as the daemon's store.keep_history_s says, and goes then.",
+    online_codes!()
+))]
+pub struct CompactArgs {
+    /// Rewrite whatever still tells of something forgotten, so that it is gone from the card
+    #[arg(long, conflicts_with = "all")]
+    pub forgotten: bool,
+
+    /// Rewrite all segments into as few as there may be; writes about as much as is stored
+    #[arg(long)]
+    pub all: bool,
+}
 
 /// `omir export`
 #[derive(Debug, Args)]

@@ -54,6 +54,12 @@ pub struct StoreSection {
     pub seal_after_s: Option<u64>,
     /// Access counts are journaled this often.
     pub touch_interval_s: Option<u64>,
+    /// What was superseded can be asked for this long.
+    pub keep_history_s: Option<u64>,
+    /// What was forgotten is on the card no longer than this.
+    pub purge_after_s: Option<u64>,
+    /// Compaction makes no segment larger than this.
+    pub segment_max_bytes: Option<u64>,
     /// What time it is is noted this often.
     pub mark_interval_s: Option<u64>,
 }

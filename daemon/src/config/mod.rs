@@ -159,6 +159,20 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             store.mark_interval_s,
             defaults.mark_interval,
         )?,
+        // 0: what is superseded may go at once.
+        keep_history: Duration::from_secs(within(
+            "store.keep_history_s",
+            store.keep_history_s,
+            defaults.keep_history.as_secs(),
+            0..=3_153_600_000,
+        )?),
+        purge_after: seconds("store.purge_after_s", store.purge_after_s, defaults.purge_after)?,
+        segment_max_bytes: within(
+            "store.segment_max_bytes",
+            store.segment_max_bytes,
+            defaults.segment_max_bytes,
+            64 << 10..=1 << 30,
+        )?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
     let default = Network::default();
@@ -328,6 +342,9 @@ mod tests {
             ("store", "seal_after_s"),
             ("store", "touch_interval_s"),
             ("store", "mark_interval_s"),
+            ("store", "keep_history_s"),
+            ("store", "purge_after_s"),
+            ("store", "segment_max_bytes"),
             ("limits", "max_payload_bytes"),
             ("limits", "max_depth"),
             ("limits", "max_values"),

@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod command;
+pub mod compaction;
 pub mod export;
 pub mod merge;
 pub mod plan;
@@ -12,6 +13,7 @@ pub mod settings;
 mod shared;
 pub mod stamp;
 pub mod status;
+pub mod upkeep;
 mod view;
 mod writer;
 
@@ -27,6 +29,7 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
 use self::command::{Change, Receipt, Reply};
+use self::compaction::Compactor;
 use self::merge::Precedence;
 use self::publisher::publish_in_background;
 use self::settings::{Durability, RequestLimits, Settings};
@@ -150,6 +153,7 @@ impl Engine {
             boots,
             bytes_written: shared.bytes_written.clone(),
         };
+        let compactor = Compactor::new(&settings, Box::new(upkeep::Budget::default));
         let writer = Writer {
             shared: shared.clone(),
             catalog: catalog.clone(),
@@ -175,7 +179,7 @@ impl Engine {
         let threads = vec![
             std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,
             publish_in_background(deliveries, listener)?,
-            seal_in_background(sealer, orders, shared.clone())?,
+            seal_in_background(sealer, compactor, orders, shared.clone())?,
         ];
         Ok(Self {
             inner: Arc::new(Inner {

@@ -89,6 +89,12 @@ pub struct Settings {
     pub touch_interval: Duration,
     /// How often it is noted what time it is, so that a start without a clock knows.
     pub mark_interval: Duration,
+    /// How long what was superseded can still be asked for (`asOf`).
+    pub keep_history: Duration,
+    /// What was forgotten is on the card no longer than this.
+    pub purge_after: Duration,
+    /// Compaction makes no segment larger than this.
+    pub segment_max_bytes: u64,
     /// Whether writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
 }
@@ -104,6 +110,9 @@ impl Default for Settings {
             seal_after: Duration::from_secs(3600),
             touch_interval: Duration::from_secs(300),
             mark_interval: Duration::from_secs(600),
+            keep_history: Duration::from_secs(604_800),
+            purge_after: Duration::from_secs(86_400),
+            segment_max_bytes: 32 << 20,
             read_only: false,
         }
     }

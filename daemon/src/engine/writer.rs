@@ -10,10 +10,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use omir_core::instant::Timestamp;
 
 use super::command::{Change, Event, Receipt, Reply};
+use super::compaction::{self, Answer, Compactor, Scope};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::settings::{Durability, Settings};
@@ -55,6 +56,13 @@ pub enum Message {
     },
     /// Seal all that was acknowledged before, and say so once it is done.
     Seal(Sender<Sealed>),
+    /// Compact segments.
+    Compact {
+        /// Which.
+        scope: Scope,
+        /// Where the answer goes.
+        answer: Answer,
+    },
     /// Seal what is there and stop.
     Stop,
 }
@@ -96,6 +104,8 @@ pub enum SealOrder {
     Seal(Unsealed),
     /// Try what is waiting, once, and say whether anything is left.
     Report(Sender<Sealed>),
+    /// Compact, once everything before is sealed.
+    Compact(Scope, Answer),
     /// Seal what is waiting, once, and stop.
     Stop,
 }
@@ -128,6 +138,7 @@ impl Writer {
                     waiting = self.group((change, bytes, reply));
                 }
                 Ok(Message::Seal(done)) => self.seal_now(done),
+                Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -170,7 +181,7 @@ impl Writer {
             }
             match self.queue.try_recv() {
                 Ok(Message::Change { change, bytes, reply }) => next = Some((change, bytes, reply)),
-                Ok(other @ (Message::Seal(_) | Message::Stop)) => later = Some(other),
+                Ok(other) => later = Some(other),
                 Err(_) => {}
             }
         }
@@ -417,16 +428,29 @@ impl Writer {
         }
     }
 
-    fn rotate(&mut self) {
+    fn rotate(&mut self) -> bool {
         let touches = self.drain_touches();
         self.note(touches);
         if self.log.is_dirty()
             && let Err(error) = self.log.sync()
         {
             self.refuse(error);
-            return;
+            return false;
         }
-        self.begin_log();
+        self.begin_log()
+    }
+
+    /// Hands a compaction on. What was forgotten may be in the log, so that is sealed first.
+    fn compact(&mut self, scope: Scope, answer: Answer) {
+        self.take_touches();
+        let is_in_log = self.log_has_changes || !self.touched.is_empty() || !self.log_is_sound;
+        if scope != Scope::Due && is_in_log && !self.rotate() {
+            let message = "no new log could be begun, so the one there is cannot be sealed; see the \
+                           daemon's log";
+            return answer(Err(Error::new(Code::Internal, message)));
+        }
+        // The sealing thread only goes away after the writer.
+        let _ = self.sealing.send(SealOrder::Compact(scope, answer));
     }
 
     /// Sends everything acknowledged so far to be sealed; the sealing thread says when it is done.
@@ -540,6 +564,7 @@ fn storage_full() -> Error {
 /// Runs the sealing thread: one log after the other, trying again what could not be sealed.
 pub fn seal_in_background(
     mut sealer: Sealer,
+    mut compactor: Compactor,
     orders: Receiver<SealOrder>,
     shared: Arc<Shared>,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -547,10 +572,17 @@ pub fn seal_in_background(
         let mut waiting: std::collections::VecDeque<Unsealed> = std::collections::VecDeque::new();
         let mut stopping = false;
         let mut fault = String::new();
+        let mut asked: Vec<(Scope, Answer)> = Vec::new();
+        let mut is_more_due = false;
         loop {
-            let mut asked = None;
-            let order = if waiting.is_empty() {
-                orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            let mut report = None;
+            let order = if waiting.is_empty() && is_more_due {
+                orders.try_recv().map_err(|error| match error {
+                    TryRecvError::Empty => RecvTimeoutError::Timeout,
+                    TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                })
+            } else if waiting.is_empty() {
+                orders.recv_timeout(compaction::LOOK)
             } else if stopping {
                 Err(RecvTimeoutError::Disconnected)
             } else {
@@ -559,7 +591,8 @@ pub fn seal_in_background(
             };
             match order {
                 Ok(SealOrder::Seal(log)) => waiting.push_back(log),
-                Ok(SealOrder::Report(done)) => asked = Some(done),
+                Ok(SealOrder::Report(done)) => report = Some(done),
+                Ok(SealOrder::Compact(scope, answer)) => asked.push((scope, answer)),
                 Ok(SealOrder::Stop) => stopping = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -577,9 +610,23 @@ pub fn seal_in_background(
                     }
                 }
             }
+            for (scope, answer) in asked.drain(..) {
+                let compacted = match waiting.is_empty() || scope == Scope::Due {
+                    true => compactor
+                        .serve(scope, &mut sealer, &shared)
+                        .map_err(|error| compaction::refusal(&error)),
+                    false => Err(Error::new(
+                        Code::Internal,
+                        "what is in the log could not be sealed yet; see the daemon's log",
+                    )),
+                };
+                answer(compacted);
+            }
+            is_more_due =
+                !stopping && waiting.is_empty() && compactor.idle(&mut sealer, &shared);
             shared.unsealed_logs.store(waiting.len() as u64, Ordering::Relaxed);
             shared.segments.store(sealer.pieces.len() as u64, Ordering::Relaxed);
-            if let Some(done) = asked {
+            if let Some(done) = report {
                 let sealed = if waiting.is_empty() { Ok(()) } else { Err(fault.clone()) };
                 let _ = done.send(sealed);
             }

@@ -142,10 +142,11 @@ enum Operation {
     Export,
     Status,
     Backup,
+    Compact,
 }
 
 impl Operation {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Memory,
         Self::Remember,
         Self::Recall,
@@ -155,6 +156,7 @@ impl Operation {
         Self::Export,
         Self::Status,
         Self::Backup,
+        Self::Compact,
     ];
 
     fn name(self) -> &'static str {
@@ -168,6 +170,7 @@ impl Operation {
             Self::Export => "export",
             Self::Status => "status",
             Self::Backup => "backup",
+            Self::Compact => "compact",
         }
     }
 }
@@ -186,7 +189,11 @@ impl Context {
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
         let is_change = matches!(
             operation,
-            Operation::Remember | Operation::Forget | Operation::Anchor | Operation::Feedback
+            Operation::Remember
+                | Operation::Forget
+                | Operation::Anchor
+                | Operation::Feedback
+                | Operation::Compact
         );
         if is_change && size <= INLINE_BYTES {
             self.answer(operation, Ask::new(query, self.keys.clone()));
@@ -229,6 +236,7 @@ impl Context {
             Operation::Export => operations::export(self, ask),
             Operation::Status => operations::status(self, ask),
             Operation::Backup => backup::answer(self, ask),
+            Operation::Compact => operations::compact(self, ask),
         }
     }
 

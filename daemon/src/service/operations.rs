@@ -5,6 +5,7 @@ use omir_core::confidence::{Outcome, Weight};
 use super::ask::{Ask, Named};
 use super::{Context, time_range};
 use crate::engine::command::Change;
+use crate::engine::compaction::{Compaction, Scope};
 use crate::engine::merge::Precedence;
 use crate::engine::request::{Encoding, reference};
 use crate::error::{Code, Error};
@@ -152,4 +153,33 @@ pub(super) fn status(context: &Context, ask: Ask) {
         }
         Err(error) => context.refuse(ask, &error),
     }
+}
+
+/// The sealing thread answers when it is done.
+pub(super) fn compact(context: &Context, mut ask: Ask) {
+    let scope = named(context, &ask).and_then(|mut named| {
+        let scope = match named.take("scope") {
+            None => Scope::Due,
+            Some(text) => Scope::parse(&text).ok_or_else(|| {
+                let message = format!("{text:?} is none of `due`, `forgotten`, `all`");
+                Error::query("scope", message)
+            })?,
+        };
+        named.finish("scope, format")?;
+        Ok(scope)
+    });
+    let scope = match scope {
+        Ok(scope) => scope,
+        Err(error) => return context.refuse(ask, &error),
+    };
+    ask.drop_payload();
+    let engine = context.engine.clone();
+    let answer = Box::new(move |result: Result<Compaction, Error>| match result {
+        Ok(compaction) => ask.reply("compact", &compaction.to_value()),
+        Err(error) => {
+            engine.note_rejected();
+            ask.refuse(&error);
+        }
+    });
+    context.engine.request_compaction(scope, answer);
 }

@@ -2,6 +2,7 @@
 
 mod anchor;
 mod backup;
+mod compact;
 mod completions;
 mod convert;
 mod demo;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Feedback(args) => feedback::run(globals, &args),
         Command::Watch(args) => watch::run(globals, &args),
         Command::Status(_) => status::run(globals),
+        Command::Compact(args) => compact::run(globals, &args),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),

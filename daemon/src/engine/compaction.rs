@@ -1,0 +1,335 @@
+//! Compaction on the sealing thread: when there is nothing to seal and nobody waits for the writer,
+//! or because someone asks for it.
+//!
+//! Which segments are due is decided in [`upkeep`](super::upkeep); how a run becomes one segment is
+//! `store/compact`.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::TrySendError;
+use omir_core::instant::Timestamp;
+use omir_core::number::Number;
+use omir_core::value::{Map, Value};
+
+use super::Engine;
+use super::settings::Settings;
+use super::shared::Shared;
+use super::upkeep::{self, Budget, Rules, Segment};
+use super::writer::Message;
+use crate::error::{Code, Error};
+use crate::store::compact::{CompactError, Compacted, Piece, Survey, survey};
+use crate::store::sealer::Sealer;
+
+/// How often it is looked whether anything is due.
+pub const LOOK: Duration = Duration::from_secs(600);
+
+/// What is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// What is due anyway.
+    Due,
+    /// Whatever still tells of something forgotten.
+    Forgotten,
+    /// All segments, into as few as there may be.
+    All,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 3] = [Self::Due, Self::Forgotten, Self::All];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Forgotten => "forgotten",
+            Self::All => "all",
+        }
+    }
+
+    /// Reads a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+}
+
+/// What a compaction came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compaction {
+    /// Segments before.
+    pub segments_before: u64,
+    /// Segments after.
+    pub segments_after: u64,
+    /// Bytes of all segments before.
+    pub bytes_before: u64,
+    /// Bytes of all segments after.
+    pub bytes_after: u64,
+    /// Bytes that were written to the card for it.
+    pub bytes_written: u64,
+    /// Versions dropped because later ones took their place.
+    pub superseded: u64,
+    /// Versions dropped because they were forgotten.
+    pub forgotten: u64,
+}
+
+impl Compaction {
+    /// As it goes over the wire.
+    pub fn to_value(&self) -> Value {
+        let int = |n: u64| Value::Number(Number::from(n));
+        let mut dropped = Map::new();
+        dropped.insert("superseded", int(self.superseded));
+        dropped.insert("forgotten", int(self.forgotten));
+        let mut map = Map::new();
+        map.insert("segmentsBefore", int(self.segments_before));
+        map.insert("segmentsAfter", int(self.segments_after));
+        map.insert("bytesBefore", int(self.bytes_before));
+        map.insert("bytesAfter", int(self.bytes_after));
+        map.insert("bytesWritten", int(self.bytes_written));
+        map.insert("dropped", Value::Object(dropped));
+        Value::Object(map)
+    }
+}
+
+/// Where the answer to a request for compaction goes. Called once, on one of the engine's threads.
+pub type Answer = Box<dyn FnOnce(Result<Compaction, Error>) + Send>;
+
+/// The number of a segment, and since when it tells of something forgotten (microseconds).
+type Told = (u64, Option<i64>);
+
+/// Compacts, on the thread that seals.
+pub(super) struct Compactor {
+    history: Duration,
+    rules: Rules,
+    is_allowed: bool,
+    budget: Box<dyn Fn() -> Budget + Send>,
+    looked: Instant,
+    /// When it was last looked what every segment tells of, and what was found.
+    read: Option<(Instant, Vec<Told>)>,
+}
+
+impl Compactor {
+    /// A compactor; `budget` says what the card allows at the moment it is asked.
+    pub(super) fn new(settings: &Settings, budget: Box<dyn Fn() -> Budget + Send>) -> Self {
+        let rules =
+            Rules { segment_max: settings.segment_max_bytes, purge_after: settings.purge_after };
+        Self {
+            history: settings.keep_history,
+            rules,
+            is_allowed: !settings.read_only,
+            budget,
+            looked: Instant::now(),
+            read: None,
+        }
+    }
+
+    /// Compacts one run if it is time to look and one is due. Tells whether there may be more.
+    pub(super) fn idle(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
+        let is_busy =
+            shared.accepted.load(Ordering::Acquire) != shared.committed.load(Ordering::Acquire);
+        if !self.is_allowed || is_busy || self.looked.elapsed() < LOOK {
+            return false;
+        }
+        let mut done = Compacted::default();
+        match self.step(sealer, shared, &mut done) {
+            Ok(true) => {
+                self.purge_index(sealer, &done);
+                true
+            }
+            Ok(false) => {
+                self.looked = Instant::now();
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, "not compacted");
+                self.looked = Instant::now();
+                false
+            }
+        }
+    }
+
+    /// Compacts what a person, or a program, asks for.
+    pub(super) fn serve(
+        &mut self,
+        scope: Scope,
+        sealer: &mut Sealer,
+        shared: &Shared,
+    ) -> Result<Compaction, CompactError> {
+        let written = || shared.bytes_written.load(Ordering::Relaxed);
+        let total = |sealer: &Sealer| sealer.pieces.iter().map(|piece| piece.bytes).sum();
+        let written_before = written();
+        let mut result = Compaction {
+            segments_before: sealer.pieces.len() as u64,
+            bytes_before: total(sealer),
+            ..Compaction::default()
+        };
+        let mut done = Compacted::default();
+        let outcome = match scope {
+            Scope::Due => loop {
+                match self.step(sealer, shared, &mut done) {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            },
+            Scope::Forgotten | Scope::All => self.sweep(scope, sealer, shared, &mut done),
+        };
+        // Also after a failure: what was dropped until then is to be gone.
+        self.purge_index(sealer, &done);
+        outcome?;
+        result.segments_after = sealer.pieces.len() as u64;
+        result.bytes_after = total(sealer);
+        result.bytes_written = written() - written_before;
+        result.superseded = done.superseded;
+        result.forgotten = done.forgotten;
+        Ok(result)
+    }
+
+    fn step(
+        &mut self,
+        sealer: &mut Sealer,
+        shared: &Shared,
+        done: &mut Compacted,
+    ) -> Result<bool, CompactError> {
+        let (now, _) = shared.now();
+        let segments = self.segments(sealer, now);
+        let Some(run) = upkeep::due(&segments, &self.rules, &(self.budget)()) else {
+            return Ok(false);
+        };
+        done.add(&sealer.compact(run, now, self.history)?);
+        Ok(true)
+    }
+
+    fn sweep(
+        &mut self,
+        scope: Scope,
+        sealer: &mut Sealer,
+        shared: &Shared,
+        done: &mut Compacted,
+    ) -> Result<(), CompactError> {
+        let (now, _) = shared.now();
+        self.read = None;
+        let segments = self.segments(sealer, now);
+        let tells = |at: usize| segments[at].forgotten_for.is_some();
+        let is_wanted = |at: usize| scope == Scope::All || tells(at);
+        let gains = |at: usize| tells(at) || segments[at].dead > 0;
+        let runs = upkeep::all(&segments, self.rules.segment_max, is_wanted, gains);
+        // From the oldest on: a tombstone may go when nothing older is left.
+        let mut replaced = 0;
+        for run in runs {
+            let len = run.len();
+            done.add(&sealer.compact(
+                run.start - replaced..run.end - replaced,
+                now,
+                self.history,
+            )?);
+            replaced += len - 1;
+        }
+        self.read = None;
+        Ok(())
+    }
+
+    /// Words of what was dropped are still in sled's own log: the index is copied without them.
+    fn purge_index(&self, sealer: &mut Sealer, done: &Compacted) {
+        if done.leaves_words {
+            let copied = sealer.cache.purge();
+            sealer.bytes_written.fetch_add(copied, Ordering::Relaxed);
+        }
+    }
+
+    /// The segments as the decision sees them.
+    fn segments(&mut self, sealer: &Sealer, now: Timestamp) -> Vec<Segment> {
+        let now = now.as_micros();
+        let horizon = now.saturating_sub(micros(self.history));
+        let surveys: Vec<Survey> = {
+            let catalog = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            survey(&catalog, &sealer.pieces, horizon)
+        };
+        let read = self.read_all(sealer);
+        let since = |from: i64| Duration::from_micros(now.saturating_sub(from).max(0) as u64);
+        let of = |(piece, survey): (&Piece, Survey)| {
+            let told = read.iter().find(|(number, _)| *number == piece.number);
+            let told = told.and_then(|(_, told)| *told);
+            let forgotten = survey.forgotten_since.into_iter().chain(told).min();
+            Segment {
+                bytes: piece.bytes,
+                dead: survey.dead,
+                age: since(piece.last_recorded),
+                forgotten_for: forgotten.map(since),
+                is_compacted: piece.is_compacted,
+                is_sound: piece.is_sound,
+            }
+        };
+        sealer.pieces.iter().zip(surveys).map(of).collect()
+    }
+
+    /// What every segment tells of. The index does not know that of copies and references, so all
+    /// segments are read, but only once in the time that what was forgotten may stay.
+    fn read_all(&mut self, sealer: &Sealer) -> &[Told] {
+        let has_graves =
+            || sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).has_graves();
+        let is_old = |(at, _): &(Instant, _)| at.elapsed() >= self.rules.purge_after;
+        if self.read.as_ref().is_none_or(is_old) && has_graves() {
+            let numbers = sealer.pieces.iter().map(|piece| piece.number);
+            let told = numbers.zip(sealer.tells_of_forgotten()).collect();
+            self.read = Some((Instant::now(), told));
+        }
+        self.read.as_ref().map_or(&[], |(_, told)| told)
+    }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl Engine {
+    /// Asks for a compaction of segments; `answer` is called when it is done, or refused. With
+    /// [`Scope::Forgotten`] and [`Scope::All`] what is in the log is sealed first, so that nothing of
+    /// what was forgotten is left anywhere.
+    pub fn request_compaction(&self, scope: Scope, answer: Answer) {
+        if self.inner.settings.read_only {
+            let message = "this daemon is configured read-only (access.read_only)";
+            return answer(Err(Error::new(Code::Unauthorized, message)));
+        }
+        let (error, message) = match self.inner.queue.try_send(Message::Compact { scope, answer }) {
+            Ok(()) => return,
+            Err(TrySendError::Full(message)) => {
+                let text = "too many requests are waiting for the disk; try again in a moment";
+                (Error::new(Code::Busy, text), message)
+            }
+            Err(TrySendError::Disconnected(message)) => (stopping(), message),
+        };
+        if let Message::Compact { answer, .. } = message {
+            answer(Err(error));
+        }
+    }
+
+    /// Compacts segments and waits until it is done.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED` if the daemon is configured read-only; `BUSY` if too much is waiting;
+    /// `STORAGE_FULL` or `INTERNAL` if the disk refuses.
+    pub fn compact(&self, scope: Scope) -> Result<Compaction, Error> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let answer = Box::new(move |result| {
+            let _ = sender.send(result);
+        });
+        self.request_compaction(scope, answer);
+        receiver.recv().unwrap_or_else(|_| Err(stopping()))
+    }
+}
+
+fn stopping() -> Error {
+    Error::new(Code::Internal, "the daemon is stopping")
+}
+
+/// A refusal, for who asked.
+pub(super) fn refusal(error: &CompactError) -> Error {
+    match error {
+        CompactError::Disk(error) if crate::disk::is_full(error) => {
+            Error::new(Code::StorageFull, "there is no room for a compacted segment")
+        }
+        error => Error::new(Code::Internal, format!("not compacted: {error}")),
+    }
+}

@@ -1,0 +1,289 @@
+//! Which segments to compact next, if any: a decision over plain data.
+//!
+//! A robot's card wears out by what is written to it, and each byte of a memory was written twice
+//! already, to the log and to its segment. So nothing is merged eagerly:
+//!
+//! - Small neighbours are merged **once**, when there are many of them or enough for a good segment,
+//!   and a day old; what is superseded in that time is then dropped on the way.
+//! - A segment is rewritten when at least half of it is dead: that writes at most a byte for each
+//!   byte it frees.
+//! - What was forgotten is gone from the card after a bounded time, whatever that costs.
+//! - Where the card is nearly full, a tenth is enough.
+
+use std::ops::Range;
+use std::time::Duration;
+
+/// So many small neighbours are merged, however little that is.
+const MANY: usize = 16;
+/// Small segments stay as they are until the youngest is so old.
+const SETTLED: Duration = Duration::from_secs(86_400);
+
+/// A segment, as far as the decision goes; a list of them is in the order of their transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Length of its file.
+    pub bytes: u64,
+    /// How many of them a compaction would drop.
+    pub dead: u64,
+    /// How long ago the newest of its versions was recorded.
+    pub age: Duration,
+    /// How long it has held something that was forgotten.
+    pub forgotten_for: Option<Duration>,
+    /// Whether it was compacted before.
+    pub is_compacted: bool,
+    /// Whether it may be compacted at all: not if it is damaged.
+    pub is_sound: bool,
+}
+
+impl Segment {
+    fn left(&self) -> u64 {
+        self.bytes.saturating_sub(self.dead)
+    }
+}
+
+/// What the decision goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// No segment is made larger than this, in bytes.
+    pub segment_max: u64,
+    /// What was forgotten is on the card no longer than this.
+    pub purge_after: Duration,
+}
+
+/// What the card allows now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes that may be written now.
+    pub may_write: u64,
+    /// Whether the card is so full that room is worth more than wear.
+    pub is_short: bool,
+}
+
+impl Default for Budget {
+    /// No bound.
+    fn default() -> Self {
+        Self { may_write: u64::MAX, is_short: false }
+    }
+}
+
+/// The run of neighbours to compact next; `None` if nothing is due, or nothing that is due may be
+/// written.
+pub fn due(segments: &[Segment], rules: &Rules, budget: &Budget) -> Option<Range<usize>> {
+    let limit = rules.segment_max.min(budget.may_write);
+    let is_overdue = |s: &Segment| s.forgotten_for.is_some_and(|held| held >= rules.purge_after);
+    let is_wasteful = |s: &Segment| match budget.is_short {
+        true => s.dead > 0 && s.dead >= s.bytes / 10,
+        false => s.dead > 0 && s.dead >= s.bytes / 2,
+    };
+    grown(segments, limit, budget.may_write, is_overdue)
+        .or_else(|| grown(segments, limit, budget.may_write, is_wasteful))
+        .or_else(|| small(segments, rules, limit))
+}
+
+/// The first segment that is wanted, with the neighbours behind it that are wanted too, as far as
+/// the result stays within `limit`. One alone may be larger than that, if it may be written at all.
+fn grown(
+    segments: &[Segment],
+    limit: u64,
+    may_write: u64,
+    is_wanted: impl Fn(&Segment) -> bool,
+) -> Option<Range<usize>> {
+    let is_wanted = |s: &Segment| s.is_sound && is_wanted(s);
+    let first =
+        segments.iter().position(|segment| is_wanted(segment) && segment.left() <= may_write)?;
+    let mut left = segments[first].left();
+    let more = segments[first + 1..].iter().take_while(|segment| {
+        left = left.saturating_add(segment.left());
+        is_wanted(segment) && left <= limit
+    });
+    Some(first..first + 1 + more.count())
+}
+
+/// The first run of small neighbours that is worth it.
+fn small(segments: &[Segment], rules: &Rules, limit: u64) -> Option<Range<usize>> {
+    let is_small = |s: &Segment| s.is_sound && s.left() < rules.segment_max / 2 && s.age >= SETTLED;
+    let mut first = 0;
+    while let Some(segment) = segments.get(first) {
+        let mut left = 0u64;
+        // What was merged before is not merged with what was not: each byte is to move once.
+        let run = segments[first..].iter().take_while(|next| {
+            left = left.saturating_add(next.left());
+            is_small(next) && next.is_compacted == segment.is_compacted && left <= limit
+        });
+        let len = run.count();
+        let bytes: u64 = segments[first..first + len].iter().map(Segment::left).sum();
+        let is_enough = !segment.is_compacted && len > 1 && bytes >= rules.segment_max / 2;
+        if len >= MANY || is_enough {
+            return Some(first..first + len);
+        }
+        first += len.max(1);
+    }
+    None
+}
+
+/// The runs that take in all segments that are wanted, with what is left of them within
+/// `segment_max`. A segment alone is one only if `alone` says that it gains by it.
+pub fn all(
+    segments: &[Segment],
+    segment_max: u64,
+    is_wanted: impl Fn(usize) -> bool,
+    alone: impl Fn(usize) -> bool,
+) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut left = 0u64;
+    for (at, segment) in segments.iter().enumerate() {
+        if !segment.is_sound || !is_wanted(at) {
+            continue;
+        }
+        let with_last = left.saturating_add(segment.left());
+        match runs.last_mut() {
+            Some(run) if run.end == at && with_last <= segment_max => {
+                run.end += 1;
+                left = with_last;
+            }
+            _ => {
+                runs.push(at..at + 1);
+                left = segment.left();
+            }
+        }
+    }
+    runs.retain(|run| run.len() > 1 || alone(run.start));
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    const DAY: Duration = Duration::from_secs(86_400);
+    const RULES: Rules = Rules { segment_max: 32 * MIB, purge_after: DAY };
+
+    fn segment(bytes: u64, dead: u64) -> Segment {
+        Segment {
+            bytes,
+            dead,
+            age: 2 * DAY,
+            forgotten_for: None,
+            is_compacted: false,
+            is_sound: true,
+        }
+    }
+
+    #[test]
+    fn small_ones_wait_for_each_other() {
+        let budget = Budget::default();
+        let few = vec![segment(100, 0); MANY - 1];
+        assert_eq!(due(&few, &RULES, &budget), None);
+        let many = vec![segment(100, 0); MANY];
+        assert_eq!(due(&many, &RULES, &budget), Some(0..MANY));
+        let enough = vec![segment(9 * MIB, 0); 2];
+        assert_eq!(due(&enough, &RULES, &budget), Some(0..2));
+        let merged = vec![Segment { is_compacted: true, ..segment(9 * MIB, 0) }; 2];
+        assert_eq!(due(&merged, &RULES, &budget), None, "once is enough");
+        let fresh = vec![Segment { age: DAY / 2, ..segment(100, 0) }; MANY];
+        assert_eq!(due(&fresh, &RULES, &budget), None);
+    }
+
+    #[test]
+    fn dead_and_forgotten_bytes_make_a_segment_due() {
+        let budget = Budget::default();
+        let mut segments = vec![segment(20 * MIB, 0); 4];
+        segments[2].dead = 10 * MIB;
+        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        segments[1].forgotten_for = Some(DAY / 2);
+        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        segments[1].forgotten_for = Some(DAY);
+        assert_eq!(due(&segments, &RULES, &budget), Some(1..2), "that comes first");
+        segments[1].is_sound = false;
+        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        segments[2].dead = 3 * MIB;
+        assert_eq!(due(&segments, &RULES, &budget), None);
+        let short = Budget { is_short: true, ..budget };
+        assert_eq!(due(&segments, &RULES, &short), Some(2..3));
+        let spent = Budget { may_write: MIB, ..short };
+        assert_eq!(due(&segments, &RULES, &spent), None);
+    }
+
+    fn any_segment() -> impl Strategy<Value = Segment> {
+        let sizes = prop_oneof![0..100_000u64, 0..40 * MIB];
+        let held = proptest::option::of(0..3 * DAY.as_secs());
+        (sizes, 0.0..1.0f64, 0..3 * DAY.as_secs(), held, any::<bool>(), 0..10u8).prop_map(
+            |(bytes, dead, age, held, is_compacted, luck)| Segment {
+                bytes,
+                dead: (bytes as f64 * dead) as u64,
+                age: Duration::from_secs(age),
+                forgotten_for: held.map(Duration::from_secs),
+                is_compacted,
+                is_sound: luck > 0,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_is_sound_within_bounds_and_has_a_reason(
+            segments in proptest::collection::vec(any_segment(), 0..40),
+            may_write in prop_oneof![Just(u64::MAX), 0..50 * MIB],
+            is_short in any::<bool>(),
+        ) {
+            let budget = Budget { may_write, is_short };
+            let Some(run) = due(&segments, &RULES, &budget) else {
+                for s in segments.iter().filter(|s| s.is_sound && s.left() <= may_write) {
+                    prop_assert!(s.forgotten_for.is_none_or(|held| held < DAY));
+                    prop_assert!(s.dead == 0 || s.dead < s.bytes / 2);
+                }
+                return Ok(());
+            };
+            let chosen = &segments[run.clone()];
+            prop_assert!(!chosen.is_empty() && chosen.iter().all(|s| s.is_sound));
+            let left: u64 = chosen.iter().map(Segment::left).sum();
+            prop_assert!(left <= may_write);
+            prop_assert!(chosen.len() == 1 || left <= RULES.segment_max);
+            let overdue = chosen.iter().all(|s| s.forgotten_for.is_some_and(|held| held >= DAY));
+            let share = if is_short { 10 } else { 2 };
+            let wasteful = chosen.iter().all(|s| s.dead > 0 && s.dead >= s.bytes / share);
+            let merged = chosen.len() > 1 && chosen.iter().all(|s| s.age >= DAY);
+            prop_assert!(overdue || wasteful || merged);
+        }
+
+        #[test]
+        fn compacting_what_is_due_comes_to_an_end(
+            mut segments in proptest::collection::vec(any_segment(), 0..60),
+        ) {
+            let mut written = 0;
+            let before: u64 = segments.iter().map(|s| s.bytes).sum();
+            while let Some(run) = due(&segments, &RULES, &Budget::default()) {
+                let left: u64 = segments[run.clone()].iter().map(Segment::left).sum();
+                let age = segments[run.end - 1].age;
+                let merged = Segment {
+                    age,
+                    is_compacted: true,
+                    ..segment(left, 0)
+                };
+                segments.splice(run, [merged]);
+                written += left;
+            }
+            // Once for what is dead or forgotten, once with its neighbours, once with theirs.
+            prop_assert!(written <= 3 * before, "{written} of {before}");
+        }
+
+        #[test]
+        fn all_takes_each_segment_that_is_wanted_once(
+            segments in proptest::collection::vec(any_segment(), 0..40),
+            wanted in proptest::collection::vec(any::<bool>(), 40),
+        ) {
+            let runs = all(&segments, RULES.segment_max, |at| wanted[at], |_| true);
+            let taken: Vec<usize> = runs.iter().cloned().flatten().collect();
+            let expected: Vec<usize> =
+                (0..segments.len()).filter(|&at| wanted[at] && segments[at].is_sound).collect();
+            prop_assert_eq!(taken, expected);
+            for run in runs.into_iter().filter(|run| run.len() > 1) {
+                let left: u64 = segments[run].iter().map(Segment::left).sum();
+                prop_assert!(left <= RULES.segment_max);
+            }
+        }
+    }
+}
