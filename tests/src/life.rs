@@ -7,6 +7,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::space::Center;
 use omir_core::spatial::SpatialPose;
+use omird::engine::compaction::Scope;
 use omird::recall::Query;
 
 use crate::model::{Model, Request};
@@ -19,6 +20,8 @@ pub enum Step {
     Ask(Request),
     /// A recall of these words that counts as an access.
     Recall(String),
+    /// A compaction.
+    Compact(Scope),
     /// A clean stop and a start.
     Restart,
 }
@@ -99,7 +102,7 @@ fn with_version(mut record: Resource, version: u64) -> Resource {
 
 /// The life written by hand: it records, updates, refers within and across requests and segments,
 /// forgets with a cascade, records again under a forgotten name, pins, believes, recalls, is
-/// refused, and restarts.
+/// refused, compacts, and restarts.
 pub fn scripted() -> Vec<Step> {
     use Request::{Anchor, Feedback, Forget, Remember};
     let ask = Step::Ask;
@@ -150,10 +153,14 @@ pub fn scripted() -> Vec<Step> {
         ])),
         filler(6),
         filler(7),
+        // The pot's first life goes, with the edge and the mentions of it.
+        Step::Compact(Scope::Forgotten),
         ask(Forget(reference("Episode/morning"))),
         ask(Anchor(reference("MemoryRecord/first"), false)),
         filler(8),
         ask(Forget(reference("Entity/table"))),
+        Step::Recall("kettle".to_owned()),
+        Step::Compact(Scope::All),
         one(record("last", "a window", &["dock"], Some([-1.0, -1.0, 0.0]))),
     ]
 }
@@ -167,7 +174,8 @@ pub fn random(seed: u64, steps: usize) -> Vec<Step> {
     for step in 0..steps {
         match random.below(100) {
             0..6 => life.push(Step::Restart),
-            6..12 => life.push(Step::Recall((*random.pick(&WORDS)).to_owned())),
+            6..9 => life.push(Step::Compact(*random.pick(&Scope::ALL))),
+            9..14 => life.push(Step::Recall((*random.pick(&WORDS)).to_owned())),
             _ => {
                 let request = request(&mut random, &model, "", step);
                 model.apply(&request);

@@ -32,6 +32,8 @@ pub struct Memory {
     pub version: u64,
     /// What it holds, or nothing if it was forgotten.
     pub resource: Option<Resource>,
+    /// How many versions it has had since it was last forgotten.
+    pub held: u64,
     /// What was forgotten since it was stored. Sealing drops references to such things, so they
     /// may be there or not.
     pub loose: BTreeSet<Ref>,
@@ -57,6 +59,10 @@ pub struct Model {
     pub versions: u64,
     /// How many of them were ended by a tombstone.
     pub burials: u64,
+    /// How many of them were followed by a tombstone, at once or later.
+    pub buried: u64,
+    /// Whether there was a compaction, which may have dropped any of those.
+    pub is_compacted: bool,
 }
 
 impl Answer {
@@ -155,7 +161,8 @@ impl Model {
             }
             stamp(&mut resource, version);
         }
-        let memory = Memory { version, resource: Some(resource), loose: BTreeSet::new() };
+        let held = self.memories.get(&target).map_or(0, |memory| memory.held) + 1;
+        let memory = Memory { version, resource: Some(resource), held, loose: BTreeSet::new() };
         self.memories.insert(target.clone(), memory);
         self.versions += 1;
         (target, version, false)
@@ -180,6 +187,7 @@ impl Model {
         if let Some(memory) = self.memories.get_mut(target) {
             memory.version += 1;
             memory.resource = None;
+            self.buried += std::mem::take(&mut memory.held);
             memory.loose.clear();
         }
         self.burials += 1;
@@ -188,9 +196,10 @@ impl Model {
 
     fn revise(&mut self, target: &Ref, f: impl FnOnce(&mut MemoryRecord) -> bool) -> Answer {
         let memory = self.memories.get_mut(target);
-        let found =
-            memory.and_then(|memory| Some((&mut memory.version, memory.resource.as_mut()?)));
-        let Some((version, Resource::MemoryRecord(record))) = found else {
+        let found = memory.and_then(|memory| {
+            Some((&mut memory.version, &mut memory.held, memory.resource.as_mut()?))
+        });
+        let Some((version, held, Resource::MemoryRecord(record))) = found else {
             return Answer::Refused(Code::NotFound);
         };
         let mut revised = record.clone();
@@ -198,6 +207,7 @@ impl Model {
             return Answer::Stored(vec![(target.clone(), *version, true)]);
         }
         *version += 1;
+        *held += 1;
         revised.version = Some(Number::from(*version));
         *record = revised;
         let version = *version;

@@ -44,7 +44,13 @@ impl Clock for TestClock {
 /// Small segments, so that a short life seals several; nothing else happens by itself.
 pub fn settings() -> Settings {
     let day = Duration::from_secs(86_400);
-    Settings { segment_bytes: 2048, seal_after: day, touch_interval: day, ..Settings::default() }
+    Settings {
+        segment_bytes: 2048,
+        segment_max_bytes: 8192,
+        seal_after: day,
+        touch_interval: day,
+        ..Settings::default()
+    }
 }
 
 /// Panics in threads of an engine, which would otherwise only look like a request without answer.

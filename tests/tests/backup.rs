@@ -480,9 +480,10 @@ fn a_piece_is_bounded_and_what_is_gone_is_not_found() {
     };
     assert_eq!(refused(99, 0, 1), (Code::NotFound, "/segment".to_owned()));
     assert_eq!(refused(u64::MAX, 0, 1), (Code::NotFound, "/segment".to_owned()));
-    assert_eq!(refused(1, offered.bytes + 1, 1), (Code::InvalidQuery, "/offset".to_owned()));
-    assert_eq!(refused(1, 0, MAX_PIECE + 1), (Code::InvalidQuery, "/length".to_owned()));
-    assert_eq!(session.segment_piece(1, offered.bytes, 10).unwrap(), b"");
+    let (number, beyond) = (offered.segment, offered.bytes + 1);
+    assert_eq!(refused(number, beyond, 1), (Code::InvalidQuery, "/offset".to_owned()));
+    assert_eq!(refused(number, 0, MAX_PIECE + 1), (Code::InvalidQuery, "/length".to_owned()));
+    assert_eq!(session.segment_piece(number, offered.bytes, 10).unwrap(), b"");
 }
 
 #[test]

@@ -45,6 +45,13 @@ impl Run {
                 Ok(())
             }
             Step::Recall(_) => Ok(()),
+            Step::Compact(scope) => {
+                self.journal.acknowledged.is_compacted = true;
+                if let Some(model) = &mut self.journal.in_doubt {
+                    model.is_compacted = true;
+                }
+                self.session().compact(*scope).map(drop).map_err(|error| error.code)
+            }
             Step::Ask(request) => {
                 self.session();
                 let session = self.session.as_ref().expect("just opened");

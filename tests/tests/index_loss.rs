@@ -72,6 +72,9 @@ fn stored(seed: u64) -> Stored {
                 let text = Some(words);
                 session.recall(&Query { text, ..Query::default() }).expect("it is answered");
             }
+            Step::Compact(scope) => {
+                session.compact(scope).expect("the disk is good");
+            }
             Step::Restart => {
                 drop(session);
                 session = open(data.path(), &clock);

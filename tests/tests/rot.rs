@@ -48,7 +48,8 @@ fn past() -> Past {
                 drop(session);
                 session = Session::open(&disk, &clock).expect("it opens");
             }
-            Step::Recall(_) => {}
+            // Files as sealed, with names on their tombstones: this is about what they hold.
+            Step::Recall(_) | Step::Compact(_) => {}
         }
         for (target, _, resource) in journal.acknowledged.live() {
             let versions = history.entry(target.clone()).or_default();
