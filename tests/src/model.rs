@@ -32,6 +32,8 @@ pub struct Memory {
     pub version: u64,
     /// What it holds, or nothing if it was forgotten.
     pub resource: Option<Resource>,
+    /// How often it was forgotten.
+    pub lives: u64,
     /// How many versions it has had since it was last forgotten.
     pub held: u64,
     /// What was forgotten since it was stored. Sealing drops references to such things, so they
@@ -161,8 +163,9 @@ impl Model {
             }
             stamp(&mut resource, version);
         }
-        let held = self.memories.get(&target).map_or(0, |memory| memory.held) + 1;
-        let memory = Memory { version, resource: Some(resource), held, loose: BTreeSet::new() };
+        let (lives, held) = self.memories.get(&target).map_or((0, 0), |m| (m.lives, m.held));
+        let (resource, held, loose) = (Some(resource), held + 1, BTreeSet::new());
+        let memory = Memory { version, resource, lives, held, loose };
         self.memories.insert(target.clone(), memory);
         self.versions += 1;
         (target, version, false)
@@ -187,6 +190,7 @@ impl Model {
         if let Some(memory) = self.memories.get_mut(target) {
             memory.version += 1;
             memory.resource = None;
+            memory.lives += 1;
             self.buried += std::mem::take(&mut memory.held);
             memory.loose.clear();
         }

@@ -620,6 +620,7 @@ pub fn seal_in_background(
                         "what is in the log could not be sealed yet; see the daemon's log",
                     )),
                 };
+                shared.segments.store(sealer.pieces.len() as u64, Ordering::Relaxed);
                 answer(compacted);
             }
             is_more_due =
