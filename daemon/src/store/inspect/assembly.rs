@@ -17,7 +17,7 @@ use crate::disk;
 use crate::index::doc::Stamp;
 use crate::index::key::RefKey;
 use crate::store::segment;
-use crate::store::signature::Seal;
+use crate::store::signature::{Digest, Seal};
 
 /// Reads a store. With `deep` segments are validated as Bundles as well.
 pub(super) fn read(
@@ -178,10 +178,59 @@ impl Assembly {
         }
     }
 
+    /// Files that a start removes because a compaction was cut short: what a whole segment replaces,
+    /// or one that is not whole.
+    fn unfinished_compactions(&mut self) -> HashSet<usize> {
+        let mut gone: HashSet<usize> = HashSet::new();
+        let mut compacted: Vec<usize> = (0..self.scans.len())
+            .filter(|&index| {
+                let scan = &self.scans[index];
+                !scan.replaces.is_empty() && !scan.source.is_set_aside
+            })
+            .collect();
+        // The newest first: what it replaces may have replaced others.
+        compacted.sort_by_key(|&index| std::cmp::Reverse(self.segment_number(index)));
+        for index in compacted {
+            if gone.contains(&index) {
+                continue;
+            }
+            let scan = &self.scans[index];
+            let old: Vec<usize> = (0..self.scans.len())
+                .filter(|&other| !self.scans[other].source.is_set_aside)
+                .filter(|&other| {
+                    self.segment_number(other).is_some_and(|n| scan.replaces.contains(&n))
+                })
+                .collect();
+            let own = &scan.source.path;
+            let (files, message) = if old.is_empty() {
+                continue;
+            } else if old.len() == scan.replaces.len() && !scan.is_signed_as_it_is() {
+                let message = "compaction was cut short; what it was to replace is still there";
+                (vec![index], message.to_owned())
+            } else {
+                (old, format!("compaction was cut short; {own} took its place"))
+            };
+            for file in files {
+                let path = &self.scans[file].source.path;
+                self.findings.push(Finding::new(
+                    Kind::UnfinishedCompaction,
+                    path,
+                    message.as_str(),
+                ));
+                gone.insert(file);
+            }
+        }
+        gone
+    }
+
     /// Segments whose transactions are known, but for those whose log still holds everything.
     fn segment_slots(&mut self) -> Vec<Slot> {
         let mut slots = Vec::new();
+        let unfinished = self.unfinished_compactions();
         for (index, scan) in self.scans.iter().enumerate() {
+            if unfinished.contains(&index) {
+                continue;
+            }
             let (FileKind::Segment(_), Some((first, last))) = (scan.source.kind, scan.span) else {
                 continue;
             };
@@ -196,7 +245,7 @@ impl Assembly {
                 let held: HashSet<u64> = log.transactions.iter().map(|(seq, _)| *seq).collect();
                 (first..=last).all(|seq| held.contains(&seq))
             });
-            if is_in_log && !scan.is_signed_as_it_is() {
+            if is_in_log && scan.replaces.is_empty() && !scan.is_signed_as_it_is() {
                 let message = format!("sealing was cut short; log {} still holds it all", scan.log);
                 let finding = Finding::new(Kind::UnfinishedSeal, &scan.source.path, message);
                 self.findings.push(finding);
@@ -268,12 +317,30 @@ impl Assembly {
             .filter(|&index| self.scans[index].span.is_none())
             .filter_map(|index| Some((self.segment_number(index)?, index)))
             .map(|(own, index)| {
+                if let Some(last) = self.last_before(index) {
+                    return (last, index);
+                }
                 let before = (0..self.scans.len())
                     .filter(|&other| self.segment_number(other).is_some_and(|n| n < own));
                 let last = before.filter_map(|other| Some(self.scans[other].span?.1)).max();
                 (last.unwrap_or(0), index)
             })
             .collect()
+    }
+
+    /// The last transaction before a segment, as its signature tells: a compacted one has a higher
+    /// number than what comes after it.
+    fn last_before(&self, index: usize) -> Option<u64> {
+        let seal = |scan: &Scan| match &scan.seal {
+            SealFile::Read(seal) if seal.is_authentic() => Some(seal.clone()),
+            _ => None,
+        };
+        let previous = seal(&self.scans[index])?.previous;
+        if previous == Digest::default() {
+            return Some(0);
+        }
+        let is_it = |scan: &&Scan| seal(scan).is_some_and(|seal| seal.link() == previous);
+        Some(self.scans.iter().filter(|scan| scan.span.is_some()).find(is_it)?.span?.1)
     }
 
     /// Chapters and gaps, in order.
@@ -507,7 +574,15 @@ impl Assembly {
             })
             .collect();
         numbers.sort_unstable();
-        let mut next = 1;
+        // Below a compacted one most numbers are gone for good; what lacks there is a gap in the
+        // transactions.
+        let compacted = self.scans.iter().filter(|scan| !scan.replaces.is_empty());
+        let highest = compacted.filter_map(|scan| match scan.source.kind {
+            FileKind::Segment(number) => Some(number),
+            FileKind::Log(_) => None,
+        });
+        let mut next = highest.max().map_or(1, |highest| highest.saturating_add(1));
+        numbers.retain(|(number, _)| *number >= next);
         for (number, path) in numbers {
             if number > next {
                 let message = match number - next {
@@ -591,6 +666,7 @@ fn row(scan: &Scan, is_needed: bool, is_clean: bool) -> FileRow {
         transactions: scan.span,
         versions: scan.versions.len() as u64,
         tombstones: scan.graves.iter().filter(|grave| grave.is_grave()).count() as u64,
+        replaces: scan.replaces.clone(),
         is_readable: scan.unreadable.is_none(),
         is_needed,
         digest: scan.digest,

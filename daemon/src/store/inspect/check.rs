@@ -102,7 +102,7 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
         true => keys::public_keys(&former).collect(),
         false => HashSet::new(),
     };
-    let segments: Vec<(u64, &FileRow)> = history
+    let mut segments: Vec<(u64, &FileRow)> = history
         .files
         .iter()
         .filter_map(|row| match row.source.kind {
@@ -110,12 +110,19 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
             FileKind::Log(_) => None,
         })
         .collect();
+    sort_by_transactions(&mut segments);
     let mut before: Vec<Digest> = vec![Digest::default()];
-    let mut next = 1;
+    let mut next = (1, 1);
     for (number, row) in segments {
+        // A start removes it: of a compaction that was cut short only one side counts.
+        if !row.is_needed && (!row.replaces.is_empty() || is_replaced(history, number)) {
+            continue;
+        }
         let path = &row.source.path;
-        let is_adjacent = number == next;
-        next = number.saturating_add(1);
+        let begins = row.transactions.map(|(first, _)| first);
+        let is_adjacent = number == next.0 || begins == Some(next.1);
+        let ends = row.transactions.map_or(u64::MAX, |(_, last)| last);
+        next = (number.saturating_add(1), ends.saturating_add(1));
         // What is held elsewhere will be sealed again; what was set aside is judged as such.
         let is_judged = row.is_needed && !row.source.is_set_aside;
         let add = |findings: &mut Vec<Finding>, kind: Kind, message: &str| {
@@ -158,6 +165,24 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
         }
         before.extend(row.seal.as_ref().map(Seal::link));
     }
+}
+
+/// By their first transactions: a compacted segment has a higher number than what comes after it. One
+/// of which they are not known stays behind the one its number follows.
+fn sort_by_transactions(segments: &mut Vec<(u64, &FileRow)>) {
+    let mut begins = 0;
+    let mut keyed: Vec<(u64, (u64, &FileRow))> = Vec::with_capacity(segments.len());
+    for segment in segments.drain(..) {
+        begins = segment.1.transactions.map_or(begins, |(first, _)| first);
+        keyed.push((begins, segment));
+    }
+    keyed.sort_by_key(|(begins, _)| *begins);
+    segments.extend(keyed.into_iter().map(|(_, segment)| segment));
+}
+
+/// Whether a compacted segment took its place.
+fn is_replaced(history: &History, number: u64) -> bool {
+    history.files.iter().any(|row| row.is_needed && row.replaces.contains(&number))
 }
 
 /// Whether a seal is right about its segment, and if not, which of the two changed.

@@ -138,6 +138,8 @@ kinds! {
     HeldElsewhere = "held-elsewhere", Info;
     /// Sealing was cut short; the log still holds everything.
     UnfinishedSeal = "unfinished-seal", Info;
+    /// Compaction was cut short; either the new segment or the old ones hold everything.
+    UnfinishedCompaction = "unfinished-compaction", Info;
     /// A start of the daemon set the file aside as damaged.
     SetAside = "set-aside", Fault;
     /// A temporary file is left over.

@@ -102,6 +102,8 @@ pub struct FileRow {
     pub versions: u64,
     /// Tombstones in it.
     pub tombstones: u64,
+    /// Segments it replaces.
+    pub replaces: Vec<u64>,
     /// Whether the daemon can use it as it is.
     pub is_readable: bool,
     /// Whether the history needs it; if not, everything in it is held elsewhere.

@@ -305,7 +305,9 @@ impl Writer<'_> {
     fn unchanged(&self, chapter: &Chapter, number: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(row) = chapter.file.map(|file| &self.history.files[file]) else { return Ok(None) };
         let puts = chapter.events.iter().filter(|event| matches!(event.act, Act::Put(_)));
+        // What a compacted one replaces would be other segments in the new folder.
         let is_sound = row.is_clean
+            && row.replaces.is_empty()
             && row.source.kind == FileKind::Segment(number)
             && chapter.first == self.next_seq
             && puts.count() as u64 == row.versions;

@@ -59,6 +59,8 @@ pub(super) struct Scan {
     pub(super) last_recorded: i64,
     /// The log a segment was sealed from, or the log's own number.
     pub(super) log: u64,
+    /// Segments that this one replaces.
+    pub(super) replaces: Vec<u64>,
     pub(super) boots: u64,
     pub(super) mark: Option<Mark>,
     pub(super) versions: Vec<Found>,
@@ -88,6 +90,7 @@ impl Scan {
             span: None,
             last_recorded: 0,
             log: 0,
+            replaces: Vec::new(),
             boots: 0,
             mark: None,
             versions: Vec::new(),
@@ -205,6 +208,7 @@ impl Scan {
         }
         self.last_recorded = manifest.last_recorded;
         self.log = manifest.log;
+        self.replaces.clone_from(&manifest.replaces);
         self.boots = manifest.boots;
         self.mark.clone_from(&manifest.mark);
         self.take_elements(manifest);
