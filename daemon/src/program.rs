@@ -1,7 +1,7 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use tracing_subscriber::EnvFilter;
 
 use crate::clock::SystemClock;
 use crate::config::{self, Config, Host};
-use crate::disk::Folder;
+use crate::disk::{Folder, is_read_only};
 use crate::engine::{Engine, Parts};
 use crate::service::{EventOutlet, Keys, Mode, Service};
+use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
 use crate::store::{keys, lock};
 
@@ -133,12 +134,12 @@ fn serve(config: &Config) -> Result<(), String> {
     let data = &config.data;
     let in_data = |what: &str| format!("{}: {what}", data.display());
     std::fs::create_dir_all(data).map_err(|error| in_data(&error.to_string()))?;
-    let _lock = lock::acquire(data).map_err(|error| in_data(&error.to_string()))?;
+    let disk = folder(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(&error.to_string()))?;
     let outlet = EventOutlet::default();
     let parts = Parts {
-        disk: Arc::new(Folder::new(data)),
+        disk: Arc::new(disk),
         index: Some(data.join("index")),
         clock: Arc::new(SystemClock),
         key,
@@ -169,6 +170,28 @@ fn serve(config: &Config) -> Result<(), String> {
     service.stop();
     engine.stop();
     Ok(())
+}
+
+/// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.
+fn folder(data: &Path) -> Result<Folder, String> {
+    let lock = match lock::acquire(data) {
+        Err(LockError::Disk(error)) if is_read_only(&error) => {
+            tracing::warn!("the data folder is read-only: what it holds is served");
+            lock::acquire_unwritten(data).map_err(|error| error.to_string())?
+        }
+        Ok(mut lock) => {
+            let number = u128::from_le_bytes(random().expect("the system gives random bytes"));
+            if let Err(error) = lock.stamp(number) {
+                tracing::warn!(%error, "the lock file could not be written");
+            }
+            Some(lock)
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    Ok(match lock {
+        Some(lock) => Folder::watched(data, lock.watch()),
+        None => Folder::new(data),
+    })
 }
 
 /// The one line on standard output that scripts wait for.

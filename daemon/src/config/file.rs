@@ -20,6 +20,8 @@ pub struct File {
     pub network: NetworkSection,
     /// Store.
     pub store: StoreSection,
+    /// The card.
+    pub flash: FlashSection,
     /// Bounds on requests.
     pub limits: LimitsSection,
     /// Who may do what.
@@ -62,6 +64,24 @@ pub struct StoreSection {
     pub segment_max_bytes: Option<u64>,
     /// What time it is is noted this often.
     pub mark_interval_s: Option<u64>,
+}
+
+/// `[flash]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlashSection {
+    /// Bytes the store may take on the disk.
+    pub max_bytes: Option<u64>,
+    /// Bytes that may be written in a day before what can wait does.
+    pub bytes_per_day: Option<u64>,
+    /// Size of the card.
+    pub card_bytes: Option<u64>,
+    /// How often each of its cells can be erased.
+    pub card_write_cycles: Option<u64>,
+    /// What it writes for each byte it is given.
+    pub card_write_factor: Option<u64>,
+    /// Bytes kept for a full disk.
+    pub reserve_bytes: Option<u64>,
 }
 
 /// `[limits]`.

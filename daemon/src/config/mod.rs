@@ -7,8 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::file::File;
-use crate::engine::settings::{Durability, RequestLimits, Settings};
+use self::file::{File, FlashSection};
+use crate::engine::settings::{Durability, FlashSettings, RequestLimits, Settings};
 use crate::service::{Network, check_endpoint};
 
 /// How often the log is synced with `durability = "interval"` when it does not say.
@@ -173,6 +173,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             defaults.segment_max_bytes,
             64 << 10..=1 << 30,
         )?,
+        flash: flash(&written.flash)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
     let default = Network::default();
@@ -208,6 +209,53 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     };
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
     Ok(Config { robot, prefix, data, network, settings, readers })
+}
+
+fn flash(asked: &FlashSection) -> Result<FlashSettings, String> {
+    let default = FlashSettings::default();
+    // 0 says "none" for all of these but the last two.
+    let or_none = |key: &str, asked: Option<u64>, default: u64, least: u64, most: u64| match asked {
+        Some(0) => Ok(0),
+        _ => within(key, asked, default, least..=most)
+            .map_err(|message| format!("{message}, nor 0 for none")),
+    };
+    let most = 1 << 50;
+    Ok(FlashSettings {
+        max_bytes: or_none("flash.max_bytes", asked.max_bytes, default.max_bytes, 1 << 20, most)?,
+        bytes_per_day: or_none(
+            "flash.bytes_per_day",
+            asked.bytes_per_day,
+            default.bytes_per_day,
+            1 << 16,
+            most,
+        )?,
+        card_bytes: or_none(
+            "flash.card_bytes",
+            asked.card_bytes,
+            default.card_bytes,
+            1 << 20,
+            most,
+        )?,
+        reserve_bytes: or_none(
+            "flash.reserve_bytes",
+            asked.reserve_bytes,
+            default.reserve_bytes,
+            4 << 10,
+            64 << 20,
+        )?,
+        card_write_cycles: within(
+            "flash.card_write_cycles",
+            asked.card_write_cycles,
+            default.card_write_cycles,
+            1..=10_000_000,
+        )?,
+        card_write_factor: within(
+            "flash.card_write_factor",
+            asked.card_write_factor,
+            default.card_write_factor,
+            1..=1000,
+        )?,
+    })
 }
 
 fn checked_name(key: &str, name: String) -> Result<String, String> {
@@ -345,6 +393,12 @@ mod tests {
             ("store", "keep_history_s"),
             ("store", "purge_after_s"),
             ("store", "segment_max_bytes"),
+            ("flash", "max_bytes"),
+            ("flash", "bytes_per_day"),
+            ("flash", "card_bytes"),
+            ("flash", "card_write_cycles"),
+            ("flash", "card_write_factor"),
+            ("flash", "reserve_bytes"),
             ("limits", "max_payload_bytes"),
             ("limits", "max_depth"),
             ("limits", "max_values"),
@@ -369,6 +423,12 @@ mod tests {
             ("data = ''", "data"),
             ("[store]\ndurability = 'maybe'", "store.durability"),
             ("[store]\nsegment_bytes = 1", "store.segment_bytes"),
+            ("[flash]\nmax_bytes = 4000", "flash.max_bytes"),
+            ("[flash]\nbytes_per_day = 1", "flash.bytes_per_day"),
+            ("[flash]\nreserve_bytes = 1", "flash.reserve_bytes"),
+            ("[flash]\ncard_bytes = 1", "flash.card_bytes"),
+            ("[flash]\ncard_write_cycles = 0", "flash.card_write_cycles"),
+            ("[flash]\ncard_write_factor = 0", "flash.card_write_factor"),
             ("[limits]\nmax_depth = 4000", "limits.max_depth"),
             ("[network]\nlisten = ['garbage']", "network.listen"),
             ("[network]\nconnect = ['tcp/127.0.0.1:99999']", "network.connect"),

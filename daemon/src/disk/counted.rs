@@ -1,21 +1,102 @@
-//! A disk that counts the bytes written to it, for the flash card's sake.
+//! A disk that counts the bytes written to it, for the flash card's sake, and knows how much lies on
+//! it without asking again.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Disk, DiskFile, Mode};
+use super::{Disk, DiskFile, Mode, Space};
+
+/// File systems give out space in blocks of so many bytes, mostly.
+const BLOCK: u64 = 4096;
+
+/// What was written, and what lies there.
+#[derive(Debug, Default)]
+pub struct Usage {
+    /// Bytes written so far; whoever writes past the disk adds to it.
+    pub written: Arc<AtomicU64>,
+    /// Lengths of the files seen so far, by path.
+    sizes: Mutex<HashMap<String, u64>>,
+    /// The space all of them take.
+    stored: AtomicU64,
+}
+
+impl Usage {
+    /// Bytes that the files take on the disk, in whole blocks.
+    pub fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    fn sizes(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn knows(&self, path: &str) -> bool {
+        self.sizes().contains_key(path)
+    }
+
+    /// Notes a file's length; without one it is gone.
+    fn note(&self, path: &str, len: Option<u64>) {
+        let mut sizes = self.sizes();
+        let old = match len {
+            Some(len) => sizes.insert(path.to_owned(), len),
+            None => sizes.remove(path),
+        };
+        self.moved(old, len);
+    }
+
+    /// Notes that a file, if it is still there, reaches to `end` at least.
+    fn grown(&self, path: &str, end: u64) {
+        if let Some(len) = self.sizes().get_mut(path)
+            && end > *len
+        {
+            self.moved(Some(*len), Some(end));
+            *len = end;
+        }
+    }
+
+    fn renamed(&self, from: &str, to: &str) {
+        let mut sizes = self.sizes();
+        if let Some(len) = sizes.remove(from) {
+            let replaced = sizes.insert(to.to_owned(), len);
+            self.moved(replaced, None);
+        }
+    }
+
+    fn moved(&self, old: Option<u64>, new: Option<u64>) {
+        let space = |len: Option<u64>| len.map_or(0, |len| len.next_multiple_of(BLOCK));
+        self.stored.fetch_add(space(new), Ordering::Relaxed);
+        self.stored.fetch_sub(space(old), Ordering::Relaxed);
+    }
+}
 
 /// Counts what is written through it and passes everything on.
 pub struct Counted {
     inner: Arc<dyn Disk>,
-    written: Arc<AtomicU64>,
+    usage: Arc<Usage>,
 }
 
 impl Counted {
-    /// Wraps a disk; `written` is increased by the length of every write.
-    pub fn new(inner: Arc<dyn Disk>, written: Arc<AtomicU64>) -> Self {
-        Self { inner, written }
+    /// Wraps a disk. Files that are never opened count only after [`Counted::survey`].
+    pub fn new(inner: Arc<dyn Disk>, usage: Arc<Usage>) -> Self {
+        Self { inner, usage }
+    }
+
+    /// Asks for the lengths of those files of a folder that nobody has opened yet.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn survey(&self, dir: &str) -> io::Result<()> {
+        for name in self.inner.list(dir)? {
+            let path = format!("{dir}/{name}");
+            if !self.usage.knows(&path)
+                && let Ok(len) = self.inner.open(&path, Mode::Read).and_then(|file| file.len())
+            {
+                self.usage.note(&path, Some(len));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -29,31 +110,47 @@ impl Disk for Counted {
     }
 
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.inner.open(path, mode)?;
+        let inner = self.inner.open(path, mode)?;
+        if mode == Mode::Create || !self.usage.knows(path) {
+            self.usage.note(path, Some(inner.len()?));
+        }
         Ok(match mode {
-            Mode::Read => file,
+            Mode::Read => inner,
             Mode::Write | Mode::Create => {
-                Arc::new(CountedFile { inner: file, written: self.written.clone() })
+                Arc::new(CountedFile { inner, path: path.to_owned(), usage: self.usage.clone() })
             }
         })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.inner.rename(from, to)
+        self.inner.rename(from, to)?;
+        self.usage.renamed(from, to);
+        Ok(())
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        self.inner.remove(path)
+        self.inner.remove(path)?;
+        self.usage.note(path, None);
+        Ok(())
     }
 
     fn sync_dir(&self, dir: &str) -> io::Result<()> {
         self.inner.sync_dir(dir)
     }
+
+    fn space(&self) -> io::Result<Space> {
+        self.inner.space()
+    }
+
+    fn mounting(&self) -> io::Result<u64> {
+        self.inner.mounting()
+    }
 }
 
 struct CountedFile {
     inner: Arc<dyn DiskFile>,
-    written: Arc<AtomicU64>,
+    path: String,
+    usage: Arc<Usage>,
 }
 
 impl DiskFile for CountedFile {
@@ -67,7 +164,9 @@ impl DiskFile for CountedFile {
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.inner.write_at(buf, offset)?;
-        self.written.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        let len = buf.len() as u64;
+        self.usage.written.fetch_add(len, Ordering::Relaxed);
+        self.usage.grown(&self.path, offset.saturating_add(len));
         Ok(())
     }
 
@@ -76,6 +175,41 @@ impl DiskFile for CountedFile {
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.inner.truncate(len)
+        self.inner.truncate(len)?;
+        if self.usage.knows(&self.path) {
+            self.usage.note(&self.path, Some(len));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Folder, replace};
+    use super::*;
+
+    #[test]
+    fn what_lies_there_is_known_without_walking_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/old"), [0; 5000]).unwrap();
+        let usage = Arc::new(Usage::default());
+        let disk = Counted::new(Arc::new(Folder::new(dir.path())), usage.clone());
+        disk.survey("a").unwrap();
+        assert_eq!((usage.stored(), usage.written.load(Ordering::Relaxed)), (2 * BLOCK, 0));
+        // Written anew under its name, longer by a block, and once more.
+        replace(&disk, "a/old", &[1; 9000]).unwrap();
+        replace(&disk, "a/new", &[1; 1]).unwrap();
+        assert_eq!(usage.stored(), 4 * BLOCK);
+        let file = disk.open("a/new", Mode::Write).unwrap();
+        file.write_at(&[2; 10], BLOCK).unwrap();
+        assert_eq!(usage.stored(), 5 * BLOCK);
+        file.truncate(1).unwrap();
+        disk.remove("a/old").unwrap();
+        assert_eq!((usage.stored(), usage.written.load(Ordering::Relaxed)), (BLOCK, 9011));
+        // Nobody counts a file that has no name any more.
+        disk.remove("a/new").unwrap();
+        file.write_at(&[2; 10], 0).unwrap();
+        assert_eq!(usage.stored(), 0);
     }
 }

@@ -6,18 +6,28 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Disk, DiskFile, Mode};
+use super::{Disk, DiskFile, Gone, Mode, Space};
+
+/// Tells how often the folder came back, as [`Disk::mounting`].
+pub type Mounting = Arc<dyn Fn() -> io::Result<u64> + Send + Sync>;
 
 /// A data folder on the operating system's file system.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Folder {
     root: PathBuf,
+    mounting: Option<Mounting>,
 }
 
 impl Folder {
     /// The folder at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), mounting: None }
+    }
+
+    /// The folder at `root`, as long as `mounting` says that it still is the one that was opened:
+    /// a card that is not there leaves an empty folder behind, on another disk.
+    pub fn watched(root: impl Into<PathBuf>, mounting: Mounting) -> Self {
+        Self { root: root.into(), mounting: Some(mounting) }
     }
 
     /// Where the folder is.
@@ -28,6 +38,7 @@ impl Folder {
 
 impl Disk for Folder {
     fn create_dir(&self, dir: &str) -> io::Result<()> {
+        self.mounting()?;
         fs::create_dir_all(self.root.join(dir))
     }
 
@@ -41,24 +52,50 @@ impl Disk for Folder {
         let path = self.root.join(path);
         let file = match mode {
             Mode::Read => File::open(path)?,
-            Mode::Write => OpenOptions::new().read(true).write(true).open(path)?,
+            Mode::Write => {
+                self.mounting()?;
+                OpenOptions::new().read(true).write(true).open(path)?
+            }
             Mode::Create => {
-                OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?
+                let before = self.mounting()?;
+                let file = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .open(path)?;
+                // The card may have gone in between; then nothing is written to what was made.
+                if self.mounting()? != before {
+                    return Err(Gone("the data folder came back just now".to_owned()).into());
+                }
+                file
             }
         };
         Ok(Arc::new(FolderFile(file)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.mounting()?;
         fs::rename(self.root.join(from), self.root.join(to))
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
+        self.mounting()?;
         fs::remove_file(self.root.join(path))
     }
 
     fn sync_dir(&self, dir: &str) -> io::Result<()> {
         File::open(self.root.join(dir))?.sync_all()
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        let found = rustix::fs::statvfs(&self.root)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) })
+    }
+
+    fn mounting(&self) -> io::Result<u64> {
+        self.mounting.as_ref().map_or(Ok(0), |mounting| mounting())
     }
 }
 

@@ -6,12 +6,15 @@
 
 mod counted;
 mod folder;
+mod steady;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-pub use counted::Counted;
-pub use folder::Folder;
+pub use counted::{Counted, Usage};
+pub use folder::{Folder, Mounting};
+pub use steady::{ReadFault, Steady};
 
 /// How [`Disk::open`] opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,60 @@ pub trait Disk: Send + Sync + 'static {
     fn remove(&self, path: &str) -> io::Result<()>;
     /// Makes the names in `dir` durable.
     fn sync_dir(&self, dir: &str) -> io::Result<()>;
+    /// The room on the file system the folder lies on; `Unsupported` if nobody can tell.
+    fn space(&self) -> io::Result<Space> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Checks that this is still the folder the store was opened on, and tells how often it has come
+    /// back since, as from a card that was pulled out and put in again. Files that were opened
+    /// before it came back may not be written to any more. An error that [`is_gone`] if it is away.
+    fn mounting(&self) -> io::Result<u64> {
+        Ok(0)
+    }
+}
+
+/// The room on a file system, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// What may still be written by those who are not root.
+    pub free: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// The data folder is away: its card was pulled out or unmounted, or it was moved.
+#[derive(Debug)]
+pub struct Gone(pub String);
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Gone {}
+
+impl From<Gone> for io::Error {
+    fn from(gone: Gone) -> Self {
+        Self::new(io::ErrorKind::NotFound, gone)
+    }
+}
+
+/// Whether an error means that the data folder itself is away: [`Gone`], or what the kernel says of
+/// a device that was pulled out (`ENODEV`, `ENXIO`, `ENOMEDIUM`) and of a network's (`ESTALE`,
+/// `ENOTCONN`).
+pub fn is_gone(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let of_a_device = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::STALE, Errno::NOTCONN];
+    error.get_ref().is_some_and(|inner| inner.is::<Gone>())
+        || error
+            .raw_os_error()
+            .is_some_and(|code| of_a_device.iter().any(|errno| errno.raw_os_error() == code))
+}
+
+/// Whether an error means that the file system is mounted read-only (`EROFS`).
+pub fn is_read_only(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ReadOnlyFilesystem
 }
 
 /// An open file. Positions are explicit: readers share one handle without a cursor.

@@ -24,6 +24,8 @@ use crate::store::sealer::Sealer;
 
 /// How often it is looked whether anything is due.
 pub const LOOK: Duration = Duration::from_secs(600);
+/// The same while the store takes more of the card than it may.
+const LOOK_WHEN_SHORT: Duration = Duration::from_secs(60);
 
 /// What is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +130,11 @@ impl Compactor {
     pub(super) fn idle(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         let is_busy =
             shared.accepted.load(Ordering::Acquire) != shared.committed.load(Ordering::Acquire);
-        if !self.is_allowed || is_busy || self.looked.elapsed() < LOOK {
+        if !self.is_allowed || is_busy || self.looked.elapsed() < LOOK_WHEN_SHORT {
+            return false;
+        }
+        let is_short = (self.budget)().is_short;
+        if !shared.may_seal() || (!is_short && self.looked.elapsed() < LOOK) {
             return false;
         }
         let mut done = Compacted::default();
@@ -156,7 +162,7 @@ impl Compactor {
         sealer: &mut Sealer,
         shared: &Shared,
     ) -> Result<Compaction, CompactError> {
-        let written = || shared.bytes_written.load(Ordering::Relaxed);
+        let written = || shared.usage.written.load(Ordering::Relaxed);
         let total = |sealer: &Sealer| sealer.pieces.iter().map(|piece| piece.bytes).sum();
         let written_before = written();
         let mut result = Compaction {

@@ -2,25 +2,30 @@
 //! holds no logic of its own.
 
 pub mod backup;
+pub mod budget;
 pub mod command;
 pub mod compaction;
 pub mod export;
+pub mod health;
 pub mod merge;
 pub mod plan;
+pub mod pressure;
 mod publisher;
 pub mod request;
+mod reserve;
 pub mod settings;
 mod shared;
 pub mod stamp;
 pub mod status;
 pub mod upkeep;
 mod view;
+pub mod wear;
 mod writer;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,20 +35,25 @@ use omir_core::reference::Ref;
 
 use self::command::{Change, Receipt, Reply};
 use self::compaction::Compactor;
+use self::health::Part;
 use self::merge::Precedence;
+use self::pressure::Pressure;
 use self::publisher::publish_in_background;
+use self::reserve::Reserve;
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::writer::{Message, Writer, seal_in_background};
 use crate::clock::{Clock, ClockState};
-use crate::disk::{Counted, Disk};
+use crate::disk::{Counted, Disk, ReadFault, Steady, Usage};
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::store::cache::Cache;
 use crate::store::recovery::{self, Damage, Progress};
 use crate::store::sealer::Sealer;
+use crate::store::segment;
 use crate::store::signature::DeviceKey;
 use crate::store::transaction::{Op, Transaction};
+use crate::store::wal::{self, LogError};
 
 pub use self::publisher::Listener;
 pub use self::view::{Hit, Recall, id_of};
@@ -78,12 +88,11 @@ struct Inner {
     settings: Settings,
     queue: Sender<Message>,
     random: Box<dyn Fn() -> u128 + Send + Sync>,
-    index: Option<PathBuf>,
+    disk: Arc<dyn Disk>,
     started: Instant,
     boots: u64,
     damage: Vec<Damage>,
     rebuilt: u64,
-    disk: Arc<dyn Disk>,
     /// Who signs, in hex.
     public_key: String,
     /// Held by whoever prepares a backup.
@@ -99,12 +108,30 @@ impl Engine {
     /// is reported by [`Engine::damage`] and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
         let Parts { disk, index, clock, key, random, settings, listener } = parts;
-        let bytes_written = Arc::new(AtomicU64::new(0));
-        let disk: Arc<dyn Disk> = Arc::new(Counted::new(disk, bytes_written.clone()));
+        let mounting = disk.mounting()?;
+        let usage = Arc::new(Usage::default());
+        let counted = Arc::new(Counted::new(disk, usage.clone()));
+        // Who counts what cannot be read comes into being only after the first reads.
+        let watcher: Arc<OnceLock<Arc<Shared>>> = Arc::default();
+        let on_fault = {
+            let watcher = watcher.clone();
+            move |fault: ReadFault, error: &io::Error| {
+                if let Some(shared) = watcher.get() {
+                    shared.unread(fault, error);
+                }
+            }
+        };
+        let disk: Arc<dyn Disk> = Arc::new(Steady::new(counted.clone(), Arc::new(on_fault)));
         let mut cache = index.as_deref().map_or_else(Cache::none, Cache::open);
         let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
+        for dir in [segment::DIR, wal::DIR] {
+            counted.survey(dir)?;
+        }
 
-        let shared = Arc::new(Shared::new(clock, found.latest, &found.mark, bytes_written));
+        let shared =
+            Arc::new(Shared::new(clock, found.latest, &found.mark, usage, settings.flash.clone()));
+        shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
+        let _ = watcher.set(shared.clone());
         let boots = found.boots + 1;
         let (now, _) = shared.now();
         let log_has_news = !found.log.is_empty();
@@ -113,11 +140,14 @@ impl Engine {
         let mut payload = Vec::new();
         boot.encode(&mut payload);
         found.log.stage(&payload);
-        // On a full disk the store still opens, for reading.
-        let booted = found.log.write().and_then(|_| match settings.durability {
-            Durability::Sync => found.log.sync(),
-            Durability::Interval(_) | Durability::None => Ok(()),
-        });
+        // On a disk that is full or read-only the store still opens, for reading.
+        let booted = match found.log_refused {
+            Some(error) => Err(LogError::Broken(error)),
+            None => found.log.write().and_then(|_| match settings.durability {
+                Durability::Sync => found.log.sync(),
+                Durability::Interval(_) | Durability::None => Ok(()),
+            }),
+        };
         let mut next_seq = found.next_seq;
         let mut log_is_sound = true;
         match booted {
@@ -126,9 +156,15 @@ impl Engine {
                 shared.advance(now);
             }
             Err(error) => {
-                tracing::warn!(?error, "this start could not be logged");
-                log_is_sound = !matches!(error, crate::store::wal::LogError::Broken(_));
+                log_is_sound = matches!(error, LogError::Refused(_));
+                let (LogError::Broken(error) | LogError::Refused(error)) = error;
+                tracing::warn!(%error, "this start could not be logged");
+                shared.trouble(&*disk, Part::Log, &error);
             }
+        }
+        let mut reserve = Reserve::of(&*disk, settings.flash.reserve_bytes);
+        if log_is_sound && let Err(error) = reserve.keep(&*disk) {
+            shared.trouble(&*disk, Part::Log, &error);
         }
 
         shared.segments.store(found.segments.len() as u64, Ordering::Relaxed);
@@ -149,11 +185,18 @@ impl Engine {
             next: found.next_segment,
             previous: found.previous,
             pieces: found.segments,
-            leftovers: Vec::new(),
+            leftovers: found.leftovers,
             boots,
-            bytes_written: shared.bytes_written.clone(),
+            bytes_written: shared.usage.written.clone(),
         };
-        let compactor = Compactor::new(&settings, Box::new(upkeep::Budget::default));
+        let budget = {
+            let shared = shared.clone();
+            move || upkeep::Budget {
+                may_write: shared.budget().may_write(),
+                is_short: shared.pressure().bytes_to_free() > 0,
+            }
+        };
+        let compactor = Compactor::new(&settings, Box::new(budget));
         let writer = Writer {
             shared: shared.clone(),
             catalog: catalog.clone(),
@@ -168,7 +211,8 @@ impl Engine {
             log_has_news,
             log_is_sound,
             log_began: Instant::now(),
-            no_log_before: None,
+            reserve,
+            mounting,
             next_seq,
             last_sync: Instant::now(),
             touched: std::collections::HashMap::new(),
@@ -176,6 +220,7 @@ impl Engine {
             last_mark: Instant::now(),
             last_glance: Instant::now(),
         };
+        let for_status = writer.disk.clone();
         let threads = vec![
             std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,
             publish_in_background(deliveries, listener)?,
@@ -188,12 +233,11 @@ impl Engine {
                 settings,
                 queue,
                 random,
-                index,
+                disk: for_status,
                 started: Instant::now(),
                 boots,
                 damage: found.damage,
                 rebuilt: found.rebuilt,
-                disk,
                 public_key,
                 backing_up: Mutex::default(),
                 threads: Mutex::new(threads),
@@ -214,6 +258,11 @@ impl Engine {
     /// How the engine runs.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
+    }
+
+    /// How much lies on the card beside what may.
+    pub fn pressure(&self) -> Pressure {
+        self.inner.shared.pressure()
     }
 
     /// The store's time, and how far it can be trusted.

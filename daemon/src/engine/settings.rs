@@ -70,6 +70,41 @@ impl Default for RequestLimits {
     }
 }
 
+/// What the flash card can take, and what the store may take of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlashSettings {
+    /// Bytes the store may take on the disk; 0 for no bound: then nothing is ever evicted.
+    pub max_bytes: u64,
+    /// Bytes that may be written in a day before compaction, sweeps and access counts wait; 0 for
+    /// no bound. An acknowledged write is never refused for it, but counts.
+    pub bytes_per_day: u64,
+    /// Size of the card; 0 to ask the file system.
+    pub card_bytes: u64,
+    /// How often each cell of the card can be erased. Makers state about 500 for three bits a cell
+    /// and 3000 for two; 1000 is between, as most do not state it.
+    pub card_write_cycles: u64,
+    /// How many bytes the card writes for each that it is given: it erases whole blocks of
+    /// megabytes, and small synced writes make it copy the rest. The makers' formula for the life
+    /// of a card divides by it (JEDEC's write amplification factor); they measure it and seldom
+    /// state it. 4 is a guess on the cautious side for a log with syncs.
+    pub card_write_factor: u64,
+    /// Bytes kept for a full disk, so that forgetting works on it; 0 for none.
+    pub reserve_bytes: u64,
+}
+
+impl Default for FlashSettings {
+    fn default() -> Self {
+        Self {
+            max_bytes: 0,
+            bytes_per_day: 0,
+            card_bytes: 0,
+            card_write_cycles: 1000,
+            card_write_factor: 4,
+            reserve_bytes: 128 << 10,
+        }
+    }
+}
+
 /// How the engine runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -95,6 +130,8 @@ pub struct Settings {
     pub purge_after: Duration,
     /// Compaction makes no segment larger than this.
     pub segment_max_bytes: u64,
+    /// The card.
+    pub flash: FlashSettings,
     /// Whether writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
 }
@@ -113,6 +150,7 @@ impl Default for Settings {
             keep_history: Duration::from_secs(604_800),
             purge_after: Duration::from_secs(86_400),
             segment_max_bytes: 32 << 20,
+            flash: FlashSettings::default(),
             read_only: false,
         }
     }

@@ -1,11 +1,19 @@
 //! What the parts of the engine share besides the catalog.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
 
+use super::budget::Budget;
+use super::health::{self, Health, Part, State};
+use super::pressure::Pressure;
+use super::settings::FlashSettings;
 use crate::clock::{Clock, ClockState, StoreClock};
+use crate::disk::{self, Disk, Mode, ReadFault, Usage};
+use crate::error::Error;
 use crate::index::key::RefKey;
 use crate::store::transaction::Mark;
 
@@ -37,14 +45,23 @@ pub struct Shared {
     pub committed: AtomicU64,
     /// Requests refused since boot.
     pub rejected: AtomicU64,
-    /// Whether the disk was full at the last write.
-    pub storage_full: AtomicBool,
+    health: Mutex<Health>,
+    /// What could not be read last, to be tried again.
+    unread: Mutex<Option<ReadFault>>,
+    budget: Mutex<Budget>,
+    started: Instant,
+    /// Whether upkeep may still find something to drop. Without upkeep there is none.
+    pub can_free: AtomicBool,
+    /// What the card can take.
+    pub flash: FlashSettings,
     /// Logs that wait to be sealed.
     pub unsealed_logs: AtomicU64,
     /// Segments on disk.
     pub segments: AtomicU64,
-    /// Bytes written since boot.
-    pub bytes_written: Arc<AtomicU64>,
+    /// What was written since boot, and what lies on the disk.
+    pub usage: Arc<Usage>,
+    /// When the odometers began to count, or 0 if no clock was ever right.
+    began: AtomicI64,
     /// Bytes written before this start, over the life of the store.
     pub written_before: u64,
     /// Bytes of the memories that came in over the life of the store, as stored.
@@ -63,7 +80,8 @@ impl Shared {
         clock: Arc<dyn Clock>,
         latest: Timestamp,
         mark: &Mark,
-        bytes_written: Arc<AtomicU64>,
+        usage: Arc<Usage>,
+        flash: FlashSettings,
     ) -> Self {
         Self {
             clock,
@@ -73,10 +91,16 @@ impl Shared {
             accepted: AtomicU64::default(),
             committed: AtomicU64::default(),
             rejected: AtomicU64::default(),
-            storage_full: AtomicBool::default(),
+            health: Mutex::default(),
+            unread: Mutex::default(),
+            budget: Mutex::new(Budget::new(flash.bytes_per_day, mark.day, mark.today)),
+            started: Instant::now(),
+            can_free: AtomicBool::default(),
+            flash,
             unsealed_logs: AtomicU64::default(),
             segments: AtomicU64::default(),
-            bytes_written,
+            usage,
+            began: AtomicI64::new(mark.began),
             written_before: mark.written,
             payload: AtomicU64::new(mark.payload),
             payload_before: mark.payload,
@@ -101,11 +125,119 @@ impl Shared {
     /// Where the store stands.
     pub fn mark(&self) -> Mark {
         let (now, _) = self.now();
+        let budget = self.budget();
         Mark {
             now: now.as_micros(),
-            written: self.written_before + self.bytes_written.load(Ordering::Relaxed),
+            written: self.written_before + self.bytes_written(),
+            began: self.began(),
+            day: budget.day(),
+            today: budget.today(),
             payload: self.payload.load(Ordering::Relaxed),
             ..Mark::default()
+        }
+    }
+
+    /// Bytes written since boot.
+    pub fn bytes_written(&self) -> u64 {
+        self.usage.written.load(Ordering::Relaxed)
+    }
+
+    /// When the odometers began to count; microseconds since 1970, or 0 if no clock was right yet.
+    pub fn began(&self) -> i64 {
+        let (now, state) = self.now();
+        if state != ClockState::Unknown {
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            let _ = self.began.compare_exchange(0, now.as_micros(), success, failure);
+        }
+        self.began.load(Ordering::Acquire)
+    }
+
+    /// How much may be written today, as of now.
+    pub fn budget(&self) -> Budget {
+        let (now, _) = self.now();
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.account(self.bytes_written(), now.as_micros());
+        *budget
+    }
+
+    /// How much lies on the card beside what may.
+    pub fn pressure(&self) -> Pressure {
+        let bytes = self.usage.stored() + self.index_bytes.load(Ordering::Relaxed);
+        Pressure { bytes, max_bytes: self.flash.max_bytes }
+    }
+
+    /// How the card is doing.
+    pub fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Time since the start, as the card's health counts it.
+    fn at(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Notes that the disk refused something.
+    pub fn trouble(&self, disk: &dyn Disk, part: Part, error: &io::Error) {
+        self.failed(part, health::judge_on(disk, error), error);
+    }
+
+    fn failed(&self, part: Part, state: State, error: &io::Error) {
+        let (now, _) = self.now();
+        if self.health().fail(part, state, error.to_string(), now, self.at()) {
+            tracing::error!(state = state.as_str(), ?part, %error, "{}", state.hint());
+        }
+    }
+
+    /// Notes that the disk does something again.
+    pub fn well(&self, part: Part) {
+        let recovered = self.health().recover(part);
+        if let Some(trouble) = recovered {
+            tracing::info!(was = trouble.state.as_str(), ?part, "the disk works again");
+        }
+    }
+
+    /// Whether it is time to try again what the disk refused.
+    pub fn is_due(&self, part: Part) -> bool {
+        self.health().is_due(part, self.at())
+    }
+
+    /// Whether new files can be made at all, as far as is known.
+    pub fn may_seal(&self) -> bool {
+        let health = self.health();
+        !health
+            .of(Part::Log)
+            .is_some_and(|trouble| matches!(trouble.state, State::ReadOnly | State::Gone))
+    }
+
+    /// What a client is told whose change could not be written.
+    pub fn refusal(&self) -> Error {
+        self.health().refusal()
+    }
+
+    /// Notes that something could not be read.
+    pub fn unread(&self, fault: ReadFault, error: &io::Error) {
+        self.failed(Part::Read, health::judge(error), error);
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+    }
+
+    /// Tries again to read what could not be read, if it is time.
+    pub fn read_again(&self, disk: &dyn Disk) {
+        if !self.is_due(Part::Read) {
+            return;
+        }
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(ReadFault { path, offset, len }) = unread else { return };
+        let read = disk.mounting().and_then(|_| disk.open(&path, Mode::Read)).and_then(|file| {
+            let mut bytes = vec![0; len];
+            file.read_at(&mut bytes, offset)
+        });
+        match read {
+            Ok(()) => self.well(Part::Read),
+            // A file that was dropped, because all of it lies elsewhere by now, is nobody's trouble.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !disk::is_gone(&error) => {
+                self.well(Part::Read);
+            }
+            Err(error) => self.trouble(disk, Part::Read, &error),
         }
     }
 

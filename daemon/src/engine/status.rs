@@ -8,10 +8,20 @@ use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
 use super::Engine;
-use crate::store::cache::folder_size;
+use super::health::State;
+use super::wear::{Life, card_years};
 
 fn int(n: u64) -> Value {
     Value::Number(Number::from(n))
+}
+
+fn float(n: f64) -> Value {
+    Number::from_f64(n).map_or(Value::Null, Value::Number)
+}
+
+/// A bound, where 0 is none.
+fn bound(n: u64) -> Value {
+    if n == 0 { Value::Null } else { int(n) }
 }
 
 /// What was written to the card for what came in.
@@ -19,8 +29,8 @@ fn odometer(written: u64, payload: u64) -> Value {
     let mut map = Map::new();
     map.insert("bytesWritten", int(written));
     map.insert("payloadBytes", int(payload));
-    let ratio = (payload > 0).then(|| Number::from_f64(written as f64 / payload as f64)).flatten();
-    map.insert("writeAmplification", ratio.map_or(Value::Null, Value::Number));
+    let ratio = (payload > 0).then(|| float(written as f64 / payload as f64));
+    map.insert("writeAmplification", ratio.unwrap_or(Value::Null));
     Value::Object(map)
 }
 
@@ -36,11 +46,21 @@ impl Engine {
         counts.insert("forgotten", int(forgotten));
         counts.insert("versions", int(versions));
         let mut disk = Map::new();
-        let on_disk = self.inner.data_bytes();
-        disk.insert("bytes", on_disk.map_or(Value::Null, int));
+        let pressure = shared.pressure();
+        let space = self.inner.disk.space().ok();
+        disk.insert("bytes", int(pressure.bytes));
+        disk.insert("maxBytes", bound(pressure.max_bytes));
+        disk.insert("freeBytes", space.map_or(Value::Null, |space| int(space.free)));
         disk.insert("segments", int(shared.segments.load(Ordering::Relaxed)));
         disk.insert("unsealedLogs", int(shared.unsealed_logs.load(Ordering::Relaxed)));
-        disk.insert("full", Value::Bool(shared.storage_full.load(Ordering::Relaxed)));
+        let trouble = shared.health().worst().cloned();
+        let state = trouble.as_ref().map_or(State::Ok, |trouble| trouble.state);
+        disk.insert("full", Value::Bool(state == State::Full));
+        disk.insert("state", state.as_str());
+        disk.insert("since", trouble.as_ref().map_or(Value::Null, |t| t.since.to_string().into()));
+        disk.insert("lastError", trouble.map_or(Value::Null, |t| t.error.into()));
+        let hint = Some(state.hint()).filter(|hint| !hint.is_empty());
+        disk.insert("hint", hint.map_or(Value::Null, Value::from));
         disk.insert("damagedFiles", int(self.inner.damage.len() as u64));
         let mut time = Map::new();
         time.insert("state", clock.as_str());
@@ -64,13 +84,33 @@ impl Engine {
         status.insert("bootCount", int(self.inner.boots));
         status.insert("counts", Value::Object(counts));
         status.insert("disk", Value::Object(disk));
-        let written = shared.bytes_written.load(Ordering::Relaxed);
+        let written = shared.bytes_written();
         status.insert("bytesWrittenSinceBoot", int(written));
         let payload = shared.payload.load(Ordering::Relaxed);
         let mut wear = Map::new();
         let since_boot = odometer(written, payload.saturating_sub(shared.payload_before));
         wear.insert("sinceBoot", since_boot);
         wear.insert("overLife", odometer(shared.written_before + written, payload));
+        let began = shared.began();
+        let life = Life {
+            written: shared.written_before + written,
+            micros: (began > 0).then(|| now.as_micros() - began),
+            written_since_boot: written,
+            uptime: self.inner.started.elapsed(),
+        };
+        let per_day = life.bytes_per_day();
+        let card_bytes = match shared.flash.card_bytes {
+            0 => space.map_or(0, |space| space.total),
+            bytes => bytes,
+        };
+        let years = per_day.and_then(|rate| card_years(&shared.flash, card_bytes, rate));
+        wear.insert("bytesPerDay", per_day.map_or(Value::Null, |rate| int(rate as u64)));
+        wear.insert("cardYears", years.map_or(Value::Null, float));
+        let budget = shared.budget();
+        let mut today = Map::new();
+        today.insert("bytesPerDay", bound(budget.per_day()));
+        today.insert("writtenToday", int(budget.today()));
+        wear.insert("budget", Value::Object(today));
         status.insert("wear", Value::Object(wear));
         status.insert("clock", Value::Object(time));
         status.insert("durability", self.inner.settings.durability.as_str());
@@ -103,12 +143,5 @@ impl Engine {
             tiers.insert(tier.as_str(), int(count));
         }
         (types, tiers, forgotten, catalog.docs().len() as u64 - catalog.gone())
-    }
-}
-
-impl super::Inner {
-    /// Bytes the data folder takes up, if it is a folder of this machine.
-    fn data_bytes(&self) -> Option<u64> {
-        self.index.as_deref().and_then(std::path::Path::parent).map(folder_size)
     }
 }

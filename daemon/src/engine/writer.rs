@@ -15,17 +15,19 @@ use omir_core::instant::Timestamp;
 
 use super::command::{Change, Event, Receipt, Reply};
 use super::compaction::{self, Answer, Compactor, Scope};
+use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
+use super::reserve::Reserve;
 use super::settings::{Durability, Settings};
 use super::shared::{Access, Shared};
-use crate::disk::{self, Disk};
+use crate::disk::Disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::{self, Location, Stamp};
 use crate::index::key::RefKey;
 use crate::store::recovery::Unsealed;
-use crate::store::sealer::{Sealer, log_file};
+use crate::store::sealer::{SealError, Sealer, log_file};
 use crate::store::transaction::{Op, Touch, Transaction};
 use crate::store::wal::{Log, LogError};
 
@@ -88,8 +90,10 @@ pub struct Writer {
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
     pub(super) log_began: Instant,
-    /// When the next try to begin a log is due, after one that failed.
-    pub(super) no_log_before: Option<Instant>,
+    /// What is given up for forgetting on a full disk.
+    pub(super) reserve: Reserve,
+    /// How often the data folder has come back; a log from before is not written on.
+    pub(super) mounting: u64,
     pub(super) next_seq: u64,
     pub(super) last_sync: Instant,
     pub(super) touched: HashMap<RefKey, String>,
@@ -111,10 +115,19 @@ pub enum SealOrder {
 }
 
 /// A group of changes on its way.
+#[derive(Default)]
 struct Group {
     entries: Vec<Entry>,
     refused: Vec<(Reply, Error)>,
     weight: usize,
+    /// Whether a change is among them that must be possible on a full disk.
+    shrinks: bool,
+}
+
+/// Whether a change brings something new. What does not, such as forgetting, must be possible on a
+/// full disk too.
+fn grows(change: &Change) -> bool {
+    matches!(change, Change::Remember(_) | Change::Merge(..))
 }
 
 struct Entry {
@@ -149,18 +162,21 @@ impl Writer {
 
     /// Commits a change with all that waits behind it; returns what has to come after the commit.
     fn group(&mut self, first: (Change, usize, Reply)) -> Option<Message> {
-        if !self.log_is_sound {
-            // Before anything is staged: what was in the way may be gone by now.
-            self.begin_log();
-        }
+        // Before anything is staged: what was in the way may be gone by now.
+        self.make_ready(grows(&first.0));
         let catalog = self.catalog.clone();
         let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes);
-        let mut group = Group { entries: Vec::new(), refused: Vec::new(), weight: 0 };
+        let mut group = Group::default();
         let (now, _) = self.shared.now();
         let mut later = None;
         let mut next = Some(first);
         while let Some((mut change, bytes, reply)) = next.take() {
-            match planner.plan(&mut change, now) {
+            group.shrinks |= !grows(&change);
+            let planned = match self.no_room(&change) {
+                Some(error) => Err(NoPlan::Refused(error)),
+                None => planner.plan(&mut change, now),
+            };
+            match planned {
                 Ok(mut plan) => {
                     group.weight += bytes;
                     let written = self.stage(&mut plan, now);
@@ -208,12 +224,87 @@ impl Writer {
         Some((transaction, at, places))
     }
 
-    fn commit(&mut self, group: Group, now: Timestamp) {
+    /// Deals with what is known to be the matter with the disk: a data folder that came back, a log
+    /// that is in doubt, a reserve that lacks.
+    fn make_ready(&mut self, grows: bool) {
+        match self.disk.mounting() {
+            Ok(mounting) if mounting != self.mounting => {
+                tracing::info!("the data folder is back; a new log is begun");
+                self.mounting = mounting;
+                self.log_is_sound = false;
+            }
+            _ => {}
+        }
+        if !self.log_is_sound
+            && !self.begin_log()
+            && !grows
+            && self.log_trouble() == Some(State::Full)
+            && self.reserve.give_up(&*self.disk)
+        {
+            self.begin_log();
+        }
+        self.tend_reserve();
+    }
+
+    /// Makes the reserve again, if it was given up and there is room.
+    fn tend_reserve(&mut self) {
+        if self.reserve.lacks()
+            && self.log_is_sound
+            && self.reserve.has_room(&*self.disk)
+            && let Err(error) = self.reserve.keep(&*self.disk)
+        {
+            self.shared.trouble(&*self.disk, Part::Log, &error);
+        }
+    }
+
+    fn log_trouble(&self) -> Option<State> {
+        self.shared.health().of(Part::Log).map(|trouble| trouble.state)
+    }
+
+    /// Notes that the disk takes what is new. With the reserve given up it is full all the same.
+    fn note_success(&self) {
+        if !self.reserve.lacks() || self.log_trouble() != Some(State::Full) {
+            self.shared.well(Part::Log);
+        }
+    }
+
+    /// Why a change is not even tried: what is left of a full disk is for forgetting.
+    fn no_room(&self, change: &Change) -> Option<Error> {
+        if !grows(change) {
+            return None;
+        }
+        if self.reserve.lacks() && self.log_trouble() == Some(State::Full) {
+            return Some(self.shared.refusal());
+        }
+        self.shared.pressure().refusal(self.shared.can_free.load(Ordering::Relaxed))
+    }
+
+    /// Stages a group again, whose writing failed, in the same order.
+    fn stage_again(&mut self, entries: &mut [Entry]) {
+        for (transaction, at, places) in entries.iter_mut().filter_map(|e| e.written.as_mut()) {
+            let mut payload = Vec::new();
+            *places = transaction.encode(&mut payload);
+            *at = self.log.stage(&payload);
+            self.next_seq = transaction.seq + 1;
+        }
+    }
+
+    fn commit(&mut self, mut group: Group, now: Timestamp) {
         let first = group.entries.iter().find_map(|entry| entry.written.as_ref());
-        let outcome = match first.map(|(transaction, ..)| transaction.seq) {
-            Some(first) => self.write(first),
-            None => Ok(()),
-        };
+        let first = first.map(|(transaction, ..)| transaction.seq);
+        let mut outcome = first.map_or(Ok(()), |first| self.write(first));
+        if let Some(first) = first
+            && outcome.is_err()
+            && group.shrinks
+            && self.log_trouble() == Some(State::Full)
+            && self.reserve.give_up(&*self.disk)
+        {
+            tracing::warn!("the reserve is given up, so that what is forgotten can be noted");
+            if self.log_is_sound || self.begin_log() {
+                self.stage_again(&mut group.entries);
+                outcome = self.write(first);
+            }
+        }
         let has_writes = outcome.is_ok() && first.is_some();
         self.shared.queued_bytes.fetch_sub(group.weight, Ordering::AcqRel);
         let mut delivery = Delivery::default();
@@ -300,13 +391,15 @@ impl Writer {
         if !self.log_is_sound {
             self.log.discard();
             self.next_seq = first;
-            if self.shared.storage_full.load(Ordering::Relaxed) {
-                return Err(storage_full());
-            }
-            return Err(Error::new(
-                Code::Internal,
-                "the log could not be synced and no new one could be begun; see the daemon's log",
-            ));
+            return Err(self.shared.refusal());
+        }
+        // An open file can be written to after its folder was unmounted; what is acknowledged must
+        // be there for the next start.
+        if let Err(error) = self.disk.mounting() {
+            self.log.discard();
+            self.next_seq = first;
+            self.shared.trouble(&*self.disk, Part::Log, &error);
+            return Err(self.shared.refusal());
         }
         if self.log.len() > LOG_CEILING {
             self.log.discard();
@@ -323,7 +416,7 @@ impl Writer {
         });
         match written {
             Ok(()) => {
-                self.shared.storage_full.store(false, Ordering::Relaxed);
+                self.note_success();
                 Ok(())
             }
             Err(error) => {
@@ -339,19 +432,13 @@ impl Writer {
             LogError::Refused(error) => (error, false),
             LogError::Broken(error) => (error, true),
         };
+        self.shared.trouble(&*self.disk, Part::Log, &error);
+        let refusal = self.shared.refusal();
         if is_broken {
             self.log_is_sound = false;
             self.begin_log();
         }
-        if disk::is_full(&error) {
-            if !self.shared.storage_full.swap(true, Ordering::Relaxed) {
-                tracing::error!("the disk is full: nothing new is remembered until there is room");
-            }
-            storage_full()
-        } else {
-            tracing::error!(%error, "a group could not be written");
-            Error::new(Code::Internal, format!("the disk refused the write: {error}"))
-        }
+        refusal
     }
 
     /// Begins a new log and sends the old one to be sealed. On failure the old one stays.
@@ -374,16 +461,15 @@ impl Writer {
                 self.log_has_news = false;
                 self.log_is_sound = true;
                 self.log_began = Instant::now();
-                self.no_log_before = None;
-                let _ = self.sealing.send(SealOrder::Seal(order));
+                if old.exists() {
+                    let _ = self.sealing.send(SealOrder::Seal(order));
+                }
+                self.note_success();
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "no new log could be begun");
-                if disk::is_full(&error) {
-                    self.shared.storage_full.store(true, Ordering::Relaxed);
-                }
-                self.no_log_before = Some(Instant::now() + RETRY);
+                tracing::debug!(%error, "no new log could be begun");
+                self.shared.trouble(&*self.disk, Part::Log, &error);
                 false
             }
         }
@@ -398,12 +484,14 @@ impl Writer {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             catalog.refresh_glances(now.as_micros());
         }
+        self.shared.read_again(&*self.disk);
         // Not with every group and every tick: an attempt that fails writes to the card as well.
-        let may_begin_log = self.no_log_before.is_none_or(|at| Instant::now() >= at);
+        let trouble = self.log_trouble();
+        let may_try = trouble.is_none() || self.shared.is_due(Part::Log);
+        if trouble.is_some() && may_try {
+            self.try_again();
+        }
         if !self.log_is_sound {
-            if may_begin_log {
-                self.begin_log();
-            }
             return;
         }
         if let Durability::Interval(every) = self.settings.durability
@@ -423,8 +511,21 @@ impl Writer {
         }
         let is_full = self.log.len() >= self.settings.segment_bytes;
         let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
-        if (is_full || is_old) && may_begin_log {
+        if (is_full || is_old) && may_try {
             self.rotate();
+        }
+    }
+
+    /// Tries whether the disk works again, with nobody asking.
+    fn try_again(&mut self) {
+        self.make_ready(true);
+        if self.log_is_sound && self.log_trouble().is_some() {
+            if self.reserve.has_room(&*self.disk) {
+                self.note(Vec::new());
+            } else {
+                let full = std::io::ErrorKind::StorageFull.into();
+                self.shared.trouble(&*self.disk, Part::Log, &full);
+            }
         }
     }
 
@@ -554,13 +655,6 @@ impl Writer {
     }
 }
 
-fn storage_full() -> Error {
-    Error::new(
-        Code::StorageFull,
-        "the disk is full; what is stored can still be read. Free some space and try again",
-    )
-}
-
 /// Runs the sealing thread: one log after the other, trying again what could not be sealed.
 pub fn seal_in_background(
     mut sealer: Sealer,
@@ -597,13 +691,20 @@ pub fn seal_in_background(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            while let Some(&log) = waiting.front() {
+            while let Some(&log) = waiting.front()
+                && shared.may_seal()
+            {
                 let (now, _) = shared.now();
                 match sealer.seal(log, now) {
                     Ok(_) => {
+                        shared.well(Part::Seal);
+                        shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
                         waiting.pop_front();
                     }
                     Err(error) => {
+                        if let SealError::Disk(error) = &error {
+                            shared.trouble(&*sealer.disk, Part::Seal, error);
+                        }
                         tracing::warn!(log = log.log, %error, "not sealed yet; served from the log");
                         fault = error.to_string();
                         break;
@@ -635,6 +736,5 @@ pub fn seal_in_background(
                 break;
             }
         }
-        shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
     })
 }

@@ -1,14 +1,144 @@
-//! One process at a time: `<data>/lock`.
+//! One process at a time: `<data>/lock`, and whether the folder that has it is still there.
+//!
+//! A card that is pulled out leaves its mount point behind: an empty folder of the same name, on
+//! another disk. One that is put in again may come back as another device, and another card may
+//! come back as the same. So the lock file is what tells: it holds the process id and a number
+//! that the daemon drew at its start.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::disk::{Gone, Mounting};
+
+const NAME: &str = "lock";
+/// No lock file is longer; more of one that somebody put there is not read.
+const MOST: u64 = 128;
 
 /// Held as long as it lives; the kernel lets it go with the process, however that ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+    data: PathBuf,
+    /// What the file holds.
+    text: String,
+    /// The file, and the folder it is in, as they were found last.
+    found: Option<(Identity, Identity)>,
+    /// How often the folder came back.
+    returns: u64,
+}
+
+/// What tells one file from another, and from itself on another mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    /// When it was written; 0 for a folder.
+    written: (i64, i64),
+}
+
+impl Identity {
+    fn of_file(file: &Metadata) -> Self {
+        let written = (file.mtime(), file.mtime_nsec());
+        Self { device: file.dev(), inode: file.ino(), written }
+    }
+
+    fn of_folder(folder: &Metadata) -> Self {
+        Self { device: folder.dev(), inode: folder.ino(), written: (0, 0) }
+    }
+}
+
+impl Lock {
+    fn new(file: File, data: &Path, text: String) -> Self {
+        let mut lock = Self { file, data: data.to_owned(), text, found: None, returns: 0 };
+        lock.note();
+        lock
+    }
+
+    fn note(&mut self) {
+        let file = self.file.metadata().map(|file| Identity::of_file(&file));
+        let folder = std::fs::metadata(&self.data).map(|folder| Identity::of_folder(&folder));
+        self.found = file.ok().zip(folder.ok());
+    }
+
+    /// Writes a number into the lock file that no other start draws, so that the folder is known
+    /// again when its card comes back. Durable on return.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn stamp(&mut self, number: u128) -> io::Result<()> {
+        self.text = format!("{} {number:032x}", std::process::id());
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(self.text.as_bytes())?;
+        self.file.sync_all()?;
+        self.note();
+        Ok(())
+    }
+
+    /// Keeps the lock and tells whether its folder is still there, as [`Folder::watched`] asks.
+    ///
+    /// [`Folder::watched`]: crate::disk::Folder::watched
+    pub fn watch(self) -> Mounting {
+        let lock = Mutex::new(self);
+        std::sync::Arc::new(move || lock.lock().unwrap_or_else(PoisonError::into_inner).look())
+    }
+
+    /// How often the folder came back.
+    ///
+    /// # Errors
+    /// [`Gone`] if it is not there, or another one is; whatever the disk says.
+    fn look(&mut self) -> io::Result<u64> {
+        match std::fs::metadata(self.data.join(NAME)) {
+            Ok(file) if self.found.is_some_and(|(own, _)| own == Identity::of_file(&file)) => {
+                return Ok(self.returns);
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        if self.was_removed_by_hand() {
+            let mut made = acquire(&self.data).map_err(io::Error::other)?;
+            made.file.rewind()?;
+            made.file.write_all(self.text.as_bytes())?;
+            self.file = made.file;
+        } else {
+            self.file = self.find_again()?;
+            self.returns += 1;
+        }
+        self.note();
+        Ok(self.returns)
+    }
+
+    /// Whether only the file is gone: nobody has pulled anything out.
+    fn was_removed_by_hand(&self) -> bool {
+        let folder = std::fs::metadata(&self.data).map(|folder| Identity::of_folder(&folder));
+        let is_same = folder.is_ok_and(|now| self.found.is_some_and(|(_, own)| own == now));
+        is_same && self.file.metadata().is_ok_and(|file| file.nlink() == 0)
+    }
+
+    /// Opens and locks the file of this lock in a folder that came back.
+    fn find_again(&self) -> io::Result<File> {
+        let data = self.data.display();
+        let path = self.data.join(NAME);
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let mut file = match opened.or_else(|_| File::open(&path)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("{data} is away, or what lies there is no store");
+                return Err(Gone(message).into());
+            }
+            Err(error) => return Err(error),
+        };
+        if holder(&mut file) != self.text {
+            let message = format!("{data} is another store, or another daemon has used it since");
+            return Err(Gone(message).into());
+        }
+        file.try_lock().map_err(|_| Gone(format!("another process is using {data}")))?;
+        Ok(file)
+    }
 }
 
 /// Why a data folder cannot be locked.
@@ -46,17 +176,18 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
         .write(true)
         .create(true)
         .truncate(false)
-        .open(data.join("lock"))
+        .open(data.join(NAME))
         .map_err(LockError::Disk)?;
     match file.try_lock() {
         Ok(()) => {
             // For a person who finds the folder in use; a failure to write it is no matter.
             let _ = file.set_len(0);
             let _ = file.rewind();
-            let _ = write!(file, "{}", std::process::id());
-            Ok(Lock { _file: file })
+            let text = std::process::id().to_string();
+            let _ = file.write_all(text.as_bytes());
+            Ok(Lock::new(file, data, text))
         }
-        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: holder(&mut file) }),
+        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
         Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
     }
 }
@@ -67,22 +198,30 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
 /// # Errors
 /// [`LockError::Held`] at once if a daemon has it.
 pub fn acquire_unwritten(data: &Path) -> Result<Option<Lock>, LockError> {
-    let mut file = match File::open(data.join("lock")) {
+    let mut file = match File::open(data.join(NAME)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(LockError::Disk(error)),
     };
     match file.try_lock_shared() {
-        Ok(()) => Ok(Some(Lock { _file: file })),
-        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: holder(&mut file) }),
+        Ok(()) => {
+            let text = holder(&mut file);
+            Ok(Some(Lock::new(file, data, text)))
+        }
+        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
         Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
     }
 }
 
 fn holder(file: &mut File) -> String {
-    let mut by = String::new();
-    let _ = file.read_to_string(&mut by);
-    by.trim().to_owned()
+    let mut text = String::new();
+    let _ = file.take(MOST).read_to_string(&mut text);
+    text.trim().to_owned()
+}
+
+/// The process id in a lock file, as far as there is one.
+fn process(file: &mut File) -> String {
+    holder(file).split(' ').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -99,6 +238,55 @@ mod tests {
         }
         drop(held);
         acquire(dir.path()).unwrap();
+    }
+
+    fn stamped(data: &Path) -> Mounting {
+        let mut lock = acquire(data).unwrap();
+        lock.stamp(7).unwrap();
+        lock.watch()
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_away_is_gone_until_it_is_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, elsewhere) = (dir.path().join("data"), dir.path().join("elsewhere"));
+        std::fs::create_dir(&data).unwrap();
+        let mounting = stamped(&data);
+        assert_eq!(mounting().unwrap(), 0);
+        std::fs::rename(&data, &elsewhere).unwrap();
+        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        // As a mount point is without its card; and then with another card.
+        std::fs::create_dir(&data).unwrap();
+        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        assert!(!data.join(NAME).exists(), "nothing is written to what lies there");
+        drop(acquire(&data).unwrap());
+        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        std::fs::remove_dir_all(&data).unwrap();
+        std::fs::rename(&elsewhere, &data).unwrap();
+        assert_eq!(mounting().unwrap(), 0, "the very same files");
+    }
+
+    #[test]
+    fn a_folder_that_came_back_on_another_device_is_known_and_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let mounting = stamped(&data);
+        let text = std::fs::read(data.join(NAME)).unwrap();
+        std::fs::rename(&data, dir.path().join("pulled out")).unwrap();
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join(NAME), text).unwrap();
+        assert_eq!((mounting().unwrap(), mounting().unwrap()), (1, 1));
+        assert!(acquire(&data).is_err(), "it is locked again");
+    }
+
+    #[test]
+    fn a_lock_file_that_somebody_removed_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mounting = stamped(dir.path());
+        std::fs::remove_file(dir.path().join(NAME)).unwrap();
+        assert_eq!(mounting().unwrap(), 0);
+        assert!(acquire(dir.path()).is_err());
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub struct Recovered {
     pub catalog: Catalog,
     /// The log to write on.
     pub log: Log,
+    /// Why that log may not be written on, if the disk refuses: a new one must be begun first.
+    pub log_refused: Option<io::Error>,
     /// Logs to be sealed, oldest first.
     pub unsealed: Vec<Unsealed>,
     /// Transaction number the current log began with.
@@ -97,6 +99,8 @@ pub struct Recovered {
     pub previous: Digest,
     /// All segments, by their first transaction.
     pub segments: Vec<Piece>,
+    /// Numbers of segments that others replaced and that are still to be removed.
+    pub leftovers: Vec<u64>,
     /// What was lost.
     pub damage: Vec<Damage>,
     /// How many index blocks had to be made anew.
@@ -115,6 +119,26 @@ struct Recovery<'a> {
     mark: Mark,
     latest: i64,
     rebuilt: u64,
+    /// Half-written segments that could not be removed: to be written anew under the same number.
+    left_lying: Vec<u64>,
+    /// Segments that compacted ones replaced and that could not be removed.
+    leftovers: Vec<u64>,
+    /// Whether the newest log may be written on: not if a later one lies there unread.
+    may_resume: bool,
+}
+
+/// An error of a disk that is full or read-only: what it did not do is done by the next start, and
+/// what lies there can be served.
+fn bearable(error: io::Error) -> io::Result<io::Error> {
+    if disk::is_full(&error) || disk::is_read_only(&error) { Ok(error) } else { Err(error) }
+}
+
+/// Whether something was done, on a disk that may be full or read-only.
+fn borne(done: io::Result<()>) -> io::Result<bool> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(error) => bearable(error).map(|_| false),
+    }
 }
 
 /// Brings a store up from its files.
@@ -130,10 +154,10 @@ pub fn recover(
 ) -> io::Result<Recovered> {
     disk.create_dir(segment::DIR)?;
     disk.create_dir(wal::DIR)?;
-    disk.sync_dir(".")?;
+    borne(disk.sync_dir("."))?;
     for name in disk.list(segment::DIR)? {
         if name.ends_with(".tmp") {
-            disk.remove(&format!("{}/{name}", segment::DIR))?;
+            borne(disk.remove(&format!("{}/{name}", segment::DIR)))?;
         }
     }
     let mut logs: Vec<u64> =
@@ -151,6 +175,9 @@ pub fn recover(
         mark: Mark::default(),
         latest: 0,
         rebuilt: 0,
+        left_lying: Vec::new(),
+        leftovers: Vec::new(),
+        may_resume: true,
     };
     let (next_segment, previous, segments) = recovery.load_segments(&logs, progress)?;
     let logs = recovery.replay_logs(&logs)?;
@@ -164,28 +191,34 @@ pub fn recover(
     let newest_number = logs.last().map(|log| log.unsealed.log);
     for log in logs {
         let is_newest = Some(log.unsealed.log) == newest_number;
-        if is_newest && log.unsealed.is_sound && log.unsealed.end < new_log_above {
+        let may_resume = is_newest && log.unsealed.is_sound && recovery.may_resume;
+        if may_resume && log.unsealed.end < new_log_above {
             current = Some(log);
         } else if log.has_frames || !log.unsealed.is_sound {
-            too_long = (is_newest && log.unsealed.is_sound).then_some(log.has_changes);
+            too_long = may_resume.then_some(log.has_changes);
             unsealed.push(log.unsealed);
         } else {
-            disk.remove(&wal::path(log.unsealed.log))?;
+            borne(disk.remove(&wal::path(log.unsealed.log)))?;
         }
     }
+    let mut log_refused = None;
     let (log, log_first, log_has_changes) = match current {
         Some(log) => {
-            let resumed = Log::resume(disk, log.unsealed.log, log.unsealed.end)?;
-            (resumed, log.unsealed.first, log.has_changes)
+            let Unsealed { log: number, end, first, .. } = log.unsealed;
+            let resumed = Log::resume(disk, number, end).or_else(|error| {
+                log_refused = Some(bearable(error)?);
+                Log::closed(disk, number, end)
+            })?;
+            (resumed, first, log.has_changes)
         }
         None => {
             // Never a number that was used before: a segment names the log it was sealed from.
-            let set_aside = disk
+            let used = disk
                 .list(wal::DIR)?
                 .iter()
-                .filter_map(|name| wal::number_of(name.strip_suffix(".damaged")?))
+                .filter_map(|name| wal::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
                 .max();
-            let newest = newest_number.max(set_aside).unwrap_or(0);
+            let newest = newest_number.max(used).unwrap_or(0);
             let number = newest.max(recovery.last_log) + 1;
             match Log::create(disk, number, last_seq + 1) {
                 Ok(log) => (log, last_seq + 1, false),
@@ -196,7 +229,10 @@ pub fn recover(
                     let resumed = Log::resume(disk, log.log, log.end)?;
                     (resumed, log.first, too_long.unwrap_or(false))
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    log_refused = Some(bearable(error)?);
+                    (Log::absent(number - 1), last_seq + 1, false)
+                }
             }
         }
     };
@@ -205,6 +241,7 @@ pub fn recover(
     Ok(Recovered {
         catalog: recovery.catalog,
         log,
+        log_refused,
         unsealed,
         log_first,
         log_has_changes,
@@ -215,6 +252,7 @@ pub fn recover(
         next_segment,
         previous,
         segments,
+        leftovers: recovery.leftovers,
         damage: recovery.damage,
         rebuilt: recovery.rebuilt,
     })
@@ -237,8 +275,12 @@ impl Recovery<'_> {
     }
 
     fn set_aside(&mut self, path: &str, message: &str) -> io::Result<()> {
-        self.disk.rename(path, &format!("{path}.damaged"))?;
-        self.report(path, format!("{message}; kept as {path}.damaged"));
+        if borne(self.disk.rename(path, &format!("{path}.damaged")))? {
+            self.report(path, format!("{message}; kept as {path}.damaged"));
+        } else {
+            self.may_resume = false;
+            self.report(path, format!("{message}; kept as it is, the disk cannot be written to"));
+        }
         Ok(())
     }
 
@@ -321,6 +363,7 @@ impl Recovery<'_> {
         let highest = names
             .iter()
             .filter_map(|name| segment::number_of(name.strip_suffix(".damaged").unwrap_or(name)))
+            .filter(|number| !self.left_lying.contains(number))
             .max();
         Ok((highest.map_or(1, |number| number + 1), previous, pieces))
     }
@@ -405,12 +448,18 @@ impl Recovery<'_> {
         let present: Vec<u64> =
             replaced.iter().copied().filter(|old| outlines.contains_key(old)).collect();
         if is_whole || present.is_empty() {
-            for path in replaced.iter().flat_map(files).filter(is_listed) {
-                self.disk.remove(&path)?;
+            for old in &replaced {
+                for path in files(old).into_iter().filter(is_listed) {
+                    if !borne(self.disk.remove(&path))? && !self.leftovers.contains(old) {
+                        self.leftovers.push(*old);
+                    }
+                }
             }
             present.iter().for_each(|old| drop(outlines.remove(old)));
         } else if present.len() == replaced.len() {
-            self.disk.remove(&path)?;
+            if !borne(self.disk.remove(&path))? {
+                self.left_lying.push(number);
+            }
             outlines.remove(&number);
         } else {
             // It was whole when the first of them went, and it was damaged since.
@@ -420,7 +469,7 @@ impl Recovery<'_> {
                 outlines.remove(&old);
             }
         }
-        self.disk.sync_dir(segment::DIR)
+        borne(self.disk.sync_dir(segment::DIR)).map(drop)
     }
 
     /// The index block of one segment, or `None` if the segment is not to be used.
@@ -473,7 +522,9 @@ impl Recovery<'_> {
             }
             Ok(_) => {
                 // Sealing was cut short. The log is still there and will be sealed again.
-                self.disk.remove(&path)?;
+                if !borne(self.disk.remove(&path))? {
+                    self.left_lying.push(number);
+                }
                 Ok(None)
             }
             Err(fault) => {
@@ -528,7 +579,7 @@ impl Recovery<'_> {
         let Ok(contents) = wal::read(bytes, number) else {
             if bytes.len() <= wal::FILE_HEADER {
                 // Torn while it was made; nothing was ever acknowledged from it.
-                self.disk.remove(&path)?;
+                borne(self.disk.remove(&path))?;
             } else {
                 self.set_aside(&path, "the log's header and frames are unreadable")?;
             }
@@ -593,8 +644,7 @@ impl Recovery<'_> {
             if end > wal::FILE_HEADER as u64 {
                 // Everything in it is sealed: the cut came before the log was dropped.
                 self.catalog.drop_file(log_file(number));
-                self.disk.remove(&path)?;
-                self.disk.sync_dir(wal::DIR)?;
+                borne(self.disk.remove(&path).and_then(|()| self.disk.sync_dir(wal::DIR)))?;
                 return Ok(None);
             }
         }

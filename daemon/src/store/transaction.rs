@@ -9,7 +9,8 @@
 //! {"op": "forget", "ref": "Entity/x", "version": u64}
 //! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
 //! {"op": "boot", "count": u64}
-//! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs}
+//! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs,
+//!  "began": µs, "day": µs, "today": u64}
 //! ```
 
 use std::fmt;
@@ -73,11 +74,17 @@ pub struct Mark {
     pub payload: u64,
     /// Until when tiers were moved and the moves announced; microseconds since 1970.
     pub swept: i64,
+    /// When `written` began to count; microseconds since 1970, 0 until a clock was right.
+    pub began: i64,
+    /// The day that `today` counts for; microseconds since 1970.
+    pub day: i64,
+    /// Bytes that count for that day's budget.
+    pub today: u64,
 }
 
 impl Mark {
     /// As members of a map.
-    pub fn members(&self) -> [(&'static str, Value); 6] {
+    pub fn members(&self) -> [(&'static str, Value); 9] {
         [
             ("now", int(self.now)),
             ("monotonic", int(self.monotonic)),
@@ -85,6 +92,9 @@ impl Mark {
             ("written", int(self.written)),
             ("payload", int(self.payload)),
             ("swept", int(self.swept)),
+            ("began", int(self.began)),
+            ("day", int(self.day)),
+            ("today", int(self.today)),
         ]
     }
 
@@ -99,6 +109,9 @@ impl Mark {
             written: unsigned("written"),
             payload: unsigned("payload"),
             swept: signed("swept"),
+            began: signed("began"),
+            day: signed("day"),
+            today: unsigned("today"),
         }
     }
 
@@ -340,6 +353,9 @@ mod tests {
                     written: 400,
                     payload: 150,
                     swept: 1_779_000_000_000_000,
+                    began: 1_770_000_000_000_000,
+                    day: 1_779_926_400_000_000,
+                    today: 70,
                 }),
             ],
         }

@@ -61,6 +61,8 @@ fn frame_crc(number: u64, len: u32, synced: u32, payload: &[u8]) -> u32 {
 pub struct Log {
     number: u64,
     file: Arc<dyn DiskFile>,
+    /// Whether there is a file at all.
+    exists: bool,
     /// Bytes written; all of it good frames.
     written: u64,
     /// Bytes known to be durable.
@@ -86,7 +88,7 @@ impl Log {
             return Err(error);
         }
         let len = FILE_HEADER as u64;
-        Ok(Self { number, file, written: len, synced: len, staged: Vec::new() })
+        Ok(Self { number, file, exists: true, written: len, synced: len, staged: Vec::new() })
     }
 
     /// Goes on with a log file that was recovered up to `end`: cuts what lies behind it.
@@ -99,7 +101,26 @@ impl Log {
         // bytes could come back behind the new ones after the next power cut.
         file.sync()?;
         disk.sync_dir(DIR)?;
-        Ok(Self { number, file, written: end, synced: end, staged: Vec::new() })
+        Ok(Self { number, file, exists: true, written: end, synced: end, staged: Vec::new() })
+    }
+
+    /// A log that was recovered up to `end` on a disk that cannot be written to: a new one must be
+    /// begun before anything is stored.
+    pub fn closed(disk: &dyn Disk, number: u64, end: u64) -> io::Result<Self> {
+        let file = disk.open(&path(number), Mode::Read)?;
+        Ok(Self { number, file, exists: true, written: end, synced: end, staged: Vec::new() })
+    }
+
+    /// No log at all, on a disk that cannot be written to; the next one has the number after this.
+    pub fn absent(number: u64) -> Self {
+        let len = FILE_HEADER as u64;
+        let file = Arc::new(NoFile);
+        Self { number, file, exists: false, written: len, synced: len, staged: Vec::new() }
+    }
+
+    /// Whether there is a file of this log.
+    pub fn exists(&self) -> bool {
+        self.exists
     }
 
     /// This file's number.
@@ -188,6 +209,31 @@ impl Log {
     /// Whether something was written and not synced.
     pub fn is_dirty(&self) -> bool {
         self.synced != self.written
+    }
+}
+
+/// The file of a log that could not be made.
+struct NoFile;
+
+impl DiskFile for NoFile {
+    fn len(&self) -> io::Result<u64> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn truncate(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 

@@ -180,11 +180,15 @@ impl Sealer {
         let seal = self.key.sign_compacted(number, len, block.digest, previous, link);
 
         let path = segment::path(number);
-        if let Err(error) = self.write(number, &seal, &merged.bytes) {
-            // It may have got its name all the same; nothing stands for anything yet.
-            let _ = self.disk.remove(&path);
-            return Err(error.into());
-        }
+        let written = self.write(number, &seal, &merged.bytes);
+        let file = match written.and_then(|()| self.disk.open(&path, Mode::Read)) {
+            Ok(file) => file,
+            Err(error) => {
+                // It may have got its name all the same; nothing stands for anything yet.
+                let _ = self.disk.remove(&path);
+                return Err(error.into());
+            }
+        };
         self.next += 1;
         let piece = Piece {
             number,
@@ -198,7 +202,6 @@ impl Sealer {
         self.pieces.splice(run, [piece]);
         let old: Vec<u64> = sources.iter().map(|source| source.number).collect();
         self.leftovers.extend(&old);
-        let file = self.disk.open(&path, Mode::Read)?;
         {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             let span = Span { first_seq: span.0, last_seq: span.1 };

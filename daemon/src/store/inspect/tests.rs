@@ -13,7 +13,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::engine::command::Change;
 use crate::engine::request::Encoding;
-use crate::engine::settings::Settings;
+use crate::engine::settings::{FlashSettings, Settings};
 use crate::engine::{Engine, Parts};
 use crate::store::keys;
 use crate::store::manifest::URL;
@@ -41,6 +41,7 @@ fn open(dir: &Path, began: i64) -> Engine {
         settings: Settings {
             segment_bytes: 2500,
             touch_interval: Duration::ZERO,
+            flash: FlashSettings { reserve_bytes: 0, ..FlashSettings::default() },
             ..Settings::default()
         },
         listener: Box::new(|_| {}),
