@@ -8,7 +8,8 @@
 //!
 //! Other troubles: an operation that fails and may have happened in part, a sync that fails and
 //! takes the pages with it (as Linux does: the next sync succeeds and what was lost stays lost), a
-//! card that is full, a sector that cannot be read, and bytes that rot.
+//! card that is full, one that is mounted read-only, one that is pulled out (and put in again: what
+//! was open before is of no use then), sectors that cannot be read, and bytes that rot.
 
 mod content;
 mod names;
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use omird::disk::{Disk, DiskFile, Mode};
+use omird::disk::{Disk, DiskFile, Gone, Mode, Space};
 
 use self::content::{Change, Content};
 use self::names::{Names, Node};
@@ -59,6 +60,15 @@ struct Card {
     failing: Option<(Failing, u64, u64)>,
     capacity: Option<u64>,
     unreadable: BTreeSet<usize>,
+    /// Whether no file can be read.
+    is_blind: bool,
+    is_read_only: bool,
+    is_out: bool,
+    pull_at: Option<u64>,
+    /// Files with a lower number were open when the card was pulled out.
+    stale_below: usize,
+    /// How often it was put in again.
+    returns: u64,
 }
 
 /// What becomes of an operation.
@@ -67,7 +77,7 @@ enum Fate {
     Done,
     /// It fails, and may have happened in part.
     Fails,
-    /// The power goes while it is under way.
+    /// The power goes, or the card is pulled out, while it is under way.
     Cut,
 }
 
@@ -196,6 +206,47 @@ impl CutDisk {
         card.unreadable.insert(file);
     }
 
+    /// Makes every read of any file fail, or no more.
+    pub fn set_blind(&self, is_blind: bool) {
+        self.card().is_blind = is_blind;
+    }
+
+    /// Mounts the card read-only, or for writing again.
+    pub fn set_read_only(&self, is_read_only: bool) {
+        self.card().is_read_only = is_read_only;
+    }
+
+    /// Pulls the card out: its files can be reached no more, open or not.
+    pub fn pull_out(&self) {
+        self.card().is_out = true;
+    }
+
+    /// Pulls the card out at the operation of this number, which may or may not reach it.
+    pub fn pull_out_at(&self, operation: u64) {
+        self.card().pull_at = Some(operation);
+    }
+
+    /// Whether the card is out.
+    pub fn is_out(&self) -> bool {
+        self.card().is_out
+    }
+
+    /// Puts the card in again. Of what was not synced there is what the seed says, as with
+    /// [`CutDisk::survivors`]; files that were open stay out of reach.
+    pub fn put_in(&self, seed: u64) {
+        let kept = std::mem::take(&mut *self.survivors(seed).card());
+        let mut card = self.card();
+        // Open handles keep their numbers, which are those of no file any more.
+        let offset = card.files.len();
+        card.files.extend(kept.files);
+        card.folders = kept.folders;
+        card.folders.values_mut().for_each(|names| names.renumber(offset));
+        card.stale_below = offset;
+        card.is_out = false;
+        card.pull_at = None;
+        card.returns += 1;
+    }
+
     /// A card that may be found after the power is back: what was synced, and of what was not
     /// whatever the seed says. Its own power is on and it has no troubles.
     ///
@@ -238,13 +289,18 @@ impl CutDisk {
 impl Card {
     /// Counts an operation and says what becomes of it.
     fn begin(&mut self, is_sync: bool) -> io::Result<Fate> {
-        if self.is_off {
-            return Err(no_power());
+        self.look()?;
+        if self.is_read_only && !is_sync {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
         let number = self.operations;
         self.operations += 1;
         if self.cut_at.is_some_and(|at| number >= at) {
             self.is_off = true;
+            return Ok(Fate::Cut);
+        }
+        if self.pull_at.is_some_and(|at| number >= at) {
+            self.is_out = true;
             return Ok(Fate::Cut);
         }
         if let Some((failing, from, left)) = &mut self.failing
@@ -259,7 +315,19 @@ impl Card {
     }
 
     fn look(&self) -> io::Result<()> {
-        if self.is_off { Err(no_power()) } else { Ok(()) }
+        if self.is_off {
+            Err(no_power())
+        } else if self.is_out {
+            Err(Gone("the card is out".to_owned()).into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether an open file is one of the card that is in now.
+    fn reach(&self, file: usize) -> io::Result<()> {
+        self.look()?;
+        if file < self.stale_below { Err(failure()) } else { Ok(()) }
     }
 
     /// Whether an operation that fails has happened all the same: every other one has.
@@ -374,6 +442,9 @@ impl Disk for CutDisk {
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         let mut card = self.card();
         card.look()?;
+        if card.is_read_only && mode != Mode::Read {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
         let file = match (card.file(path), mode) {
             (Ok(file), Mode::Read | Mode::Write) => file,
             (Ok(file), Mode::Create) => {
@@ -422,6 +493,19 @@ impl Disk for CutDisk {
             Fate::Cut => Err(no_power()),
         }
     }
+
+    fn space(&self) -> io::Result<Space> {
+        let card = self.card();
+        card.look()?;
+        let total = card.capacity.unwrap_or(1 << 40);
+        Ok(Space { free: total.saturating_sub(card.used()), total })
+    }
+
+    fn mounting(&self) -> io::Result<u64> {
+        let card = self.card();
+        card.look()?;
+        Ok(card.returns)
+    }
 }
 
 struct CutFile {
@@ -438,14 +522,14 @@ impl CutFile {
 impl DiskFile for CutFile {
     fn len(&self) -> io::Result<u64> {
         let card = self.card();
-        card.look()?;
+        card.reach(self.file)?;
         Ok(card.files[self.file].bytes().len() as u64)
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let card = self.card();
-        card.look()?;
-        if card.unreadable.contains(&self.file) {
+        card.reach(self.file)?;
+        if card.is_blind || card.unreadable.contains(&self.file) {
             return Err(failure());
         }
         let start = usize::try_from(offset).map_err(io::Error::other)?;
@@ -455,11 +539,14 @@ impl DiskFile for CutFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.card().change(self.file, Change::Write { at: offset, bytes: buf.to_vec() })
+        let mut card = self.card();
+        card.reach(self.file)?;
+        card.change(self.file, Change::Write { at: offset, bytes: buf.to_vec() })
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut card = self.card();
+        card.reach(self.file)?;
         match card.begin(true)? {
             Fate::Done => {
                 card.files[self.file].sync();
@@ -474,6 +561,8 @@ impl DiskFile for CutFile {
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.card().change(self.file, Change::Truncate(len))
+        let mut card = self.card();
+        card.reach(self.file)?;
+        card.change(self.file, Change::Truncate(len))
     }
 }

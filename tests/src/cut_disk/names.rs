@@ -94,6 +94,17 @@ impl Names {
         self.waiting.clear();
     }
 
+    /// Moves the numbers of all files up. Nothing may be waiting.
+    pub(super) fn renumber(&mut self, by: usize) {
+        for names in [&mut self.current, &mut self.durable] {
+            for node in names.values_mut() {
+                if let Node::File(file) = node {
+                    *file += by;
+                }
+            }
+        }
+    }
+
     /// Takes in a name that is certain.
     pub(super) fn adopt(&mut self, name: String, node: Node) {
         self.current.insert(name.clone(), node);

@@ -160,3 +160,44 @@ fn a_removed_file_is_still_read_through_an_open_handle() {
     assert_eq!(&found, b"1234");
     assert!(disk.open("d/a", Mode::Read).is_err());
 }
+
+#[test]
+fn a_card_that_is_out_gives_nothing_and_comes_back_without_what_was_not_synced() {
+    let (disk, file) = card_with("d/a", b"synced");
+    file.write_at(b" and more", 6).unwrap();
+    disk.pull_out();
+    let mut byte = [0];
+    assert!(omird::disk::is_gone(&disk.mounting().unwrap_err()));
+    assert!(disk.list("d").is_err() && disk.open("d/a", Mode::Read).is_err());
+    assert!(disk.open("d/b", Mode::Create).is_err() && file.read_at(&mut byte, 0).is_err());
+    disk.put_in(ONLY_SYNCED);
+    assert_eq!((disk.mounting().unwrap(), disk.bytes("d/a")), (1, b"synced".to_vec()));
+    assert!(file.read_at(&mut byte, 0).is_err() && file.write_at(b"x", 0).is_err(), "stale");
+    assert!(file.sync().is_err() && file.len().is_err() && file.truncate(0).is_err());
+    let anew = disk.open("d/a", Mode::Write).unwrap();
+    anew.write_at(b"S", 0).unwrap();
+    assert_eq!(disk.bytes("d/a"), b"Synced");
+}
+
+#[test]
+fn a_read_only_card_is_read_and_not_changed() {
+    let (disk, file) = card_with("d/a", b"synced");
+    disk.set_read_only(true);
+    let is_refused = |done: io::Result<()>| omird::disk::is_read_only(&done.unwrap_err());
+    assert!(is_refused(file.write_at(b"x", 0)) && is_refused(file.truncate(0)));
+    assert!(is_refused(disk.remove("d/a")) && is_refused(disk.rename("d/a", "d/b")));
+    assert!(is_refused(disk.open("d/a", Mode::Write).map(drop)));
+    assert!(is_refused(disk.open("d/c", Mode::Create).map(drop)));
+    disk.create_dir("d").unwrap();
+    file.sync().unwrap();
+    assert_eq!(omird::disk::read(&disk, "d/a").unwrap(), b"synced");
+    disk.set_read_only(false);
+    file.write_at(b"S", 0).unwrap();
+}
+
+#[test]
+fn the_room_that_is_left_is_told() {
+    let (disk, _) = card_with("d/a", b"synced");
+    disk.set_capacity(Some(3 * BLOCK));
+    assert_eq!(disk.space().unwrap(), Space { free: 2 * BLOCK, total: 3 * BLOCK });
+}
