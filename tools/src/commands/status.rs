@@ -69,7 +69,11 @@ fn plain(field: &str, value: &Value) -> String {
         (Value::Text(text), _) => text.clone(),
         (_, Some(count)) if unit.contains("bytes") => table::bytes(count),
         (_, Some(count)) if unit.ends_with("seconds") => instant::span(count.into()),
-        (other, _) => other.to_string(),
+        (other, _) => match other.as_f64() {
+            // Nobody reads the seventeenth digit of an estimate.
+            Some(number) => ((number * 100.0).round() / 100.0).to_string(),
+            None => other.to_string(),
+        },
     }
 }
 
@@ -100,7 +104,7 @@ mod tests {
         let status = json::from_slice(
             br#"{"robot":"r1","uptimeSeconds":7300,"counts":{"types":{"MemoryRecord":2}},
                 "disk":{"bytes":2048,"full":false},"bytesWrittenSinceBoot":10,"frames":["map","odom"],
-                "ratio":0.5,"clock":{"state":"synced","since":null}}"#,
+                "ratio":0.5,"wear":{"cardYears":41.23789,"budget":{"bytesPerDay":null}},"clock":{"state":"synced","since":null}}"#,
             &Limits::default(),
         )
         .unwrap();
@@ -117,6 +121,8 @@ mod tests {
                 "bytes written since boot=10 B",
                 "frames=map, odom",
                 "ratio=0.5",
+                "wear card years=41.24",
+                "wear budget bytes per day=-",
                 "clock state=synced",
                 "clock since=-",
             ]
