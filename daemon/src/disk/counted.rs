@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +17,8 @@ const BLOCK: u64 = 4096;
 pub struct Usage {
     /// Bytes written so far; whoever writes past the disk adds to it.
     pub written: Arc<AtomicU64>,
+    /// Bytes of the blocks that syncs had to write: a sync after a few bytes writes a whole one.
+    pub synced: AtomicU64,
     /// Lengths of the files seen so far, by path.
     sizes: Mutex<HashMap<String, u64>>,
     /// The space all of them take.
@@ -117,7 +120,8 @@ impl Disk for Counted {
         Ok(match mode {
             Mode::Read => inner,
             Mode::Write | Mode::Create => {
-                Arc::new(CountedFile { inner, path: path.to_owned(), usage: self.usage.clone() })
+                let (path, usage) = (path.to_owned(), self.usage.clone());
+                Arc::new(CountedFile { inner, path, usage, dirty: Mutex::default() })
             }
         })
     }
@@ -151,6 +155,14 @@ struct CountedFile {
     inner: Arc<dyn DiskFile>,
     path: String,
     usage: Arc<Usage>,
+    /// The blocks that were written to since the last sync. The store appends: there is no gap.
+    dirty: Mutex<Option<Range<u64>>>,
+}
+
+impl CountedFile {
+    fn dirty(&self) -> MutexGuard<'_, Option<Range<u64>>> {
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl DiskFile for CountedFile {
@@ -166,11 +178,19 @@ impl DiskFile for CountedFile {
         self.inner.write_at(buf, offset)?;
         let len = buf.len() as u64;
         self.usage.written.fetch_add(len, Ordering::Relaxed);
-        self.usage.grown(&self.path, offset.saturating_add(len));
+        let end = offset.saturating_add(len);
+        self.usage.grown(&self.path, end);
+        let mut dirty = self.dirty();
+        let before = dirty.take().unwrap_or(offset / BLOCK..0);
+        *dirty = Some(before.start.min(offset / BLOCK)..before.end.max(end.div_ceil(BLOCK)));
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
+        if let Some(blocks) = self.dirty().take() {
+            let bytes = (blocks.end - blocks.start).saturating_mul(BLOCK);
+            self.usage.synced.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.inner.sync()
     }
 
@@ -187,6 +207,26 @@ impl DiskFile for CountedFile {
 mod tests {
     use super::super::{Folder, replace};
     use super::*;
+
+    #[test]
+    fn a_sync_writes_whole_blocks() {
+        let dir = tempfile::tempdir().unwrap();
+        let usage = Arc::new(Usage::default());
+        let disk = Counted::new(Arc::new(Folder::new(dir.path())), usage.clone());
+        let file = disk.open("log", Mode::Create).unwrap();
+        let mut synced = Vec::new();
+        for (at, len) in [(0, 10), (10, 10), (4090, 10)] {
+            file.write_at(&vec![1; len], at).unwrap();
+            file.sync().unwrap();
+            file.sync().unwrap();
+            synced.push(usage.synced.load(Ordering::Relaxed) / BLOCK);
+        }
+        file.write_at(&[1; 5000], 4100).unwrap();
+        file.write_at(&[1; 5000], 9100).unwrap();
+        file.sync().unwrap();
+        synced.push(usage.synced.load(Ordering::Relaxed) / BLOCK);
+        assert_eq!(synced, [1, 2, 4, 7]);
+    }
 
     #[test]
     fn what_lies_there_is_known_without_walking_the_folder() {

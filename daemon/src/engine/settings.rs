@@ -83,10 +83,10 @@ pub struct FlashSettings {
     /// How often each cell of the card can be erased. Makers state about 500 for three bits a cell
     /// and 3000 for two; 1000 is between, as most do not state it.
     pub card_write_cycles: u64,
-    /// How many bytes the card writes for each that it is given: it erases whole blocks of
-    /// megabytes, and small synced writes make it copy the rest. The makers' formula for the life
-    /// of a card divides by it (JEDEC's write amplification factor); they measure it and seldom
-    /// state it. 4 is a guess on the cautious side for a log with syncs.
+    /// How many bytes the card writes for each that it is given in blocks of 4 KiB, the journal of
+    /// the file system included: it erases whole blocks of megabytes, and small synced writes make it
+    /// copy the rest. The makers' formula for the life of a card divides by it (JEDEC's write
+    /// amplification factor); they measure it and seldom state it. 4 is a guess.
     pub card_write_factor: u64,
     /// Bytes kept for a full disk, so that forgetting works on it; 0 for none.
     pub reserve_bytes: u64,

@@ -25,13 +25,13 @@ fn bound(n: u64) -> Value {
 }
 
 /// What was written to the card for what came in.
-fn odometer(written: u64, payload: u64) -> Value {
+fn odometer(written: u64, payload: u64) -> Map {
     let mut map = Map::new();
     map.insert("bytesWritten", int(written));
     map.insert("payloadBytes", int(payload));
     let ratio = (payload > 0).then(|| float(written as f64 / payload as f64));
     map.insert("writeAmplification", ratio.unwrap_or(Value::Null));
-    Value::Object(map)
+    map
 }
 
 impl Engine {
@@ -88,14 +88,18 @@ impl Engine {
         status.insert("bytesWrittenSinceBoot", int(written));
         let payload = shared.payload.load(Ordering::Relaxed);
         let mut wear = Map::new();
-        let since_boot = odometer(written, payload.saturating_sub(shared.payload_before));
-        wear.insert("sinceBoot", since_boot);
-        wear.insert("overLife", odometer(shared.written_before + written, payload));
+        let mut since_boot = odometer(written, payload.saturating_sub(shared.payload_before));
+        let blocks = shared.usage.synced.load(Ordering::Relaxed);
+        since_boot.insert("blockBytes", int(blocks));
+        wear.insert("sinceBoot", Value::Object(since_boot));
+        let over_life = odometer(shared.written_before + written, payload);
+        wear.insert("overLife", Value::Object(over_life));
         let began = shared.began();
         let life = Life {
             written: shared.written_before + written,
             micros: (began > 0).then(|| now.as_micros() - began),
             written_since_boot: written,
+            blocks_since_boot: blocks,
             uptime: self.inner.started.elapsed(),
         };
         let per_day = life.bytes_per_day();
@@ -103,7 +107,8 @@ impl Engine {
             0 => space.map_or(0, |space| space.total),
             bytes => bytes,
         };
-        let years = per_day.and_then(|rate| card_years(&shared.flash, card_bytes, rate));
+        let given = life.block_bytes_per_day();
+        let years = given.and_then(|rate| card_years(&shared.flash, card_bytes, rate));
         wear.insert("bytesPerDay", per_day.map_or(Value::Null, |rate| int(rate as u64)));
         wear.insert("cardYears", years.map_or(Value::Null, float));
         let budget = shared.budget();

@@ -22,6 +22,10 @@ pub struct Life {
     pub micros: Option<i64>,
     /// Bytes since boot.
     pub written_since_boot: u64,
+    /// Bytes of the blocks they took since boot; see [`Usage::synced`].
+    ///
+    /// [`Usage::synced`]: crate::disk::Usage::synced
+    pub blocks_since_boot: u64,
     /// Time since boot.
     pub uptime: Duration,
 }
@@ -40,14 +44,21 @@ impl Life {
             _ => None,
         }
     }
+
+    /// Bytes in a day as the card is given them, in whole blocks: a small synced write costs one.
+    /// How many more that are is told by this run.
+    pub fn block_bytes_per_day(&self) -> Option<f64> {
+        let times = self.blocks_since_boot as f64 / self.written_since_boot.max(1) as f64;
+        self.bytes_per_day().map(|bytes| bytes * times.max(1.0))
+    }
 }
 
 /// Years until every cell of a card of so many bytes was erased as often as it can be: capacity ×
 /// cycles ÷ (bytes given to the card in a year × what it makes of each), which is how JEDEC's TBW
 /// is worked out. Others that write to the card are not counted.
-pub fn card_years(flash: &FlashSettings, card_bytes: u64, bytes_per_day: f64) -> Option<f64> {
+pub fn card_years(flash: &FlashSettings, card_bytes: u64, block_bytes_per_day: f64) -> Option<f64> {
     let bears = card_bytes as f64 * flash.card_write_cycles as f64;
-    let years = bears / (bytes_per_day * flash.card_write_factor as f64 * YEAR);
+    let years = bears / (block_bytes_per_day * flash.card_write_factor as f64 * YEAR);
     (years.is_finite() && card_bytes > 0).then_some(years)
 }
 
@@ -72,9 +83,13 @@ mod tests {
             written: 1000,
             micros: Some(12 * hour),
             written_since_boot: 10,
+            blocks_since_boot: 50,
             uptime: Duration::from_secs(864),
         };
         assert_eq!(life.bytes_per_day(), Some(2000.0));
+        assert_eq!(life.block_bytes_per_day(), Some(10_000.0));
+        // Before the first sync.
+        assert_eq!(Life { blocks_since_boot: 0, ..life }.block_bytes_per_day(), Some(2000.0));
         for micros in [None, Some(hour - 1), Some(-hour)] {
             assert_eq!(Life { micros, ..life }.bytes_per_day(), Some(1000.0));
         }
