@@ -67,7 +67,9 @@ fn plain(field: &str, value: &Value) -> String {
         (Value::Bool(true), _) => "yes".to_owned(),
         (Value::Bool(false), _) => "no".to_owned(),
         (Value::Text(text), _) => text.clone(),
-        (_, Some(count)) if unit.contains("bytes") => table::bytes(count),
+        (_, Some(count)) if unit.contains("bytes") || unit.starts_with("written") => {
+            table::bytes(count)
+        }
         (_, Some(count)) if unit.ends_with("seconds") => instant::span(count.into()),
         (other, _) => match other.as_f64() {
             // Nobody reads the seventeenth digit of an estimate.
