@@ -36,8 +36,8 @@ pub struct Memory {
     pub lives: u64,
     /// How many versions it has had since it was last forgotten.
     pub held: u64,
-    /// What was forgotten since it was stored. Sealing drops references to such things, so they
-    /// may be there or not.
+    /// What was forgotten since it was stored. References to such things are gone, also where
+    /// something new has the name; sealing drops those to what is not there at that time.
     pub loose: BTreeSet<Ref>,
 }
 
@@ -157,7 +157,9 @@ impl Model {
                 }
                 let mut same = resource.clone();
                 stamp(&mut same, current.version);
-                if settled(&same) == settled(before) {
+                let mut before = settled(before);
+                before.retain_references(|target| !current.loose.contains(target));
+                if settled(&same) == before {
                     return (target, current.version, true);
                 }
             }

@@ -88,10 +88,13 @@ impl Engine {
                 present.remove(&key);
                 continue;
             };
-            let resource = outgoing.resource(as_of.is_some())?;
+            let mut resource = outgoing.resource(as_of.is_some())?;
+            let catalog = self.catalog();
+            if as_of.is_none() {
+                resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
+            }
             let mut wanted: Vec<Ref> = Vec::new();
             resource.for_each_reference(|_, _, target| wanted.push(target.clone()));
-            let catalog = self.catalog();
             for target in wanted {
                 let key = RefKey::of(&target);
                 let version = match as_of {

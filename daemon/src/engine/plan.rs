@@ -127,20 +127,26 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A stored resource as clients get it: see `Engine::emit`. Sending that back is no change.
-    fn shown(&self, stored: &Resource, access: Option<Access>) -> Vec<u8> {
-        let mut shown = stored.clone();
-        inherit_access(&mut shown, access, false);
+    /// Reads a stored version without its references to what was forgotten since. They are gone:
+    /// sealing may have dropped them already or do it any moment.
+    fn read(&self, id: DocId, handle: &Handle) -> Result<Resource, Error> {
+        let mut resource = handle.resource().map_err(internal)?;
         let catalog = self.catalog();
         if catalog.has_graves() {
-            shown.retain_references(|target| catalog.live(&RefKey::of(target)).is_some());
+            resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
         }
-        bare(shown)
+        Ok(resource)
     }
 
     fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
         let within = names(prepared);
         prepared.iter().try_for_each(|item| self.check_references_of(item, &within))
+    }
+
+    /// Whether something is live once the plans before this one are carried out.
+    fn will_live(&self, catalog: &Catalog, key: &RefKey) -> bool {
+        let live = || catalog.live(key).is_some();
+        self.pending.get(key).copied().unwrap_or_else(live)
     }
 
     /// Checks that what `item` refers to is `within` the request or in the store.
@@ -159,12 +165,7 @@ impl<'a> Planner<'a> {
                 return;
             }
             let key = RefKey::of(target);
-            let exists = within.contains(&key)
-                || match self.pending.get(&key) {
-                    Some(live) => *live,
-                    None => catalog.live(&key).is_some(),
-                };
-            if !exists {
+            if !within.contains(&key) && !self.will_live(&catalog, &key) {
                 let message = format!(
                     "{target} is neither in this request nor in the store; remember it first or \
                      send both together"
@@ -182,11 +183,11 @@ impl<'a> Planner<'a> {
             let head = catalog.head(key);
             let old = head
                 .filter(|head| head.live)
-                .map(|head| (Handle::of(&catalog, head.doc), catalog.access(head.doc)));
+                .map(|head| (head.doc, Handle::of(&catalog, head.doc), catalog.access(head.doc)));
             (head, old)
         };
         let old = match old {
-            Some((handle, access)) => Some((handle.resource().map_err(internal)?, access)),
+            Some((id, handle, access)) => Some((self.read(id, &handle)?, access)),
             None => None,
         };
         Ok((head, old))
@@ -206,7 +207,7 @@ impl<'a> Planner<'a> {
             }
             let version = match (&old, head) {
                 (Some((before, access)), Some(head)) => {
-                    let shown = self.shown(before, *access);
+                    let shown = shown(before, *access);
                     match revision(&mut resource, head.version, before, &shown, &item.pointer)? {
                         Some(version) => version,
                         None => {
@@ -315,15 +316,16 @@ impl<'a> Planner<'a> {
         }
         let found = {
             let catalog = self.catalog();
-            catalog.head(&key).filter(|head| head.live).map(|head| {
-                (head.version, Handle::of(&catalog, head.doc), catalog.access(head.doc))
-            })
+            catalog
+                .head(&key)
+                .filter(|head| head.live)
+                .map(|head| (head, Handle::of(&catalog, head.doc), catalog.access(head.doc)))
         };
-        let Some((version, handle, access)) = found else {
+        let Some((Head { doc, version, .. }, handle, access)) = found else {
             let message = format!("{target} is not in the store");
             return Err(Error::at(Code::NotFound, "/ref", message).into());
         };
-        let before = handle.resource().map_err(internal)?;
+        let before = self.read(doc, &handle)?;
         let mut resource = before.clone();
         inherit_access(&mut resource, access, matches!(kind, Kind::Anchor(_)));
         let Resource::MemoryRecord(record) = &mut resource else {
@@ -486,6 +488,13 @@ fn stamp_at_least(resource: &mut Resource, least: u64) -> u64 {
     let version = stated_version(resource).unwrap_or(least).max(least);
     stamp(resource, version);
     version
+}
+
+/// A stored resource as clients get it: see `Engine::emit`. Sending that back is no change.
+fn shown(stored: &Resource, access: Option<Access>) -> Vec<u8> {
+    let mut shown = stored.clone();
+    inherit_access(&mut shown, access, false);
+    bare(shown)
 }
 
 /// The bytes of a resource without a stamp of ours, which the one who sends it may have from an

@@ -29,6 +29,7 @@ use crate::store::segment;
 
 /// A stored version on its way out, with the accesses that came after it was written.
 pub(super) struct Outgoing {
+    id: DocId,
     handle: Handle,
     access: Option<Access>,
     /// Whether it may refer to something that was forgotten.
@@ -187,6 +188,7 @@ impl Engine {
             // Forgotten and compacted away since the lock was let go.
             .filter(|&id| !catalog.doc(id).gone)
             .map(|id| Outgoing {
+                id,
                 handle: Handle::of(&catalog, id),
                 access: if catalog.doc(id).is_touched { catalog.access(id) } else { None },
                 may_dangle: catalog.has_graves(),
@@ -204,7 +206,7 @@ impl Engine {
         let mut resource = segment::decode(&bytes).map_err(unreadable)?;
         let catalog = self.catalog();
         let dropped =
-            resource.retain_references(|target| catalog.live(&RefKey::of(target)).is_some());
+            resource.retain_references(|target| catalog.stands(outgoing.id, &RefKey::of(target)));
         Ok(if dropped { cbor::to_vec(&resource.to_value()) } else { bytes })
     }
 
@@ -266,6 +268,7 @@ impl Engine {
                         forgotten: doc.forgotten,
                         counts_access: doc.access.is_some() && doc.is_live(),
                         outgoing: Outgoing {
+                            id: ranked.doc,
                             handle: Handle::of(&catalog, ranked.doc),
                             access: if is_touched { catalog.access(ranked.doc) } else { None },
                             may_dangle: catalog.has_graves() && query.as_of.is_none(),

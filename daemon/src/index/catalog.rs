@@ -155,6 +155,8 @@ pub struct Catalog {
     live: [u64; ResourceType::ALL.len()],
     /// How many references name something forgotten.
     graves: u64,
+    /// The transaction that last gave the name of something forgotten to a new thing.
+    reborn: hashbrown::HashMap<RefKey, u64>,
     /// How many live versions that are always visible have a place in each frame.
     plain_in_frame: Vec<u64>,
     /// Live versions that are not always visible: intentions, and what stops being valid.
@@ -216,7 +218,15 @@ impl Catalog {
 
     /// Whether anything was forgotten, so that a reference to it may be left somewhere.
     pub fn has_graves(&self) -> bool {
-        self.graves > 0
+        self.graves > 0 || !self.reborn.is_empty()
+    }
+
+    /// Whether a reference of version `from` still stands: what it names is live and was not
+    /// forgotten since. A new thing under the name of a forgotten one starts unmentioned, whether
+    /// or not the reference was sealed, and so dropped, in between.
+    pub fn stands(&self, from: DocId, target: &RefKey) -> bool {
+        self.live(target).is_some()
+            && self.reborn.get(target).is_none_or(|&seq| seq <= self.doc(from).seq)
     }
 
     /// The row of the live version of a reference.
@@ -377,7 +387,10 @@ impl Catalog {
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;
-            self.graves -= u64::from(!before.live && !before.dropped);
+            if !before.live && !before.dropped {
+                self.graves -= 1;
+                self.reborn.insert(facts.key, stamp.seq);
+            }
         }
         let old = before.filter(|old| old.live).map(|old| old.doc);
         self.live[usize::from(facts.class.resource_type)] += 1;

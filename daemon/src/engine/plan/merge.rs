@@ -1,18 +1,33 @@
 //! Planning an import: each resource against what is stored, by the rule of [`merge`].
 
+use std::collections::HashSet;
+
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 
 use super::{
     NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
-    stamp_at_least, stated_version,
+    shown, stamp_at_least, stated_version,
 };
 use crate::engine::command::{Effect, EventKind, Stored};
 use crate::engine::merge::{self, Claim, Held, Merged, Precedence};
 use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
+use crate::index::key::RefKey;
 use crate::store::read::Handle;
+
+/// How a resource of a file differs from the stored one where the only difference are references
+/// that the store let go of, because what they name was forgotten.
+enum Lost {
+    /// There is no such reference, or another difference.
+    Nothing,
+    /// What they name is there again, or comes with the file: whoever imports a backup wants what
+    /// is in it.
+    Restorable,
+    /// Some of what they name is not there.
+    Gone,
+}
 
 impl Planner<'_> {
     /// Works out a merge. `prepared` is taken once nothing stands in the way of planning it now.
@@ -39,7 +54,11 @@ impl Planner<'_> {
                 inherit(&mut item.resource, before, *access, item.stamped);
             }
             let held = self.held(&item.resource, head, old.as_ref());
-            let merged = merge::decide(claim, held, precedence);
+            let merged = match self.lost(&item.resource, head, old.as_ref(), &within) {
+                Lost::Nothing => merge::decide(claim, held, precedence),
+                Lost::Restorable => Merged::Updated,
+                Lost::Gone => Merged::Unchanged,
+            };
             if matches!(merged, Merged::Kept | Merged::Unchanged) {
                 let version = head.map_or(0, |head| head.version);
                 stored.push(Stored::merged(target, version, merged));
@@ -73,8 +92,36 @@ impl Planner<'_> {
             (Some(_), None) => Held::Forgotten,
             (Some(head), Some(old)) => {
                 let claim = self.claim(head, &old.0);
-                Held::Live { claim, same: self.is_same(resource, old) }
+                Held::Live { claim, same: is_same(resource, old) }
             }
+        }
+    }
+
+    /// Whether the stored resource has lost references that a file states: see [`Lost`].
+    fn lost(
+        &self,
+        resource: &Resource,
+        head: Option<Head>,
+        old: Option<&Old>,
+        within: &HashSet<RefKey>,
+    ) -> Lost {
+        let (Some(head), Some(old)) = (head, old) else { return Lost::Nothing };
+        let mut rest = resource.clone();
+        let (mut found, mut restorable) = (false, true);
+        {
+            let catalog = self.catalog();
+            rest.retain_references(|target| {
+                let key = RefKey::of(target);
+                let is_lost = catalog.head(&key).is_some() && !catalog.stands(head.doc, &key);
+                found |= is_lost;
+                restorable &= !is_lost || within.contains(&key) || self.will_live(&catalog, &key);
+                !is_lost
+            });
+        }
+        match (found && is_same(&rest, old), restorable) {
+            (false, _) => Lost::Nothing,
+            (true, true) => Lost::Restorable,
+            (true, false) => Lost::Gone,
         }
     }
 
@@ -95,25 +142,24 @@ impl Planner<'_> {
             .is_some_and(|before| merge::last_updated(&before) == merge::last_updated(stored));
         Claim::stored(stored, recorded, is_stale)
     }
+}
 
-    /// Whether a resource says what the stored one says: apart from the version, which the store
-    /// may have had to raise, and from accesses, which no file can know the latest of.
-    fn is_same(&self, resource: &Resource, old: &Old) -> bool {
-        let (before, access) = old;
-        let shown = self.shown(before, *access);
-        let mut same = resource.clone();
-        if let (Resource::MemoryRecord(same), Resource::MemoryRecord(before)) = (&mut same, before)
-        {
-            same.version = before.version.clone();
-        }
-        let bytes = bare(same.clone());
-        if bytes == shown || bytes == bare(before.clone()) {
-            return true;
-        }
-        let mut current = before.clone();
-        inherit_access(&mut current, *access, false);
-        take_access(&mut same, &current) && bare(same) == shown
+/// Whether a resource says what the stored one says: apart from the version, which the store
+/// may have had to raise, and from accesses, which no file can know the latest of.
+fn is_same(resource: &Resource, old: &Old) -> bool {
+    let (before, access) = old;
+    let shown = shown(before, *access);
+    let mut same = resource.clone();
+    if let (Resource::MemoryRecord(same), Resource::MemoryRecord(before)) = (&mut same, before) {
+        same.version = before.version.clone();
     }
+    let bytes = bare(same.clone());
+    if bytes == shown || bytes == bare(before.clone()) {
+        return true;
+    }
+    let mut current = before.clone();
+    inherit_access(&mut current, *access, false);
+    take_access(&mut same, &current) && bare(same) == shown
 }
 
 /// Takes over the access state where it is that of another moment; returns whether it was.

@@ -156,7 +156,7 @@ impl<'a> Merge<'a> {
         }
         let mut resource = segment::decode(raw)?;
         let is_entry = fate.end == End::Live;
-        let (is_changed, is_entry) = match self.resolve(&mut resource, is_entry) {
+        let (is_changed, is_entry) = match self.resolve(fate.id, &mut resource, is_entry) {
             Resolved::Whole => (false, is_entry),
             Resolved::Changed => (true, is_entry),
             // It tells of what must not be told.
@@ -183,7 +183,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Drops references to what is gone. For an entry, notes what must be copied in.
-    fn resolve(&mut self, resource: &mut Resource, is_entry: bool) -> Resolved {
+    fn resolve(&mut self, id: DocId, resource: &mut Resource, is_entry: bool) -> Resolved {
         let mut lacks: Option<RefKey> = None;
         resource.for_each_reference(|_, required, target| {
             if required && !self.is_reachable(target, is_entry) {
@@ -196,7 +196,11 @@ impl<'a> Merge<'a> {
                 None => Resolved::Incomplete,
             };
         }
-        match resource.retain_references(|target| self.is_reachable(target, is_entry)) {
+        // Also those to something new under a forgotten name: once the tombstone is dropped as well,
+        // nothing could tell them from references to the new thing.
+        match resource.retain_references(|target| {
+            self.catalog().stands(id, &RefKey::of(target)) && self.is_reachable(target, is_entry)
+        }) {
             true => Resolved::Changed,
             false => Resolved::Whole,
         }
