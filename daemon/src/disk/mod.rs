@@ -6,6 +6,7 @@
 
 mod counted;
 mod folder;
+mod pooled;
 mod steady;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 pub use counted::{Counted, Usage};
 pub use folder::{Folder, Mounting};
+pub use pooled::Pooled;
 pub use steady::{ReadFault, Steady};
 
 /// How [`Disk::open`] opens a file.

@@ -44,7 +44,7 @@ use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::writer::{Message, Writer, seal_in_background};
 use crate::clock::{Clock, ClockState};
-use crate::disk::{Counted, Disk, ReadFault, Steady, Usage};
+use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::store::cache::Cache;
@@ -57,6 +57,10 @@ use crate::store::wal::{self, LogError};
 
 pub use self::publisher::Listener;
 pub use self::view::{Hit, Recall, id_of};
+
+/// How many segments are open at once, besides one for each thread that reads: a few of the 1024
+/// descriptors that a process usually gets.
+const OPEN_FILES: usize = 64;
 
 /// What an engine is built from: everything outside it is handed in.
 pub struct Parts {
@@ -121,7 +125,9 @@ impl Engine {
                 }
             }
         };
-        let disk: Arc<dyn Disk> = Arc::new(Steady::new(counted.clone(), Arc::new(on_fault)));
+        let steady = Arc::new(Steady::new(counted.clone(), Arc::new(on_fault)));
+        // The pool is outermost: what it keeps open is opened anew where that helps.
+        let disk: Arc<dyn Disk> = Arc::new(Pooled::new(steady, OPEN_FILES));
         let mut cache = index.as_deref().map_or_else(Cache::none, Cache::open);
         let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
         for dir in [segment::DIR, wal::DIR] {
