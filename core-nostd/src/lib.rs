@@ -38,10 +38,12 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+pub mod bond;
 pub mod confidence;
 pub mod forgetting;
 pub mod geo;
 pub mod instant;
+pub mod need;
 pub mod space;
 pub mod tier;
 

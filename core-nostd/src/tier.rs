@@ -2,8 +2,9 @@
 //!
 //! OMIR R1 records a record's tier and leaves the policy to us; it asks that promotion follow age ×
 //! importance × access and that an untouched, unimportant memory drift outward (Memory Semantics
-//! §3). The rule here is a pure function, [`next`]; whoever sweeps the store calls it, writes the
-//! new tier and publishes the reason.
+//! §3). The rule here is a pure function, [`next`]: one step. [`settle`] repeats it until nothing moves,
+//! and so tells where a record that was stored a while ago is by now. A store that asks it whenever
+//! somebody looks need not write a record again only because time has passed.
 //!
 //! ```text
 //!            age               age and strength           faded, not anchored
@@ -253,6 +254,64 @@ pub fn next(tier: Tier, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, Tier
     }
 }
 
+/// What is known of a record since it was put where it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stored {
+    /// The tier it was stored with.
+    pub tier: Tier,
+    /// Hours since then.
+    pub hours: f64,
+    /// Whether it was accessed since.
+    pub accessed: bool,
+}
+
+/// Where a record stored as `stored` is by now, and the last rule that moved it there.
+///
+/// [`next`], repeated until the record rests, with two guards:
+///
+/// - For the first [`TierPolicy::session_after_hours`] in the store nothing moves, whatever dates
+///   the record states: what was stored a moment ago is given back as it came.
+/// - What was stored in the archive is not remembered again by its dates alone, but by an access.
+///
+/// The answer depends on its arguments only. While time passes and nobody accesses the record, it
+/// moves outward along the path of [`passes`] and never back.
+pub fn settle(stored: &Stored, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, TierReason) {
+    let (mut tier, mut why) = (stored.tier, TierReason::Stays);
+    walk(stored, inputs, policy, |to, reason| (tier, why) = (to, reason));
+    (tier, why)
+}
+
+/// Whether a record stored as `stored` has been in `tier` on its way to where it is by now.
+pub fn passes(stored: &Stored, inputs: &TierInputs, policy: &TierPolicy, tier: Tier) -> bool {
+    let mut passed = stored.tier == tier;
+    walk(stored, inputs, policy, |to, _| passed |= to == tier);
+    passed
+}
+
+/// Calls `f` with each step of a stored record.
+fn walk(
+    stored: &Stored,
+    inputs: &TierInputs,
+    policy: &TierPolicy,
+    mut f: impl FnMut(Tier, TierReason),
+) {
+    // False for NaN as well: then nothing moves.
+    if !(stored.hours >= policy.session_after_hours) {
+        return;
+    }
+    let mut tier = stored.tier;
+    // `next` comes to rest within three steps; the bound only says so to the reader.
+    for _ in Tier::ALL {
+        let (to, reason) = next(tier, inputs, policy);
+        let is_by_date = matches!(reason, TierReason::Remembered { .. }) && !stored.accessed;
+        if to == tier || is_by_date {
+            return;
+        }
+        tier = to;
+        f(to, reason);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -348,6 +407,29 @@ mod tests {
     }
 
     #[test]
+    fn settled_by_hand() {
+        let policy = TierPolicy::default();
+        let table = [
+            // (stored, hours in the store, accessed, inputs) -> tier
+            (Working, 0.9, false, record(1e4, 1.0, 9, 0.01), Working), // only just stored
+            (Working, 1.0, false, record(1.0, 1.0, 9, 1.0), Session),
+            (Working, 24.0, false, record(24.0, 0.6, 0, 0.9), Longterm), // two steps at once
+            (Working, 1.0, false, record(1e4, 0.6, 0, 0.9), Longterm), // an old record, just imported
+            (Working, 1e4, false, record(1e4, 0.0, 0, 0.05), Archive), // all the way out
+            (Archive, 1.0, false, record(1.0, 0.0, 0, 1.0), Archive), // stated; nobody asked for it
+            (Archive, 1.0, true, record(1.0, 0.0, 1, 1.0), Longterm),
+            (Archive, 0.5, true, record(1.0, 0.0, 1, 1.0), Archive),
+            (Working, f64::NAN, false, record(1e4, 0.0, 0, 0.05), Working),
+        ];
+        for (tier, hours, accessed, inputs, to) in table {
+            let stored = Stored { tier, hours, accessed };
+            let (settled, why) = settle(&stored, &inputs, &policy);
+            assert_eq!(settled, to, "{stored:?} {inputs:?}: {why}");
+            assert_eq!(why == TierReason::Stays, tier == to);
+        }
+    }
+
+    #[test]
     fn tier_words_and_order() {
         for tier in Tier::ALL {
             assert_eq!(tier.as_str().parse(), Ok(tier));
@@ -410,6 +492,44 @@ mod tests {
                 seen.push(to);
                 tier = to;
             }
+        }
+
+        #[test]
+        fn settled_is_where_the_steps_end(
+            start in prop::sample::select(&Tier::ALL[..]),
+            hours in any_number(),
+            accessed in any::<bool>(),
+            inputs in any_inputs(),
+            policy in any_policy(),
+        ) {
+            let stored = Stored { tier: start, hours, accessed };
+            let (tier, why) = settle(&stored, &inputs, &policy);
+            prop_assert!(passes(&stored, &inputs, &policy, tier));
+            prop_assert!(passes(&stored, &inputs, &policy, start));
+            prop_assert_eq!(tier == start, why == TierReason::Stays);
+            let again = settle(&Stored { tier, ..stored }, &inputs, &policy);
+            prop_assert_eq!(again, (tier, TierReason::Stays));
+        }
+
+        #[test]
+        fn untouched_records_only_move_on(
+            start in prop::sample::select(&Tier::ALL[..]),
+            (importance, n, half_life) in (0.0..=1.0f64, 0..20u32, 0.1..1e4f64),
+            (earlier, later) in (0.0..1e6f64, 0.0..1e6f64),
+        ) {
+            use crate::forgetting::{HalfLife, retrievability};
+            let policy = TierPolicy::default();
+            let at = |hours: f64| {
+                let half_life = HalfLife::new(half_life).unwrap();
+                let inputs = record(hours, importance, n, retrievability(half_life, hours));
+                let stored = Stored { tier: start, hours, accessed: false };
+                let (tier, _) = settle(&stored, &inputs, &policy);
+                (tier, stored, inputs)
+            };
+            let (before, ..) = at(earlier);
+            let (after, stored, inputs) = at(earlier + later);
+            prop_assert!(before <= after, "{before} then {after}");
+            prop_assert!(passes(&stored, &inputs, &policy, before));
         }
     }
 }
