@@ -22,6 +22,8 @@ pub struct File {
     pub store: StoreSection,
     /// The card.
     pub flash: FlashSection,
+    /// How memories fade, move and go.
+    pub forgetting: ForgettingSection,
     /// Bounds on requests.
     pub limits: LimitsSection,
     /// Who may do what.
@@ -82,6 +84,32 @@ pub struct FlashSection {
     pub card_write_factor: Option<u64>,
     /// Bytes kept for a full disk.
     pub reserve_bytes: Option<u64>,
+}
+
+/// `[forgetting]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForgettingSection {
+    /// Whether time moves anything at all.
+    pub enabled: Option<bool>,
+    /// The store is swept this often at most.
+    pub sweep_interval_s: Option<u64>,
+    /// Age at which a record leaves `working`.
+    pub session_after_h: Option<f64>,
+    /// Age at which a strong record leaves `session`.
+    pub longterm_after_h: Option<f64>,
+    /// Retrievability below which a record drifts to `archive`.
+    pub archive_below: Option<f64>,
+    /// Whether near-duplicates are merged.
+    pub merge: Option<bool>,
+    /// How far apart they may be.
+    pub merge_radius_m: Option<f64>,
+    /// How alike their words must be.
+    pub merge_similarity: Option<f64>,
+    /// How long what is no longer valid is kept.
+    pub expire_after_s: Option<u64>,
+    /// Half-life of relationships.
+    pub relationship_half_life_h: Option<f64>,
 }
 
 /// `[limits]`.

@@ -7,8 +7,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::file::{File, FlashSection};
-use crate::engine::settings::{Durability, FlashSettings, RequestLimits, Settings};
+use omir_core::forgetting::HalfLife;
+use omir_core::tier::TierPolicy;
+
+use self::file::{File, FlashSection, ForgettingSection};
+use crate::engine::settings::{Durability, FlashSettings, Forgetting, RequestLimits, Settings};
 use crate::service::{Network, check_endpoint};
 
 /// How often the log is synced with `durability = "interval"` when it does not say.
@@ -174,6 +177,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             64 << 10..=1 << 30,
         )?,
         flash: flash(&written.flash)?,
+        forgetting: forgetting(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
     let default = Network::default();
@@ -255,6 +259,66 @@ fn flash(asked: &FlashSection) -> Result<FlashSettings, String> {
             default.card_write_factor,
             1..=1000,
         )?,
+    })
+}
+
+fn forgetting(asked: &ForgettingSection) -> Result<Forgetting, String> {
+    let defaults = Forgetting::default();
+    let hours = |key: &str, asked: Option<f64>, default: f64| {
+        within(&format!("forgetting.{key}"), asked, default, 0.001..=1_000_000.0)
+    };
+    let share = |key: &str, asked: Option<f64>, default: f64| {
+        within(&format!("forgetting.{key}"), asked, default, 0.0..=1.0)
+    };
+    let tiers = defaults.tiers;
+    let sweep_interval = defaults.sweep_interval.unwrap_or_default();
+    let bond = defaults.relationship_half_life;
+    let half_life =
+        hours("relationship_half_life_h", asked.relationship_half_life_h, bond.hours())?;
+    Ok(Forgetting {
+        enabled: asked.enabled.unwrap_or(defaults.enabled),
+        sweep_interval: Some(seconds(
+            "forgetting.sweep_interval_s",
+            asked.sweep_interval_s,
+            sweep_interval,
+        )?),
+        tiers: TierPolicy {
+            session_after_hours: hours(
+                "session_after_h",
+                asked.session_after_h,
+                tiers.session_after_hours,
+            )?,
+            longterm_after_hours: hours(
+                "longterm_after_h",
+                asked.longterm_after_h,
+                tiers.longterm_after_hours,
+            )?,
+            archive_below: within(
+                "forgetting.archive_below",
+                asked.archive_below,
+                tiers.archive_below,
+                0.0..=tiers.restore_at,
+            )?,
+            ..tiers
+        },
+        merge: asked.merge.unwrap_or(defaults.merge),
+        merge_radius_m: within(
+            "forgetting.merge_radius_m",
+            asked.merge_radius_m,
+            defaults.merge_radius_m,
+            0.0..=1000.0,
+        )?,
+        merge_similarity: share(
+            "merge_similarity",
+            asked.merge_similarity,
+            defaults.merge_similarity,
+        )?,
+        expire_after: seconds(
+            "forgetting.expire_after_s",
+            asked.expire_after_s,
+            defaults.expire_after,
+        )?,
+        relationship_half_life: HalfLife::new(half_life).unwrap_or(bond),
     })
 }
 
@@ -399,6 +463,16 @@ mod tests {
             ("flash", "card_write_cycles"),
             ("flash", "card_write_factor"),
             ("flash", "reserve_bytes"),
+            ("forgetting", "enabled"),
+            ("forgetting", "sweep_interval_s"),
+            ("forgetting", "session_after_h"),
+            ("forgetting", "longterm_after_h"),
+            ("forgetting", "archive_below"),
+            ("forgetting", "merge"),
+            ("forgetting", "merge_radius_m"),
+            ("forgetting", "merge_similarity"),
+            ("forgetting", "expire_after_s"),
+            ("forgetting", "relationship_half_life_h"),
             ("limits", "max_payload_bytes"),
             ("limits", "max_depth"),
             ("limits", "max_values"),
@@ -430,6 +504,13 @@ mod tests {
             ("[flash]\ncard_write_cycles = 0", "flash.card_write_cycles"),
             ("[flash]\ncard_write_factor = 0", "flash.card_write_factor"),
             ("[limits]\nmax_depth = 4000", "limits.max_depth"),
+            ("[forgetting]\nsession_after_h = 0.0", "forgetting.session_after_h"),
+            ("[forgetting]\nlongterm_after_h = nan", "forgetting.longterm_after_h"),
+            ("[forgetting]\narchive_below = 0.6", "forgetting.archive_below"),
+            ("[forgetting]\nmerge_similarity = 1.5", "forgetting.merge_similarity"),
+            ("[forgetting]\nmerge_radius_m = -1.0", "forgetting.merge_radius_m"),
+            ("[forgetting]\nsweep_interval_s = 0", "forgetting.sweep_interval_s"),
+            ("[forgetting]\nexpire_after_s = 0", "forgetting.expire_after_s"),
             ("[network]\nlisten = ['garbage']", "network.listen"),
             ("[network]\nconnect = ['tcp/127.0.0.1:99999']", "network.connect"),
             ("[network]\nlisten = ['foo/1.2.3.4:1']", "network.listen"),

@@ -9,6 +9,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
+use super::view::Outgoing;
 use super::{Engine, stamp};
 use crate::PRODUCER;
 use crate::error::{Code, Error};
@@ -84,11 +85,17 @@ impl Engine {
             if !present.insert(key) {
                 continue;
             }
-            let Some(outgoing) = self.outgoing([id]).pop() else {
-                present.remove(&key);
-                continue;
+            let outgoing = {
+                let at = as_of.unwrap_or(now).as_micros();
+                let catalog = self.catalog();
+                // Forgotten and compacted away since the lock was let go.
+                if catalog.doc(id).gone {
+                    present.remove(&key);
+                    continue;
+                }
+                Outgoing::of(&catalog, id, as_of.is_some(), at)
             };
-            let mut resource = outgoing.resource(as_of.is_some())?;
+            let mut resource = outgoing.resource()?;
             let catalog = self.catalog();
             if as_of.is_none() {
                 resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));

@@ -174,6 +174,7 @@ impl Engine {
         }
 
         shared.segments.store(found.segments.len() as u64, Ordering::Relaxed);
+        found.catalog.set_fading(settings.forgetting.fading());
         found.catalog.refresh_glances(now.as_micros());
         let catalog = Arc::new(RwLock::new(found.catalog));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);

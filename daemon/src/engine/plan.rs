@@ -14,6 +14,7 @@ use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Confidence, Decay, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
+use omir_core::tier::Tier;
 
 use super::command::{Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
@@ -89,12 +90,13 @@ pub struct Planner<'a> {
     /// What earlier plans of this group will have made of a reference: live or not.
     pending: HashMap<RefKey, bool>,
     max_resource_bytes: usize,
+    now: Timestamp,
 }
 
 impl<'a> Planner<'a> {
-    /// A planner for a new group.
-    pub fn new(catalog: &'a RwLock<Catalog>, max_resource_bytes: usize) -> Self {
-        Self { catalog, pending: HashMap::new(), max_resource_bytes }
+    /// A planner for a new group, whose changes are made at `now`.
+    pub fn new(catalog: &'a RwLock<Catalog>, max_resource_bytes: usize, now: Timestamp) -> Self {
+        Self { catalog, pending: HashMap::new(), max_resource_bytes, now }
     }
 
     fn catalog(&self) -> std::sync::RwLockReadGuard<'a, Catalog> {
@@ -136,6 +138,38 @@ impl<'a> Planner<'a> {
             resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
         }
         Ok(resource)
+    }
+
+    /// Whether a resource says what the stored one says: as it was stored, or as clients got it at
+    /// any time since. A tier that the record was in on its way to where it is by now is no
+    /// difference: who sends back what it got some time ago has not moved it.
+    fn is_as_stored(&self, resource: &Resource, id: DocId, old: &Old, shown: &[u8]) -> bool {
+        let (before, state) = old;
+        let in_tier = |tier: Option<Tier>| {
+            let mut resource = resource.clone();
+            if let Resource::MemoryRecord(record) = &mut resource {
+                record.tier = tier;
+            }
+            bare(resource)
+        };
+        match self.moved_on(resource, id, state) {
+            Some(moved) => {
+                in_tier(Some(moved)) == shown || in_tier(tier_of(before)) == bare(before.clone())
+            }
+            None => {
+                let bytes = bare(resource.clone());
+                bytes == shown || bytes == bare(before.clone())
+            }
+        }
+    }
+
+    /// The tier a stored record is in by now, if it is another than the stored one and `resource`
+    /// states one that it was in on its way there.
+    fn moved_on(&self, resource: &Resource, id: DocId, state: &State) -> Option<Tier> {
+        let catalog = self.catalog();
+        let (moved, access, stated) = (state.moved?, state.access?, tier_of(resource)?);
+        let now = self.now.as_micros();
+        catalog.fading()?.passes(catalog.doc(id), &access, now, stated).then_some(moved)
     }
 
     fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
@@ -181,9 +215,10 @@ impl<'a> Planner<'a> {
         let (head, old) = {
             let catalog = self.catalog();
             let head = catalog.head(key);
-            let old = head
-                .filter(|head| head.live)
-                .map(|head| (head.doc, Handle::of(&catalog, head.doc), catalog.access(head.doc)));
+            let old = head.filter(|head| head.live).map(|head| {
+                let state = State::of(&catalog, head.doc, self.now);
+                (head.doc, Handle::of(&catalog, head.doc), state)
+            });
             (head, old)
         };
         let old = match old {
@@ -202,13 +237,15 @@ impl<'a> Planner<'a> {
             let target = item.resource.reference();
             let (head, old) = self.stored(&key)?;
             let mut resource = item.resource;
-            if let Some((before, access)) = &old {
-                inherit(&mut resource, before, *access, item.stamped);
+            if let Some((before, state)) = &old {
+                inherit(&mut resource, before, state, item.stamped);
             }
             let version = match (&old, head) {
-                (Some((before, access)), Some(head)) => {
-                    let shown = shown(before, *access);
-                    match revision(&mut resource, head.version, before, &shown, &item.pointer)? {
+                (Some(stored_before @ (before, state)), Some(head)) => {
+                    let shown = shown(before, state);
+                    let is_same =
+                        |same: &Resource| self.is_as_stored(same, head.doc, stored_before, &shown);
+                    match revision(&mut resource, head.version, &item.pointer, is_same)? {
                         Some(version) => version,
                         None => {
                             stored.push(Stored::new(target, head.version, true));
@@ -316,18 +353,19 @@ impl<'a> Planner<'a> {
         }
         let found = {
             let catalog = self.catalog();
-            catalog
-                .head(&key)
-                .filter(|head| head.live)
-                .map(|head| (head, Handle::of(&catalog, head.doc), catalog.access(head.doc)))
+            catalog.head(&key).filter(|head| head.live).map(|head| {
+                let state = State::of(&catalog, head.doc, self.now);
+                (head, Handle::of(&catalog, head.doc), state)
+            })
         };
-        let Some((Head { doc, version, .. }, handle, access)) = found else {
+        let Some((Head { doc, version, .. }, handle, state)) = found else {
             let message = format!("{target} is not in the store");
             return Err(Error::at(Code::NotFound, "/ref", message).into());
         };
         let before = self.read(doc, &handle)?;
         let mut resource = before.clone();
-        inherit_access(&mut resource, access, matches!(kind, Kind::Anchor(_)));
+        inherit_access(&mut resource, state.access, matches!(kind, Kind::Anchor(_)));
+        set_tier(&mut resource, state.moved);
         let Resource::MemoryRecord(record) = &mut resource else {
             return Err(Error::new(Code::Internal, "a record is no record").into());
         };
@@ -369,8 +407,24 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// A live version and its access state.
-type Old = (Resource, Option<Access>);
+/// A live version and what time and use have made of it.
+type Old = (Resource, State);
+
+/// What time and use have made of a version since it was stored.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// Its access state; `None` for what does not fade.
+    access: Option<Access>,
+    /// Its tier, where it is another than the stored one.
+    moved: Option<Tier>,
+}
+
+impl State {
+    fn of(catalog: &Catalog, id: DocId, now: Timestamp) -> Self {
+        let moved = catalog.moved(id, false, now.as_micros());
+        Self { access: catalog.access(id), moved }
+    }
+}
 
 fn names(prepared: &[Prepared]) -> HashSet<RefKey> {
     prepared.iter().map(|item| item.facts.key).collect()
@@ -407,16 +461,24 @@ fn belief_of(confidence: &Confidence) -> Beta {
 }
 
 /// Carries over what belongs to the memory and not to what was said about it this time: when it
-/// was first recorded, and how it is being forgotten, unless the new version says so itself.
-fn inherit(new: &mut Resource, old: &Resource, access: Option<Access>, stamped: bool) {
+/// was first recorded, which tier it is in, and how it is being forgotten, unless the new version
+/// says so itself.
+fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped: bool) {
     match (&mut *new, old) {
         (Resource::MemoryRecord(new_record), Resource::MemoryRecord(old_record)) => {
             if stamped {
                 new_record.created_at = old_record.created_at.clone();
             }
+            let states_tier = new_record.tier.is_some();
+            if !states_tier {
+                new_record.tier = old_record.tier;
+            }
             if new_record.decay.is_none() {
                 new_record.decay = old_record.decay.clone();
-                inherit_access(new, access, false);
+                inherit_access(new, state.access, false);
+            }
+            if !states_tier {
+                set_tier(new, state.moved);
             }
         }
         (Resource::Episode(new), Resource::Episode(old)) if stamped => {
@@ -447,6 +509,21 @@ pub fn inherit_access(resource: &mut Resource, access: Option<Access>, always: b
         decay.half_life_hours = Number::from_f64(access.half_life_hours);
         decay.last_access = Some(Instant::from(Timestamp::from_micros(access.last_access)));
         decay.access_count = Some(Number::from(u64::from(access.access_count)));
+    }
+}
+
+/// Puts a record into another tier, if there is another.
+pub fn set_tier(resource: &mut Resource, tier: Option<Tier>) {
+    if let (Resource::MemoryRecord(record), Some(_)) = (resource, tier) {
+        record.tier = tier;
+    }
+}
+
+/// The tier a resource states; only records can.
+fn tier_of(resource: &Resource) -> Option<Tier> {
+    match resource {
+        Resource::MemoryRecord(record) => record.tier,
+        _ => None,
     }
 }
 
@@ -491,9 +568,10 @@ fn stamp_at_least(resource: &mut Resource, least: u64) -> u64 {
 }
 
 /// A stored resource as clients get it: see `Engine::emit`. Sending that back is no change.
-fn shown(stored: &Resource, access: Option<Access>) -> Vec<u8> {
+fn shown(stored: &Resource, state: &State) -> Vec<u8> {
     let mut shown = stored.clone();
-    inherit_access(&mut shown, access, false);
+    inherit_access(&mut shown, state.access, false);
+    set_tier(&mut shown, state.moved);
     bare(shown)
 }
 
@@ -508,9 +586,8 @@ fn bare(mut resource: Resource) -> Vec<u8> {
 fn revision(
     resource: &mut Resource,
     current: u64,
-    stored: &Resource,
-    shown: &[u8],
     pointer: &str,
+    is_same: impl Fn(&Resource) -> bool,
 ) -> Result<Option<u64>, Error> {
     let stated = stated_version(resource);
     if let Some(stated) = stated
@@ -528,8 +605,7 @@ fn revision(
     if stated.is_none_or(|stated| stated == current) {
         let mut same = resource.clone();
         stamp(&mut same, current);
-        let same = bare(same);
-        if same == shown || same == bare(stored.clone()) {
+        if is_same(&same) {
             return Ok(None);
         }
         let next = current.saturating_add(1);

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use omir_core::forgetting::HalfLife;
+use omir_core::tier::TierPolicy;
+
+use crate::index::fading::Fading;
+
 /// What an acknowledgement promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -106,7 +111,7 @@ impl Default for FlashSettings {
 }
 
 /// How the engine runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// What an acknowledgement promises.
     pub durability: Durability,
@@ -132,8 +137,56 @@ pub struct Settings {
     pub segment_max_bytes: u64,
     /// The card.
     pub flash: FlashSettings,
+    /// How memories fade, move and go.
+    pub forgetting: Forgetting,
     /// Whether writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
+}
+
+/// How memories fade, move and go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forgetting {
+    /// Whether time moves anything at all. If not, tiers stay as stored, relationships as strong as
+    /// stated, and nothing is merged, expires or is evicted.
+    pub enabled: bool,
+    /// How often the store is swept when nothing else is to do; `None` only when it is asked for.
+    pub sweep_interval: Option<Duration>,
+    /// The rules of tiers.
+    pub tiers: TierPolicy,
+    /// Whether near-duplicate observations are merged.
+    pub merge: bool,
+    /// How far apart, in metres, observations of one place may be.
+    pub merge_radius_m: f64,
+    /// How alike their words must be, in [0, 1]: the words both have, of all they have.
+    pub merge_similarity: f64,
+    /// How long what has stopped being valid is kept.
+    pub expire_after: Duration,
+    /// Time from its last use to half the strength of a relationship.
+    pub relationship_half_life: HalfLife,
+}
+
+impl Forgetting {
+    /// The rules the catalog goes by.
+    pub fn fading(&self) -> Option<Fading> {
+        let fading = Fading { tiers: self.tiers, bond_half_life: self.relationship_half_life };
+        self.enabled.then_some(fading)
+    }
+}
+
+impl Default for Forgetting {
+    fn default() -> Self {
+        let Fading { tiers, bond_half_life } = Fading::default();
+        Self {
+            enabled: true,
+            sweep_interval: Some(Duration::from_secs(60)),
+            tiers,
+            merge: true,
+            merge_radius_m: 0.5,
+            merge_similarity: 0.8,
+            expire_after: Duration::from_secs(30 * 86_400),
+            relationship_half_life: bond_half_life,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -151,6 +204,7 @@ impl Default for Settings {
             purge_after: Duration::from_secs(86_400),
             segment_max_bytes: 32 << 20,
             flash: FlashSettings::default(),
+            forgetting: Forgetting::default(),
             read_only: false,
         }
     }

@@ -10,6 +10,10 @@ use omir_core::value::{Map, Value};
 use super::Engine;
 use super::health::State;
 use super::wear::{Life, card_years};
+use crate::index::doc::DocId;
+
+/// Versions counted in one hold of the catalog.
+const COUNTED_AT_ONCE: usize = 16 << 10;
 
 fn int(n: u64) -> Value {
     Value::Number(Number::from(n))
@@ -39,7 +43,7 @@ impl Engine {
     pub fn status(&self, robot: &str) -> Value {
         let shared = &self.inner.shared;
         let (now, clock) = self.now();
-        let (types, tiers, forgotten, versions) = self.counts();
+        let (types, tiers, forgotten, versions) = self.counts(now.as_micros());
         let mut counts = Map::new();
         counts.insert("types", Value::Object(types));
         counts.insert("tiers", Value::Object(tiers));
@@ -127,26 +131,37 @@ impl Engine {
         Value::Object(status)
     }
 
-    fn counts(&self) -> (Map, Map, u64, u64) {
-        let catalog = self.catalog();
+    fn counts(&self, now: i64) -> (Map, Map, u64, u64) {
         let mut types = Map::new();
-        for (of, count) in ResourceType::ALL.iter().zip(catalog.live_counts()) {
+        for (of, count) in ResourceType::ALL.iter().zip(self.catalog().live_counts()) {
             types.insert(of.as_str(), int(count));
         }
         let mut by_tier = [0u64; Tier::ALL.len()];
         let mut forgotten = 0;
-        for doc in catalog.docs() {
-            forgotten += u64::from(doc.forgotten && !doc.gone);
-            if doc.is_live()
-                && let Some(count) = by_tier.get_mut(usize::from(doc.class.tier))
-            {
-                *count += 1;
+        let mut versions = 0;
+        let mut gone = 0;
+        // In parts, so that the writer need not wait for all of them.
+        loop {
+            let catalog = self.catalog();
+            let rest = catalog.docs().get(versions..).unwrap_or_default();
+            let ids = versions as DocId..;
+            for (doc, id) in rest.iter().zip(ids).take(COUNTED_AT_ONCE) {
+                forgotten += u64::from(doc.forgotten && !doc.gone);
+                gone += u64::from(doc.gone);
+                let tier = if doc.is_live() { catalog.tier(id, false, now) } else { None };
+                if let Some((tier, _)) = tier {
+                    by_tier[tier as usize] += 1;
+                }
+                versions += 1;
+            }
+            if rest.len() <= COUNTED_AT_ONCE {
+                break;
             }
         }
         let mut tiers = Map::new();
         for (tier, count) in Tier::ALL.iter().zip(by_tier) {
             tiers.insert(tier.as_str(), int(count));
         }
-        (types, tiers, forgotten, catalog.docs().len() as u64 - catalog.gone())
+        (types, tiers, forgotten, versions as u64 - gone)
     }
 }

@@ -6,18 +6,20 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use omir_core::cbor;
+use omir_core::cbor::{self, MapSlot};
 use omir_core::decode::{DecodeError, Limits};
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
+use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
 use super::Engine;
-use super::plan::inherit_access;
+use super::plan::{inherit_access, set_tier};
 use super::shared;
 use crate::error::{Code, Error};
+use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::Access;
 use crate::index::key::RefKey;
@@ -27,33 +29,49 @@ use crate::recall::search::{Ranked, search};
 use crate::store::read::Handle;
 use crate::store::segment;
 
-/// A stored version on its way out, with the accesses that came after it was written.
+/// A stored version on its way out, with what came after it was written.
 pub(super) struct Outgoing {
     id: DocId,
     handle: Handle,
+    /// The accesses so far, if there were any.
     access: Option<Access>,
+    /// The tier, if time has moved it.
+    tier: Option<Tier>,
     /// Whether it may refer to something that was forgotten.
     may_dangle: bool,
 }
 
 impl Outgoing {
-    /// The resource as CBOR.
-    fn cbor(&self) -> Result<Vec<u8>, Error> {
-        match self.access {
-            None => self.handle.bytes().map_err(unreadable),
-            Some(access) => {
-                let bytes = self.handle.bytes().map_err(unreadable)?;
-                with_access(&bytes, &access).map_err(unreadable)
-            }
+    /// A version as it is at `now` (microseconds); `as_of` if that is another time than now, when
+    /// later accesses had not been.
+    pub(super) fn of(catalog: &Catalog, id: DocId, as_of: bool, now: i64) -> Self {
+        let is_touched = catalog.doc(id).is_touched && !as_of;
+        Self {
+            id,
+            handle: Handle::of(catalog, id),
+            access: if is_touched { catalog.access(id) } else { None },
+            tier: catalog.moved(id, as_of, now),
+            may_dangle: catalog.has_graves() && !as_of,
         }
     }
 
-    /// The resource, typed; `as_stored` without later accesses.
-    pub(super) fn resource(&self, as_stored: bool) -> Result<Resource, Error> {
-        let mut resource = self.handle.resource().map_err(unreadable)?;
-        if !as_stored {
-            inherit_access(&mut resource, self.access, false);
+    /// The resource as CBOR.
+    fn cbor(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = self.handle.bytes().map_err(unreadable)?;
+        if let Some(access) = self.access {
+            bytes = with_access(&bytes, &access).map_err(unreadable)?;
         }
+        if let Some(tier) = self.tier {
+            bytes = with_tier(&bytes, tier).map_err(unreadable)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The resource, typed.
+    pub(super) fn resource(&self) -> Result<Resource, Error> {
+        let mut resource = self.handle.resource().map_err(unreadable)?;
+        inherit_access(&mut resource, self.access, false);
+        set_tier(&mut resource, self.tier);
         Ok(resource)
     }
 }
@@ -183,22 +201,18 @@ impl Recall {
 
 impl Engine {
     pub(super) fn outgoing(&self, ids: impl IntoIterator<Item = DocId>) -> Vec<Outgoing> {
+        let (now, _) = self.now();
         let catalog = self.catalog();
         ids.into_iter()
             // Forgotten and compacted away since the lock was let go.
             .filter(|&id| !catalog.doc(id).gone)
-            .map(|id| Outgoing {
-                id,
-                handle: Handle::of(&catalog, id),
-                access: if catalog.doc(id).is_touched { catalog.access(id) } else { None },
-                may_dangle: catalog.has_graves(),
-            })
+            .map(|id| Outgoing::of(&catalog, id, false, now.as_micros()))
             .collect()
     }
 
-    /// The bytes as a client gets them: with all accesses so far, and without references to what
-    /// was forgotten, so that they can be changed and sent back.
-    fn emit(&self, outgoing: &Outgoing) -> Result<Vec<u8>, Error> {
+    /// The bytes as a client gets them: with all accesses so far, in the tier it is in by now, and
+    /// without references to what was forgotten, so that they can be changed and sent back.
+    pub(super) fn emit(&self, outgoing: &Outgoing) -> Result<Vec<u8>, Error> {
         let bytes = outgoing.cbor()?;
         if !outgoing.may_dangle || !has_optional_references(&bytes) {
             return Ok(bytes);
@@ -252,6 +266,7 @@ impl Engine {
         let began = Instant::now();
         let (now, _) = self.now();
         let now = now.as_micros();
+        let at = query.as_of.map_or(now, |at| at.as_micros());
         let weights = Weights::of(query);
         let (found, rows) = {
             let catalog = self.catalog();
@@ -261,18 +276,12 @@ impl Engine {
                 .iter()
                 .map(|ranked| {
                     let doc = catalog.doc(ranked.doc);
-                    let is_touched = doc.is_touched && query.as_of.is_none();
                     Row {
                         key: doc.key,
                         age: now.saturating_sub(doc.when.as_micros()),
                         forgotten: doc.forgotten,
                         counts_access: doc.access.is_some() && doc.is_live(),
-                        outgoing: Outgoing {
-                            id: ranked.doc,
-                            handle: Handle::of(&catalog, ranked.doc),
-                            access: if is_touched { catalog.access(ranked.doc) } else { None },
-                            may_dangle: catalog.has_graves() && query.as_of.is_none(),
-                        },
+                        outgoing: Outgoing::of(&catalog, ranked.doc, query.as_of.is_some(), at),
                     }
                 })
                 .collect();
@@ -339,8 +348,7 @@ fn has_optional_references(resource: &[u8]) -> bool {
 ///
 /// Decoding the whole record for three numbers would cost more than the rest of a recall.
 fn with_access(record: &[u8], access: &Access) -> Result<Vec<u8>, DecodeError> {
-    const NAME: &str = "decay";
-    let slot = cbor::map_slot(record, NAME)?;
+    let slot = cbor::map_slot(record, "decay")?;
     let mut decay = match &slot.value {
         Some(value) => cbor::from_slice(&record[value.clone()], &Limits::default())?,
         None => Value::Object(Map::new()),
@@ -351,13 +359,24 @@ fn with_access(record: &[u8], access: &Access) -> Result<Vec<u8>, DecodeError> {
         decay.insert("lastAccess", last_access.to_string());
         decay.insert("accessCount", Value::Number(Number::from(access.access_count)));
     }
-    let mut out = Vec::with_capacity(record.len() + 96);
+    Ok(with_member(record, "decay", &decay, &slot))
+}
+
+/// An encoded record in this tier; everything else stays as it is.
+pub(super) fn with_tier(record: &[u8], tier: Tier) -> Result<Vec<u8>, DecodeError> {
+    let slot = cbor::map_slot(record, "tier")?;
+    Ok(with_member(record, "tier", &Value::from(tier.as_str()), &slot))
+}
+
+/// An encoded map with a member at its place.
+fn with_member(map: &[u8], name: &str, value: &Value, slot: &MapSlot) -> Vec<u8> {
+    let mut out = Vec::with_capacity(map.len() + 96);
     cbor::write_map_header(slot.members + usize::from(slot.value.is_none()), &mut out);
-    out.extend_from_slice(&record[slot.start..slot.member.start]);
-    cbor::write(&Value::from(NAME), &mut out);
-    cbor::write(&decay, &mut out);
-    out.extend_from_slice(&record[slot.member.end..]);
-    Ok(out)
+    out.extend_from_slice(&map[slot.start..slot.member.start]);
+    cbor::write(&Value::from(name), &mut out);
+    cbor::write(value, &mut out);
+    out.extend_from_slice(&map[slot.member.end..]);
+    out
 }
 
 /// The id in an encoded resource.
@@ -417,6 +436,9 @@ mod tests {
             let bytes = cbor::to_vec(&resource.to_value());
             let spliced = with_access(&bytes, &access).unwrap();
             inherit_access(&mut resource, Some(access), false);
+            assert_eq!(spliced, cbor::to_vec(&resource.to_value()), "{decay}");
+            let spliced = with_tier(&spliced, Tier::Archive).unwrap();
+            set_tier(&mut resource, Some(Tier::Archive));
             assert_eq!(spliced, cbor::to_vec(&resource.to_value()), "{decay}");
         }
     }

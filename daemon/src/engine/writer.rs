@@ -165,9 +165,9 @@ impl Writer {
         // Before anything is staged: what was in the way may be gone by now.
         self.make_ready(grows(&first.0));
         let catalog = self.catalog.clone();
-        let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes);
-        let mut group = Group::default();
         let (now, _) = self.shared.now();
+        let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes, now);
+        let mut group = Group::default();
         let mut later = None;
         let mut next = Some(first);
         while let Some((mut change, bytes, reply)) = next.take() {

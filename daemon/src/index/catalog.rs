@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
+use omir_core::tier::{Tier, TierReason};
 
 use super::block::{Block, Ending, Row, Tombstone};
 use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
+use super::fading::{Bond, Fading};
 use super::key::RefKey;
 use super::producers::{OURS, Producers};
 use super::space::SpaceIndex;
@@ -89,7 +91,9 @@ pub struct Glance {
 impl Glance {
     fn of(doc: &Doc, confidence: f64) -> Self {
         // What another producer's importance counts for moves with every memory that comes or goes.
-        let is_fixed = doc.producer == OURS || doc.importance.is_nan();
+        // The same goes for a bond, which grows with use.
+        let is_bond = doc.class.resource_type() == ResourceType::Relationship;
+        let is_fixed = !is_bond && (doc.producer == OURS || doc.importance.is_nan());
         Self {
             is_plain: false,
             importance: if is_fixed { Self::up(neutral(doc.importance)) } else { u8::MAX },
@@ -150,8 +154,14 @@ pub struct Catalog {
     gone: u64,
     files: HashMap<FileId, Arc<dyn DiskFile>>,
     spans: HashMap<FileId, Span>,
+    /// Records that are a part of the record.
+    children: hashbrown::HashMap<RefKey, Vec<DocId>>,
     /// Access states that are newer than the stored ones.
     touched: hashbrown::HashMap<DocId, Access>,
+    /// Use of live relationships since they were stored.
+    bonds: hashbrown::HashMap<DocId, Bond>,
+    /// How memories move between tiers and bonds fade; nothing moves without it.
+    fading: Option<Fading>,
     live: [u64; ResourceType::ALL.len()],
     /// How many references name something forgotten.
     graves: u64,
@@ -305,6 +315,11 @@ impl Catalog {
             .filter(|&doc| self.doc(doc).is_live())
     }
 
+    /// Whether a live record is a part of this one.
+    pub fn has_children(&self, record: &RefKey) -> bool {
+        self.children.get(record).into_iter().flatten().any(|&child| self.doc(child).is_live())
+    }
+
     /// Makes a log's bytes reachable.
     pub fn add_log(&mut self, id: FileId, file: Arc<dyn DiskFile>) {
         self.files.insert(id, file);
@@ -383,6 +398,9 @@ impl Catalog {
         for key in &facts.required {
             self.dependents.entry(*key).or_default().push(id);
         }
+        if let Some(key) = facts.parent {
+            self.children.entry(key).or_default().push(id);
+        }
         let head = Head { doc: id, version: stamp.version, live: true, dropped: false };
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
@@ -408,6 +426,7 @@ impl Catalog {
         doc.is_touched = false;
         self.producers.count(doc.producer, doc.class.resource_type, doc.importance, false);
         self.touched.remove(&id);
+        self.bonds.remove(&id);
         self.live[usize::from(doc.class.resource_type)] -= 1;
     }
 
@@ -447,6 +466,7 @@ impl Catalog {
         // What mentioned it no longer does: a new thing under the same name starts unmentioned.
         self.mentions.remove(key);
         self.dependents.remove(key);
+        self.children.remove(key);
         let nothing = Head { doc: DocId::MAX, version: 0, live: false, dropped: true };
         let head = self.heads.entry(*key).or_insert(nothing);
         let was_live = head.live;
@@ -465,10 +485,58 @@ impl Catalog {
         })
     }
 
-    /// What the importance of a version counts for when it is ranked: see [`Producers`].
-    pub fn importance(&self, doc: &Doc) -> f64 {
+    /// What the importance of a version counts for when it is ranked at `now` (microseconds): see
+    /// [`Producers`], and for relationships [`Fading::bond`]. `as_stored` leaves out their use since.
+    pub fn importance(&self, id: DocId, as_stored: bool, now: i64) -> f64 {
+        let doc = self.doc(id);
         let kind = doc.class.resource_type;
-        neutral(self.producers.comparable(doc.producer, kind, doc.importance))
+        let stated = neutral(self.producers.comparable(doc.producer, kind, doc.importance));
+        match &self.fading {
+            Some(fading) if doc.class.resource_type() == ResourceType::Relationship => {
+                let bond = if as_stored { None } else { self.bonds.get(&id) };
+                fading.bond(stated, doc, bond, now)
+            }
+            _ => stated,
+        }
+    }
+
+    /// How memories move and bonds fade from now on; `None` leaves everything as it was stored.
+    pub fn set_fading(&mut self, fading: Option<Fading>) {
+        self.fading = fading;
+    }
+
+    /// How memories move and bonds fade.
+    pub fn fading(&self) -> Option<&Fading> {
+        self.fading.as_ref()
+    }
+
+    /// Where a record is at `now` (microseconds), and the last rule that moved it there since it was
+    /// stored; `None` for what is no record. `as_stored` leaves out accesses since. What was
+    /// superseded or forgotten stays where it was then.
+    pub fn tier(&self, id: DocId, as_stored: bool, now: i64) -> Option<(Tier, TierReason)> {
+        let doc = self.doc(id);
+        let stored = doc.stored_tier()?;
+        let Some(fading) = &self.fading else { return Some((stored, TierReason::Stays)) };
+        let access = if as_stored { doc.access } else { self.access(id) }?;
+        Some(fading.tier(doc, &access, now.min(doc.retired)))
+    }
+
+    /// The tier of a record at `now` where it is another than the stored one.
+    pub fn moved(&self, id: DocId, as_stored: bool, now: i64) -> Option<Tier> {
+        let (tier, _) = self.tier(id, as_stored, now)?;
+        (self.doc(id).stored_tier() != Some(tier)).then_some(tier)
+    }
+
+    /// The use of a relationship since it was stored.
+    pub fn bond(&self, id: DocId) -> Option<Bond> {
+        self.bonds.get(&id).copied()
+    }
+
+    /// Counts that both ends of a live relationship were active at `now` (microseconds).
+    pub fn activate(&mut self, id: DocId, now: i64) {
+        if self.doc(id).is_live() {
+            self.bonds.entry(id).or_default().activated(now);
+        }
     }
 
     /// What the confidence of a version counts for when it is ranked: as we state it, and what
@@ -507,6 +575,14 @@ impl Catalog {
     /// Sets the access state a journal entry tells of.
     pub fn replay_touch(&mut self, touch: &Touch) {
         let key = RefKey::of_text(&touch.target);
+        let bond = self
+            .live(&key)
+            .filter(|&id| self.doc(id).class.resource_type() == ResourceType::Relationship);
+        if let Some(id) = bond {
+            self.bonds
+                .insert(id, Bond { activations: touch.access_count, last: touch.last_access });
+            return;
+        }
         let anchored = self
             .live(&key)
             .and_then(|id| self.doc(id).access)

@@ -2,6 +2,7 @@
 
 use omir_core::forgetting::{Decay, HalfLife};
 use omir_core::instant::Timestamp;
+use omir_core::tier::Tier;
 
 use super::facts::{Access, Class, Facts};
 use super::key::RefKey;
@@ -64,6 +65,9 @@ pub struct Doc {
     pub when: Timestamp,
     /// Whether it states a time of its own. Only then can a time range find it.
     pub is_dated: bool,
+    /// `createdAt` of a record, when the strength of a relationship was stated; that of recording for
+    /// what states neither. Microseconds.
+    pub since: i64,
     /// When it stops being valid, or [`NEVER`]; microseconds.
     pub valid_until: i64,
     /// Importance as stated, or NaN; see `Catalog::importance`.
@@ -113,6 +117,7 @@ impl Doc {
             gone: false,
             when,
             is_dated: facts.when.is_some(),
+            since: facts.since.unwrap_or(stamp.recorded),
             valid_until: facts.valid_until.unwrap_or(NEVER),
             importance: facts.importance.unwrap_or(f64::NAN),
             confidence: facts.confidence.unwrap_or(f64::NAN),
@@ -125,6 +130,11 @@ impl Doc {
             location,
             older: DocId::MAX,
         }
+    }
+
+    /// The tier it was stored with; `None` for what is no record.
+    pub fn stored_tier(&self) -> Option<Tier> {
+        Tier::ALL.get(usize::from(self.class.tier)).copied()
     }
 
     /// Whether this is the current version of something that was not forgotten.
@@ -161,7 +171,8 @@ fn decay_of(access: &Access) -> Option<Decay> {
     })
 }
 
-fn hours(micros: i64) -> f64 {
+/// Microseconds as hours.
+pub fn hours(micros: i64) -> f64 {
     micros as f64 / 3_600_000_000.0
 }
 

@@ -98,6 +98,9 @@ pub struct Facts {
     pub class: Class,
     /// `eventTime`, else `createdAt`, as seconds and nanoseconds; `None` if it has neither.
     pub when: Option<(i64, u32)>,
+    /// `createdAt` of a record; of a relationship when its strength was last seen to hold. What else
+    /// states it has it in `when`. Microseconds.
+    pub since: Option<i64>,
     /// `validUntil` of a record, `invalidatedAt` of a relationship; microseconds.
     pub valid_until: Option<i64>,
     /// `importance` of a record, `salience` of an entity, `strength` of a relationship.
@@ -118,6 +121,8 @@ pub struct Facts {
     pub mentions: Vec<RefKey>,
     /// Those of `mentions` it cannot exist without: the ends of a relationship.
     pub required: Vec<RefKey>,
+    /// The record it is a part of.
+    pub parent: Option<RefKey>,
 }
 
 fn micros(instant: &Instant) -> i64 {
@@ -154,6 +159,7 @@ impl Facts {
                 labels: 0,
             },
             when: resource.created_at().map(|at| pair(at.at())),
+            since: None,
             valid_until: None,
             importance: None,
             confidence: None,
@@ -163,6 +169,7 @@ impl Facts {
             places: places_of(resource),
             mentions,
             required,
+            parent: None,
         };
         match resource {
             Resource::MemoryRecord(record) => {
@@ -174,7 +181,11 @@ impl Facts {
                 if let Some(event) = &record.event_time {
                     facts.when = Some(pair(event.at()));
                 }
+                facts.since = Some(micros(&record.created_at));
                 facts.valid_until = record.valid_until.as_ref().map(micros);
+                facts.parent = record.parent_id.as_ref().map(|id| {
+                    RefKey::of(&Ref { kind: ResourceType::MemoryRecord, id: id.clone() })
+                });
                 facts.importance = number(&record.importance);
                 if let Some(confidence) = &record.confidence {
                     let evidence = number(&confidence.alpha).zip(number(&confidence.beta));
@@ -193,6 +204,10 @@ impl Facts {
             }
             Resource::Relationship(relationship) => {
                 facts.importance = number(&relationship.strength);
+                let updated =
+                    relationship.meta.as_ref().and_then(|meta| meta.last_updated.as_ref());
+                let held = relationship.valid_at.as_ref().or(updated);
+                facts.since = held.or(relationship.created_at.as_ref()).map(micros);
                 facts.valid_until = relationship.invalidated_at.as_ref().map(micros);
             }
             Resource::Episode(episode) => {

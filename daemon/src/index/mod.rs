@@ -6,6 +6,7 @@ pub mod block;
 pub mod catalog;
 pub mod doc;
 pub mod facts;
+pub mod fading;
 pub mod key;
 pub mod producers;
 pub mod space;

@@ -125,12 +125,12 @@ impl<'a> Filter<'a> {
     }
 
     /// Every filter but those on words, mentions and time of access. Gives the distance.
-    fn accepts(&self, catalog: &Catalog, doc: &Doc) -> Option<Option<f64>> {
+    fn accepts(&self, catalog: &Catalog, id: DocId) -> Option<Option<f64>> {
         let query = self.query;
+        let doc = catalog.doc(id);
         let class = &doc.class;
         let by_class = allows(self.types, class.resource_type)
             && allows(self.kinds, class.kind)
-            && allows(self.tiers, class.tier)
             && allows(self.experience_types, class.experience)
             && (self.labels == 0 || self.labels & class.labels != 0);
         // A comparison with NaN, which stands for "not stated", is false: no match.
@@ -140,7 +140,15 @@ impl<'a> Filter<'a> {
         if !(by_class && by_score && by_time && self.is_visible(doc)) {
             return None;
         }
-        self.distance(catalog, doc)
+        let distance = self.distance(catalog, doc)?;
+        // Where it is by now costs more than the rest, so it is asked last.
+        if self.tiers != 0 {
+            let (tier, _) = catalog.tier(id, query.as_of.is_some(), self.now)?;
+            if !allows(self.tiers, position(&Tier::ALL, &tier)) {
+                return None;
+            }
+        }
+        Some(distance)
     }
 
     /// `None` if the version is not where the query wants it; else its distance, if one was asked.
@@ -241,12 +249,12 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
             }
         }
         let doc = catalog.doc(id);
-        let Some(distance) = filter.accepts(catalog, doc) else { return };
+        let Some(distance) = filter.accepts(catalog, id) else { return };
         let mut parts = Parts {
             text,
             proximity: distance.map_or(0.0, |metres| proximity(metres, query.radius)),
             retrievability: 1.0,
-            importance: catalog.importance(doc),
+            importance: catalog.importance(id, query.as_of.is_some(), at),
             confidence: catalog.confidence(id, doc),
         };
         // With everything else known, even full retrievability may not lift it onto the page.
@@ -306,14 +314,13 @@ fn nearest(
         return None;
     }
     let Some(frame) = filter.frame else { return Some(Found { page: Vec::new(), total: 0 }) };
-    let special =
-        catalog.special().filter(|&id| filter.accepts(catalog, catalog.doc(id)).is_some()).count();
+    let special = catalog.special().filter(|&id| filter.accepts(catalog, id).is_some()).count();
     let total = catalog.plain_in_frame(frame) + special as u64;
     let mut best = Best { heap: BinaryHeap::new(), room };
     let mut seen = HashSet::new();
     for (id, _) in catalog.space.nearest(query.frame(), center_of(near)) {
         let doc = catalog.doc(id);
-        let Some(Some(distance)) = filter.accepts(catalog, doc) else { continue };
+        let Some(Some(distance)) = filter.accepts(catalog, id) else { continue };
         if doc.places > 1 && !seen.insert(id) {
             continue;
         }
@@ -321,7 +328,7 @@ fn nearest(
             text: 0.0,
             proximity: proximity(distance, None),
             retrievability: catalog.retrievability(id, false, at),
-            importance: catalog.importance(doc),
+            importance: catalog.importance(id, false, at),
             confidence: catalog.confidence(id, doc),
         };
         let score = weights.score(&parts);

@@ -7,7 +7,7 @@ use omir_core::model::Resource;
 
 use super::{
     NoPlan, Old, Plan, Planner, Prepared, bare, check_version, inherit, inherit_access, names,
-    shown, stamp_at_least, stated_version,
+    set_tier, shown, stamp_at_least, stated_version,
 };
 use crate::engine::command::{Effect, EventKind, Stored};
 use crate::engine::merge::{self, Claim, Held, Merged, Precedence};
@@ -50,8 +50,8 @@ impl Planner<'_> {
             let target = item.resource.reference();
             let (head, old) = self.stored(&key)?;
             let claim = Claim::of(&item.resource);
-            if let Some((before, access)) = &old {
-                inherit(&mut item.resource, before, *access, item.stamped);
+            if let Some((before, state)) = &old {
+                inherit(&mut item.resource, before, state, item.stamped);
             }
             let held = self.held(&item.resource, head, old.as_ref());
             let merged = match self.lost(&item.resource, head, old.as_ref(), &within) {
@@ -92,7 +92,7 @@ impl Planner<'_> {
             (Some(_), None) => Held::Forgotten,
             (Some(head), Some(old)) => {
                 let claim = self.claim(head, &old.0);
-                Held::Live { claim, same: is_same(resource, old) }
+                Held::Live { claim, same: self.is_same(resource, head.doc, old) }
             }
         }
     }
@@ -118,7 +118,7 @@ impl Planner<'_> {
                 !is_lost
             });
         }
-        match (found && is_same(&rest, old), restorable) {
+        match (found && self.is_same(&rest, head.doc, old), restorable) {
             (false, _) => Lost::Nothing,
             (true, true) => Lost::Restorable,
             (true, false) => Lost::Gone,
@@ -142,24 +142,25 @@ impl Planner<'_> {
             .is_some_and(|before| merge::last_updated(&before) == merge::last_updated(stored));
         Claim::stored(stored, recorded, is_stale)
     }
-}
 
-/// Whether a resource says what the stored one says: apart from the version, which the store
-/// may have had to raise, and from accesses, which no file can know the latest of.
-fn is_same(resource: &Resource, old: &Old) -> bool {
-    let (before, access) = old;
-    let shown = shown(before, *access);
-    let mut same = resource.clone();
-    if let (Resource::MemoryRecord(same), Resource::MemoryRecord(before)) = (&mut same, before) {
-        same.version = before.version.clone();
+    /// Whether a resource says what the stored one says: apart from the version, which the store
+    /// may have had to raise, and from accesses, which no file can know the latest of.
+    fn is_same(&self, resource: &Resource, id: DocId, old: &Old) -> bool {
+        let (before, state) = old;
+        let shown = shown(before, state);
+        let mut same = resource.clone();
+        if let (Resource::MemoryRecord(same), Resource::MemoryRecord(before)) = (&mut same, before)
+        {
+            same.version = before.version.clone();
+        }
+        if self.is_as_stored(&same, id, old, &shown) {
+            return true;
+        }
+        let mut current = before.clone();
+        inherit_access(&mut current, state.access, false);
+        set_tier(&mut same, self.moved_on(resource, id, state));
+        take_access(&mut same, &current) && bare(same) == shown
     }
-    let bytes = bare(same.clone());
-    if bytes == shown || bytes == bare(before.clone()) {
-        return true;
-    }
-    let mut current = before.clone();
-    inherit_access(&mut current, *access, false);
-    take_access(&mut same, &current) && bare(same) == shown
 }
 
 /// Takes over the access state where it is that of another moment; returns whether it was.

@@ -1,0 +1,96 @@
+//! What time and use have made of a stored version: which tier a record is in by now, how strong a
+//! relationship is, and how likely a memory is to be needed.
+//!
+//! Nothing of this is stored. It follows from the stored version, the accesses since and the time it
+//! is asked for, by the rules of the core; so no write is spent on it, and it cannot be wrong after a
+//! power cut.
+
+use omir_core::bond;
+use omir_core::forgetting::HalfLife;
+use omir_core::need::need;
+use omir_core::tier::{Stored, Tier, TierInputs, TierPolicy, TierReason, passes, settle};
+
+use super::doc::{self, Doc, NEUTRAL, hours};
+use super::facts::Access;
+
+/// The rules by which memories move and fade.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fading {
+    /// Between tiers.
+    pub tiers: TierPolicy,
+    /// Time from its last use to half the strength of a relationship.
+    pub bond_half_life: HalfLife,
+}
+
+/// How often both ends of a relationship were active together since it was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bond {
+    /// How often.
+    pub activations: u32,
+    /// The last time; microseconds.
+    pub last: i64,
+}
+
+impl Bond {
+    /// Counts one more at `now`.
+    pub fn activated(&mut self, now: i64) {
+        self.activations = self.activations.saturating_add(1);
+        self.last = self.last.max(now);
+    }
+}
+
+impl Fading {
+    /// What the rule of tiers looks at, for a record with this access state at `now` (microseconds).
+    ///
+    /// A record is as old as it says, and not younger than the store has had it. An importance that
+    /// is not stated counts as [`NEUTRAL`].
+    pub fn inputs(&self, doc: &Doc, access: &Access, now: i64) -> (Stored, TierInputs) {
+        let hours_stored = hours(now.saturating_sub(doc.recorded));
+        let stored = Stored {
+            tier: doc.stored_tier().unwrap_or_default(),
+            hours: hours_stored,
+            accessed: doc.access.is_some_and(|before| access.last_access > before.last_access),
+        };
+        let inputs = TierInputs {
+            age_hours: hours(now.saturating_sub(doc.since)).max(hours_stored),
+            importance: if doc.importance.is_nan() { NEUTRAL } else { doc.importance },
+            access_count: access.access_count,
+            retrievability: doc::retrievability(access, now),
+            anchored: access.anchored,
+        };
+        (stored, inputs)
+    }
+
+    /// Where a record with this access state is at `now` (microseconds), and what moved it there.
+    pub fn tier(&self, doc: &Doc, access: &Access, now: i64) -> (Tier, TierReason) {
+        let (stored, inputs) = self.inputs(doc, access, now);
+        settle(&stored, &inputs, &self.tiers)
+    }
+
+    /// Whether such a record has been in `tier` on its way to where it is.
+    pub fn passes(&self, doc: &Doc, access: &Access, now: i64, tier: Tier) -> bool {
+        let (stored, inputs) = self.inputs(doc, access, now);
+        passes(&stored, &inputs, &self.tiers, tier)
+    }
+
+    /// Strength of a relationship at `now` (microseconds) that was stated as `stated`.
+    pub fn bond(&self, stated: f64, doc: &Doc, bond: Option<&Bond>, now: i64) -> f64 {
+        let Bond { activations, last } = bond.copied().unwrap_or_default();
+        let last = if activations == 0 { doc.since } else { last.max(doc.since) };
+        let idle = hours(now.saturating_sub(last));
+        bond::strength(stated, activations, self.bond_half_life, idle)
+    }
+
+    /// How likely such a record is to be needed again: see [`omir_core::need`].
+    pub fn need(&self, doc: &Doc, access: &Access, confidence: f64, now: i64) -> f64 {
+        let (_, inputs) = self.inputs(doc, access, now);
+        need(&inputs, confidence, &self.tiers)
+    }
+}
+
+impl Default for Fading {
+    fn default() -> Self {
+        let bond_half_life = HalfLife::new(bond::HALF_LIFE_HOURS).unwrap_or_default();
+        Self { tiers: TierPolicy::default(), bond_half_life }
+    }
+}
