@@ -11,7 +11,7 @@ use std::time::Duration;
 use omir_core::instant::Timestamp;
 use omird::clock::Clock;
 use omird::disk::Disk;
-use omird::engine::settings::{FlashSettings, Settings};
+use omird::engine::settings::{FlashSettings, Forgetting, Settings};
 use omird::engine::{Engine, Parts};
 use omird::store::signature::DeviceKey;
 
@@ -50,6 +50,7 @@ pub fn settings() -> Settings {
         seal_after: day,
         touch_interval: day,
         flash: FlashSettings { reserve_bytes: 8192, ..FlashSettings::default() },
+        forgetting: Forgetting { sweep_interval: None, ..Forgetting::default() },
         ..Settings::default()
     }
 }

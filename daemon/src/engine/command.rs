@@ -3,6 +3,7 @@
 use omir_core::confidence::{Beta, Outcome, Weight};
 use omir_core::number::Number;
 use omir_core::reference::Ref;
+use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
 use super::merge::{Merged, Precedence};
@@ -22,6 +23,53 @@ pub enum Change {
     Anchor(Ref, bool),
     /// Evidence for or against a record.
     Feedback(Ref, Outcome, Weight),
+    /// What a sweep found to do; what has changed since it looked is passed over.
+    Sweep(Vec<Act>),
+}
+
+/// One thing a sweep does.
+#[derive(Debug)]
+pub enum Act {
+    /// Announce that time has moved a record. Nothing is written.
+    Move(Chosen, Event),
+    /// Make one record of observations of the same: the first takes over what the others know.
+    Merge(Chosen, Vec<Chosen>),
+    /// Forget a resource.
+    Forget(Chosen, Cause),
+}
+
+/// A version that a sweep has looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// What.
+    pub target: Ref,
+    /// Which version of it.
+    pub version: u64,
+}
+
+/// Why the daemon changed something by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// What for programs to tell causes apart by.
+    pub name: &'static str,
+    /// What for people to read.
+    pub reason: String,
+    /// From which tier to which, where it is a move.
+    pub tiers: Option<(Tier, Tier)>,
+}
+
+impl Cause {
+    /// As it goes with an event, as JSON.
+    pub fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("cause", self.name);
+        if let Some((from, to)) = self.tiers {
+            map.insert("from", from.as_str());
+            map.insert("to", to.as_str());
+        }
+        map.insert("reason", self.reason.as_str());
+        Value::Object(map)
+    }
 }
 
 /// One resource that was stored.
@@ -61,6 +109,8 @@ pub enum Effect {
     Anchored(Stored, bool),
     /// Revised a belief.
     Believed(Stored, Beta),
+    /// Did so many of the things a sweep found to do.
+    Swept(u64),
 }
 
 /// The answer to a change, given only after it is as durable as the settings promise.
@@ -98,6 +148,9 @@ impl Receipt {
                 confidence.insert("calibrated", float(belief.damped()));
                 map.insert("confidence", Value::Object(confidence));
             }
+            Effect::Swept(count) => {
+                map.insert("swept", Value::Number(Number::from(*count)));
+            }
         }
         map.insert("durable", Value::Bool(self.durable));
         map.insert("seq", Value::Number(Number::from(self.seq)));
@@ -134,6 +187,8 @@ pub struct Event {
     pub target: Ref,
     /// The resource as CBOR; nothing for what was forgotten.
     pub resource: Vec<u8>,
+    /// Why, where nobody asked for it.
+    pub cause: Option<Cause>,
 }
 
 /// What can happen to a resource.
@@ -145,6 +200,8 @@ pub enum EventKind {
     Updated,
     /// Forgotten.
     Forgotten,
+    /// Moved to another tier by time.
+    Tier,
 }
 
 impl EventKind {
@@ -154,6 +211,7 @@ impl EventKind {
             Self::Recorded => "recorded",
             Self::Updated => "updated",
             Self::Forgotten => "forgotten",
+            Self::Tier => "tier",
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod settings;
 mod shared;
 pub mod stamp;
 pub mod status;
+pub mod sweep;
 pub mod upkeep;
 mod view;
 pub mod wear;
@@ -101,6 +102,9 @@ struct Inner {
     public_key: String,
     /// Held by whoever prepares a backup.
     backing_up: Mutex<()>,
+    announced: Mutex<sweep::Announced>,
+    /// Ends the sweeping thread when it is dropped.
+    sweeping: Mutex<Option<Sender<()>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -223,6 +227,7 @@ impl Engine {
             next_seq,
             last_sync: Instant::now(),
             touched: std::collections::HashMap::new(),
+            touched_bonds: std::collections::HashSet::new(),
             last_touch_flush: Instant::now(),
             last_mark: Instant::now(),
             last_glance: Instant::now(),
@@ -233,23 +238,28 @@ impl Engine {
             publish_in_background(deliveries, listener)?,
             seal_in_background(sealer, compactor, orders, shared.clone())?,
         ];
-        Ok(Self {
-            inner: Arc::new(Inner {
-                catalog,
-                shared,
-                settings,
-                queue,
-                random,
-                disk: for_status,
-                started: Instant::now(),
-                boots,
-                damage: found.damage,
-                rebuilt: found.rebuilt,
-                public_key,
-                backing_up: Mutex::default(),
-                threads: Mutex::new(threads),
-            }),
-        })
+        let (sweeping, stop) = crossbeam_channel::bounded(0);
+        let inner = Arc::new(Inner {
+            catalog,
+            shared,
+            settings,
+            queue,
+            random,
+            disk: for_status,
+            started: Instant::now(),
+            boots,
+            damage: found.damage,
+            rebuilt: found.rebuilt,
+            public_key,
+            backing_up: Mutex::default(),
+            announced: Mutex::default(),
+            sweeping: Mutex::new(Some(sweeping)),
+            threads: Mutex::new(threads),
+        });
+        if let Some(thread) = sweep::sweep_in_background(&inner, stop)? {
+            inner.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
+        Ok(Self { inner })
     }
 
     /// What the last start found damaged.
@@ -402,6 +412,7 @@ impl Engine {
 
     /// Seals what is there and stops all threads. Returns when everything is on the disk.
     pub fn stop(&self) {
+        self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = self.inner.queue.send(Message::Stop);
         let threads =
             std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));

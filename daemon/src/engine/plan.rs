@@ -4,6 +4,9 @@
 //! so that a record may refer to an entity that is still on its way to the disk.
 
 mod merge;
+mod sweep;
+
+pub use self::sweep::need_of;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -16,7 +19,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
 
-use super::command::{Change, Effect, Event, EventKind, Stored};
+use super::command::{Cause, Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
 use super::stamp::{strip, undate};
 use crate::error::{Code, Error};
@@ -66,6 +69,22 @@ impl Plan {
     /// A plan that has nothing to write yet.
     fn to(effect: Effect) -> Self {
         Self { ops: Vec::new(), steps: Vec::new(), effect, events: Vec::new() }
+    }
+
+    /// Adds the tombstone of a live version.
+    fn bury(
+        &mut self,
+        target: Ref,
+        version: u64,
+        key: RefKey,
+        terms: Option<DocTerms>,
+        cause: Option<Cause>,
+    ) {
+        let op = Op::Forget { target: target.clone(), version: version.saturating_add(1) };
+        self.ops.push(op);
+        self.steps.push(Step::Forget { key, terms });
+        let kind = EventKind::Forgotten;
+        self.events.push(Event { kind, target, resource: Vec::new(), cause });
     }
 }
 
@@ -126,6 +145,7 @@ impl<'a> Planner<'a> {
                 let (target, outcome, weight) = (target.clone(), *outcome, *weight);
                 self.revise(&target, Kind::Feedback(outcome, weight), now)
             }
+            Change::Sweep(acts) => self.sweep(acts),
         }
     }
 
@@ -294,7 +314,7 @@ impl<'a> Planner<'a> {
                 ),
             ));
         }
-        plan.events.push(Event { kind: event, target, resource: bytes.clone() });
+        plan.events.push(Event { kind: event, target, resource: bytes.clone(), cause: None });
         plan.ops.push(Op::Put { version, resource: bytes });
         plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
         Ok(())
@@ -327,10 +347,7 @@ impl<'a> Planner<'a> {
             buried.push(key);
             // What cannot be read any more can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
-            plan.ops
-                .push(Op::Forget { target: target.clone(), version: version.saturating_add(1) });
-            plan.steps.push(Step::Forget { key, terms });
-            plan.events.push(Event { kind: EventKind::Forgotten, target, resource: Vec::new() });
+            plan.bury(target, version, key, terms, None);
             for dependent in dependents {
                 let resource = dependent.resource().map_err(internal)?;
                 let target = resource.reference();

@@ -62,6 +62,7 @@ mod tests {
                 kind: EventKind::Recorded,
                 target: format!("Entity/{id}").parse().unwrap(),
                 resource: Vec::new(),
+                cause: None,
             };
             Delivery {
                 replies: vec![(reply, Err(Error::new(Code::Internal, "")))],

@@ -26,6 +26,8 @@ pub struct Access {
     pub target: String,
     /// When; microseconds on the store's clock.
     pub at: i64,
+    /// Entities it mentions, where relationships between them may be strengthened by that.
+    pub mentions: Vec<RefKey>,
 }
 
 /// Most accesses that may wait to be counted. A flood of recalls beyond it is not counted: access
@@ -72,6 +74,10 @@ pub struct Shared {
     pub index_bytes: AtomicU64,
     /// Versions that could not be read since boot.
     pub unreadable: AtomicU64,
+    /// Until when moves between tiers were announced; microseconds since 1970.
+    pub swept: AtomicI64,
+    /// Bytes too many on the disk, for the next sweep to make room for.
+    pub bytes_to_free: AtomicU64,
 }
 
 impl Shared {
@@ -106,6 +112,8 @@ impl Shared {
             payload_before: mark.payload,
             index_bytes: AtomicU64::default(),
             unreadable: AtomicU64::default(),
+            swept: AtomicI64::new(mark.swept),
+            bytes_to_free: AtomicU64::default(),
         }
     }
 
@@ -133,6 +141,7 @@ impl Shared {
             day: budget.day(),
             today: budget.today(),
             payload: self.payload.load(Ordering::Relaxed),
+            swept: self.swept.load(Ordering::Relaxed),
             ..Mark::default()
         }
     }

@@ -268,8 +268,9 @@ impl Engine {
         let now = now.as_micros();
         let at = query.as_of.map_or(now, |at| at.as_micros());
         let weights = Weights::of(query);
-        let (found, rows) = {
+        let (found, rows, has_bonds) = {
             let catalog = self.catalog();
+            let has_bonds = catalog.has_bonds();
             let found = search(&catalog, query, now);
             let rows: Vec<Row> = found
                 .page
@@ -285,7 +286,7 @@ impl Engine {
                     }
                 })
                 .collect();
-            (found, rows)
+            (found, rows, has_bonds)
         };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
@@ -302,6 +303,7 @@ impl Engine {
                     key: row.key,
                     target: format!("MemoryRecord/{id}"),
                     at: now,
+                    mentions: if has_bonds { mentions_of(&resource) } else { Vec::new() },
                 }));
             }
             hits.push(Hit {
@@ -384,6 +386,14 @@ pub fn id_of(resource: &[u8]) -> Option<String> {
     let id = cbor::map_slot(resource, "id").ok()?.value?;
     let id = cbor::from_slice(&resource[id], &Limits::default()).ok()?;
     id.as_str().map(str::to_owned)
+}
+
+/// The entities an encoded record mentions.
+fn mentions_of(record: &[u8]) -> Vec<RefKey> {
+    let slot = cbor::map_slot(record, "entityRefs").ok().and_then(|slot| slot.value);
+    let refs = slot.and_then(|refs| cbor::from_slice(&record[refs], &Limits::default()).ok());
+    let refs = refs.as_ref().and_then(Value::as_array).into_iter().flatten();
+    refs.filter_map(|each| each.get("ref")?.as_str()).map(RefKey::of_text).collect()
 }
 
 fn reason(query: &Query, ranked: &Ranked, row: &Row) -> String {

@@ -4,7 +4,7 @@
 //! transactions to the log, syncs once, moves the catalog, and only then hands the answers and the
 //! announcements to the publisher. So one fdatasync acknowledges everything that waited for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use omir_core::instant::Timestamp;
+use omir_core::reference::ResourceType;
 
 use super::command::{Change, Event, Receipt, Reply};
 use super::compaction::{self, Answer, Compactor, Scope};
@@ -25,7 +26,9 @@ use crate::disk::Disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::{self, Location, Stamp};
+use crate::index::fading::Bond;
 use crate::index::key::RefKey;
+use crate::store::read::Handle;
 use crate::store::recovery::Unsealed;
 use crate::store::sealer::{SealError, Sealer, log_file};
 use crate::store::transaction::{Op, Touch, Transaction};
@@ -97,6 +100,8 @@ pub struct Writer {
     pub(super) next_seq: u64,
     pub(super) last_sync: Instant,
     pub(super) touched: HashMap<RefKey, String>,
+    /// Relationships whose use is not journaled yet.
+    pub(super) touched_bonds: HashSet<RefKey>,
     pub(super) last_touch_flush: Instant,
     pub(super) last_mark: Instant,
     pub(super) last_glance: Instant,
@@ -366,6 +371,12 @@ impl Writer {
                             };
                             let superseded = superseded.as_ref();
                             catalog.put(&facts, &terms, superseded, stamp(version), location);
+                            // Mentioned together: what joins them is active.
+                            if facts.class.resource_type() == ResourceType::MemoryRecord {
+                                let at = transaction.at.as_micros();
+                                let bonds = catalog.activate(&facts.mentions, at);
+                                self.touched_bonds.extend(bonds);
+                            }
                             let len = u64::from(location.len);
                             self.shared.payload.fetch_add(len, Ordering::Relaxed);
                             self.touched.remove(&facts.key);
@@ -377,8 +388,8 @@ impl Writer {
                         _ => unreachable!("a plan has one step for each op"),
                     }
                 }
-                events.extend(entry.plan.events);
             }
+            events.extend(entry.plan.events);
             let receipt = Receipt { effect: entry.plan.effect, durable, seq };
             replies.push((entry.reply, Ok(receipt)));
         }
@@ -582,7 +593,8 @@ impl Writer {
             return;
         }
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        for Access { key, target, at } in accesses {
+        for Access { key, target, at, mentions } in accesses {
+            self.touched_bonds.extend(catalog.activate(&mentions, at));
             let Some(access) = catalog.live(&key).and_then(|id| catalog.access(id)) else {
                 continue;
             };
@@ -601,8 +613,12 @@ impl Writer {
 
     fn drain_touches(&mut self) -> Vec<Op> {
         self.last_touch_flush = Instant::now();
-        if self.touched.is_empty() || !self.log_is_sound {
+        if !self.log_is_sound {
             return Vec::new();
+        }
+        let mut ops = self.drain_bonds();
+        if self.touched.is_empty() {
+            return ops;
         }
         let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
         let states = self.touched.drain().filter_map(|(key, target)| {
@@ -612,6 +628,34 @@ impl Writer {
                 last_access: access.last_access,
                 access_count: access.access_count,
                 half_life_hours: access.half_life_hours,
+            }))
+        });
+        ops.extend(states);
+        ops
+    }
+
+    /// The use of relationships since the last time; their names are read from the disk.
+    fn drain_bonds(&mut self) -> Vec<Op> {
+        if self.touched_bonds.is_empty() {
+            return Vec::new();
+        }
+        let bonds: Vec<(Handle, Bond)> = {
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let bonds = self.touched_bonds.drain();
+            bonds
+                .filter_map(|key| {
+                    let id = catalog.live(&key)?;
+                    Some((Handle::of(&catalog, id), catalog.bond(id)?))
+                })
+                .collect()
+        };
+        let half_life_hours = self.settings.forgetting.relationship_half_life.hours();
+        let states = bonds.into_iter().filter_map(|(handle, bond)| {
+            Some(Op::Touch(Touch {
+                target: handle.resource().ok()?.reference().to_string(),
+                last_access: bond.last,
+                access_count: bond.activations,
+                half_life_hours,
             }))
         });
         states.collect()

@@ -13,7 +13,7 @@ use omir_core::tier::{Tier, TierReason};
 
 use super::block::{Block, Ending, Row, Tombstone};
 use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
-use super::facts::{Access, Facts, Place};
+use super::facts::{Access, Facts, Place, position};
 use super::fading::{Bond, Fading};
 use super::key::RefKey;
 use super::producers::{OURS, Producers};
@@ -36,6 +36,11 @@ pub struct Head {
     /// next one is still to come.
     pub(crate) dropped: bool,
 }
+
+/// Most entities of one memory whose relationships are strengthened by it.
+const MAX_ACTIVE: usize = 8;
+/// Most relationships of one entity looked through for those to another, newest first.
+const MAX_BONDS: usize = 256;
 
 /// Where a version was, in full.
 #[derive(Debug, Clone)]
@@ -269,6 +274,11 @@ impl Catalog {
     /// Live versions that an ordinary query must look at: intentions, and what stops being valid.
     pub fn special(&self) -> impl Iterator<Item = DocId> + '_ {
         self.special.iter().copied()
+    }
+
+    /// The same, from a row on.
+    pub fn special_from(&self, first: DocId) -> impl Iterator<Item = DocId> + '_ {
+        self.special.range(first..).copied()
     }
 
     /// Counts a live version in or out of what [`Catalog::plain_in_frame`] and
@@ -527,16 +537,40 @@ impl Catalog {
         (self.doc(id).stored_tier() != Some(tier)).then_some(tier)
     }
 
+    /// Whether there is any relationship that use could strengthen.
+    pub fn has_bonds(&self) -> bool {
+        self.live[usize::from(position(&ResourceType::ALL, &ResourceType::Relationship))] > 0
+    }
+
     /// The use of a relationship since it was stored.
     pub fn bond(&self, id: DocId) -> Option<Bond> {
         self.bonds.get(&id).copied()
     }
 
-    /// Counts that both ends of a live relationship were active at `now` (microseconds).
-    pub fn activate(&mut self, id: DocId, now: i64) {
-        if self.doc(id).is_live() {
+    /// Counts that these entities were active together at `now` (microseconds): strengthens every
+    /// live relationship between two of them, and gives their keys.
+    pub fn activate(&mut self, entities: &[RefKey], now: i64) -> Vec<RefKey> {
+        let mut active = Vec::new();
+        for (at, one) in entities.iter().take(MAX_ACTIVE).enumerate() {
+            let Some(of_one) = self.dependents.get(one) else { continue };
+            for other in entities.iter().take(MAX_ACTIVE).skip(at + 1) {
+                let Some(of_other) = self.dependents.get(other) else { continue };
+                let (few, many) = if of_one.len() <= of_other.len() {
+                    (of_one, of_other)
+                } else {
+                    (of_other, of_one)
+                };
+                // Both lists are in ascending order; an entity with very many is a hub, and what
+                // joins it to others is strengthened through those.
+                let both = few.iter().rev().take(MAX_BONDS).copied();
+                active.extend(both.filter(|id| many.binary_search(id).is_ok()));
+            }
+        }
+        active.retain(|&id| self.doc(id).is_live());
+        for &id in &active {
             self.bonds.entry(id).or_default().activated(now);
         }
+        active.into_iter().map(|id| self.doc(id).key).collect()
     }
 
     /// What the confidence of a version counts for when it is ranked: as we state it, and what

@@ -1,7 +1,7 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer.
 
-use omir_core::cbor;
 use omir_core::value::{Map, Value};
+use omir_core::{cbor, json};
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
@@ -27,25 +27,27 @@ impl Outlet {
         let target = &event.target;
         let key = self.keys.event(event.kind.as_str(), target.kind.as_str(), target.id.as_str());
         let payload = match event.kind {
-            EventKind::Recorded | EventKind::Updated => event.resource.clone(),
+            EventKind::Recorded | EventKind::Updated | EventKind::Tier => event.resource.clone(),
             EventKind::Forgotten => {
                 let mut map = Map::new();
                 map.insert("ref", target.to_string());
                 cbor::to_vec(&Value::Object(map))
             }
         };
-        self.put(&key, payload);
+        let attachment = event.cause.as_ref().map(|cause| json::to_string(&cause.to_value()));
+        self.put(&key, payload, attachment);
     }
 
     /// Announces that what was put or deleted on `key` was refused.
     pub(super) fn rejected(&self, key: &str, error: &Error) {
         let (of, id) = self.keys.parts(key);
         let key = self.keys.event("rejected", of.unwrap_or("unknown"), id.unwrap_or("unknown"));
-        self.put(&key, cbor::to_vec(&error_value(error)));
+        self.put(&key, cbor::to_vec(&error_value(error)), None);
     }
 
-    fn put(&self, key: &str, payload: Vec<u8>) {
-        let put = self.session.put(key, payload).encoding(Encoding::APPLICATION_CBOR).wait();
+    fn put(&self, key: &str, payload: Vec<u8>, attachment: Option<String>) {
+        let put = self.session.put(key, payload).encoding(Encoding::APPLICATION_CBOR);
+        let put = put.attachment(attachment).wait();
         if let Err(error) = put {
             tracing::debug!(%error, key, "an event could not be published");
         }

@@ -1,0 +1,510 @@
+//! One pass over the store, in slices.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use omir_core::model::{MemoryRecord, Resource};
+use omir_core::reference::{Ref, ResourceType};
+use omir_core::tier::{Tier, TierReason};
+
+use super::consolidate::event_time;
+use super::duplicates::Sighting;
+use super::report::SweepReport;
+use crate::engine::command::{Act, Cause, Change, Chosen, Event, EventKind};
+use crate::engine::view::{Outgoing, id_of};
+use crate::engine::{Engine, plan};
+use crate::error::Error;
+use crate::index::catalog::Catalog;
+use crate::index::doc::{Doc, DocId, NEVER, hours};
+use crate::index::fading::Fading;
+use crate::index::key::RefKey;
+use crate::store::read::Handle;
+
+/// Rows looked at in one slice: about half a millisecond on a desktop, some on a small board.
+const ROWS: usize = 2048;
+/// New observations compared with others in one slice; each is read from the disk.
+const COMPARED: usize = 16;
+/// Most rows of one entity an observation looks through for others of its place, newest first.
+const MAX_LOOKED_AT: usize = 4096;
+/// Most observations one is compared with.
+const MAX_NEIGHBOURS: usize = 64;
+/// Most acts in one transaction.
+const BATCH: usize = 256;
+const DAY: i64 = 86_400_000_000;
+const HOUR: f64 = 3_600_000_000.0;
+
+/// Which moves were announced: the tier last told of each row, `None` where none was since the start.
+#[derive(Debug, Default)]
+pub struct Announced(Vec<Option<Tier>>);
+
+impl Announced {
+    fn get(&self, id: DocId) -> Option<Tier> {
+        self.0.get(id as usize).copied().flatten()
+    }
+
+    fn set(&mut self, id: DocId, tier: Tier) {
+        let at = id as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, None);
+        }
+        self.0[at] = Some(tier);
+    }
+}
+
+/// A pass under way.
+pub struct Pass<'a> {
+    engine: &'a Engine,
+    announced: &'a mut Announced,
+    dry_run: bool,
+    /// Lets others have their turn; false when the pass is to end.
+    pause: &'a dyn Fn() -> bool,
+    now: i64,
+    /// When the last whole pass was.
+    swept: i64,
+    report: SweepReport,
+}
+
+/// Why a pass ended early: it was told to stop, or the writer refused.
+enum End {
+    Stopped,
+    Refused(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+struct Move {
+    id: DocId,
+    tiers: (Tier, Tier),
+    reason: TierReason,
+    version: u64,
+    outgoing: Outgoing,
+}
+
+/// A row that may go when there is no room, and what it is worth.
+struct Evictable {
+    is_young: bool,
+    need: f64,
+    id: DocId,
+    key: RefKey,
+    bytes: u64,
+}
+
+impl<'a> Pass<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        announced: &'a mut Announced,
+        dry_run: bool,
+        pause: &'a dyn Fn() -> bool,
+    ) -> Self {
+        let (now, _) = engine.now();
+        Self {
+            engine,
+            announced,
+            dry_run,
+            pause,
+            now: now.as_micros(),
+            swept: engine.inner.shared.swept.load(Ordering::Relaxed),
+            report: SweepReport { dry_run, ..SweepReport::default() },
+        }
+    }
+
+    /// Runs to the end, or until it is told to stop.
+    pub fn run(mut self) -> Result<SweepReport, Error> {
+        let began = Instant::now();
+        let fading = self.engine.catalog().fading().copied();
+        if let Some(fading) = fading {
+            let ended = self.stages(&fading);
+            match ended {
+                Ok(()) if !self.dry_run => {
+                    self.engine.inner.shared.swept.fetch_max(self.now, Ordering::Relaxed);
+                }
+                Ok(()) | Err(End::Stopped) => {}
+                Err(End::Refused(error)) => return Err(error),
+            }
+        }
+        let took = began.elapsed().as_micros();
+        self.report.took_micros = u64::try_from(took).unwrap_or(u64::MAX);
+        Ok(self.report)
+    }
+
+    fn stages(&mut self, fading: &Fading) -> Result<(), End> {
+        self.announce_moves(fading)?;
+        if self.engine.inner.settings.forgetting.merge {
+            self.merge_duplicates(fading)?;
+        }
+        self.expire()?;
+        self.evict(fading)
+    }
+
+    fn yield_to_others(&self) -> Result<(), End> {
+        if (self.pause)() { Ok(()) } else { Err(End::Stopped) }
+    }
+
+    /// Has the writer do these, and waits for it.
+    fn submit(&self, acts: Vec<Act>) -> Result<(), End> {
+        if !acts.is_empty() && !self.dry_run {
+            self.engine.execute(Change::Sweep(acts))?;
+        }
+        Ok(())
+    }
+
+    // Tiers.
+
+    fn announce_moves(&mut self, fading: &Fading) -> Result<(), End> {
+        let mut next = 0;
+        loop {
+            let moves = {
+                let catalog = self.engine.catalog();
+                let rest = catalog.docs().get(next..).unwrap_or_default();
+                if rest.is_empty() {
+                    return Ok(());
+                }
+                let slice = (next as DocId..).zip(rest).take(ROWS);
+                next += rest.len().min(ROWS);
+                let moves = slice.filter_map(|(id, doc)| self.moved(&catalog, fading, id, doc));
+                moves.collect::<Vec<_>>()
+            };
+            for part in moves.chunks(BATCH) {
+                let acts = part.iter().filter_map(|each| self.announce(each)).collect();
+                self.submit(acts)?;
+                if !self.dry_run {
+                    part.iter().for_each(|each| self.announced.set(each.id, each.tiers.1));
+                }
+            }
+            self.yield_to_others()?;
+        }
+    }
+
+    /// What a row has become since its last move was announced.
+    fn moved(&self, catalog: &Catalog, fading: &Fading, id: DocId, doc: &Doc) -> Option<Move> {
+        if !doc.is_live() {
+            return None;
+        }
+        let (to, reason) = catalog.tier(id, false, self.now)?;
+        let from = match self.announced.get(id) {
+            Some(tier) => tier,
+            None => {
+                // An access after the last pass is no part of what was announced then.
+                let access = catalog.access(id).filter(|access| access.last_access <= self.swept);
+                fading.tier(doc, &access.or(doc.access)?, self.swept).0
+            }
+        };
+        (from != to).then(|| Move {
+            id,
+            tiers: (from, to),
+            reason,
+            version: doc.version,
+            outgoing: Outgoing::of(catalog, id, false, self.now),
+        })
+    }
+
+    fn announce(&mut self, each: &Move) -> Option<Act> {
+        // What cannot be read is noticed by those who need it.
+        let resource = self.engine.emit(&each.outgoing).ok()?;
+        let target = Ref { kind: ResourceType::MemoryRecord, id: id_of(&resource)?.parse().ok()? };
+        let reason = match each.reason {
+            // Back to the tier it was stored with: the accesses since have undone the move.
+            TierReason::Stays => "it was used again".to_owned(),
+            reason => reason.to_string(),
+        };
+        let cause = Cause { name: "sweep", reason, tiers: Some(each.tiers) };
+        self.report.note(&target.to_string(), &cause);
+        let chosen = Chosen { target: target.clone(), version: each.version };
+        let kind = EventKind::Tier;
+        Some(Act::Move(chosen, Event { kind, target, resource, cause: Some(cause) }))
+    }
+
+    // Near-duplicates.
+
+    /// Compares what has left its first hour in the store since the last pass with the rest: pairs of
+    /// older ones were compared when the younger of them was new.
+    fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), End> {
+        let settled = (fading.tiers.session_after_hours * HOUR) as i64;
+        let (mut next, end) = {
+            let catalog = self.engine.catalog();
+            // Rows stand in the order of their recording.
+            let until = |at: i64| {
+                let at = at.saturating_sub(settled);
+                catalog.docs().partition_point(|doc| doc.recorded <= at)
+            };
+            (until(self.swept), until(self.now))
+        };
+        let mut gone: HashSet<RefKey> = HashSet::new();
+        while next < end {
+            let upto = end.min(next + ROWS);
+            let fresh: Vec<DocId> = {
+                let catalog = self.engine.catalog();
+                let rows = next as DocId..upto as DocId;
+                rows.filter(|&id| is_candidate(catalog.doc(id))).collect()
+            };
+            next = upto;
+            for part in fresh.chunks(COMPARED) {
+                let mut acts = Vec::new();
+                for &id in part {
+                    acts.extend(self.merge_of(id, settled, &mut gone));
+                }
+                self.submit(acts)?;
+                self.yield_to_others()?;
+            }
+            self.yield_to_others()?;
+        }
+        Ok(())
+    }
+
+    /// The merge that this observation gives rise to, if there are others like it.
+    fn merge_of(&mut self, id: DocId, settled: i64, gone: &mut HashSet<RefKey>) -> Option<Act> {
+        let first = self.observed(id, gone)?;
+        let mut group = self.like(&first, id, settled, gone);
+        // The newest takes over the others; these must be like it, not only like the one that led
+        // here, or a chain of small differences would join what has nothing in common.
+        let newest =
+            group.iter().max_by_key(|other| other.order()).filter(|o| o.order() > first.order());
+        let (survivor, at) = match newest {
+            None => (first, id),
+            Some(newest) => (self.observed(newest.id, gone)?, newest.id),
+        };
+        if at != id {
+            group = self.like(&survivor, at, settled, gone);
+            group.retain(|other| other.order() < survivor.order());
+        }
+        let has_children = |other: &Observed| {
+            let catalog = self.engine.catalog();
+            catalog.has_children(&RefKey::of(&other.chosen.target))
+        };
+        group.retain(|other| !has_children(other));
+        if group.is_empty() {
+            return None;
+        }
+        // Nothing of it is looked at again in this pass.
+        gone.insert(RefKey::of(&survivor.chosen.target));
+        let reason = format!("same as {} by entities, place and words", survivor.chosen.target);
+        for other in &group {
+            gone.insert(RefKey::of(&other.chosen.target));
+            let cause = Cause { name: "consolidation", reason: reason.clone(), tiers: None };
+            self.report.note(&other.chosen.target.to_string(), &cause);
+        }
+        Some(Act::Merge(survivor.chosen, group.into_iter().map(|other| other.chosen).collect()))
+    }
+
+    fn observed(&self, id: DocId, gone: &HashSet<RefKey>) -> Option<Observed> {
+        let (handle, doc) = {
+            let catalog = self.engine.catalog();
+            (Handle::of(&catalog, id), catalog.doc(id).clone())
+        };
+        if gone.contains(&doc.key) || !is_candidate(&doc) {
+            return None;
+        }
+        let Ok(Resource::MemoryRecord(record)) = handle.resource() else { return None };
+        let sighting = Sighting::of(&record);
+        sighting.is_candidate().then(|| Observed::new(id, &doc, *record, sighting))
+    }
+
+    /// Others like this one that have been in the store for long enough.
+    fn like(
+        &self,
+        of: &Observed,
+        id: DocId,
+        settled: i64,
+        gone: &HashSet<RefKey>,
+    ) -> Vec<Observed> {
+        let forgetting = &self.engine.inner.settings.forgetting;
+        let radius = forgetting.merge_radius_m;
+        let near: Vec<DocId> = {
+            let catalog = self.engine.catalog();
+            let doc = catalog.doc(id);
+            let lists = of.mentions.iter().map(|entity| catalog.mentioning(entity));
+            let rarest = lists.min_by_key(|list| list.len()).unwrap_or_default();
+            let is_near = |other: &Doc| {
+                let places = catalog.places(other);
+                let has_near = catalog.places(doc).iter().any(|place| {
+                    places.iter().any(|p| {
+                        let far =
+                            (0..3).any(|i| (p.position[i] - place.position[i]).abs() > radius);
+                        p.frame == place.frame && !far
+                    })
+                });
+                has_near || (places.is_empty() && doc.places == 0)
+            };
+            rarest
+                .iter()
+                .rev()
+                .take(MAX_LOOKED_AT)
+                .copied()
+                .filter(|&other| {
+                    let row = catalog.doc(other);
+                    other != id
+                        && is_candidate(row)
+                        && row.recorded <= self.now.saturating_sub(settled)
+                        && row.class.kind == doc.class.kind
+                        && row.class.experience == doc.class.experience
+                        && row.valid_until == doc.valid_until
+                        && row.producer == doc.producer
+                        && is_near(row)
+                })
+                .take(MAX_NEIGHBOURS)
+                .collect()
+        };
+        near.into_iter()
+            .filter_map(|other| self.observed(other, gone))
+            .filter(|other| {
+                of.sighting.is_like(&other.sighting, radius, forgetting.merge_similarity)
+            })
+            .collect()
+    }
+
+    // What is no longer valid.
+
+    fn expire(&mut self) -> Result<(), End> {
+        let kept = self.engine.inner.settings.forgetting.expire_after.as_micros();
+        let kept = i64::try_from(kept).unwrap_or(i64::MAX);
+        let mut next = 0;
+        loop {
+            let (ids, last) = {
+                let catalog = self.engine.catalog();
+                let slice: Vec<DocId> = catalog.special_from(next).take(ROWS).collect();
+                let is_over = |id: &DocId| {
+                    let doc = catalog.doc(*id);
+                    doc.valid_until != NEVER
+                        && doc.valid_until.saturating_add(kept) <= self.now
+                        && !catalog.access(*id).is_some_and(|access| access.anchored)
+                };
+                let last = slice.last().copied();
+                (slice.into_iter().filter(is_over).collect::<Vec<_>>(), last)
+            };
+            for part in ids.chunks(BATCH) {
+                let acts = part.iter().filter_map(|&id| self.expiry_of(id)).collect();
+                self.submit(acts)?;
+            }
+            let Some(last) = last else { return Ok(()) };
+            next = last.saturating_add(1);
+            self.yield_to_others()?;
+        }
+    }
+
+    fn expiry_of(&mut self, id: DocId) -> Option<Act> {
+        let (chosen, doc) = self.chosen(id)?;
+        let days = hours(self.now.saturating_sub(doc.valid_until)) / 24.0;
+        let reason = format!("it stopped being valid {days:.1} days ago");
+        let cause = Cause { name: "expiry", reason, tiers: None };
+        self.report.note(&chosen.target.to_string(), &cause);
+        Some(Act::Forget(chosen, cause))
+    }
+
+    fn chosen(&self, id: DocId) -> Option<(Chosen, Doc)> {
+        let (handle, doc) = {
+            let catalog = self.engine.catalog();
+            (Handle::of(&catalog, id), catalog.doc(id).clone())
+        };
+        let target = handle.resource().ok()?.reference();
+        Some((Chosen { target, version: doc.version }, doc))
+    }
+
+    // Room.
+
+    fn evict(&mut self, fading: &Fading) -> Result<(), End> {
+        let wanted = self.engine.inner.shared.bytes_to_free.load(Ordering::Relaxed);
+        if wanted == 0 {
+            return Ok(());
+        }
+        let (mut rows, dead) = self.evictable(fading)?;
+        // What is superseded or forgotten already is freed by compaction, without losing anything.
+        let mut wanted = wanted.saturating_sub(dead);
+        rows.sort_by(|a, b| {
+            let order = a.is_young.cmp(&b.is_young).then(a.need.total_cmp(&b.need));
+            order.then(a.key.cmp(&b.key))
+        });
+        let mut rows = rows.into_iter();
+        while wanted > 0 {
+            let mut acts = Vec::new();
+            for row in rows.by_ref() {
+                let Some((chosen, _)) = self.chosen(row.id) else { continue };
+                let reason = format!("no room, and its need of {:.4} is the lowest", row.need);
+                let cause = Cause { name: "eviction", reason, tiers: None };
+                self.report.note(&chosen.target.to_string(), &cause);
+                acts.push(Act::Forget(chosen, cause));
+                wanted = wanted.saturating_sub(row.bytes);
+                if wanted == 0 || acts.len() == BATCH {
+                    break;
+                }
+            }
+            if acts.is_empty() {
+                break;
+            }
+            self.submit(acts)?;
+            self.yield_to_others()?;
+        }
+        Ok(())
+    }
+
+    /// All that may go, and the bytes of what is gone already.
+    fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
+        let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
+        loop {
+            {
+                let catalog = self.engine.catalog();
+                let rest = catalog.docs().get(next..).unwrap_or_default();
+                if rest.is_empty() {
+                    return Ok((rows, dead));
+                }
+                for (id, doc) in (next as DocId..).zip(rest).take(ROWS) {
+                    if !doc.is_live() {
+                        dead += u64::from(doc.location.len);
+                    } else if let Some(need) = plan::need_of(&catalog, fading, id, self.now) {
+                        rows.push(Evictable {
+                            is_young: self.now.saturating_sub(doc.recorded) < DAY,
+                            need,
+                            id,
+                            key: doc.key,
+                            bytes: u64::from(doc.location.len),
+                        });
+                    }
+                }
+                next += rest.len().min(ROWS);
+            }
+            self.yield_to_others()?;
+        }
+    }
+}
+
+/// Whether a row can be an observation that is merged, as far as the index knows.
+fn is_candidate(doc: &Doc) -> bool {
+    let is_free = doc.access.is_some_and(|access| !access.anchored);
+    doc.is_live() && is_free && !doc.class.is_intention()
+}
+
+/// An observation that was read.
+struct Observed {
+    id: DocId,
+    chosen: Chosen,
+    mentions: Vec<RefKey>,
+    sighting: Sighting,
+    when: (i64, u32),
+    seq: u64,
+    key: RefKey,
+}
+
+impl Observed {
+    fn new(id: DocId, doc: &Doc, record: MemoryRecord, sighting: Sighting) -> Self {
+        let at = event_time(&record);
+        let entities = record.entity_refs.iter().flatten();
+        Self {
+            id,
+            mentions: entities.map(|entity| RefKey::of(&entity.target)).collect(),
+            sighting,
+            when: (at.secs(), at.nanos()),
+            seq: doc.seq,
+            key: doc.key,
+            chosen: Chosen { target: Resource::from(record).reference(), version: doc.version },
+        }
+    }
+
+    /// By the time of the event; of the same time the one recorded last, then by name.
+    fn order(&self) -> ((i64, u32), u64, RefKey) {
+        (self.when, self.seq, self.key)
+    }
+}
