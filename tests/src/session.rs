@@ -12,7 +12,7 @@ use omir_core::instant::Timestamp;
 use omird::clock::Clock;
 use omird::disk::Disk;
 use omird::engine::settings::{FlashSettings, Forgetting, Settings};
-use omird::engine::{Engine, Parts};
+use omird::engine::{Engine, Listener, Parts};
 use omird::store::signature::DeviceKey;
 
 /// A clock that a test sets. It begins on 2026-06-01.
@@ -98,6 +98,20 @@ impl Session {
         settings: Settings,
         index: Option<PathBuf>,
     ) -> io::Result<Self> {
+        Self::open_listening(disk, clock, settings, index, Box::new(|_| {}))
+    }
+
+    /// Opens a store whose events `listener` is told of.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_listening(
+        disk: Arc<dyn Disk>,
+        clock: &Arc<TestClock>,
+        settings: Settings,
+        index: Option<PathBuf>,
+        listener: Listener,
+    ) -> io::Result<Self> {
         watch_panics();
         let counter = AtomicU64::new(0);
         let parts = Parts {
@@ -107,7 +121,7 @@ impl Session {
             key: DeviceKey::from_secret([7; 32]),
             random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),
             settings,
-            listener: Box::new(|_| {}),
+            listener,
         };
         Engine::open(parts, &mut |_| {}).map(Self)
     }

@@ -149,6 +149,10 @@ pub enum Command {
     Status(StatusArgs),
     /// Make room: merge segments, and drop what was superseded or forgotten
     Compact(CompactArgs),
+    /// Say why a memory is where it is, and when it will fade
+    Explain(ExplainArgs),
+    /// Let time do its work on the memories now, or look at what it would do
+    Sweep(SweepArgs),
     /// Load .omir and .omirb files or recorded trajectories
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
@@ -479,6 +483,43 @@ pub struct CompactArgs {
     /// Rewrite all segments into as few as there may be; writes about as much as is stored
     #[arg(long)]
     pub all: bool,
+}
+
+/// `omir explain`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir explain MemoryRecord/door-3
+  omir explain door-3 --json | jq .nextMove
+  omir explain Relationship/cup-on-table
+
+Tells the tier and the rule that put it there, how retrievable it is, when it moves next if nobody
+asks for it, when it fades below the level of the archive, when it expires, and how many memories are
+needed less. Of a relationship it tells the strength by now. It counts as no access.",
+    online_codes!()
+))]
+pub struct ExplainArgs {
+    /// Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", value_parser = values::reference)]
+    pub reference: Ref,
+}
+
+/// `omir sweep`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir sweep --dry-run
+  omir sweep --json | jq .merged
+
+The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier, merges
+near-duplicate observations, forgets what stopped being valid long ago, and makes room if there is
+too little. With --dry-run nothing is changed.",
+    online_codes!()
+))]
+pub struct SweepArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// `omir export`

@@ -5,6 +5,7 @@ pub mod backup;
 pub mod budget;
 pub mod command;
 pub mod compaction;
+mod explain;
 pub mod export;
 pub mod health;
 pub mod merge;

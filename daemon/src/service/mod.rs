@@ -143,10 +143,12 @@ enum Operation {
     Status,
     Backup,
     Compact,
+    Sweep,
+    Explain,
 }
 
 impl Operation {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Memory,
         Self::Remember,
         Self::Recall,
@@ -157,6 +159,8 @@ impl Operation {
         Self::Status,
         Self::Backup,
         Self::Compact,
+        Self::Sweep,
+        Self::Explain,
     ];
 
     fn name(self) -> &'static str {
@@ -171,6 +175,8 @@ impl Operation {
             Self::Status => "status",
             Self::Backup => "backup",
             Self::Compact => "compact",
+            Self::Sweep => "sweep",
+            Self::Explain => "explain",
         }
     }
 }
@@ -237,6 +243,8 @@ impl Context {
             Operation::Status => operations::status(self, ask),
             Operation::Backup => backup::answer(self, ask),
             Operation::Compact => operations::compact(self, ask),
+            Operation::Sweep => operations::sweep(self, ask),
+            Operation::Explain => operations::explain(self, ask),
         }
     }
 

@@ -183,3 +183,28 @@ pub(super) fn compact(context: &Context, mut ask: Ask) {
     });
     context.engine.request_compaction(scope, answer);
 }
+
+pub(super) fn sweep(context: &Context, ask: Ask) {
+    let report = named(context, &ask).and_then(|mut named| {
+        let dry_run = named.take("dryRun").map(|text| parameters::flag("dryRun", &text));
+        let dry_run = dry_run.transpose()?.unwrap_or(false);
+        named.finish("dryRun, format")?;
+        context.engine.sweep(dry_run)
+    });
+    match report {
+        Ok(report) => ask.reply("sweep", &report.to_value()),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn explain(context: &Context, ask: Ask) {
+    let explanation = named(context, &ask).and_then(|mut named| {
+        let target = reference("ref", &named.need("ref")?)?;
+        named.finish("ref, format")?;
+        context.engine.explain(&target)
+    });
+    match explanation {
+        Ok(explanation) => ask.reply("explain", &explanation),
+        Err(error) => context.refuse(ask, &error),
+    }
+}

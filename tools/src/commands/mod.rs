@@ -6,6 +6,7 @@ mod compact;
 mod completions;
 mod convert;
 mod demo;
+mod explain;
 mod export;
 mod feedback;
 mod filters;
@@ -18,6 +19,7 @@ mod restore;
 mod schema;
 mod status;
 mod store;
+mod sweep;
 mod validate;
 mod view;
 mod watch;
@@ -41,6 +43,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Watch(args) => watch::run(globals, &args),
         Command::Status(_) => status::run(globals),
         Command::Compact(args) => compact::run(globals, &args),
+        Command::Explain(args) => explain::run(globals, &args),
+        Command::Sweep(args) => sweep::run(globals, &args),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),

@@ -37,7 +37,7 @@ pub(super) fn run(globals: &Globals) -> Result<()> {
 }
 
 /// Every field, nested ones behind their parents' names, with units for people.
-fn rows(status: &Value) -> Vec<(String, String)> {
+pub(super) fn rows(status: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     flatten("", "", status, &mut rows);
     rows
