@@ -295,8 +295,9 @@ fn walk(
     policy: &TierPolicy,
     mut f: impl FnMut(Tier, TierReason),
 ) {
-    // False for NaN as well: then nothing moves.
-    if !(stored.hours >= policy.session_after_hours) {
+    // Not so for NaN: then nothing moves.
+    let is_settled = stored.hours >= policy.session_after_hours;
+    if !is_settled {
         return;
     }
     let mut tier = stored.tier;
