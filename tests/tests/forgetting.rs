@@ -155,6 +155,25 @@ fn each_move_is_announced_once() {
     assert_eq!(moves(session, &events), once);
 }
 
+#[test]
+fn what_is_remembered_again_is_announced_again() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let (session, events) = watched(&disk, &clock);
+    put(&session, &PLAIN.replace(r#""importance":0.7"#, r#""importance":0.7,"tier":"archive""#));
+    clock.advance(2 * HOUR);
+    assert_eq!(counts(&sweep(&session)), [0; 4], "it was stored there, and nobody asked for it");
+    let query = Query { text: Some("bench".into()), ..Query::default() };
+    assert_eq!(session.recall(&query).expect("it is answered").total, 1);
+    // Recalls are counted between two changes.
+    put(&session, r#"{"resourceType":"Entity","id":"x","name":"X"}"#);
+    put(&session, r#"{"resourceType":"Entity","id":"y","name":"Y"}"#);
+    assert_eq!(tier(&session, "MemoryRecord/a"), "longterm");
+    assert_eq!(counts(&sweep(&session)), [1, 0, 0, 0]);
+    assert_eq!(counts(&sweep(&session)), [0; 4]);
+    let once = [("MemoryRecord/a".to_owned(), "archive longterm".to_owned())];
+    assert_eq!(moves(session, &events), once);
+}
+
 /// An observation of the cup: who saw it, how sure it is, and what else it states.
 fn cup(id: &str, minute: u32, evidence: f64, source: &str, more: &str) -> String {
     format!(

@@ -166,8 +166,20 @@ impl<'a> Pass<'a> {
                 }
                 let slice = (next as DocId..).zip(rest).take(ROWS);
                 next += rest.len().min(ROWS);
-                let moves = slice.filter_map(|(id, doc)| self.moved(&catalog, fading, id, doc));
-                moves.collect::<Vec<_>>()
+                let mut moves = Vec::new();
+                for (id, doc) in slice {
+                    let Some((from, to, reason)) = self.moved(&catalog, fading, id, doc) else {
+                        continue;
+                    };
+                    if from != to {
+                        let outgoing = Outgoing::of(&catalog, id, false, self.now);
+                        let version = doc.version;
+                        moves.push(Move { id, tiers: (from, to), reason, version, outgoing });
+                    } else if !self.dry_run {
+                        self.announced.set(id, to);
+                    }
+                }
+                moves
             };
             for part in moves.chunks(BATCH) {
                 let acts = part.iter().filter_map(|each| self.announce(each)).collect();
@@ -180,8 +192,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What a row has become since its last move was announced.
-    fn moved(&self, catalog: &Catalog, fading: &Fading, id: DocId, doc: &Doc) -> Option<Move> {
+    /// The tier last told of a row, the one it is in by now, and why; `None` for what has none.
+    fn moved(
+        &self,
+        catalog: &Catalog,
+        fading: &Fading,
+        id: DocId,
+        doc: &Doc,
+    ) -> Option<(Tier, Tier, TierReason)> {
         if !doc.is_live() {
             return None;
         }
@@ -194,13 +212,7 @@ impl<'a> Pass<'a> {
                 fading.tier(doc, &access.or(doc.access)?, self.swept).0
             }
         };
-        (from != to).then(|| Move {
-            id,
-            tiers: (from, to),
-            reason,
-            version: doc.version,
-            outgoing: Outgoing::of(catalog, id, false, self.now),
-        })
+        Some((from, to, reason))
     }
 
     fn announce(&mut self, each: &Move) -> Option<Act> {
