@@ -494,7 +494,7 @@ pub struct CompactArgs {
   omir explain Relationship/cup-on-table
 
 Tells the tier and the rule that put it there, how retrievable it is, when it moves next if nobody
-asks for it, when it fades below the level of the archive, when it expires, and how many memories are
+asks for it, when it fades below the level of the archive, when it expires, and how many others are
 needed less. Of a relationship it tells the strength by now. It counts as no access.",
     online_codes!()
 ))]
@@ -511,9 +511,9 @@ pub struct ExplainArgs {
   omir sweep --dry-run
   omir sweep --json | jq .merged
 
-The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier, merges
-near-duplicate observations, forgets what stopped being valid long ago, and makes room if there is
-too little. With --dry-run nothing is changed.",
+The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier,
+merges near-duplicate observations, forgets what stopped being valid long ago, and makes room if
+there is too little. With --dry-run nothing is changed.",
     online_codes!()
 ))]
 pub struct SweepArgs {

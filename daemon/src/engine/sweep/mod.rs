@@ -1,7 +1,7 @@
 //! Forgetting, running: what time has made of the memories is announced, and what it has made
 //! superfluous goes.
 //!
-//! A pass goes through its stages in small slices ([`pass`]): moves between tiers are announced,
+//! A pass goes through its stages in small slices: moves between tiers are announced,
 //! near-duplicate observations become one record, what stopped being valid long ago is forgotten,
 //! and where there is no room what is needed least. The catalog is held for one slice only, and
 //! between two there is a pause in which recalls have the machine to themselves. What a pass finds to
