@@ -123,6 +123,13 @@ impl Journal {
                         return Ended::Cut;
                     }
                 }
+                Step::Sweep(hours) => {
+                    clock.advance(Duration::from_secs(3600 * u64::from(*hours)));
+                    if let Err(error) = engine.sweep(false) {
+                        assert!(disk.is_off(), "no sweep: {error}");
+                        return Ended::Cut;
+                    }
+                }
                 Step::Ask(request) => {
                     if let Err(error) = self.request(engine, request) {
                         assert!(disk.is_off(), "{request:?} is refused: {error}");

@@ -22,6 +22,8 @@ pub enum Step {
     Recall(String),
     /// A compaction.
     Compact(Scope),
+    /// So many hours without a request, and then a sweep.
+    Sweep(u8),
     /// A clean stop and a start.
     Restart,
 }
@@ -102,7 +104,7 @@ fn with_version(mut record: Resource, version: u64) -> Resource {
 
 /// The life written by hand: it records, updates, refers within and across requests and segments,
 /// forgets with a cascade, records again under a forgotten name, pins, believes, recalls, is
-/// refused, compacts, and restarts.
+/// refused, sweeps, compacts, and restarts.
 pub fn scripted() -> Vec<Step> {
     use Request::{Anchor, Feedback, Forget, Remember};
     let ask = Step::Ask;
@@ -140,6 +142,7 @@ pub fn scripted() -> Vec<Step> {
         one(entity("pot", "Another pot")),
         one(edge("under", "table", "pot", None)),
         filler(5),
+        Step::Sweep(30),
         Step::Restart,
         one(entity("table", "Table")),
         one(with_version(record("first", "a kettle, found again", &["pot"], None), 9)),
@@ -160,6 +163,7 @@ pub fn scripted() -> Vec<Step> {
         filler(8),
         ask(Forget(reference("Entity/table"))),
         Step::Recall("kettle".to_owned()),
+        Step::Sweep(2),
         Step::Compact(Scope::All),
         one(record("last", "a window", &["dock"], Some([-1.0, -1.0, 0.0]))),
     ]
@@ -176,6 +180,7 @@ pub fn random(seed: u64, steps: usize) -> Vec<Step> {
             0..6 => life.push(Step::Restart),
             6..9 => life.push(Step::Compact(*random.pick(&Scope::ALL))),
             9..14 => life.push(Step::Recall((*random.pick(&WORDS)).to_owned())),
+            14..16 => life.push(Step::Sweep(2)),
             _ => {
                 let request = request(&mut random, &model, "", step);
                 model.apply(&request);

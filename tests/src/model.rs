@@ -255,7 +255,7 @@ fn stated_or_first(record: &MemoryRecord) -> u64 {
     record.version.as_ref().and_then(Number::as_u64).unwrap_or(1)
 }
 
-/// A resource without what recalls change: that is no acknowledged memory.
+/// A resource without what recalls and time change: that is no acknowledged memory.
 pub fn settled(resource: &Resource) -> Resource {
     let mut resource = resource.clone();
     if let Resource::MemoryRecord(record) = &mut resource {
@@ -265,6 +265,7 @@ pub fn settled(resource: &Resource) -> Resource {
             decay.access_count = None;
         }
         record.decay = record.decay.take().filter(|decay| decay.anchored.is_some());
+        record.tier = None;
     }
     resource
 }

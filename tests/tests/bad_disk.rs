@@ -52,6 +52,10 @@ impl Run {
                 }
                 self.session().compact(*scope).map(drop).map_err(|error| error.code)
             }
+            Step::Sweep(hours) => {
+                self.clock.advance(Duration::from_secs(3600 * u64::from(*hours)));
+                self.session().sweep(false).map(drop).map_err(|error| error.code)
+            }
             Step::Ask(request) => {
                 self.session();
                 let session = self.session.as_ref().expect("just opened");

@@ -103,6 +103,7 @@ fn the_past_is_as_it_was_while_history_is_kept_and_never_another() {
                     let (now, _) = session.now();
                     horizon = now.as_micros() - HISTORY.as_micros() as i64;
                 }
+                Step::Sweep(_) => drop(session.sweep(false).expect("a good disk")),
                 Step::Compact(_) | Step::Recall(_) => {}
             }
             let (now, _) = session.now();
@@ -264,6 +265,7 @@ fn no_file_of_the_data_folder_tells_of_what_was_forgotten() {
                 assert!(session.recall(&query).expect("it is answered").total > 0);
             }
             Step::Compact(scope) => drop(session.compact(scope).expect("a good disk")),
+            Step::Sweep(_) => drop(session.sweep(false).expect("a good disk")),
         }
     }
     let tell = || -> Vec<PathBuf> {

@@ -1,18 +1,20 @@
 //! Time moves memories, merges what is the same and lets go of what is over; it never loses what was
 //! learned, never counts it twice, and asks for no write to know where a memory is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use omir_core::value::Value;
 use omir_core::{cbor, decode::Limits};
 use omird::engine::command::{Change, Effect, Event, EventKind};
+use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
 use omird::engine::sweep::SweepReport;
 use omird::error::Code;
 use omird::recall::Query;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
+use omird_tests::random::{Random, seeds};
 use omird_tests::session::{Session, TestClock, settings};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -42,6 +44,10 @@ fn in_tier(session: &Session, tier: &str) -> u64 {
     let counted = status.get("counts").and_then(|counts| counts.get("tiers")?.get(tier)?.as_u64());
     assert_eq!(counted, Some(total), "status and recall agree on {tier}");
     total
+}
+
+fn explain(session: &Session, target: &str) -> Value {
+    session.explain(&target.parse().expect("a reference")).expect("it is known")
 }
 
 fn unchanged(effect: Effect) -> bool {
@@ -248,14 +254,16 @@ fn observations_of_the_same_become_one_with_the_evidence_of_all() {
     assert!(unchanged(put(&session, &merged.to_string())));
     assert_eq!(counts(&sweep(&session)), [0; 4], "a second sweep finds nothing");
 
+    let why = explain(&session, "MemoryRecord/c1");
+    assert_eq!(why.get("reason").and_then(Value::as_str), Some("became part of MemoryRecord/c3"));
+
     // One that was merged comes again: what it said is known already.
     put(&session, &cup("c2", 2, 3.0, "cam:1", ""));
     clock.advance(2 * HOUR);
     assert_eq!(sweep(&session).merged, 1);
     let again = get(&session, "MemoryRecord/c3").expect("the newest is left");
     assert_eq!(number(&again, &["confidence", "alpha"]), 5.0);
-    let explained = session.explain(&"MemoryRecord/c3".parse().expect("a reference"));
-    assert_eq!(number(&explained.expect("it is known"), &["observations"]), 4.0);
+    assert_eq!(number(&explain(&session, "MemoryRecord/c3"), &["observations"]), 4.0);
     drop(session);
     let events = events.lock().expect("no panic");
     let merges =
@@ -321,8 +329,17 @@ fn what_is_over_for_long_goes_and_what_is_pinned_stays() {
     assert!(get(&session, "MemoryRecord/gone").is_none());
     assert!(get(&session, "Relationship/xy").is_none());
     assert!(get(&session, "MemoryRecord/pinned").is_some());
-    let explained = session.explain(&"MemoryRecord/gone".parse().expect("a reference"));
-    assert!(explained.expect("it is known").get("forgotten").is_some());
+    let explained = explain(&session, "MemoryRecord/gone");
+    assert!(explained.get("forgottenAt").is_some_and(|at| at.as_str().is_some()));
+    let why = explained.get("reason").and_then(Value::as_str).expect("a reason");
+    assert!(why.starts_with("it stopped being valid"), "{why}");
+    // Compaction leaves of it nothing but that it was forgotten.
+    session.compact(Scope::All).expect("the disk is good");
+    drop(session);
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let explained = explain(&session, "MemoryRecord/gone");
+    assert_eq!(explained.get("forgotten").and_then(Value::as_bool), Some(true));
+    assert!(get(&session, "MemoryRecord/gone").is_none());
     let unknown = session.explain(&"MemoryRecord/never".parse().expect("a reference"));
     assert_eq!(unknown.expect_err("nobody knows it").code, Code::NotFound);
 }
@@ -357,6 +374,8 @@ fn without_room_what_is_needed_least_goes_first() {
     assert_eq!(gone(), [""; 0]);
     assert_eq!(sweep(&session).evicted, 1);
     assert_eq!(gone(), ["dull"]);
+    assert_eq!(sweep(&session).evicted, 0, "room was made");
+    session.relieve(100);
     assert_eq!(sweep(&session).evicted, 0, "compaction has that to free already");
     session.relieve(500);
     assert_eq!(sweep(&session).evicted, 1);
@@ -398,6 +417,11 @@ fn what_is_recalled_together_is_bound_closer() {
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     assert_eq!(now(&session, "coActivations"), 2.0);
+    // So does a compaction.
+    session.compact(Scope::All).expect("the disk is good");
+    drop(session);
+    let session = Session::open(&disk, &clock).expect("it opens");
+    assert_eq!(now(&session, "coActivations"), 2.0);
     assert!((now(&session, "strengthNow") - 0.595).abs() < 1e-9);
     // What it states is what it was told.
     let stored = get(&session, "Relationship/xy").expect("it is live");
@@ -430,4 +454,177 @@ fn an_explanation_names_the_moment_of_the_next_move() {
     session.execute(change).expect("the disk is good");
     let explained = session.explain(&a).expect("it is known");
     assert_eq!(explained.get("evictable").and_then(Value::as_bool), Some(false));
+}
+
+/// What the robot of [`phase`] does with its day; doing it again changes nothing.
+const PHASES: [Duration; 7] =
+    [Duration::ZERO, HOUR.saturating_mul(2), HOUR, DAY, DAY.saturating_mul(40), DAY, HOUR];
+
+/// One part of a life in which every kind of sweep has something to do.
+fn phase(session: Session, disk: &CutDisk, clock: &Arc<TestClock>, part: usize) -> Option<Session> {
+    let put = |session: &Session, json: &str| -> Option<()> {
+        let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
+        session.execute(change).ok().map(drop)
+    };
+    let plain = |id: &str, importance: f64, more: &str| {
+        format!(
+            r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"{id} {}",{more}
+            "createdAt":"2026-06-01T00:00:00Z","importance":{importance}}}"#,
+            "and so on ".repeat(20),
+        )
+    };
+    match part {
+        0 => {
+            put(&session, r#"{"resourceType":"Entity","id":"cup","name":"Cup"}"#)?;
+            put(&session, &cup("c1", 1, 2.0, "cam:1", ""))?;
+            put(&session, &cup("c2", 2, 3.0, "cam:1", ""))?;
+            put(&session, &cup("c3", 3, 1.0, "cam:2", ""))?;
+            put(&session, &plain("shop", 0.9, r#""validUntil":"2026-06-02T00:00:00Z","#))?;
+            put(&session, &plain("dull", 0.0, ""))?;
+            put(&session, &plain("dear", 0.9, ""))?;
+            put(&session, &plain("pinned", 0.0, r#""decay":{"anchored":true},"#))?;
+        }
+        1 | 4 => drop(session.sweep(false).ok()?),
+        2 => {
+            drop(session);
+            let session = Session::open(disk, clock).ok()?;
+            put(&session, &cup("c4", 4, 2.0, "cam:3", ""))?;
+            return Some(session);
+        }
+        3 => {
+            session.sweep(false).ok()?;
+            session.compact(Scope::All).ok()?;
+        }
+        5 => drop(session.compact(Scope::All).ok()?),
+        _ => {
+            session.relieve(1);
+            session.sweep(false).ok()?;
+        }
+    }
+    Some(session)
+}
+
+/// The refs that are live, with the tier of each.
+fn standing(session: &Session) -> BTreeMap<String, String> {
+    let mut standing = BTreeMap::new();
+    session.each(None, |bytes| {
+        let resource = cbor::from_slice(&bytes, &Limits::default()).expect("it is CBOR");
+        let text = |name| resource.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        standing.insert(text("id"), text("tier"));
+    });
+    standing
+}
+
+/// Lives from `part` on; gives the part in which the power went, or the store at the end.
+fn live_on(disk: &CutDisk, clock: &Arc<TestClock>, from: usize) -> Result<Session, usize> {
+    let mut session = Some(Session::open(disk, clock).map_err(|_| from)?);
+    for (part, wait) in PHASES.iter().enumerate().skip(from) {
+        // Time had already passed where the power went.
+        clock.advance(if part == from && from > 0 { Duration::ZERO } else { *wait });
+        session = session.and_then(|session| phase(session, disk, clock, part));
+        if session.is_none() || disk.is_off() {
+            return Err(part);
+        }
+    }
+    session.ok_or(PHASES.len())
+}
+
+#[test]
+fn a_life_with_sweeps_cut_anywhere_ends_like_one_that_was_not() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = live_on(&disk, &clock, 0).expect("the disk is good");
+    let (whole, believed) = (standing(&session), evidence(&session));
+    drop(session);
+    let left: Vec<&str> = whole.keys().map(String::as_str).collect();
+    assert_eq!(left, ["c4", "cup", "dear", "pinned"], "all kinds of sweep had something to do");
+    assert_eq!(believed, BTreeMap::from([("c4".to_owned(), 6.0)]));
+
+    for cut in 0..disk.operations() {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        disk.cut_at(cut);
+        // The last operations are those of the stop.
+        let part = live_on(&disk, &clock, 0).map_or_else(|part| part, |_| PHASES.len() - 1);
+        for seed in [if cut % 2 == 0 { ONLY_SYNCED } else { EVERYTHING }, cut + 2] {
+            let card = disk.survivors(seed);
+            let session = Session::open(&card, &clock).expect("it opens");
+            assert!(session.damage().is_empty(), "cut at {cut}: {:?}", session.damage());
+            let here = standing(&session);
+            if part > 0 {
+                for id in ["cup", "dear", "pinned"] {
+                    assert!(here.contains_key(id), "cut at {cut}, survivors {seed}: {id} is lost");
+                }
+                // Each source of phase 0 once: apart, or in one record.
+                let known: f64 = evidence(&session).values().sum();
+                assert!([4.0, 6.0].contains(&known), "cut at {cut}, survivors {seed}: {known}");
+            }
+            drop(session);
+            let session = live_on(&card, &clock, part).expect("the disk is good");
+            assert_eq!(standing(&session), whole, "cut at {cut} in {part}, survivors {seed}");
+            assert_eq!(evidence(&session), believed, "cut at {cut} in {part}, survivors {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_goes_is_never_pinned_and_never_needed_more_than_what_stays() {
+    for seed in seeds("OMIRD_SEED", 1..13) {
+        let mut random = Random::new(seed);
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        let mut session = Session::open(&disk, &clock).expect("it opens");
+        let mut kept: BTreeSet<String> = BTreeSet::new();
+        for n in 0..30 {
+            let is_kept = random.chance(20);
+            let more = match (is_kept, random.chance(50)) {
+                (false, _) => "",
+                (true, true) => r#""decay":{"anchored":true},"#,
+                (true, false) => r#""experienceType":"intention","#,
+            };
+            let json = format!(
+                r#"{{"resourceType":"MemoryRecord","id":"m{n}","content":"thing {n}",{more}
+                "importance":{},"createdAt":"2026-06-01T00:00:00Z"}}"#,
+                random.below(100) as f64 / 100.0,
+            );
+            put(&session, &json);
+            if is_kept {
+                kept.insert(format!("m{n}"));
+            }
+            if random.chance(30) {
+                let query =
+                    Query { text: Some(format!("{}", random.below(n + 1))), ..Query::default() };
+                session.recall(&query).expect("it is answered");
+            }
+            clock.advance(HOUR * random.below(4) as u32);
+        }
+        clock.advance(HOUR);
+        sweep(&session);
+        if random.chance(50) {
+            drop(session);
+            session = Session::open(&disk, &clock).expect("it opens");
+        }
+        assert_eq!(counts(&sweep(&session)), [0; 4], "OMIRD_SEED={seed}: again, there is nothing");
+        let (now, _) = session.now();
+        // Older than a day first, then by need.
+        let worth = |id: &String| {
+            let explained = explain(&session, &format!("MemoryRecord/{id}"));
+            let recorded = explained.get("recorded").and_then(Value::as_str).expect("an instant");
+            let recorded: omir_core::instant::Instant = recorded.parse().expect("an instant");
+            let is_young = now.micros_since(recorded.at()) < DAY.as_micros() as i64;
+            (is_young, number(&explained, &["need"]))
+        };
+        let before: BTreeSet<String> = standing(&session).into_keys().collect();
+        let worths: BTreeMap<String, (bool, f64)> =
+            before.difference(&kept).map(|id| (id.clone(), worth(id))).collect();
+        session.relieve(random.below(6000) as u64);
+        let evicted = sweep(&session).evicted;
+        let after: BTreeSet<String> = standing(&session).into_keys().collect();
+        assert!(after.is_superset(&kept), "OMIRD_SEED={seed}: {kept:?} in {after:?}");
+        assert_eq!(evicted as usize, before.len() - after.len(), "OMIRD_SEED={seed}");
+        let gone = worths.iter().filter(|(id, _)| !after.contains(*id)).map(|(_, worth)| *worth);
+        let stays = worths.iter().filter(|(id, _)| after.contains(*id)).map(|(_, worth)| *worth);
+        let most = gone.max_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        let least = stays.min_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        if let (Some(most), Some(least)) = (most, least) {
+            assert!(most <= least, "OMIRD_SEED={seed}: {most:?} went and {least:?} stays");
+        }
+    }
 }

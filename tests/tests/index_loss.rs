@@ -75,6 +75,10 @@ fn stored(seed: u64) -> Stored {
             Step::Compact(scope) => {
                 session.compact(scope).expect("the disk is good");
             }
+            Step::Sweep(hours) => {
+                clock.advance(Duration::from_secs(3600 * u64::from(hours)));
+                session.sweep(false).expect("the disk is good");
+            }
             Step::Restart => {
                 drop(session);
                 session = open(data.path(), &clock);

@@ -49,7 +49,7 @@ fn past() -> Past {
                 session = Session::open(&disk, &clock).expect("it opens");
             }
             // Files as sealed, with names on their tombstones: this is about what they hold.
-            Step::Recall(_) | Step::Compact(_) => {}
+            Step::Recall(_) | Step::Compact(_) | Step::Sweep(_) => {}
         }
         for (target, _, resource) in journal.acknowledged.live() {
             let versions = history.entry(target.clone()).or_default();

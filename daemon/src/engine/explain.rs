@@ -77,21 +77,30 @@ impl Engine {
     pub fn explain(&self, target: &Ref) -> Result<Value, Error> {
         let key = RefKey::of(target);
         let now = self.now().0.as_micros();
-        let (head, handle, doc) = {
+        let (head, row) = {
             let catalog = self.catalog();
             let head = catalog.head(&key).ok_or_else(|| {
                 Error::at(Code::NotFound, "/ref", format!("{target} is not in the store"))
             })?;
-            (head, Handle::of(&catalog, head.doc), catalog.doc(head.doc).clone())
+            // Of what was forgotten, compaction may have left nothing but that it was.
+            let doc = catalog.docs().get(head.doc as usize).cloned();
+            (head, doc.map(|doc| (Handle::of(&catalog, head.doc), doc)))
         };
         let mut map = Map::new();
         map.insert("ref", target.to_string());
         map.insert("now", instant(now));
         map.insert("version", int(head.version));
-        if !head.live {
-            map.insert("forgotten", instant(doc.retired));
-            return Ok(Value::Object(map));
-        }
+        let (handle, doc) = match row {
+            Some(row) if head.live => row,
+            row => {
+                map.insert("forgotten", Value::Bool(true));
+                let at = row.map(|(_, doc)| doc.retired).filter(|&at| at != NEVER);
+                map.insert("forgottenAt", at.map_or(Value::Null, instant));
+                let why = self.inner.shared.farewells.why(&key);
+                map.insert("reason", why.map_or(Value::Null, Value::from));
+                return Ok(Value::Object(map));
+            }
+        };
         map.insert("recorded", instant(doc.recorded));
         if doc.valid_until != NEVER {
             self.explain_validity(&doc, now, &mut map);

@@ -7,6 +7,7 @@ pub mod command;
 pub mod compaction;
 mod explain;
 pub mod export;
+mod farewells;
 pub mod health;
 pub mod merge;
 pub mod plan;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use omir_core::instant::Timestamp;
 
 use super::budget::Budget;
+use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
 use super::pressure::Pressure;
 use super::settings::FlashSettings;
@@ -76,8 +77,12 @@ pub struct Shared {
     pub unreadable: AtomicU64,
     /// Until when moves between tiers were announced; microseconds since 1970.
     pub swept: AtomicI64,
-    /// Bytes too many on the disk, for the next sweep to make room for.
+    /// Bytes too many on the disk, for the next sweep to make room for, once.
     pub bytes_to_free: AtomicU64,
+    /// Sweeps that were asked for and wait for the one under way.
+    pub sweeps_asked: AtomicUsize,
+    /// Why memories were forgotten since boot.
+    pub farewells: Farewells,
 }
 
 impl Shared {
@@ -114,6 +119,8 @@ impl Shared {
             unreadable: AtomicU64::default(),
             swept: AtomicI64::new(mark.swept),
             bytes_to_free: AtomicU64::default(),
+            sweeps_asked: AtomicUsize::default(),
+            farewells: Farewells::default(),
         }
     }
 

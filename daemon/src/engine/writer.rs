@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
 
-use super::command::{Change, Event, Receipt, Reply};
+use super::command::{Change, Event, EventKind, Receipt, Reply};
 use super::compaction::{self, Answer, Compactor, Scope};
 use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
@@ -25,8 +25,7 @@ use super::shared::{Access, Shared};
 use crate::disk::Disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
-use crate::index::doc::{self, Location, Stamp};
-use crate::index::fading::Bond;
+use crate::index::doc::{self, DocId, Location, Stamp};
 use crate::index::key::RefKey;
 use crate::store::read::Handle;
 use crate::store::recovery::Unsealed;
@@ -389,6 +388,15 @@ impl Writer {
                     }
                 }
             }
+            for event in &entry.plan.events {
+                let key = RefKey::of(&event.target);
+                match &event.cause {
+                    Some(cause) if event.kind == EventKind::Forgotten => {
+                        self.shared.farewells.note(key, cause.reason.clone());
+                    }
+                    _ => self.shared.farewells.drop(&key),
+                }
+            }
             events.extend(entry.plan.events);
             let receipt = Receipt { effect: entry.plan.effect, durable, seq };
             replies.push((entry.reply, Ok(receipt)));
@@ -639,26 +647,17 @@ impl Writer {
         if self.touched_bonds.is_empty() {
             return Vec::new();
         }
-        let bonds: Vec<(Handle, Bond)> = {
+        let bonds: Vec<(DocId, Handle)> = {
             let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
-            let bonds = self.touched_bonds.drain();
-            bonds
-                .filter_map(|key| {
-                    let id = catalog.live(&key)?;
-                    Some((Handle::of(&catalog, id), catalog.bond(id)?))
-                })
-                .collect()
+            let live = self.touched_bonds.drain().filter_map(|key| catalog.live(&key));
+            live.map(|id| (id, Handle::of(&catalog, id))).collect()
         };
-        let half_life_hours = self.settings.forgetting.relationship_half_life.hours();
-        let states = bonds.into_iter().filter_map(|(handle, bond)| {
-            Some(Op::Touch(Touch {
-                target: handle.resource().ok()?.reference().to_string(),
-                last_access: bond.last,
-                access_count: bond.activations,
-                half_life_hours,
-            }))
+        let touches = bonds.into_iter().filter_map(|(id, handle)| {
+            let target = handle.resource().ok()?.reference().to_string();
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            catalog.bond_touch(id, target).map(Op::Touch)
         });
-        states.collect()
+        touches.collect()
     }
 
     /// Journals what is no memory, with a mark: it costs no sync of its own then.

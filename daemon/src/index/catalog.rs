@@ -547,6 +547,19 @@ impl Catalog {
         self.bonds.get(&id).copied()
     }
 
+    /// The use of a relationship since it was stored, as a journal keeps it. The half-life is that
+    /// of the configuration and is not read back.
+    pub fn bond_touch(&self, id: DocId, target: String) -> Option<Touch> {
+        let bond = self.bond(id)?;
+        let fading = self.fading.unwrap_or_default();
+        Some(Touch {
+            target,
+            last_access: bond.last,
+            access_count: bond.activations,
+            half_life_hours: fading.bond_half_life.hours(),
+        })
+    }
+
     /// Counts that these entities were active together at `now` (microseconds): strengthens every
     /// live relationship between two of them, and gives their keys.
     pub fn activate(&mut self, entities: &[RefKey], now: i64) -> Vec<RefKey> {

@@ -44,10 +44,15 @@ impl Engine {
             let message = "this daemon is configured read-only (access.read_only)";
             return Err(Error::new(Code::Unauthorized, message));
         }
-        self.pass(dry_run, &|| true)
+        // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
+        let asked = &self.inner.shared.sweeps_asked;
+        asked.fetch_add(1, Ordering::Relaxed);
+        let report = self.pass(dry_run, &|| true);
+        asked.fetch_sub(1, Ordering::Relaxed);
+        report
     }
 
-    /// States that so many bytes too many lie on the disk, which the next sweep is to make room for.
+    /// States that so many bytes too many lie on the disk: the next sweep makes room for them, once.
     pub fn relieve(&self, bytes_to_free: u64) {
         self.inner.shared.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
     }
@@ -82,7 +87,7 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
         let engine = Engine { inner };
         // After each slice, and on while others have work for the writer.
         let pause = || {
-            while goes_on(PAUSE) {
+            while goes_on(PAUSE) && engine.inner.shared.sweeps_asked.load(Ordering::Relaxed) == 0 {
                 if engine.inner.queue.is_empty() {
                     return true;
                 }

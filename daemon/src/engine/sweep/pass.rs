@@ -419,12 +419,17 @@ impl<'a> Pass<'a> {
     // Room.
 
     fn evict(&mut self, fading: &Fading) -> Result<(), End> {
-        let wanted = self.engine.inner.shared.bytes_to_free.load(Ordering::Relaxed);
+        let to_free = &self.engine.inner.shared.bytes_to_free;
+        // Said once, done once: how much there is too much by then is for others to measure anew.
+        let wanted = match self.dry_run {
+            true => to_free.load(Ordering::Relaxed),
+            false => to_free.swap(0, Ordering::Relaxed),
+        };
         if wanted == 0 {
             return Ok(());
         }
         let (mut rows, dead) = self.evictable(fading)?;
-        // What is superseded or forgotten already is freed by compaction, without losing anything.
+        // What compaction may drop already is freed by it, without losing anything.
         let mut wanted = wanted.saturating_sub(dead);
         rows.sort_by(|a, b| {
             let order = a.is_young.cmp(&b.is_young).then(a.need.total_cmp(&b.need));
@@ -453,9 +458,11 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// All that may go, and the bytes of what is gone already.
+    /// All that may go, and the bytes that compaction may drop as it is.
     fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
         let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
+        let history = self.engine.inner.settings.keep_history.as_micros();
+        let horizon = self.now.saturating_sub(i64::try_from(history).unwrap_or(i64::MAX));
         loop {
             {
                 let catalog = self.engine.catalog();
@@ -464,7 +471,10 @@ impl<'a> Pass<'a> {
                     return Ok((rows, dead));
                 }
                 for (id, doc) in (next as DocId..).zip(rest).take(ROWS) {
-                    if !doc.is_live() {
+                    if doc.gone {
+                        continue;
+                    }
+                    if doc.buried || doc.retired < horizon {
                         dead += u64::from(doc.location.len);
                     } else if let Some(need) = plan::need_of(&catalog, fading, id, self.now) {
                         rows.push(Evictable {

@@ -241,19 +241,23 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Carries over how a record was accessed since it was stored.
+    /// Carries over how a record was accessed, or a relationship used, since it was stored.
     fn touch(&mut self, fate: &Fate, resource: &Resource) {
-        let access = {
+        let touch = {
             let catalog = self.catalog();
+            let target = || resource.reference().to_string();
             let is_touched = catalog.doc(fate.id).is_touched;
-            is_touched.then(|| catalog.access(fate.id)).flatten()
+            let access = is_touched.then(|| catalog.access(fate.id)).flatten();
+            let of_record = access.map(|access| Touch {
+                target: target(),
+                last_access: access.last_access,
+                access_count: access.access_count,
+                half_life_hours: access.half_life_hours,
+            });
+            let of_bond = || catalog.bond_touch(fate.id, target());
+            of_record.or_else(of_bond)
         };
-        self.manifest.touched.extend(access.map(|access| Touch {
-            target: resource.reference().to_string(),
-            last_access: access.last_access,
-            access_count: access.access_count,
-            half_life_hours: access.half_life_hours,
-        }));
+        self.manifest.touched.extend(touch);
     }
 
     fn drop_version(&mut self, fate: &Fate, stamp: Stamp) {
