@@ -417,8 +417,10 @@ fn what_is_recalled_together_is_bound_closer() {
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     assert_eq!(now(&session, "coActivations"), 2.0);
-    // So does a compaction.
-    session.compact(Scope::All).expect("the disk is good");
+    // So does a compaction of two segments into one.
+    put(&session, r#"{"resourceType":"Entity","id":"z","name":"Z"}"#);
+    let compacted = session.compact(Scope::All).expect("the disk is good");
+    assert_eq!(compacted.segments_before - compacted.segments_after, 1);
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     assert_eq!(now(&session, "coActivations"), 2.0);
