@@ -162,6 +162,31 @@ fn each_move_is_announced_once() {
 }
 
 #[test]
+fn the_store_is_swept_by_itself_and_stops_when_told() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let (events, moves) = std::sync::mpsc::channel();
+    let listener = Box::new(move |event: &Event| {
+        if event.kind == EventKind::Tier {
+            // Nobody listens any more when the engine stops.
+            let _ = events.send(event.target.to_string());
+        }
+    });
+    let mut settings = settings();
+    settings.forgetting.sweep_interval = Some(Duration::from_millis(1));
+    let disk = Arc::new(disk);
+    let session = Session::open_listening(disk, &clock, settings, None, listener);
+    let session = session.expect("it opens");
+    for n in 0..300 {
+        put(&session, &PLAIN.replace(r#""id":"a""#, &format!(r#""id":"a{n}""#)));
+    }
+    clock.advance(2 * HOUR);
+    let moved: BTreeSet<String> =
+        (0..300).map(|_| moves.recv_timeout(Duration::from_secs(60)).expect("a move")).collect();
+    assert_eq!(moved.len(), 300, "each is announced once");
+    drop(session);
+}
+
+#[test]
 fn what_is_remembered_again_is_announced_again() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let (session, events) = watched(&disk, &clock);

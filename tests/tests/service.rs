@@ -84,6 +84,48 @@ fn what_is_remembered_is_recalled_in_both_encodings() {
 }
 
 #[test]
+fn a_move_is_an_event_with_its_cause_and_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("omird.toml");
+    // 10.8 s: the questions before are asked in less.
+    std::fs::write(&config, "[forgetting]\nsession_after_h = 0.003\nsweep_interval_s = 1\n")
+        .unwrap();
+    let rig = rig(&["--config", config.to_str().unwrap()]);
+    let client = &rig.client;
+    let (events, moves) = mpsc::channel();
+    let _subscriber = client
+        .session
+        .declare_subscriber("omir/r1/event/tier/**")
+        .callback(move |sample| drop(events.send(sample)))
+        .wait()
+        .unwrap();
+    client.ask_json("omir/r1/remember", &record("a", "red charger", [1.0, 2.0, 0.0])).value();
+    let look = client.one("omir/r1/sweep?dryRun=true", None);
+    assert_eq!(look.value()["dryRun"], true);
+    assert_eq!(look.value()["moved"], 0, "it was stored a moment ago");
+    let explained = client.one("omir/r1/explain?ref=MemoryRecord/a", None);
+    assert_eq!(explained.value()["tier"], "working");
+    assert_eq!(explained.value()["nextMove"]["tier"], "session");
+
+    let moved = moves.recv_timeout(Duration::from_secs(60)).expect("the daemon sweeps by itself");
+    assert_eq!(moved.key_expr().as_str(), "omir/r1/event/tier/MemoryRecord/a");
+    let resource: Value = ciborium::from_reader(&*moved.payload().to_bytes()).unwrap();
+    assert_eq!(resource["tier"], "session");
+    let cause = moved.attachment().expect("it says why").to_bytes();
+    let cause: Value = serde_json::from_slice(&cause).unwrap();
+    assert_eq!([&cause["cause"], &cause["from"], &cause["to"]], ["sweep", "working", "session"]);
+    assert!(cause["reason"].as_str().unwrap().starts_with("age "), "{cause}");
+    assert_eq!(client.one("omir/r1/sweep", None).value()["moved"], 0, "it is announced once");
+    let explained = client.one("omir/r1/explain?ref=MemoryRecord/a", None);
+    assert_eq!(explained.value()["tier"], "session");
+    assert_eq!(explained.value()["accessCount"], 0, "a question about a memory is no access");
+
+    let unknown = client.one("omir/r1/explain?ref=MemoryRecord/none", None);
+    assert_eq!((unknown.code(), unknown.path()), ("NOT_FOUND", "/ref"));
+    assert_eq!(client.one("omir/r1/sweep?dryrun=true", None).code(), "INVALID_QUERY");
+}
+
+#[test]
 fn memory_keys_are_an_ordinary_zenoh_storage() {
     let rig = rig(&[]);
     let client = &rig.client;
