@@ -101,6 +101,12 @@ fn one_robot_needs_no_name() {
         "memory/Entity/dock" => Some(Ok(r#"{"resourceType":"Entity","id":"dock","name":"d"}"#)),
         "forget" => Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#)),
         "export" => Some(Ok(r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[]}"#)),
+        "explain" if parameters == "ref=MemoryRecord/m" => {
+            Some(Ok(r#"{"tier":"session","nextMove":{"tier":"longterm"}}"#))
+        }
+        "sweep" if parameters == "dryRun=true" => Some(Ok(r#"{"dryRun":true,"moved":1,"merged":0,
+            "expired":0,"evicted":0,"items":[{"cause":"sweep","from":"working","to":"session",
+            "reason":"age 1.50 h reached 1.00 h","ref":"MemoryRecord/m"}]}"#)),
         _ => Some(Err(MISSING)),
     });
     let ask = |words: &[&str]| {
@@ -117,6 +123,16 @@ fn one_robot_needs_no_name() {
     assert_eq!(ask(&["status"]), "robot       r1\nboot count  3\n");
     assert!(ask(&["get", "Entity/dock"]).contains(r#""id": "dock""#));
     assert_eq!(ask(&["forget", "m"]), "MemoryRecord/m forgotten\n");
+    let explained = ask(&["explain", "m"]);
+    assert!(explained.contains("session") && explained.contains("longterm"), "{explained}");
+    let swept = ask(&["sweep", "--dry-run"]);
+    assert!(swept.contains("working to session  MemoryRecord/m  age 1.50 h"), "{swept}");
+    assert!(
+        swept.ends_with(
+            "1 would be moved, 0 would be merged, 0 would be expired, 0 would be evicted\n"
+        ),
+        "{swept}"
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("all.omirb");
