@@ -82,6 +82,8 @@ struct Event {
     kind: String,
     name: String,
     body: Value,
+    /// Why the daemon did it, where it did by itself.
+    cause: Option<Value>,
 }
 
 impl Event {
@@ -90,10 +92,12 @@ impl Event {
         if sample.kind() != SampleKind::Put {
             return None;
         }
-        Self::decode(prefix, sample.key_expr().as_str(), &sample.payload().to_bytes())
+        let attachment = sample.attachment().map(|attachment| attachment.to_bytes());
+        let key = sample.key_expr().as_str();
+        Self::decode(prefix, key, &sample.payload().to_bytes(), attachment.as_deref())
     }
 
-    fn decode(prefix: &str, key: &str, payload: &[u8]) -> Option<Self> {
+    fn decode(prefix: &str, key: &str, payload: &[u8], attachment: Option<&[u8]>) -> Option<Self> {
         let rest = key.strip_prefix(prefix)?.strip_prefix('/')?;
         let mut parts = rest.splitn(4, '/');
         let robot = parts.next()?.to_owned();
@@ -106,6 +110,7 @@ impl Event {
             kind: kind.to_owned(),
             name: name.to_owned(),
             body: document::in_schema_order(document::decode(payload).unwrap_or_default()),
+            cause: attachment.and_then(|attachment| document::decode(attachment).ok()),
         })
     }
 
@@ -122,6 +127,9 @@ impl Event {
             _ => {
                 members.insert("resource", self.body.clone());
             }
+        }
+        if let Some(cause) = &self.cause {
+            members.insert("cause", cause.clone());
         }
         Value::Object(members)
     }
@@ -143,6 +151,11 @@ impl Event {
                 format!("{}: {}", tier.unwrap_or("?"), view::words(&self.body))
             }
             _ => view::words(&self.body),
+        };
+        let reason = self.cause.as_ref().and_then(|cause| cause.get("reason")?.as_str());
+        let words = match reason {
+            Some(reason) => format!("{words} ({reason})"),
+            None => words,
         };
         let robot = if with_robot { format!("{}  ", self.robot) } else { String::new() };
         let line = format!(
@@ -169,7 +182,7 @@ mod tests {
         .unwrap();
         let payload = cbor::to_vec(&resource);
         let key = "site/omir/r1/event/recorded/MemoryRecord/a";
-        let event = Event::decode("site/omir", key, &payload).unwrap();
+        let event = Event::decode("site/omir", key, &payload, None).unwrap();
         let now = "2026-01-01T12:00:05Z".parse().unwrap();
         assert_eq!(
             event.to_line(true, now),
@@ -181,15 +194,27 @@ mod tests {
         );
         let key = "omir/r1/event/rejected/unknown/unknown";
         let body = br#"{"code":"INVALID_RESOURCE","message":"no content","path":"/content"}"#;
-        let event = Event::decode("omir", key, body).unwrap();
+        let event = Event::decode("omir", key, body, None).unwrap();
         assert_eq!(
             event.to_line(false, now),
             "12:00:05  rejected   unknown/unknown  INVALID_RESOURCE no content /content"
         );
         assert!(event.to_json().get("error").is_some());
         let key = "omir/r1/event/forgotten/MemoryRecord/a";
-        let event = Event::decode("omir", key, br#"{"ref":"MemoryRecord/a"}"#).unwrap();
+        let event = Event::decode("omir", key, br#"{"ref":"MemoryRecord/a"}"#, None).unwrap();
         assert_eq!(event.to_line(false, now), "12:00:05  forgotten  MemoryRecord/a");
-        assert!(Event::decode("omir", "omir/r1/alive", b"").is_none());
+        let key = "omir/r1/event/tier/MemoryRecord/a";
+        let cause = br#"{"cause":"sweep","from":"working","to":"session","reason":"age"}"#;
+        let moved =
+            br#"{"resourceType":"MemoryRecord","id":"a","content":"door","tier":"session"}"#;
+        let event = Event::decode("omir", key, moved, Some(cause)).unwrap();
+        assert_eq!(
+            event.to_line(false, now),
+            "12:00:05  tier       MemoryRecord/a  session: door (age)"
+        );
+        let from =
+            event.to_json().pointer("/cause/from").and_then(Value::as_str).map(str::to_owned);
+        assert_eq!(from.as_deref(), Some("working"));
+        assert!(Event::decode("omir", "omir/r1/alive", b"", None).is_none());
     }
 }
