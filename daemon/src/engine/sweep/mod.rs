@@ -31,7 +31,7 @@ pub use self::report::{Item, SweepReport};
 
 /// How long after its start the daemon first sweeps: those who waited for it come first.
 const FIRST: Duration = Duration::from_secs(5);
-/// The pause after each slice. A slice holds the catalog for about a millisecond at most.
+/// The pause after each slice. A slice holds the catalog for half a millisecond at most.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::reference::{Ref, ResourceType};
@@ -21,14 +21,20 @@ use crate::index::fading::Fading;
 use crate::index::key::RefKey;
 use crate::store::read::Handle;
 
-/// Rows looked at in one slice: about half a millisecond on a desktop, some on a small board.
+/// Most rows looked at in one slice.
 const ROWS: usize = 2048;
+/// How long a slice may hold the catalog: a change waits for it, and recalls wait for that.
+const SLICE: Duration = Duration::from_micros(500);
+/// Rows between two looks at the time.
+const LOOK: usize = 32;
 /// New observations compared with others in one slice; each is read from the disk.
 const COMPARED: usize = 16;
 /// Most rows of one entity an observation looks through for others of its place, newest first.
 const MAX_LOOKED_AT: usize = 4096;
 /// Most observations one is compared with.
 const MAX_NEIGHBOURS: usize = 64;
+/// Moves announced between two pauses; each is read from the disk.
+const ANNOUNCED: usize = 64;
 /// Most acts in one transaction.
 const BATCH: usize = 256;
 const DAY: i64 = 86_400_000_000;
@@ -74,6 +80,25 @@ enum End {
 impl From<Error> for End {
     fn from(error: Error) -> Self {
         Self::Refused(error)
+    }
+}
+
+/// What is left of a slice.
+struct Slice {
+    began: Instant,
+    rows: usize,
+}
+
+impl Slice {
+    fn new() -> Self {
+        Self { began: Instant::now(), rows: 0 }
+    }
+
+    /// Whether one more row may be looked at.
+    fn takes_one(&mut self) -> bool {
+        self.rows += 1;
+        let has_time = || !self.rows.is_multiple_of(LOOK) || self.began.elapsed() < SLICE;
+        self.rows <= ROWS && has_time()
     }
 }
 
@@ -164,10 +189,13 @@ impl<'a> Pass<'a> {
                 if rest.is_empty() {
                     return Ok(());
                 }
-                let slice = (next as DocId..).zip(rest).take(ROWS);
-                next += rest.len().min(ROWS);
+                let mut slice = Slice::new();
                 let mut moves = Vec::new();
-                for (id, doc) in slice {
+                for (id, doc) in (next as DocId..).zip(rest) {
+                    if !slice.takes_one() {
+                        break;
+                    }
+                    next += 1;
                     let Some((from, to, reason)) = self.moved(&catalog, fading, id, doc) else {
                         continue;
                     };
@@ -181,12 +209,13 @@ impl<'a> Pass<'a> {
                 }
                 moves
             };
-            for part in moves.chunks(BATCH) {
+            for part in moves.chunks(ANNOUNCED) {
                 let acts = part.iter().filter_map(|each| self.announce(each)).collect();
                 self.submit(acts)?;
                 if !self.dry_run {
                     part.iter().for_each(|each| self.announced.set(each.id, each.tiers.1));
                 }
+                self.yield_to_others()?;
             }
             self.yield_to_others()?;
         }
@@ -470,7 +499,12 @@ impl<'a> Pass<'a> {
                 if rest.is_empty() {
                     return Ok((rows, dead));
                 }
-                for (id, doc) in (next as DocId..).zip(rest).take(ROWS) {
+                let mut slice = Slice::new();
+                for (id, doc) in (next as DocId..).zip(rest) {
+                    if !slice.takes_one() {
+                        break;
+                    }
+                    next += 1;
                     if doc.gone {
                         continue;
                     }
@@ -486,7 +520,6 @@ impl<'a> Pass<'a> {
                         });
                     }
                 }
-                next += rest.len().min(ROWS);
             }
             self.yield_to_others()?;
         }
