@@ -60,6 +60,10 @@ impl Run {
                 Step::Ask(request) => self.ask(request)?,
                 Step::Restart => self.restart(),
                 Step::Recall(_) => {}
+                Step::Sweep(hours) => {
+                    self.clock.advance(Duration::from_secs(3600 * u64::from(*hours)));
+                    self.session().sweep(false).map(drop)?;
+                }
                 Step::Compact(scope) => {
                     self.journal.acknowledged.is_compacted = true;
                     if let Some(model) = &mut self.journal.in_doubt {

@@ -10,6 +10,7 @@ use omir_core::{cbor, decode::Limits};
 use omird::engine::command::{Change, Effect, Event, EventKind};
 use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
 use omird::engine::sweep::SweepReport;
 use omird::error::Code;
 use omird::recall::Query;
@@ -367,6 +368,45 @@ fn what_is_over_for_long_goes_and_what_is_pinned_stays() {
     assert!(get(&session, "MemoryRecord/gone").is_none());
     let unknown = session.explain(&"MemoryRecord/never".parse().expect("a reference"));
     assert_eq!(unknown.expect_err("nobody knows it").code, Code::NotFound);
+}
+
+#[test]
+fn the_store_stays_within_what_it_may_take_of_the_card() {
+    const MAX: u64 = 768 << 10;
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let mut settings = Settings { segment_bytes: 32 << 10, ..settings() };
+    settings.segment_max_bytes = 128 << 10;
+    settings.flash.max_bytes = MAX;
+    let session =
+        Session::open_with(Arc::new(disk.clone()), &clock, settings, None).expect("it opens");
+    let status = |names: &[&str]| number(&session.status("r"), names) as u64;
+    let mut most = 0;
+    for n in 0..1500 {
+        let (importance, word) = (f64::from(n % 10) / 10.0, format!("{n:x} ").repeat(200));
+        let anchored = if n == 0 { r#""decay":{"anchored":true},"# } else { "" };
+        put(
+            &session,
+            &format!(
+                r#"{{"resourceType":"MemoryRecord","id":"r{n}","content":"{word}",{anchored}
+                "createdAt":"2026-06-01T00:00:00Z","importance":{importance}}}"#
+            ),
+        );
+        if n % 40 == 39 {
+            clock.advance(HOUR);
+            sweep(&session);
+            session.compact(Scope::Due).expect("the disk is good");
+            most = most.max(status(&["disk", "bytes"]));
+        }
+    }
+    assert!(most < MAX + MAX / 10, "{most} of {MAX}");
+    assert!(disk.used() < MAX + MAX / 10, "{} lie there", disk.used());
+    let live = status(&["counts", "types", "MemoryRecord"]);
+    assert!((300..1300).contains(&live), "{live} are left");
+    let left = |n: &u32| get(&session, &format!("MemoryRecord/r{n}")).is_some();
+    assert!(left(&0), "what is anchored stays");
+    let share = |digit: u32| (digit..1000).step_by(10).filter(left).count();
+    let (dull, dear) = (share(1), share(9));
+    assert!(dull < 10 && dear > 25, "{dull} dull ones and {dear} dear ones are left of 100 each");
 }
 
 #[test]

@@ -52,7 +52,8 @@ impl Engine {
         report
     }
 
-    /// States that so many bytes too many lie on the disk: the next sweep makes room for them, once.
+    /// States that so many bytes are needed: the next sweep makes room for them, once. Where the store
+    /// takes more than `flash.max_bytes` a sweep does so unasked.
     pub fn relieve(&self, bytes_to_free: u64) {
         self.inner.shared.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
     }
@@ -73,6 +74,8 @@ pub(super) fn sweep_in_background(
     if !forgetting.enabled || inner.settings.read_only {
         return Ok(None);
     }
+    // Until the first pass has looked.
+    inner.shared.can_free.store(true, Ordering::Relaxed);
     let engine = Arc::downgrade(inner);
     let thread = std::thread::Builder::new().name("omird-sweeper".into());
     thread.spawn(move || run(&engine, &stop, interval)).map(Some)

@@ -448,16 +448,19 @@ impl<'a> Pass<'a> {
     // Room.
 
     fn evict(&mut self, fading: &Fading) -> Result<(), End> {
-        let to_free = &self.engine.inner.shared.bytes_to_free;
-        // Said once, done once: how much there is too much by then is for others to measure anew.
-        let wanted = match self.dry_run {
-            true => to_free.load(Ordering::Relaxed),
-            false => to_free.swap(0, Ordering::Relaxed),
+        let shared = &self.engine.inner.shared;
+        // Said once, done once; the pressure is measured anew each time.
+        let asked = match self.dry_run {
+            true => shared.bytes_to_free.load(Ordering::Relaxed),
+            false => shared.bytes_to_free.swap(0, Ordering::Relaxed),
         };
+        let wanted = asked.max(shared.pressure().bytes_to_free());
         if wanted == 0 {
+            shared.can_free.store(true, Ordering::Relaxed);
             return Ok(());
         }
         let (mut rows, dead) = self.evictable(fading)?;
+        shared.can_free.store(dead > 0 || !rows.is_empty(), Ordering::Relaxed);
         // What compaction may drop already is freed by it, without losing anything.
         let mut wanted = wanted.saturating_sub(dead);
         rows.sort_by(|a, b| {
