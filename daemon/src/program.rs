@@ -9,7 +9,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing_subscriber::EnvFilter;
 
-use crate::clock::SystemClock;
+use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::{self, Config, Host};
 use crate::disk::{Folder, is_read_only};
 use crate::engine::{Engine, Parts};
@@ -18,8 +18,10 @@ use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
 use crate::store::{keys, lock};
 
-/// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news.
-const DEFAULT_FILTER: &str = "info,zenoh=error,sled=error";
+/// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
+/// message of a peer whose clock is wrong.
+const DEFAULT_FILTER: &str =
+    "info,zenoh=error,zenoh::net::routing::dispatcher::pubsub=off,uhlc=off,sled=error";
 
 /// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
 /// recalls it by place, time and words over Zenoh.
@@ -137,11 +139,19 @@ fn serve(config: &Config) -> Result<(), String> {
     let disk = folder(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(&error.to_string()))?;
+    let simulated = match config.source {
+        Source::System => None,
+        Source::Simulated => Some(Arc::new(SimulatedClock::default())),
+    };
+    let clock: Arc<dyn Clock> = match &simulated {
+        Some(simulated) => simulated.clone(),
+        None => Arc::new(SystemClock::new(&config.synchronised_file)),
+    };
     let outlet = EventOutlet::default();
     let parts = Parts {
         disk: Arc::new(disk),
         index: Some(data.join("index")),
-        clock: Arc::new(SystemClock),
+        clock,
         key,
         random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),
         settings: config.settings.clone(),
@@ -151,7 +161,11 @@ fn serve(config: &Config) -> Result<(), String> {
     let engine = Engine::open(parts, &mut |progress| bar.show(progress))
         .map_err(|error| in_data(&error.to_string()))?;
     let keys = Keys::new(&config.prefix, &config.robot);
-    let service = Service::start(engine.clone(), &keys, &config.network, &outlet, config.readers);
+    let service = Service::start(engine.clone(), &keys, &config.network, &outlet, config.readers)
+        .and_then(|service| match simulated {
+            Some(clock) => service.set_by(&keys, clock),
+            None => Ok(service),
+        });
     let service = match service {
         Ok(service) => service,
         Err(error) => {

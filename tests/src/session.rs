@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Deref;
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -15,9 +15,14 @@ use omird::engine::settings::{FlashSettings, Forgetting, Settings};
 use omird::engine::{Engine, Listener, Parts};
 use omird::store::signature::DeviceKey;
 
-/// A clock that a test sets. It begins on 2026-06-01.
+/// The clocks of a machine that a test turns as it likes. They begin on 2026-06-01, synchronised.
 #[derive(Debug)]
-pub struct TestClock(AtomicI64);
+pub struct TestClock {
+    wall: AtomicI64,
+    monotonic: AtomicU64,
+    boot: AtomicU64,
+    is_synchronised: AtomicBool,
+}
 
 /// When every test begins: 2026-06-01T00:00:00Z, in microseconds.
 pub const DAWN: i64 = 1_780_272_000_000_000;
@@ -25,19 +30,50 @@ pub const DAWN: i64 = 1_780_272_000_000_000;
 impl TestClock {
     /// A clock at [`DAWN`].
     pub fn new() -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(DAWN)))
+        Arc::new(Self {
+            wall: AtomicI64::new(DAWN),
+            monotonic: AtomicU64::new(60_000_000),
+            boot: AtomicU64::new(1),
+            is_synchronised: AtomicBool::new(true),
+        })
     }
 
-    /// Moves it on.
+    /// Lets time go by.
     pub fn advance(&self, by: Duration) {
-        let micros = i64::try_from(by.as_micros()).expect("a test is short");
-        self.0.fetch_add(micros, Ordering::AcqRel);
+        let micros = u64::try_from(by.as_micros()).expect("a test is short");
+        self.monotonic.fetch_add(micros, Ordering::AcqRel);
+        self.wall.fetch_add(micros.cast_signed(), Ordering::AcqRel);
+    }
+
+    /// Sets the wall clock, and says whether it follows a better one from now on.
+    pub fn set(&self, micros: i64, is_synchronised: bool) {
+        self.wall.store(micros, Ordering::Release);
+        self.is_synchronised.store(is_synchronised, Ordering::Release);
+    }
+
+    /// The machine starts anew, with the wall clock at `micros` and nothing it follows.
+    pub fn reboot(&self, micros: i64) {
+        self.monotonic.store(0, Ordering::Release);
+        self.boot.fetch_add(1, Ordering::AcqRel);
+        self.set(micros, false);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::Acquire))
+        Timestamp::from_micros(self.wall.load(Ordering::Acquire))
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.monotonic.load(Ordering::Acquire))
+    }
+
+    fn boot_id(&self) -> String {
+        format!("boot-{}", self.boot.load(Ordering::Acquire))
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.is_synchronised.load(Ordering::Acquire)
     }
 }
 

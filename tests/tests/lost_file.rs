@@ -13,7 +13,7 @@ fn open(data: &std::path::Path) -> Engine {
     let parts = Parts {
         disk: Arc::new(Folder::new(data)),
         index: Some(data.join("index")),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::default()),
         key: DeviceKey::from_secret([7; 32]),
         random: Box::new(|| 7),
         settings: Settings::default(),

@@ -142,7 +142,7 @@ fn data(dir: &Path, memories: usize) {
     let parts = Parts {
         disk: Arc::new(Folder::new(dir)),
         index: None,
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::default()),
         key: keys::device_key(dir, || [7; 32]).unwrap(),
         random: Box::new(|| 1),
         settings: Settings { segment_bytes: 100_000, ..Settings::default() },

@@ -35,7 +35,7 @@ fn open_on(data: &Path, disk: Arc<dyn Disk>) -> Outcome<(Engine, Duration)> {
     let parts = Parts {
         disk,
         index: Some(data.join("index")),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::default()),
         key,
         random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),
         settings: Settings::default(),

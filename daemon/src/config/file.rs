@@ -24,6 +24,8 @@ pub struct File {
     pub flash: FlashSection,
     /// How memories fade, move and go.
     pub forgetting: ForgettingSection,
+    /// What time it is.
+    pub clock: ClockSection,
     /// Bounds on requests.
     pub limits: LimitsSection,
     /// Who may do what.
@@ -110,6 +112,16 @@ pub struct ForgettingSection {
     pub expire_after_s: Option<u64>,
     /// Half-life of relationships.
     pub relationship_half_life_h: Option<f64>,
+}
+
+/// `[clock]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClockSection {
+    /// `system` or `simulated`.
+    pub source: Option<String>,
+    /// While this file is there, the system's clock is synchronised.
+    pub synchronised_file: Option<PathBuf>,
 }
 
 /// `[limits]`.

@@ -11,6 +11,7 @@ use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
 
 use self::file::{File, FlashSection, ForgettingSection};
+use crate::clock::{SYNCHRONISED_FILE, Source};
 use crate::engine::settings::{Durability, FlashSettings, Forgetting, RequestLimits, Settings};
 use crate::service::{Network, check_endpoint};
 
@@ -30,6 +31,10 @@ pub struct Config {
     pub data: PathBuf,
     /// Network.
     pub network: Network,
+    /// Where the time comes from.
+    pub source: Source,
+    /// While this file is there, the system's clock is synchronised.
+    pub synchronised_file: PathBuf,
     /// Engine.
     pub settings: Settings,
     /// Threads that read for queries.
@@ -180,6 +185,19 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         forgetting: forgetting(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
+    let source = match written.clock.source.as_deref() {
+        None | Some("system") => Source::System,
+        Some("simulated") => Source::Simulated,
+        Some(other) => {
+            return Err(format!("clock.source: {other:?} is none of \"system\", \"simulated\""));
+        }
+    };
+    let synchronised_file =
+        written.clock.synchronised_file.unwrap_or_else(|| SYNCHRONISED_FILE.into());
+    if !synchronised_file.is_absolute() {
+        let found = synchronised_file.display();
+        return Err(format!("clock.synchronised_file: {found:?} is no absolute path"));
+    }
     let default = Network::default();
     let network = written.network;
     for (key, endpoints) in
@@ -212,7 +230,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         None => host.data(),
     };
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
-    Ok(Config { robot, prefix, data, network, settings, readers })
+    Ok(Config { robot, prefix, data, network, source, synchronised_file, settings, readers })
 }
 
 fn flash(asked: &FlashSection) -> Result<FlashSettings, String> {
@@ -473,6 +491,8 @@ mod tests {
             ("forgetting", "merge_similarity"),
             ("forgetting", "expire_after_s"),
             ("forgetting", "relationship_half_life_h"),
+            ("clock", "source"),
+            ("clock", "synchronised_file"),
             ("limits", "max_payload_bytes"),
             ("limits", "max_depth"),
             ("limits", "max_values"),
@@ -503,6 +523,8 @@ mod tests {
             ("[flash]\ncard_bytes = 1", "flash.card_bytes"),
             ("[flash]\ncard_write_cycles = 0", "flash.card_write_cycles"),
             ("[flash]\ncard_write_factor = 0", "flash.card_write_factor"),
+            ("[clock]\nsource = 'sundial'", "clock.source"),
+            ("[clock]\nsynchronised_file = 'synced'", "clock.synchronised_file"),
             ("[limits]\nmax_depth = 4000", "limits.max_depth"),
             ("[forgetting]\nsession_after_h = 0.0", "forgetting.session_after_h"),
             ("[forgetting]\nlongterm_after_h = nan", "forgetting.longterm_after_h"),

@@ -9,6 +9,8 @@ use omir_core::value::{Map, Value};
 use super::merge::{Merged, Precedence};
 use super::request::Prepared;
 use crate::error::Error;
+use crate::index::key::RefKey;
+use crate::store::transaction::Unsettled;
 
 /// A change.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub enum Change {
     Remember(Vec<Prepared>),
     /// Merge these into what is stored, all or none.
     Merge(Vec<Prepared>, Precedence),
+    /// Date these anew, by the spans in which nobody knew the time.
+    Correct(Vec<RefKey>, Vec<Unsettled>),
     /// Forget these, and what cannot exist without them.
     Forget(Vec<Ref>),
     /// Pin a record, or let it go again.

@@ -5,6 +5,7 @@ pub mod backup;
 pub mod budget;
 pub mod command;
 pub mod compaction;
+pub mod doubt;
 mod explain;
 pub mod export;
 mod farewells;
@@ -16,10 +17,12 @@ mod publisher;
 pub mod request;
 mod reserve;
 pub mod settings;
+mod settle;
 mod shared;
 pub mod stamp;
 pub mod status;
 pub mod sweep;
+mod time;
 pub mod upkeep;
 mod view;
 pub mod wear;
@@ -45,6 +48,7 @@ use self::publisher::publish_in_background;
 use self::reserve::Reserve;
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
+use self::time::Time;
 use self::writer::{Message, Writer, seal_in_background};
 use crate::clock::{Clock, ClockState};
 use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
@@ -140,15 +144,15 @@ impl Engine {
             counted.survey(dir)?;
         }
 
-        let shared =
-            Arc::new(Shared::new(clock, found.latest, &found.mark, usage, settings.flash.clone()));
+        let boots = found.boots + 1;
+        let time = Time::new(clock, boots, found.latest, &found.mark);
+        let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.flash.clone()));
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
-        let boots = found.boots + 1;
-        let (now, _) = shared.now();
+        let (now, at) = (shared.time.moment().now, shared.time.order());
         let log_has_news = !found.log.is_empty();
         let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
-        let boot = Transaction { seq: found.next_seq, at: now, ops };
+        let boot = Transaction { seq: found.next_seq, at, ops };
         let mut payload = Vec::new();
         boot.encode(&mut payload);
         found.log.stage(&payload);
@@ -165,7 +169,7 @@ impl Engine {
         match booted {
             Ok(()) => {
                 next_seq += 1;
-                shared.advance(now);
+                shared.time.advance(at);
             }
             Err(error) => {
                 log_is_sound = matches!(error, LogError::Refused(_));
@@ -233,6 +237,7 @@ impl Engine {
             last_touch_flush: Instant::now(),
             last_mark: Instant::now(),
             last_glance: Instant::now(),
+            settling: None,
         };
         let for_status = writer.disk.clone();
         let threads = vec![
@@ -284,7 +289,7 @@ impl Engine {
         self.inner.shared.pressure()
     }
 
-    /// The store's time, and how far it can be trusted.
+    /// The time to date by, and how far it can be trusted.
     pub fn now(&self) -> (Timestamp, ClockState) {
         self.inner.shared.now()
     }
@@ -311,7 +316,23 @@ impl Engine {
         key: Option<&Ref>,
     ) -> Result<Change, Error> {
         let limits = &self.inner.settings.limits;
-        Ok(Change::Remember(self.take(payload, encoding, key, limits, false)?))
+        Ok(Change::Remember(self.take(payload, encoding, key, limits, None, false)?))
+    }
+
+    /// As [`Engine::prepare`], of what another clock says was sent at `sent`: a missing `createdAt`
+    /// is that, where it can be believed.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`].
+    pub fn prepare_sent(
+        &self,
+        payload: &[u8],
+        encoding: request::Encoding,
+        key: Option<&Ref>,
+        sent: Timestamp,
+    ) -> Result<Change, Error> {
+        let limits = &self.inner.settings.limits;
+        Ok(Change::Remember(self.take(payload, encoding, key, limits, Some(sent), false)?))
     }
 
     /// Decodes what a client wants merged into what is stored. A name that comes twice counts once.
@@ -325,7 +346,8 @@ impl Engine {
         precedence: Precedence,
     ) -> Result<Change, Error> {
         let limits = self.inner.settings.limits.for_import();
-        Ok(Change::Merge(self.take(payload, encoding, None, &limits, true)?, precedence))
+        let prepared = self.take(payload, encoding, None, &limits, None, true)?;
+        Ok(Change::Merge(prepared, precedence))
     }
 
     fn take(
@@ -334,12 +356,18 @@ impl Engine {
         encoding: request::Encoding,
         key: Option<&Ref>,
         limits: &RequestLimits,
+        sent: Option<Timestamp>,
         merging: bool,
     ) -> Result<Vec<request::Prepared>, Error> {
         let value = request::decode(payload, encoding, limits, Code::InvalidResource)?;
-        let (now, _) = self.now();
+        let time = &self.inner.shared.time;
+        let moment = time.moment();
+        let doubt = time.doubt_now(&moment);
+        let is_shared = doubt.is_none() && !time.is_simulated();
+        let sent = sent.filter(|sent| is_shared && doubt::believable(*sent, moment.now));
+        let now = sent.unwrap_or(moment.now);
         let new_id = || self.new_id();
-        request::Intake { limits, now, new_id: &new_id, key, merging }.take(value)
+        request::Intake { limits, now, doubt, new_id: &new_id, key, merging }.take(value)
     }
 
     /// Hands a change to the writer. `reply` is called once it is as durable as the settings

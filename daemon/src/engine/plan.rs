@@ -3,6 +3,7 @@
 //! Plans of one group are made one after the other against the catalog and the plans before them,
 //! so that a record may refer to an entity that is still on its way to the disk.
 
+mod correct;
 mod merge;
 mod sweep;
 
@@ -20,6 +21,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
 
 use super::command::{Cause, Change, Effect, Event, EventKind, Stored};
+use super::doubt;
 use super::request::Prepared;
 use super::stamp::{strip, undate};
 use crate::error::{Code, Error};
@@ -135,6 +137,7 @@ impl<'a> Planner<'a> {
                 self.check_references(prepared)?;
                 self.remember(std::mem::take(prepared))
             }
+            Change::Correct(keys, spans) => self.correct(keys, spans),
             Change::Merge(prepared, precedence) => self.merge(prepared, *precedence),
             Change::Forget(targets) => self.forget(targets),
             Change::Anchor(target, anchored) => {
@@ -482,21 +485,8 @@ fn belief_of(confidence: &Confidence) -> Beta {
 /// says so itself.
 fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped: bool) {
     match (&mut *new, old) {
-        (Resource::MemoryRecord(new_record), Resource::MemoryRecord(old_record)) => {
-            if stamped {
-                new_record.created_at = old_record.created_at.clone();
-            }
-            let states_tier = new_record.tier.is_some();
-            if !states_tier {
-                new_record.tier = old_record.tier;
-            }
-            if new_record.decay.is_none() {
-                new_record.decay = old_record.decay.clone();
-                inherit_access(new, state.access, false);
-            }
-            if !states_tier {
-                set_tier(new, state.moved);
-            }
+        (Resource::MemoryRecord(new), Resource::MemoryRecord(old)) if stamped => {
+            new.created_at = old.created_at.clone();
         }
         (Resource::Episode(new), Resource::Episode(old)) if stamped => {
             new.created_at = old.created_at.clone();
@@ -510,6 +500,23 @@ fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped: bool) {
             new.created_at = old.created_at.clone();
         }
         _ => {}
+    }
+    // Before accesses, which count from the date that was put right.
+    doubt::catch_up(new, old);
+    if let (Resource::MemoryRecord(new_record), Resource::MemoryRecord(old_record)) =
+        (&mut *new, old)
+    {
+        let states_tier = new_record.tier.is_some();
+        if !states_tier {
+            new_record.tier = old_record.tier;
+        }
+        if new_record.decay.is_none() {
+            new_record.decay = old_record.decay.clone();
+            inherit_access(new, state.access, false);
+        }
+        if !states_tier {
+            set_tier(new, state.moved);
+        }
     }
 }
 
@@ -592,10 +599,11 @@ fn shown(stored: &Resource, state: &State) -> Vec<u8> {
     bare(shown)
 }
 
-/// The bytes of a resource without a stamp of ours, which the one who sends it may have from an
-/// export: see [`strip`].
+/// The bytes of a resource without our stamp and our note, which the one who sends it may have from
+/// an export: see [`strip`] and [`doubt::strip`].
 fn bare(mut resource: Resource) -> Vec<u8> {
     strip(&mut resource);
+    doubt::strip(&mut resource);
     cbor::to_vec(&resource.to_value())
 }
 

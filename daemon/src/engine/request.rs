@@ -16,6 +16,7 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::validate::validate_shape;
 use omir_core::value::{Map, Value};
 
+use super::doubt::Doubt;
 use super::merge::yields_to;
 use super::plan::stated_version;
 use super::settings::RequestLimits;
@@ -118,6 +119,8 @@ pub struct Intake<'a> {
     pub limits: &'a RequestLimits,
     /// Time for a missing `createdAt`.
     pub now: Timestamp,
+    /// What is noted on what it dates, while nobody knows the time.
+    pub doubt: Option<Doubt>,
     /// Makes an id for a resource that has none.
     pub new_id: &'a dyn Fn() -> String,
     /// The key a resource was put on, if it was: gives a missing type and id, and must agree.
@@ -232,6 +235,9 @@ impl Intake<'_> {
         if is_ours {
             let meta = stamp::meta(resource.resource_type(), profiles, PRODUCER);
             *resource.meta_mut() = Some(meta);
+        }
+        if let Some(doubt) = &self.doubt {
+            doubt.clone().note(&mut resource, filled.created_at, !self.merging);
         }
         let facts = Facts::of(&resource);
         let terms = terms_of(&resource);

@@ -12,7 +12,8 @@ use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
 use super::pressure::Pressure;
 use super::settings::FlashSettings;
-use crate::clock::{Clock, ClockState, StoreClock};
+use super::time::Time;
+use crate::clock::ClockState;
 use crate::disk::{self, Disk, Mode, ReadFault, Usage};
 use crate::error::Error;
 use crate::index::key::RefKey;
@@ -25,7 +26,7 @@ pub struct Access {
     pub key: RefKey,
     /// `Type/id`.
     pub target: String,
-    /// When; microseconds on the store's clock.
+    /// When; microseconds since the start of the machine. The clock may be set before it is counted.
     pub at: i64,
     /// Entities it mentions, where relationships between them may be strengthened by that.
     pub mentions: Vec<RefKey>,
@@ -37,8 +38,8 @@ const MAX_ACCESSES: usize = 100_000;
 
 /// Counters and small state.
 pub struct Shared {
-    clock: Arc<dyn Clock>,
-    latest: AtomicI64,
+    /// What time it is.
+    pub time: Time,
     accesses: Mutex<Vec<Access>>,
     /// Bytes of the changes that wait.
     pub queued_bytes: AtomicUsize,
@@ -86,17 +87,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// State of a store whose history reaches to `latest` and that was last marked with `mark`.
-    pub fn new(
-        clock: Arc<dyn Clock>,
-        latest: Timestamp,
-        mark: &Mark,
-        usage: Arc<Usage>,
-        flash: FlashSettings,
-    ) -> Self {
+    /// State of a store that was last marked with `mark`.
+    pub fn new(time: Time, mark: &Mark, usage: Arc<Usage>, flash: FlashSettings) -> Self {
         Self {
-            clock,
-            latest: AtomicI64::new(latest.as_micros()),
+            time,
             accesses: Mutex::default(),
             queued_bytes: AtomicUsize::default(),
             accepted: AtomicU64::default(),
@@ -124,25 +118,16 @@ impl Shared {
         }
     }
 
-    /// The store's time, and how far it can be trusted.
+    /// The time to date by, and how far it can be trusted.
     pub fn now(&self) -> (Timestamp, ClockState) {
-        let latest = Timestamp::from_micros(self.latest.load(Ordering::Acquire));
-        // Whole microseconds, as everything recorded is.
-        let wall = Timestamp::from_micros(self.clock.now().as_micros());
-        StoreClock::new(latest).read(wall)
-    }
-
-    /// Notes that something was recorded at `at`.
-    pub fn advance(&self, at: Timestamp) {
-        self.latest.fetch_max(at.as_micros(), Ordering::AcqRel);
+        let moment = self.time.moment();
+        (moment.now, moment.state)
     }
 
     /// Where the store stands.
     pub fn mark(&self) -> Mark {
-        let (now, _) = self.now();
         let budget = self.budget();
-        Mark {
-            now: now.as_micros(),
+        let mut mark = Mark {
             written: self.written_before + self.bytes_written(),
             began: self.began(),
             day: budget.day(),
@@ -150,7 +135,9 @@ impl Shared {
             payload: self.payload.load(Ordering::Relaxed),
             swept: self.swept.load(Ordering::Relaxed),
             ..Mark::default()
-        }
+        };
+        self.time.fill(&mut mark);
+        mark
     }
 
     /// Bytes written since boot.

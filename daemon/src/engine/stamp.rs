@@ -72,6 +72,12 @@ pub fn strip(resource: &mut Resource) {
     }
 }
 
+/// Whether this was completed by omird, of any version.
+pub fn is_completed(resource: &Resource) -> bool {
+    let source = resource.meta().and_then(|meta| meta.source.as_deref());
+    source.is_some_and(|source| source.starts_with(SOURCE))
+}
+
 /// The `meta` of a resource, if it is a stamp of ours. Whether the profile was claimed depends on
 /// the rules of the version that made the stamp, so both are.
 fn stamp_of(resource: &mut Resource) -> Option<&mut Meta> {

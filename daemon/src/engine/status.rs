@@ -42,7 +42,7 @@ impl Engine {
     /// The status as an object. `robot` is the name the daemon serves under.
     pub fn status(&self, robot: &str) -> Value {
         let shared = &self.inner.shared;
-        let (now, clock) = self.now();
+        let (now, _) = self.now();
         let (types, tiers, forgotten, versions) = self.counts(now.as_micros());
         let mut counts = Map::new();
         counts.insert("types", Value::Object(types));
@@ -66,9 +66,6 @@ impl Engine {
         let hint = Some(state.hint()).filter(|hint| !hint.is_empty());
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
         disk.insert("damagedFiles", int(self.inner.damage.len() as u64));
-        let mut time = Map::new();
-        time.insert("state", clock.as_str());
-        time.insert("now", now.to_string());
         let mut queue = Map::new();
         let accepted = shared.accepted.load(Ordering::Relaxed);
         let committed = shared.committed.load(Ordering::Relaxed);
@@ -121,7 +118,7 @@ impl Engine {
         today.insert("writtenToday", int(budget.today()));
         wear.insert("budget", Value::Object(today));
         status.insert("wear", Value::Object(wear));
-        status.insert("clock", Value::Object(time));
+        status.insert("clock", Value::Object(shared.time.status()));
         status.insert("durability", self.inner.settings.durability.as_str());
         status.insert("readOnly", Value::Bool(self.inner.settings.read_only));
         status.insert("rejected", int(shared.rejected.load(Ordering::Relaxed)));

@@ -264,8 +264,8 @@ impl Engine {
     /// `INTERNAL` if the disk fails; a single damaged memory is left out and logged.
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         let began = Instant::now();
-        let (now, _) = self.now();
-        let now = now.as_micros();
+        let moment = self.inner.shared.time.moment();
+        let now = moment.now.as_micros();
         let at = query.as_of.map_or(now, |at| at.as_micros());
         let weights = Weights::of(query);
         let (found, rows, has_bonds) = {
@@ -302,7 +302,7 @@ impl Engine {
                 accesses.extend(id_of(&resource).map(|id| shared::Access {
                     key: row.key,
                     target: format!("MemoryRecord/{id}"),
-                    at: now,
+                    at: moment.monotonic,
                     mentions: if has_bonds { mentions_of(&resource) } else { Vec::new() },
                 }));
             }

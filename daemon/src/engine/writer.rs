@@ -21,6 +21,7 @@ use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
 use super::settings::{Durability, Settings};
+use super::settle::Settling;
 use super::shared::{Access, Shared};
 use crate::disk::Disk;
 use crate::error::{Code, Error};
@@ -44,6 +45,8 @@ const GLANCE: Duration = Duration::from_secs(600);
 const LOG_CEILING: u64 = 2 << 30;
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
+/// How long it sleeps while it dates memories anew.
+const BREATH: Duration = Duration::from_millis(1);
 /// How long a log that could not be begun or sealed waits for the next try.
 const RETRY: Duration = Duration::from_secs(10);
 
@@ -104,6 +107,7 @@ pub struct Writer {
     pub(super) last_touch_flush: Instant,
     pub(super) last_mark: Instant,
     pub(super) last_glance: Instant,
+    pub(super) settling: Option<Settling>,
 }
 
 /// An order to the sealing thread.
@@ -145,10 +149,11 @@ impl Writer {
     /// Runs until told to stop or until every sender is gone.
     pub fn run(mut self) {
         let mut waiting: Option<Message> = None;
+        self.go_on_settling();
         loop {
             let message = match waiting.take() {
                 Some(message) => Ok(message),
-                None => self.queue.recv_timeout(TICK),
+                None => self.queue.recv_timeout(if self.is_settling() { BREATH } else { TICK }),
             };
             match message {
                 Ok(Message::Change { change, bytes, reply }) => {
@@ -160,6 +165,11 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.housekeeping();
+            if waiting.is_none()
+                && let Some(batch) = self.settle()
+            {
+                waiting = self.group(batch);
+            }
         }
         self.stop();
     }
@@ -169,7 +179,7 @@ impl Writer {
         // Before anything is staged: what was in the way may be gone by now.
         self.make_ready(grows(&first.0));
         let catalog = self.catalog.clone();
-        let (now, _) = self.shared.now();
+        let (now, at) = (self.shared.time.moment().now, self.shared.time.order());
         let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes, now);
         let mut group = Group::default();
         let mut later = None;
@@ -183,7 +193,7 @@ impl Writer {
             match planned {
                 Ok(mut plan) => {
                     group.weight += bytes;
-                    let written = self.stage(&mut plan, now);
+                    let written = self.stage(&mut plan, at);
                     group.entries.push(Entry { plan, reply, written });
                 }
                 Err(NoPlan::Refused(error)) => {
@@ -205,7 +215,7 @@ impl Writer {
                 Err(_) => {}
             }
         }
-        self.commit(group, now);
+        self.commit(group, at);
         later
     }
 
@@ -213,14 +223,14 @@ impl Writer {
     fn stage(
         &mut self,
         plan: &mut Plan,
-        now: Timestamp,
+        at: Timestamp,
     ) -> Option<(Transaction, u64, Vec<Option<usize>>)> {
         if plan.ops.is_empty() {
             return None;
         }
         // Taken, not copied: of a whole file that would be as much again.
         let ops = std::mem::take(&mut plan.ops);
-        let transaction = Transaction { seq: self.next_seq, at: now, ops };
+        let transaction = Transaction { seq: self.next_seq, at, ops };
         self.next_seq += 1;
         let mut payload = Vec::new();
         let places = transaction.encode(&mut payload);
@@ -293,7 +303,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, mut group: Group, now: Timestamp) {
+    fn commit(&mut self, mut group: Group, at: Timestamp) {
         let first = group.entries.iter().find_map(|entry| entry.written.as_ref());
         let first = first.map(|(transaction, ..)| transaction.seq);
         let mut outcome = first.map_or(Ok(()), |first| self.write(first));
@@ -317,7 +327,7 @@ impl Writer {
                 let durable = self.settings.durability == Durability::Sync;
                 let replies = self.apply(group.entries, durable, &mut delivery.events);
                 if has_writes {
-                    self.shared.advance(now);
+                    self.shared.time.advance(at);
                     self.log_has_changes = true;
                     self.log_has_news = true;
                 }
@@ -377,6 +387,7 @@ impl Writer {
                                 self.touched_bonds.extend(bonds);
                             }
                             let len = u64::from(location.len);
+                            self.shared.time.count_waiting(&resource);
                             self.shared.payload.fetch_add(len, Ordering::Relaxed);
                             self.touched.remove(&facts.key);
                         }
@@ -496,6 +507,7 @@ impl Writer {
 
     /// What is due between groups: accesses, interval syncs, full or old logs.
     fn housekeeping(&mut self) {
+        self.keep_time();
         self.take_touches();
         if self.last_glance.elapsed() >= GLANCE {
             self.last_glance = Instant::now();
@@ -595,7 +607,8 @@ impl Writer {
     }
 
     /// Counts the accesses of recalls into the catalog. Nothing is written: see `flush_touches`.
-    fn take_touches(&mut self) {
+    pub(super) fn take_touches(&mut self) {
+        let Some(offset) = self.shared.time.settled_offset() else { return };
         let accesses: Vec<Access> = self.shared.take_accesses();
         if accesses.is_empty() {
             return;
@@ -606,20 +619,20 @@ impl Writer {
             let Some(access) = catalog.live(&key).and_then(|id| catalog.access(id)) else {
                 continue;
             };
-            catalog.touch(&key, doc::accessed(&access, at));
+            catalog.touch(&key, doc::accessed(&access, at.saturating_add(offset)));
             self.touched.entry(key).or_insert(target);
         }
     }
 
     /// Journals the access states that changed since the last time, as one transaction.
-    fn flush_touches(&mut self) {
+    pub(super) fn flush_touches(&mut self) {
         let touches = self.drain_touches();
         if !touches.is_empty() {
             self.note(touches);
         }
     }
 
-    fn drain_touches(&mut self) -> Vec<Op> {
+    pub(super) fn drain_touches(&mut self) -> Vec<Op> {
         self.last_touch_flush = Instant::now();
         if !self.log_is_sound {
             return Vec::new();
@@ -661,27 +674,28 @@ impl Writer {
     }
 
     /// Journals what is no memory, with a mark: it costs no sync of its own then.
-    fn note(&mut self, mut ops: Vec<Op>) {
+    pub(super) fn note(&mut self, mut ops: Vec<Op>) {
         self.last_mark = Instant::now();
         if !self.log_is_sound {
             return;
         }
         let has_news = !ops.is_empty();
         ops.push(Op::Mark(self.shared.mark()));
-        let (now, _) = self.shared.now();
+        let at = self.shared.time.order();
         let mut payload = Vec::new();
-        Transaction { seq: self.next_seq, at: now, ops }.encode(&mut payload);
+        Transaction { seq: self.next_seq, at, ops }.encode(&mut payload);
         self.log.stage(&payload);
         // Access counts are no acknowledged memory: losing some on a full disk is no error.
         let seq = self.next_seq;
         if self.write(seq).is_ok() {
             self.log_has_news |= has_news;
             self.next_seq += 1;
-            self.shared.advance(now);
+            self.shared.time.advance(at);
         }
     }
 
     fn stop(mut self) {
+        self.keep_time();
         self.take_touches();
         if self.log_has_changes && self.log_is_sound {
             self.rotate();
@@ -737,8 +751,7 @@ pub fn seal_in_background(
             while let Some(&log) = waiting.front()
                 && shared.may_seal()
             {
-                let (now, _) = shared.now();
-                match sealer.seal(log, now) {
+                match sealer.seal(log, shared.time.order()) {
                     Ok(_) => {
                         shared.well(Part::Seal);
                         shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);

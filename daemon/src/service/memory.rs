@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use omir_core::instant::Timestamp;
 use omir_core::reference::{Id, Ref, ResourceType};
 use zenoh::key_expr::keyexpr;
 use zenoh::sample::{Sample, SampleKind};
@@ -53,7 +54,13 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
             let payload = sample.payload().to_bytes();
             let encoding =
                 stated(Some(sample.encoding())).unwrap_or_else(|| Encoding::sniff(&payload));
-            let change = context.engine.prepare(&payload, encoding, Some(&reference))?;
+            let sent = sample.timestamp().map(|stamp| stamp.get_time().as_nanos() / 1000);
+            let sent = sent.and_then(|micros| i64::try_from(micros).ok());
+            let key = Some(&reference);
+            let change = match sent.map(Timestamp::from_micros) {
+                Some(sent) => context.engine.prepare_sent(&payload, encoding, key, sent)?,
+                None => context.engine.prepare(&payload, encoding, key)?,
+            };
             Ok(Some((change, size)))
         }
         SampleKind::Delete => {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod backup;
+mod clock;
 mod events;
 mod keys;
 mod memory;
@@ -18,6 +19,7 @@ use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
 use zenoh::query::{Query, Queryable};
 
+use crate::clock::SimulatedClock;
 use crate::engine::{Engine, Listener};
 use crate::error::{Code, Error};
 
@@ -58,6 +60,7 @@ pub struct Service {
     session: zenoh::Session,
     _queryables: Vec<Queryable<()>>,
     _subscriber: Subscriber<()>,
+    _clock: Option<Subscriber<()>>,
     _alive: LivelinessToken,
 }
 
@@ -107,7 +110,23 @@ impl Service {
                 .map_err(fail)?
         };
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
-        Ok(Self { session, _queryables: queryables, _subscriber: subscriber, _alive: alive })
+        Ok(Self {
+            session,
+            _queryables: queryables,
+            _subscriber: subscriber,
+            _clock: None,
+            _alive: alive,
+        })
+    }
+
+    /// Lets `clock` be set by what is put on the key `clock`.
+    ///
+    /// # Errors
+    /// If the key cannot be declared.
+    pub fn set_by(self, keys: &Keys, clock: Arc<SimulatedClock>) -> Result<Self, String> {
+        let subscriber = clock::set_by(&self.session, keys, clock)
+            .map_err(|error| format!("a key could not be declared: {error}"))?;
+        Ok(Self { _clock: Some(subscriber), ..self })
     }
 
     /// Takes the service off the network.

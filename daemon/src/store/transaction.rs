@@ -10,10 +10,13 @@
 //! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
 //! {"op": "boot", "count": u64}
 //! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs,
-//!  "began": µs, "day": µs, "today": u64}
+//!  "began": µs, "day": µs, "today": u64,
+//!  "unsettled": [{"bootId": text, "since": µs, "from": µs, "until": µs, "before": µs,
+//!                 "after": µs, "coarse": bool}, ...]}
 //! ```
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -80,11 +83,71 @@ pub struct Mark {
     pub day: i64,
     /// Bytes that count for that day's budget.
     pub today: u64,
+    /// Spans without a clock whose memories are not all dated anew yet.
+    pub unsettled: Vec<Unsettled>,
+}
+
+/// A span of one boot of the machine in which nobody knew the time, or nothing said that the clock was
+/// right. Microseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Unsettled {
+    /// Which start of the machine.
+    pub boot_id: String,
+    /// Nothing in it was recorded with an earlier order stamp; since 1970.
+    pub since: i64,
+    /// When it began, on the monotonic clock.
+    pub from: i64,
+    /// When it ended, on the monotonic clock; zero while it lasts.
+    pub until: i64,
+    /// Dating less the monotonic clock, in this span.
+    pub before: i64,
+    /// The same once the clock was set, if it was.
+    pub after: Option<i64>,
+    /// Whether there was a clock that may have been right.
+    pub coarse: bool,
+}
+
+impl Unsettled {
+    /// What dating showed in it; microseconds since 1970.
+    pub fn dated(&self) -> RangeInclusive<i64> {
+        self.before.saturating_add(self.from)..=self.before.saturating_add(self.until)
+    }
+
+    /// How far dating stepped at its end, if the clock was set.
+    pub fn step(&self) -> Option<i64> {
+        Some(self.after?.saturating_sub(self.before))
+    }
+
+    fn to_value(&self) -> Value {
+        let mut members = vec![
+            ("bootId", self.boot_id.as_str().into()),
+            ("since", int(self.since)),
+            ("from", int(self.from)),
+            ("until", int(self.until)),
+            ("before", int(self.before)),
+        ];
+        members.extend(self.after.map(|after| ("after", int(after))));
+        members.extend(self.coarse.then_some(("coarse", Value::Bool(true))));
+        object(&members)
+    }
+
+    fn from_map(map: &Map) -> Self {
+        let micros = |name: &str| map.get(name).and_then(Value::as_i64).unwrap_or(0);
+        Self {
+            boot_id: map.get("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            since: micros("since"),
+            from: micros("from"),
+            until: micros("until"),
+            before: micros("before"),
+            after: map.get("after").and_then(Value::as_i64),
+            coarse: map.get("coarse").and_then(Value::as_bool).unwrap_or(false),
+        }
+    }
 }
 
 impl Mark {
     /// As members of a map.
-    pub fn members(&self) -> [(&'static str, Value); 9] {
+    pub fn members(&self) -> [(&'static str, Value); 10] {
         [
             ("now", int(self.now)),
             ("monotonic", int(self.monotonic)),
@@ -95,6 +158,7 @@ impl Mark {
             ("began", int(self.began)),
             ("day", int(self.day)),
             ("today", int(self.today)),
+            ("unsettled", Value::Array(self.unsettled.iter().map(Unsettled::to_value).collect())),
         ]
     }
 
@@ -112,6 +176,13 @@ impl Mark {
             began: signed("began"),
             day: signed("day"),
             today: unsigned("today"),
+            unsettled: map
+                .get("unsettled")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(|span| Some(Unsettled::from_map(span.as_object()?)))
+                .collect(),
         }
     }
 
@@ -356,6 +427,17 @@ mod tests {
                     began: 1_770_000_000_000_000,
                     day: 1_779_926_400_000_000,
                     today: 70,
+                    unsettled: vec![
+                        Unsettled { boot_id: "5d1c".into(), since: 7, ..Unsettled::default() },
+                        Unsettled {
+                            from: 1,
+                            until: 2,
+                            before: -3,
+                            after: Some(4),
+                            coarse: true,
+                            ..Unsettled::default()
+                        },
+                    ],
                 }),
             ],
         }

@@ -66,7 +66,7 @@ pub(super) fn run(globals: &Globals, args: &BackupArgs) -> Result<()> {
     if !is_complete {
         return Err(interrupted(&robot, "rewrites its segments all the time", &fetched));
     }
-    let outcome = folder.finish(&offer, SystemClock.now()).map_err(refused)?;
+    let outcome = folder.finish(&offer, SystemClock::default().now()).map_err(refused)?;
     report(globals, args, &offer, &outcome, &fetched, began.elapsed())
 }
 

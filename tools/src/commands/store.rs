@@ -27,7 +27,7 @@ pub(super) fn run(globals: &Globals, args: &StoreArgs) -> Result<()> {
 
 fn open(globals: &Globals, path: &Path) -> Result<Store> {
     let unusable = |why: inspect::OpenError| Error::Input { message: why.to_string(), path: None };
-    let store = Store::open(path, SystemClock.now()).map_err(unusable)?;
+    let store = Store::open(path, SystemClock::default().now()).map_err(unusable)?;
     if let Some(remark) = store.remark() {
         output::remark(globals.quiet || globals.json, remark);
     }
@@ -102,7 +102,7 @@ mod tests {
         let parts = Parts {
             disk: Arc::new(Folder::new(&data)),
             index: None,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::default()),
             key: keys::device_key(&data, || [7; 32]).unwrap(),
             random: Box::new(|| 1),
             settings: Settings::default(),

@@ -28,6 +28,18 @@ impl Clock for Ticking {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1_000_000, Ordering::Relaxed))
     }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed).unsigned_abs())
+    }
+
+    fn boot_id(&self) -> String {
+        "ticking".to_owned()
+    }
+
+    fn is_synchronised(&self) -> bool {
+        true
+    }
 }
 
 fn open(dir: &Path, began: i64) -> Engine {

@@ -63,7 +63,7 @@ pub fn run(bytes: &[u8]) {
 fn take(value: Value, key: Option<&Ref>, merging: bool) -> Result<Vec<Prepared>, Error> {
     let new_id = || random_id(1);
     let now = Timestamp::from_unix(1_780_000_000, 0);
-    Intake { limits: &limits(), now, new_id: &new_id, key, merging }.take(value)
+    Intake { limits: &limits(), now, doubt: None, new_id: &new_id, key, merging }.take(value)
 }
 
 fn resources(prepared: &[Prepared]) -> impl Iterator<Item = &Resource> {

@@ -1,0 +1,182 @@
+//! What the writer does when the clock is set: puts access states right at once, and dates anew,
+//! in small batches between other work, what came in before.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::command::{Change, Effect, Reply};
+use super::doubt::may_wait;
+use super::time::Adjustment;
+use super::view::id_of;
+use super::writer::Writer;
+use crate::index::doc::DocId;
+use crate::index::facts::Access;
+use crate::index::key::RefKey;
+use crate::store::read::Handle;
+use crate::store::transaction::Unsettled;
+
+/// Most versions that are looked at in one go.
+const LOOKED_AT: usize = 512;
+/// How long a batch that was refused waits.
+const RETRY: Duration = Duration::from_secs(10);
+/// What was taken in before the clock was set may take so long to be committed; microseconds on
+/// the monotonic clock.
+const GRACE: i64 = 10_000_000;
+
+/// Dating anew, under way.
+pub struct Settling {
+    spans: Vec<Unsettled>,
+    /// The next version to look at.
+    cursor: DocId,
+    /// Whether there is more than this behind the cursor is known with each look.
+    has_more: bool,
+    /// After a refusal.
+    not_before: Option<Instant>,
+}
+
+impl Writer {
+    /// Acts on what the clock did since the last time.
+    pub(super) fn keep_time(&mut self) {
+        while let Some(adjustment) = self.shared.time.next_adjustment() {
+            self.adjust(&adjustment);
+        }
+    }
+
+    fn adjust(&mut self, Adjustment { turn, settles, .. }: &Adjustment) {
+        let seconds = turn.after.saturating_sub(turn.before) / 1_000_000;
+        tracing::info!(state = turn.to.as_str(), seconds, "the clock was set");
+        let moved: Vec<(RefKey, Handle)> = {
+            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let states: Vec<(RefKey, DocId, Access)> = (0..)
+                .zip(catalog.docs())
+                .filter(|(_, doc)| doc.is_live())
+                .filter_map(|(id, doc)| {
+                    let access = catalog.access(id)?;
+                    // A state of its own, or that of a date to come.
+                    let may_move = doc.is_touched || access.last_access > turn.after;
+                    let spans = if may_move { settles.as_slice() } else { &[] };
+                    let last = adjusted(access.last_access, spans, turn.after);
+                    let moves = last != access.last_access;
+                    moves.then_some((doc.key, id, Access { last_access: last, ..access }))
+                })
+                .collect();
+            let moved = states.iter().map(|(key, id, _)| (*key, Handle::of(&catalog, *id)));
+            let moved = moved.collect();
+            for (key, _, access) in states {
+                catalog.touch(&key, access);
+            }
+            if turn.after < turn.before {
+                catalog.refresh_glances(turn.after);
+            }
+            moved
+        };
+        for (key, handle) in moved {
+            // What cannot be read is not journaled; reading it says so.
+            if let Some(id) = handle.bytes().ok().and_then(|bytes| id_of(&bytes)) {
+                self.touched.entry(key).or_insert_with(|| format!("MemoryRecord/{id}"));
+            }
+        }
+        // With the mark that says how time goes on, in one transaction: never one without the other.
+        let touches = self.drain_touches();
+        self.note(touches);
+        if !settles.is_empty() {
+            self.go_on_settling();
+        }
+    }
+
+    /// Begins to date anew what waits for it, also what a crash left.
+    pub(super) fn go_on_settling(&mut self) {
+        let spans = self.shared.time.settling();
+        let since = spans.iter().map(|span| span.since).min();
+        self.settling = since.filter(|_| !self.settings.read_only).map(|since| {
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let cursor = catalog.docs().partition_point(|doc| doc.recorded < since);
+            let cursor = DocId::try_from(cursor).unwrap_or(DocId::MAX);
+            Settling { spans, cursor, has_more: true, not_before: None }
+        });
+    }
+
+    /// Whether there is more to look at right now.
+    pub(super) fn is_settling(&self) -> bool {
+        self.settling.as_ref().is_some_and(|work| {
+            work.has_more && work.not_before.is_none_or(|at| Instant::now() >= at)
+        })
+    }
+
+    /// The next batch of what is to be dated anew.
+    pub(super) fn settle(&mut self) -> Option<(Change, usize, Reply)> {
+        if self.shared.time.refused.swap(false, Ordering::AcqRel) {
+            // What was refused is still as it was: look at everything again, in a while.
+            self.go_on_settling();
+            self.settling.as_mut()?.not_before = Some(Instant::now() + RETRY);
+        }
+        let work = self.settling.as_mut()?;
+        if work.not_before.is_some_and(|at| Instant::now() < at) {
+            return None;
+        }
+        let (looked_at, next, end) = {
+            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let end = catalog.docs().len() as DocId;
+            let next = work.cursor.saturating_add(LOOKED_AT as DocId).min(end);
+            let looked_at: Vec<(RefKey, Handle)> = (work.cursor..next)
+                .map(|id| (id, catalog.doc(id)))
+                .filter(|(_, doc)| doc.is_live())
+                .map(|(id, doc)| (doc.key, Handle::of(&catalog, id)))
+                .collect();
+            (looked_at, next, end)
+        };
+        work.cursor = next;
+        work.has_more = next < end;
+        // What came in by a clock that may have been right bears no note.
+        let all_may = work.spans.iter().any(|span| span.coarse);
+        let waits = |handle: &Handle| handle.bytes().is_ok_and(|bytes| all_may || may_wait(&bytes));
+        let keys: Vec<RefKey> =
+            looked_at.into_iter().filter(|(_, handle)| waits(handle)).map(|(key, _)| key).collect();
+        if keys.is_empty() {
+            self.finish_settling();
+            return None;
+        }
+        let shared = self.shared.clone();
+        shared.time.in_flight.fetch_add(1, Ordering::AcqRel);
+        shared.accepted.fetch_add(1, Ordering::AcqRel);
+        let reply: Reply = Box::new(move |result| {
+            let time = &shared.time;
+            match result.map(|receipt| receipt.effect) {
+                Ok(Effect::Remembered(stored)) => time.count_corrected(stored.len() as u64),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "memories could not be dated anew; tried again later");
+                    time.refused.store(true, Ordering::Release);
+                }
+            }
+            time.in_flight.fetch_sub(1, Ordering::AcqRel);
+        });
+        Some((Change::Correct(keys, self.settling.as_ref()?.spans.clone()), 0, reply))
+    }
+
+    /// Ends it once everything was looked at, and everything there can be was committed.
+    fn finish_settling(&mut self) {
+        let time = &self.shared.time;
+        let Some(work) = &self.settling else { return };
+        let now = time.moment().monotonic;
+        let is_over = |span: &Unsettled| now < span.until || now.saturating_sub(span.until) > GRACE;
+        let is_idle = time.in_flight.load(Ordering::Acquire) == 0;
+        if !work.has_more
+            && is_idle
+            && !time.refused.load(Ordering::Acquire)
+            && work.spans.iter().all(is_over)
+        {
+            time.settled(&work.spans);
+            self.settling = None;
+        }
+    }
+}
+
+/// A time of access as it is once dating shows `now`: moved if it was noted while nobody knew the
+/// time, and never later than now, so that nothing stays unfaded until a wrong clock's time has come.
+fn adjusted(last_access: i64, spans: &[Unsettled], now: i64) -> i64 {
+    let span = spans.iter().rev().find(|span| span.dated().contains(&last_access));
+    let moved = span.and_then(|span| Some(last_access.saturating_add(span.step()?)));
+    moved.unwrap_or(last_access).min(now)
+}
