@@ -23,7 +23,9 @@ pub(super) fn set_by(
     session
         .declare_subscriber(key.clone())
         .callback(move |sample| {
-            if sample.kind() != SampleKind::Put {
+            // Only a named key is meant: what is put on `omir/**` sets no clock.
+            let is_named = sample.key_expr().as_str().rsplit('/').next() == Some("clock");
+            if sample.kind() != SampleKind::Put || !is_named {
                 return;
             }
             match instant(&sample.payload().to_bytes()) {
