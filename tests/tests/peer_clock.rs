@@ -86,6 +86,20 @@ fn simulated_time_is_set_by_a_key_and_may_start_over() {
     assert_eq!((&clock()["state"], &clock()["source"]), (&"unknown".into(), &"simulated".into()));
     client.put(&format!("{KEY}/before"), r#"{"content": "nobody knows when"}"#);
     created(&client, "before");
+    let (sender, events) = mpsc::channel();
+    let _events = client
+        .session
+        .declare_subscriber("omir/r1/event/updated/MemoryRecord/before")
+        .callback(move |sample| {
+            // What is put on a wildcard below comes here as well.
+            if let Some(cause) = sample.attachment() {
+                let _ = sender.send(cause.to_bytes().into_owned());
+            }
+        })
+        .wait()
+        .expect("a subscriber");
+    // The subscription must have reached the daemon before anything happens.
+    std::thread::sleep(Duration::from_millis(300));
     for (time, shown) in [
         (r#""2026-05-30T11:42:05Z""#, "2026-05-30T11:42:05Z"),
         ("1780141400.5", "2026-05-30T11:43:20.500Z"),
@@ -98,7 +112,11 @@ fn simulated_time_is_set_by_a_key_and_may_start_over() {
         assert_eq!(clock()["state"], "synchronised");
     }
     client.put("omir/r1/clock", "tomorrow");
+    client.put("omir/**", "90");
     client.put(&format!("{KEY}/during"), r#"{"content": "a minute after the start"}"#);
     assert!((created(&client, "during") - 60.0).abs() < 1e-6, "what cannot be read sets nothing");
     eventually("what came before is dated", || clock()["corrected"] == 1);
+    let cause = events.recv_timeout(Duration::from_secs(10)).expect("it says why");
+    let cause: Value = serde_json::from_slice(&cause).expect("JSON");
+    assert_eq!((&cause["cause"], cause["reason"].is_string()), (&"clock".into(), true));
 }
