@@ -198,7 +198,8 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<bool, CompactError> {
-        let (now, _) = shared.now();
+        // As stamps are: the history is kept by the order of what was recorded.
+        let now = shared.time.order();
         let segments = self.segments(sealer, now);
         let Some(run) = upkeep::due(&segments, &self.rules, &(self.budget)()) else {
             return Ok(false);
@@ -214,7 +215,7 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<(), CompactError> {
-        let (now, _) = shared.now();
+        let now = shared.time.order();
         self.read = None;
         let segments = self.segments(sealer, now);
         let tells = |at: usize| segments[at].forgotten_for.is_some();

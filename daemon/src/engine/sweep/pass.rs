@@ -494,7 +494,8 @@ impl<'a> Pass<'a> {
     fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
         let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
         let history = self.engine.inner.settings.keep_history.as_micros();
-        let horizon = self.now.saturating_sub(i64::try_from(history).unwrap_or(i64::MAX));
+        let order = self.engine.inner.shared.time.order().as_micros();
+        let horizon = order.saturating_sub(i64::try_from(history).unwrap_or(i64::MAX));
         loop {
             {
                 let catalog = self.engine.catalog();
