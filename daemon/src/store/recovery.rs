@@ -236,7 +236,10 @@ pub fn recover(
             }
         }
     };
-    recovery.catalog.add_log(log_file(log.number()), log.file());
+    // One that is not there has the number of the newest that is, and that is served.
+    if log.exists() {
+        recovery.catalog.add_log(log_file(log.number()), log.file());
+    }
     progress(Progress::Done);
     Ok(Recovered {
         catalog: recovery.catalog,
