@@ -355,6 +355,7 @@ impl Writer {
         events: &mut Vec<Event>,
     ) -> Vec<(Reply, Result<Receipt, Error>)> {
         let file = log_file(self.log.number());
+        let dated = self.shared.time.moment().now.as_micros();
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         let mut seq = self.next_seq.saturating_sub(1);
         let mut replies = Vec::with_capacity(entries.len());
@@ -382,8 +383,7 @@ impl Writer {
                             catalog.put(&facts, &terms, superseded, stamp(version), location);
                             // Mentioned together: what joins them is active.
                             if facts.class.resource_type() == ResourceType::MemoryRecord {
-                                let at = transaction.at.as_micros();
-                                let bonds = catalog.activate(&facts.mentions, at);
+                                let bonds = catalog.activate(&facts.mentions, dated);
                                 self.touched_bonds.extend(bonds);
                             }
                             let len = u64::from(location.len);
@@ -615,11 +615,12 @@ impl Writer {
         }
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         for Access { key, target, at, mentions } in accesses {
+            let at = at.saturating_add(offset);
             self.touched_bonds.extend(catalog.activate(&mentions, at));
             let Some(access) = catalog.live(&key).and_then(|id| catalog.access(id)) else {
                 continue;
             };
-            catalog.touch(&key, doc::accessed(&access, at.saturating_add(offset)));
+            catalog.touch(&key, doc::accessed(&access, at));
             self.touched.entry(key).or_insert(target);
         }
     }
