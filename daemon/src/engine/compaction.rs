@@ -1,7 +1,7 @@
 //! Compaction on the sealing thread: when there is nothing to seal and nobody waits for the writer,
 //! or because someone asks for it.
 //!
-//! Which segments are due is decided in [`upkeep`](super::upkeep); how a run becomes one segment is
+//! Which segments are due is decided in [`upkeep`]; how a run becomes one segment is
 //! `store/compact`.
 
 use std::sync::PoisonError;
