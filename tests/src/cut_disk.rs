@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use omird::disk::{Disk, DiskFile, Gone, Mode, Space};
@@ -60,6 +61,8 @@ struct Card {
     failing: Option<(Failing, u64, u64)>,
     capacity: Option<u64>,
     unreadable: BTreeSet<usize>,
+    /// Bytes that cannot be read.
+    holes: Vec<(usize, Range<u64>)>,
     /// Whether no file can be read.
     is_blind: bool,
     is_read_only: bool,
@@ -204,6 +207,16 @@ impl CutDisk {
         let mut card = self.card();
         let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
         card.unreadable.insert(file);
+    }
+
+    /// Makes reads of some bytes of a file fail, as of a few bad sectors.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn make_hole(&self, path: &str, bytes: Range<u64>) {
+        let mut card = self.card();
+        let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
+        card.holes.push((file, bytes));
     }
 
     /// Makes every read of any file fail, or no more.
@@ -530,6 +543,10 @@ impl DiskFile for CutFile {
         let card = self.card();
         card.reach(self.file)?;
         if card.is_blind || card.unreadable.contains(&self.file) {
+            return Err(failure());
+        }
+        let end = offset.saturating_add(buf.len() as u64);
+        if card.holes.iter().any(|(f, h)| *f == self.file && offset < h.end && h.start < end) {
             return Err(failure());
         }
         let start = usize::try_from(offset).map_err(io::Error::other)?;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omird::disk::{Disk, DiskFile, Mode};
+use omird::engine::settings::Settings;
 use omird_tests::check::reopen;
-use omird_tests::cut_disk::{CutDisk, ONLY_SYNCED};
-use omird_tests::journal::{Ended, Journal};
+use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
+use omird_tests::journal::{Ended, Journal, change};
 use omird_tests::life;
-use omird_tests::session::{Session, TestClock};
+use omird_tests::model::Request;
+use omird_tests::session::{Session, TestClock, settings};
 
 const EMFILE: i32 = 24;
 const EIO: i32 = 5;
@@ -94,4 +96,59 @@ fn an_error_that_does_not_come_again_loses_nothing() {
         assert!(session.damage().is_empty(), "{:?}", session.damage());
     }
     reopen(&card, &clock, &journal).unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// Sectors of the newest log that the card never gives back again: the rest of the log is served, no
+/// number is given out twice, and what comes after is kept like anything else.
+#[test]
+fn bad_sectors_in_a_log_cost_what_lies_in_them() {
+    const SECTOR: u64 = 4096;
+    let (card, clock, _) = (CutDisk::new(), TestClock::new(), ());
+    let names: Vec<String> = (0..60).map(|n| format!("thing-{n}")).collect();
+    {
+        let settings = Settings { segment_bytes: 1 << 20, ..settings() };
+        let session =
+            Session::open_with(Arc::new(card.clone()), &clock, settings, None).expect("it opens");
+        for name in &names {
+            let request = Request::Remember(vec![life::entity(name, &"Something ".repeat(30))]);
+            let change = change(&session, &request).expect("it is valid");
+            session.execute(change).expect("the disk is good");
+        }
+        // Nothing is sealed on the way out.
+        card.cut();
+    }
+    let card = card.survivors(ONLY_SYNCED);
+    let log = card.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
+    let len = card.bytes(&log).len() as u64;
+    assert!(len > 3 * SECTOR, "{len} bytes are too few");
+    let last = (len - 1) / SECTOR * SECTOR;
+    for hole in [0..SECTOR, SECTOR..2 * SECTOR, last..len, SECTOR..len] {
+        let card = card.survivors(EVERYTHING);
+        card.make_hole(&log, hole.clone());
+        let here = |session: &Session| {
+            let found = |name: &&String| {
+                let target = format!("Entity/{name}").parse().expect("a reference");
+                session.get(&target).expect("it is readable").is_some()
+            };
+            names.iter().filter(found).cloned().collect::<Vec<_>>()
+        };
+        let (before, seq) = {
+            let session = Session::open(&card, &clock).expect("it opens");
+            assert!(!session.damage().is_empty(), "{hole:?}: nothing is said of it");
+            let served = here(&session);
+            let lost = names.len() - served.len();
+            // One frame of some 400 bytes each.
+            let held = (hole.end - hole.start) / 300 + 2;
+            assert!(hole.start == 0 || lost as u64 <= held, "{hole:?}: {lost} are lost");
+            assert!(lost > 0, "{hole:?}: a hole holds something");
+            let request = Request::Remember(vec![life::entity("after", "Something new")]);
+            let change = change(&session, &request).expect("it is valid");
+            (served, session.execute(change).expect("the disk is good").seq)
+        };
+        assert!(seq > names.len() as u64, "{hole:?}: transaction {seq} was given out before");
+        let session = Session::open(&card, &clock).expect("it opens again");
+        assert_eq!(here(&session), before, "{hole:?}: a second start changes nothing");
+        let after = "Entity/after".parse().expect("a reference");
+        assert!(session.get(&after).expect("it is readable").is_some(), "{hole:?}");
+    }
 }

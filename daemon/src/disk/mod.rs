@@ -11,12 +11,18 @@ mod steady;
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use counted::{Counted, Usage};
 pub use folder::{Folder, Mounting};
 pub use pooled::Pooled;
 pub use steady::{ReadFault, Steady};
+
+/// How much is read at once; after an error, [`SECTOR`] by [`SECTOR`].
+const CHUNK: usize = 1 << 20;
+/// What a failing card is asked for at the least.
+const SECTOR: usize = 4096;
 
 /// How [`Disk::open`] opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +133,34 @@ pub fn read(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
     file.read_at(&mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// Reads a whole file; where the disk gives an error, zeros stand, and the second value tells where.
+///
+/// # Errors
+/// If the file cannot be opened, or its length is not to be had.
+pub fn read_around(disk: &dyn Disk, path: &str) -> io::Result<(Vec<u8>, Vec<Range<usize>>)> {
+    let file = disk.open(path, Mode::Read)?;
+    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    let mut holes: Vec<Range<usize>> = Vec::new();
+    for start in (0..len).step_by(CHUNK) {
+        let end = len.min(start + CHUNK);
+        if file.read_at(&mut bytes[start..end], start as u64).is_ok() {
+            continue;
+        }
+        for at in (start..end).step_by(SECTOR) {
+            let next = end.min(at + SECTOR);
+            if file.read_at(&mut bytes[at..next], at as u64).is_err() {
+                bytes[at..next].fill(0);
+                match holes.last_mut() {
+                    Some(hole) if hole.end == at => hole.end = next,
+                    _ => holes.push(at..next),
+                }
+            }
+        }
+    }
+    Ok((bytes, holes))
 }
 
 /// Writes a file under a temporary name, syncs it and renames it into place.

@@ -11,7 +11,7 @@
 //! Nothing is deleted that is not provably held elsewhere. What is damaged is set aside under the
 //! name `<file>.damaged`, reported, and the rest is served.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use omir_core::instant::Timestamp;
@@ -266,6 +266,9 @@ struct ReplayedLog {
     has_frames: bool,
     has_changes: bool,
 }
+
+/// How many numbers a log may have given out of which nothing can be read.
+const RESERVED: u64 = 1 << 24;
 
 fn unread(path: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{path} cannot be read: {error}"))
@@ -539,14 +542,26 @@ impl Recovery<'_> {
 
     fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
+        let mut unreadable: HashMap<u64, u64> = HashMap::new();
         for &number in numbers {
             let path = wal::path(number);
             let bytes = match self.read(&path)? {
                 Ok(bytes) => bytes,
-                Err(error) => {
-                    self.set_aside(&path, &format!("the log cannot be read ({error})"))?;
-                    continue;
-                }
+                Err(error) => match disk::read_around(self.disk, &path) {
+                    Ok((bytes, holes)) => {
+                        let lost = holes.iter().map(|hole| hole.len() as u64).sum();
+                        self.report(
+                            &path,
+                            format!("{lost} of its {} bytes cannot be read ({error})", bytes.len()),
+                        );
+                        unreadable.insert(number, lost);
+                        bytes
+                    }
+                    Err(_) => {
+                        self.set_aside(&path, &format!("the log cannot be read ({error})"))?;
+                        continue;
+                    }
+                },
             };
             let first_seq = wal::read(&bytes, number).map(|c| c.first_seq).ok();
             contents.push((number, bytes, first_seq));
@@ -558,9 +573,19 @@ impl Recovery<'_> {
             let next = contents[index + 1..]
                 .iter()
                 .find_map(|(_, _, first)| first.filter(|&first| first > 0));
-            if let Some(log) = self.replay(*number, bytes, next.unwrap_or(u64::MAX))? {
-                replayed.push(log);
+            let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX))?;
+            if let Some(lost) = unreadable.get(number) {
+                // What is written behind a hole, or over it, may not come back, and the numbers of
+                // what is in it are taken: the card may give it back another day.
+                if let Some(log) = &mut log {
+                    log.unsealed.is_sound = false;
+                    log.unsealed.end = bytes.len() as u64;
+                }
+                if next.is_none() {
+                    self.last_seq += lost / wal::FRAME_HEADER as u64 + 1;
+                }
             }
+            replayed.extend(log);
             // It also says that all before it had been durable, so no torn end explains a gap.
             if let (Some(own), Some(next)) = (*first_seq, next)
                 && next > own
@@ -573,6 +598,9 @@ impl Recovery<'_> {
                     format!("transactions {from} to {to} were acknowledged and are lost"),
                 );
             }
+        }
+        if numbers.last() != contents.last().map(|(number, ..)| number) {
+            self.last_seq += RESERVED;
         }
         Ok(replayed)
     }

@@ -88,13 +88,23 @@ impl Sealer {
     pub fn seal(&mut self, unsealed: Unsealed, now: Timestamp) -> Result<bool, SealError> {
         let Unsealed { log, end, first, is_sound } = unsealed;
         let began = Instant::now();
-        let mut bytes = wal::load(&*self.disk, log)?;
+        let mut bytes = match wal::load(&*self.disk, log) {
+            // Recovery has said already what is lost.
+            Err(error) if !is_sound && disk::is_loss(&error) => {
+                disk::read_around(&*self.disk, &wal::path(log))?.0
+            }
+            bytes => bytes?,
+        };
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
         let contents = wal::read(&bytes, log).map_err(|_| SealError::Header)?;
         let mut draft = Draft::new(self.next, log, self.boots);
         for frame in &contents.frames {
-            let (transaction, _) =
-                Transaction::decode(frame.payload).map_err(SealError::Transaction)?;
+            let transaction = match Transaction::decode(frame.payload) {
+                Ok((transaction, _)) => transaction,
+                // The same: the rest of the log is not to wait for it.
+                Err(_) if !is_sound => continue,
+                Err(fault) => return Err(SealError::Transaction(fault)),
+            };
             if transaction.seq >= first {
                 draft.add(transaction).map_err(SealError::Resource)?;
             }

@@ -45,7 +45,7 @@ pub(super) fn read(
 }
 
 fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
-    let (bytes, holes) = match super::read(&*store.disk, &source.path) {
+    let (bytes, holes) = match disk::read_around(&*store.disk, &source.path) {
         Ok(read) => read,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(io::Error::new(error.kind(), format!("{}: {error}", source.path)));

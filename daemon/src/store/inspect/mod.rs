@@ -43,7 +43,6 @@ mod tests;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ use omir_core::instant::Timestamp;
 
 use super::lock::{self, Lock, LockError};
 use super::{segment, wal};
-use crate::disk::{Disk, Folder, Mode};
+use crate::disk::{self, Disk, Folder};
 
 pub use cat::{CatError, Reader};
 pub use check::{Report, check};
@@ -61,10 +60,6 @@ pub use repair::{KeyOrigin, RepairError, Repaired, repair};
 
 /// What a set-aside file's name ends in.
 const SET_ASIDE: &str = ".damaged";
-/// How much is read at once; after an error, [`SECTOR`] by [`SECTOR`].
-const CHUNK: usize = 1 << 20;
-/// What a failing card is asked for at the least.
-const SECTOR: usize = 4096;
 
 /// What a file of the store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +205,7 @@ impl Store {
         let disk = Folder::new(&root);
         let plain = name.strip_suffix(SET_ASIDE).unwrap_or(&name);
         let kind = if plain.ends_with(".wal") {
-            let (head, _) = read(&disk, &name).map_err(disk_error)?;
+            let (head, _) = disk::read_around(&disk, &name).map_err(disk_error)?;
             let number = wal::number_of(plain).or(wal::stored_number(&head));
             FileKind::Log(number.unwrap_or(0))
         } else if plain.ends_with(".omirb") {
@@ -299,29 +294,4 @@ fn hold(path: &Path) -> Result<(Option<Lock>, Option<String>), OpenError> {
         Ok(None) | Err(LockError::Disk(_)) => Ok((None, remark("it is read without a lock"))),
         Err(held) => Err(locked(held)),
     }
-}
-
-/// Reads a whole file; where the disk gives an error, zeros stand, and the second value tells where.
-fn read(disk: &dyn Disk, path: &str) -> io::Result<(Vec<u8>, Vec<Range<usize>>)> {
-    let file = disk.open(path, Mode::Read)?;
-    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
-    let mut bytes = vec![0; len];
-    let mut holes: Vec<Range<usize>> = Vec::new();
-    for start in (0..len).step_by(CHUNK) {
-        let end = len.min(start + CHUNK);
-        if file.read_at(&mut bytes[start..end], start as u64).is_ok() {
-            continue;
-        }
-        for at in (start..end).step_by(SECTOR) {
-            let next = end.min(at + SECTOR);
-            if file.read_at(&mut bytes[at..next], at as u64).is_err() {
-                bytes[at..next].fill(0);
-                match holes.last_mut() {
-                    Some(hole) if hole.end == at => hole.end = next,
-                    _ => holes.push(at..next),
-                }
-            }
-        }
-    }
-    Ok((bytes, holes))
 }
