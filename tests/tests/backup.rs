@@ -2,14 +2,16 @@
 //! run at any operation leaves a backup.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird::disk::{self, Disk, Folder as RealDisk};
+use omird::disk::{self, Disk, DiskFile, Folder as RealDisk, Mode};
 use omird::engine::Engine;
 use omird::engine::backup::MAX_PIECE;
 use omird::error::Code;
@@ -516,4 +518,109 @@ fn what_cannot_be_sealed_is_no_reason_to_back_up_nothing() {
     let session = Session::open_with(Arc::new(card), &clock, read_only, None).unwrap();
     let offer = session.offer_backup("r1").unwrap();
     assert!(offer.unsealed.unwrap().contains("read-only"));
+}
+
+/// A folder that is written to until a process is killed.
+struct Killed {
+    folder: RealDisk,
+    /// Operations left.
+    left: Arc<AtomicU64>,
+}
+
+struct KilledFile {
+    file: Arc<dyn DiskFile>,
+    left: Arc<AtomicU64>,
+}
+
+fn live_on(left: &AtomicU64) -> io::Result<()> {
+    let take = |left: u64| left.checked_sub(1);
+    match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(io::Error::other("killed")),
+    }
+}
+
+impl Disk for Killed {
+    fn create_dir(&self, dir: &str) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.folder.create_dir(dir)
+    }
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.folder.list(dir)
+    }
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
+        if mode != Mode::Read {
+            live_on(&self.left)?;
+        }
+        let file = self.folder.open(path, mode)?;
+        Ok(Arc::new(KilledFile { file, left: self.left.clone() }))
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.folder.rename(from, to)
+    }
+    fn remove(&self, path: &str) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.folder.remove(path)
+    }
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.folder.sync_dir(dir)
+    }
+}
+
+impl DiskFile for KilledFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_at(buf, offset)
+    }
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.file.write_at(buf, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.file.sync()
+    }
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        live_on(&self.left)?;
+        self.file.truncate(len)
+    }
+}
+
+#[test]
+fn a_restore_killed_at_any_operation_is_whole_or_no_store_at_all() {
+    let (disk, clock, _) = lived();
+    let session = Session::open(&disk, &clock).unwrap();
+    let backup = CutDisk::new();
+    back_up(&Robot::of(&session), &backup).unwrap();
+    let (mut refused, mut whole) = (0, 0);
+    for operations in 0.. {
+        let dir = tempfile::tempdir().unwrap();
+        let left = Arc::new(AtomicU64::new(operations));
+        let into = Killed { folder: RealDisk::new(dir.path()), left };
+        let done = restore(&backup, &into, false, &mut |_| {});
+        let folder = || Arc::new(RealDisk::new(dir.path()));
+        let is_empty = folder().list("").unwrap().is_empty();
+        match Session::open_with(folder(), &clock, settings(), None) {
+            Ok(opened) if !is_empty => {
+                whole += 1;
+                same(&opened, &session);
+            }
+            // Nothing was begun: any empty folder opens.
+            Ok(_) => {}
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("omir restore"), "{error}");
+                restore(&backup, &*folder(), false, &mut |_| {}).unwrap();
+                same(&Session::open_with(folder(), &clock, settings(), None).unwrap(), &session);
+            }
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    assert!(refused > 5 && whole > 0, "refused {refused} times, whole {whole} times");
 }

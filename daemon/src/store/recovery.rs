@@ -16,6 +16,7 @@ use std::io;
 
 use omir_core::instant::Timestamp;
 
+use super::backup::UNFINISHED;
 use super::cache::Cache;
 use super::compact::Piece;
 use super::manifest::Manifest;
@@ -152,6 +153,7 @@ pub fn recover(
     new_log_above: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Recovered> {
+    refuse_unfinished(disk)?;
     disk.create_dir(segment::DIR)?;
     disk.create_dir(wal::DIR)?;
     borne(disk.sync_dir("."))?;
@@ -265,6 +267,24 @@ struct ReplayedLog {
     unsealed: Unsealed,
     has_frames: bool,
     has_changes: bool,
+}
+
+/// Refuses a folder that was to get memories from a backup and has not got them: who starts there
+/// with none would not notice.
+fn refuse_unfinished(disk: &dyn Disk) -> io::Result<()> {
+    let names = disk.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if has(UNFINISHED) && !has(segment::DIR) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "a restore into this folder was cut short ({UNFINISHED} lies in it, and there is no \
+                 {}): run `omir restore` once more, or remove {UNFINISHED} to begin with nothing",
+                segment::DIR
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// How many numbers a log may have given out of which nothing can be read.

@@ -35,6 +35,7 @@ pub use info::{INFO, Info};
 pub use judge::{Judgement, judge};
 pub use offer::{Offer, Offered};
 pub use pins::Pins;
+pub(crate) use restore::UNFINISHED;
 pub use restore::{RestoreError, Restored, Verified, restore, verify};
 
 /// Something that does not verify.

@@ -2,7 +2,7 @@
 //!
 //! Everything is verified first. The segments are copied into `segments.restoring` and synced; then
 //! that folder gets its name, so that a restore that was cut short leaves nothing a daemon would take
-//! for its memory. The secret key is not in a backup: the daemon makes itself one at its first start,
+//! for its memory; nor does one start there with none. The secret key is not in a backup: the daemon makes itself one at its first start,
 //! and the chain of signatures goes on with it. Whose keys signed so far is noted in
 //! [`keys::FORMER`].
 
@@ -21,7 +21,7 @@ use crate::store::signature::digest;
 use crate::store::{keys, segment, wal};
 
 /// Where segments lie until all of them are there.
-const UNFINISHED: &str = "segments.restoring";
+pub(crate) const UNFINISHED: &str = "segments.restoring";
 
 /// Why nothing was restored.
 #[derive(Debug)]
