@@ -7,7 +7,8 @@ use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::Engine;
-use super::writer::{Message, Sealed};
+use super::sealing::Sealed;
+use super::writer::Message;
 use crate::error::{Code, Error};
 use crate::index::doc::FileId;
 use crate::store::backup::{Offer, Offered};

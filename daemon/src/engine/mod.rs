@@ -16,6 +16,7 @@ pub mod pressure;
 mod publisher;
 pub mod request;
 mod reserve;
+mod sealing;
 pub mod settings;
 mod settle;
 mod shared;
@@ -46,10 +47,11 @@ use self::merge::Precedence;
 use self::pressure::Pressure;
 use self::publisher::publish_in_background;
 use self::reserve::Reserve;
+use self::sealing::{SealOrder, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::time::Time;
-use self::writer::{Message, Writer, seal_in_background};
+use self::writer::{Message, Writer};
 use crate::clock::{Clock, ClockState};
 use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
 use crate::error::{Code, Error};
@@ -191,7 +193,7 @@ impl Engine {
         let (publisher, deliveries) = crossbeam_channel::unbounded();
         let (sealing, orders) = crossbeam_channel::unbounded();
         for log in found.unsealed {
-            let _ = sealing.send(writer::SealOrder::Seal(log));
+            let _ = sealing.send(SealOrder::Seal(log));
         }
         let public_key = key.public_hex();
         let sealer = Sealer {

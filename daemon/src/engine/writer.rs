@@ -7,19 +7,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use omir_core::instant::Timestamp;
 use omir_core::reference::ResourceType;
 
 use super::command::{Change, Event, EventKind, Receipt, Reply};
-use super::compaction::{self, Answer, Compactor, Scope};
+use super::compaction::{Answer, Scope};
 use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
+use super::sealing::{SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
 use super::shared::{Access, Shared};
@@ -30,7 +30,7 @@ use crate::index::doc::{self, DocId, Location, Stamp};
 use crate::index::key::RefKey;
 use crate::store::read::Handle;
 use crate::store::recovery::Unsealed;
-use crate::store::sealer::{SealError, Sealer, log_file};
+use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Touch, Transaction};
 use crate::store::wal::{Log, LogError};
 
@@ -47,9 +47,6 @@ const LOG_CEILING: u64 = 2 << 30;
 const TICK: Duration = Duration::from_millis(100);
 /// How long it sleeps while it dates memories anew.
 const BREATH: Duration = Duration::from_millis(1);
-/// How long a log that could not be begun or sealed waits for the next try.
-const RETRY: Duration = Duration::from_secs(10);
-
 /// A message to the writer.
 pub enum Message {
     /// A change, its size in the queue, and where the answer goes.
@@ -73,9 +70,6 @@ pub enum Message {
     /// Seal what is there and stop.
     Stop,
 }
-
-/// Whether everything was sealed, and if not, why.
-pub type Sealed = Result<(), String>;
 
 /// The writer's state.
 pub struct Writer {
@@ -108,18 +102,6 @@ pub struct Writer {
     pub(super) last_mark: Instant,
     pub(super) last_glance: Instant,
     pub(super) settling: Option<Settling>,
-}
-
-/// An order to the sealing thread.
-pub enum SealOrder {
-    /// Seal this log when its turn comes.
-    Seal(Unsealed),
-    /// Try what is waiting, once, and say whether anything is left.
-    Report(Sender<Sealed>),
-    /// Compact, once everything before is sealed.
-    Compact(Scope, Answer),
-    /// Seal what is waiting, once, and stop.
-    Stop,
 }
 
 /// A group of changes on its way.
@@ -711,87 +693,4 @@ impl Writer {
         }
         let _ = self.sealing.send(SealOrder::Stop);
     }
-}
-
-/// Runs the sealing thread: one log after the other, trying again what could not be sealed.
-pub fn seal_in_background(
-    mut sealer: Sealer,
-    mut compactor: Compactor,
-    orders: Receiver<SealOrder>,
-    shared: Arc<Shared>,
-) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name("omird-sealer".into()).spawn(move || {
-        let mut waiting: std::collections::VecDeque<Unsealed> = std::collections::VecDeque::new();
-        let mut stopping = false;
-        let mut fault = String::new();
-        let mut asked: Vec<(Scope, Answer)> = Vec::new();
-        let mut is_more_due = false;
-        loop {
-            let mut report = None;
-            let order = if waiting.is_empty() && is_more_due {
-                orders.try_recv().map_err(|error| match error {
-                    TryRecvError::Empty => RecvTimeoutError::Timeout,
-                    TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                })
-            } else if waiting.is_empty() {
-                orders.recv_timeout(compaction::LOOK)
-            } else if stopping {
-                Err(RecvTimeoutError::Disconnected)
-            } else {
-                // After a failure: wait, unless there is more news first.
-                orders.recv_timeout(RETRY)
-            };
-            match order {
-                Ok(SealOrder::Seal(log)) => waiting.push_back(log),
-                Ok(SealOrder::Report(done)) => report = Some(done),
-                Ok(SealOrder::Compact(scope, answer)) => asked.push((scope, answer)),
-                Ok(SealOrder::Stop) => stopping = true,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            while let Some(&log) = waiting.front()
-                && shared.may_seal()
-            {
-                match sealer.seal(log, shared.time.order()) {
-                    Ok(_) => {
-                        shared.well(Part::Seal);
-                        shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
-                        waiting.pop_front();
-                    }
-                    Err(error) => {
-                        if let SealError::Disk(error) = &error {
-                            shared.trouble(&*sealer.disk, Part::Seal, error);
-                        }
-                        tracing::warn!(log = log.log, %error, "not sealed yet; served from the log");
-                        fault = error.to_string();
-                        break;
-                    }
-                }
-            }
-            for (scope, answer) in asked.drain(..) {
-                let compacted = match waiting.is_empty() || scope == Scope::Due {
-                    true => compactor
-                        .serve(scope, &mut sealer, &shared)
-                        .map_err(|error| compaction::refusal(&error)),
-                    false => Err(Error::new(
-                        Code::Internal,
-                        "what is in the log could not be sealed yet; see the daemon's log",
-                    )),
-                };
-                shared.segments.store(sealer.pieces.len() as u64, Ordering::Relaxed);
-                answer(compacted);
-            }
-            is_more_due =
-                !stopping && waiting.is_empty() && compactor.idle(&mut sealer, &shared);
-            shared.unsealed_logs.store(waiting.len() as u64, Ordering::Relaxed);
-            shared.segments.store(sealer.pieces.len() as u64, Ordering::Relaxed);
-            if let Some(done) = report {
-                let sealed = if waiting.is_empty() { Ok(()) } else { Err(fault.clone()) };
-                let _ = done.send(sealed);
-            }
-            if stopping {
-                break;
-            }
-        }
-    })
 }
