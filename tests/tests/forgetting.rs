@@ -298,6 +298,35 @@ fn observations_of_the_same_become_one_with_the_evidence_of_all() {
 }
 
 #[test]
+fn merging_waits_for_a_day_whose_budget_is_not_used_up() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let (tell, told) = std::sync::mpsc::channel();
+    let listener = Box::new(move |event: &Event| {
+        if event.kind == EventKind::Tier {
+            let _ = tell.send(event.target.to_string());
+        }
+    });
+    let mut settings = settings();
+    settings.flash.bytes_per_day = 1;
+    settings.forgetting.sweep_interval = Some(Duration::from_millis(10));
+    let session = Session::open_listening(Arc::new(disk), &clock, settings, None, listener);
+    let session = session.expect("it opens");
+    let wait_for = |target: &str| {
+        while told.recv_timeout(Duration::from_secs(60)).expect("moves are announced") != target {}
+    };
+    cups(&session);
+    clock.advance(2 * HOUR);
+    wait_for("MemoryRecord/c1");
+    put(&session, PLAIN);
+    clock.advance(2 * HOUR);
+    // So the pass that announced the first came to its end.
+    wait_for("MemoryRecord/a");
+    assert!(get(&session, "MemoryRecord/c1").is_some());
+    assert!(sweep(&session).merged > 0, "whoever asks need not wait");
+    assert!(get(&session, "MemoryRecord/c1").is_none());
+}
+
+#[test]
 fn a_sweep_that_is_cut_anywhere_loses_no_evidence_and_counts_none_twice() {
     for cut in 0.. {
         let (disk, clock) = (CutDisk::new(), TestClock::new());

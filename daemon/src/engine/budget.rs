@@ -1,7 +1,8 @@
 //! How much may be written to the card in a day by what nobody waits for.
 //!
 //! A token bucket that is filled once a day: every byte written takes from it, an acknowledged
-//! memory like a compaction; only the compaction asks first. What was written beyond a day's share
+//! memory like a compaction; only what nobody waits for asks first: compaction, the merging and expiry of
+//! a sweep, access counts. What was written beyond a day's share
 //! is owed by the days after, so that the mean holds over any length of time.
 
 /// Microseconds of a day.

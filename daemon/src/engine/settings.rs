@@ -80,8 +80,8 @@ impl Default for RequestLimits {
 pub struct FlashSettings {
     /// Bytes the store may take on the disk; 0 for no bound: then nothing is ever evicted.
     pub max_bytes: u64,
-    /// Bytes that may be written in a day before compaction, sweeps and access counts wait; 0 for
-    /// no bound. An acknowledged write is never refused for it, but counts.
+    /// Bytes that may be written in a day before compaction, merging, expiry and access counts wait; 0
+    /// for no bound. An acknowledged write is never refused for it, but counts.
     pub bytes_per_day: u64,
     /// Size of the card; 0 to ask the file system.
     pub card_bytes: u64,

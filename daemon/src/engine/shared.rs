@@ -80,10 +80,12 @@ pub struct Shared {
     pub swept: AtomicI64,
     /// Bytes too many on the disk, for the next sweep to make room for, once.
     pub bytes_to_free: AtomicU64,
-    /// Sweeps that were asked for and wait for the one under way.
-    pub sweeps_asked: AtomicUsize,
+    /// Whether a sweep was asked for: one that was not gives way to it.
+    pub is_sweep_asked: AtomicBool,
     /// Why memories were forgotten since boot.
     pub farewells: Farewells,
+    /// Whether the engine was told to stop: nothing long is begun any more.
+    pub is_stopping: AtomicBool,
 }
 
 impl Shared {
@@ -113,8 +115,9 @@ impl Shared {
             unreadable: AtomicU64::default(),
             swept: AtomicI64::new(mark.swept),
             bytes_to_free: AtomicU64::default(),
-            sweeps_asked: AtomicUsize::default(),
+            is_sweep_asked: AtomicBool::default(),
             farewells: Farewells::default(),
+            is_stopping: AtomicBool::default(),
         }
     }
 
@@ -161,6 +164,11 @@ impl Shared {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         budget.account(self.bytes_written(), now.as_micros());
         *budget
+    }
+
+    /// Whether today's budget leaves anything for what can wait.
+    pub fn may_write_unasked(&self) -> bool {
+        self.budget().may_write() > 0
     }
 
     /// How much lies on the card beside what may.

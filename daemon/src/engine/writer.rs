@@ -516,7 +516,9 @@ impl Writer {
                 self.refuse(error);
             }
         }
-        if self.last_touch_flush.elapsed() >= self.settings.touch_interval {
+        if self.last_touch_flush.elapsed() >= self.settings.touch_interval
+            && self.shared.may_write_unasked()
+        {
             self.flush_touches();
         }
         if self.last_mark.elapsed() >= self.settings.mark_interval {

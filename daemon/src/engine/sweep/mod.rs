@@ -16,7 +16,7 @@ mod pass;
 mod report;
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -29,6 +29,32 @@ use crate::error::{Code, Error};
 pub use self::pass::Announced;
 pub use self::report::{Item, SweepReport};
 
+/// Who wants a pass, and for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Nobody does: what it would write waits for a day whose budget is not used up.
+    Upkeep,
+    /// Somebody waits for it.
+    Asked,
+    /// Somebody wants to know what it would do.
+    DryRun,
+}
+
+/// The turn of a sweep that was asked for; let go when it is dropped.
+struct Turn<'a>(&'a AtomicBool);
+
+impl<'a> Turn<'a> {
+    fn take(is_taken: &'a AtomicBool) -> Option<Self> {
+        (!is_taken.swap(true, Ordering::AcqRel)).then_some(Self(is_taken))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 /// How long after its start the daemon first sweeps: those who waited for it come first.
 const FIRST: Duration = Duration::from_secs(5);
 /// The pause after each slice. A slice holds the catalog for half a millisecond at most.
@@ -38,18 +64,21 @@ impl Engine {
     /// Sweeps now, and says what was done, or with `dry_run` what would be.
     ///
     /// # Errors
-    /// `UNAUTHORIZED` if changes are refused (not for a dry run), and what the writer refuses.
+    /// `UNAUTHORIZED` if changes are refused (not for a dry run), `BUSY` while another one that was
+    /// asked for is under way, and what the writer refuses.
     pub fn sweep(&self, dry_run: bool) -> Result<SweepReport, Error> {
         if !dry_run && self.inner.settings.read_only {
             let message = "this daemon is configured read-only (access.read_only)";
             return Err(Error::new(Code::Unauthorized, message));
         }
         // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
-        let asked = &self.inner.shared.sweeps_asked;
-        asked.fetch_add(1, Ordering::Relaxed);
-        let report = self.pass(dry_run, &|| true);
-        asked.fetch_sub(1, Ordering::Relaxed);
-        report
+        // One at a time: each has a thread that others want to recall with.
+        let Some(_turn) = Turn::take(&self.inner.shared.is_sweep_asked) else {
+            let message = "another sweep is under way; try again in a moment";
+            return Err(Error::new(Code::Busy, message));
+        };
+        let purpose = if dry_run { Purpose::DryRun } else { Purpose::Asked };
+        self.pass(purpose, &|| true)
     }
 
     /// States that so many bytes are needed: the next sweep makes room for them, once. Where the store
@@ -58,9 +87,9 @@ impl Engine {
         self.inner.shared.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
     }
 
-    fn pass(&self, dry_run: bool, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+    fn pass(&self, purpose: Purpose, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
         let mut announced = self.inner.announced.lock().unwrap_or_else(PoisonError::into_inner);
-        pass::Pass::new(self, &mut announced, dry_run, pause).run()
+        pass::Pass::new(self, &mut announced, purpose, pause).run()
     }
 }
 
@@ -90,14 +119,14 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
         let engine = Engine { inner };
         // After each slice, and on while others have work for the writer.
         let pause = || {
-            while goes_on(PAUSE) && engine.inner.shared.sweeps_asked.load(Ordering::Relaxed) == 0 {
+            while goes_on(PAUSE) && !engine.inner.shared.is_sweep_asked.load(Ordering::Acquire) {
                 if engine.inner.queue.is_empty() {
                     return true;
                 }
             }
             false
         };
-        match engine.pass(false, &pause) {
+        match engine.pass(Purpose::Upkeep, &pause) {
             Ok(report) if report.is_empty() => {}
             Ok(report) => tracing::debug!(?report, "swept"),
             Err(error) => tracing::warn!(%error, "the sweep was given up; the next one goes on"),

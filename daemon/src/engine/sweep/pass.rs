@@ -8,6 +8,7 @@ use omir_core::model::{MemoryRecord, Resource};
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::{Tier, TierReason};
 
+use super::Purpose;
 use super::consolidate::event_time;
 use super::duplicates::Sighting;
 use super::report::SweepReport;
@@ -63,6 +64,8 @@ pub struct Pass<'a> {
     engine: &'a Engine,
     announced: &'a mut Announced,
     dry_run: bool,
+    /// Whether it may write what can wait.
+    may_write: bool,
     /// Lets others have their turn; false when the pass is to end.
     pause: &'a dyn Fn() -> bool,
     now: i64,
@@ -123,14 +126,16 @@ impl<'a> Pass<'a> {
     pub fn new(
         engine: &'a Engine,
         announced: &'a mut Announced,
-        dry_run: bool,
+        purpose: Purpose,
         pause: &'a dyn Fn() -> bool,
     ) -> Self {
         let (now, _) = engine.now();
+        let dry_run = purpose == Purpose::DryRun;
         Self {
             engine,
             announced,
             dry_run,
+            may_write: purpose != Purpose::Upkeep || engine.inner.shared.may_write_unasked(),
             pause,
             now: now.as_micros(),
             swept: engine.inner.shared.swept.load(Ordering::Relaxed),
@@ -145,7 +150,8 @@ impl<'a> Pass<'a> {
         if let Some(fading) = fading {
             let ended = self.stages(&fading);
             match ended {
-                Ok(()) if !self.dry_run => {
+                // What was left out is looked at from the same time on.
+                Ok(()) if !self.dry_run && self.may_write => {
                     self.engine.inner.shared.swept.fetch_max(self.now, Ordering::Relaxed);
                 }
                 Ok(()) | Err(End::Stopped) => {}
@@ -159,10 +165,13 @@ impl<'a> Pass<'a> {
 
     fn stages(&mut self, fading: &Fading) -> Result<(), End> {
         self.announce_moves(fading)?;
-        if self.engine.inner.settings.forgetting.merge {
-            self.merge_duplicates(fading)?;
+        if self.may_write {
+            if self.engine.inner.settings.forgetting.merge {
+                self.merge_duplicates(fading)?;
+            }
+            self.expire()?;
         }
-        self.expire()?;
+        // A store that takes too much of the card is worse than one that writes too much.
         self.evict(fading)
     }
 
