@@ -16,16 +16,16 @@ use omir_core::value::{Map, Value};
 use super::Engine;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::upkeep::{self, Budget, Rules, Segment};
+use super::upkeep::{self, Allowance, Rules, Segment};
 use super::writer::Message;
 use crate::error::{Code, Error};
 use crate::store::compact::{CompactError, Compacted, Piece, Survey, survey};
 use crate::store::sealer::Sealer;
 
 /// How often it is looked whether anything is due.
-pub const LOOK: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_secs(600);
 /// The same while the store takes more of the card than it may.
-const LOOK_WHEN_SHORT: Duration = Duration::from_secs(60);
+pub const LOOK_WHEN_SHORT: Duration = Duration::from_secs(60);
 
 /// What is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,22 +105,22 @@ pub(super) struct Compactor {
     history: Duration,
     rules: Rules,
     is_allowed: bool,
-    budget: Box<dyn Fn() -> Budget + Send>,
+    allowance: Box<dyn Fn() -> Allowance + Send>,
     looked: Instant,
     /// When it was last looked what every segment tells of, and what was found.
     read: Option<(Instant, Vec<Told>)>,
 }
 
 impl Compactor {
-    /// A compactor; `budget` says what the card allows at the moment it is asked.
-    pub(super) fn new(settings: &Settings, budget: Box<dyn Fn() -> Budget + Send>) -> Self {
+    /// A compactor; `allowance` says what the card allows at the moment it is asked.
+    pub(super) fn new(settings: &Settings, allowance: Box<dyn Fn() -> Allowance + Send>) -> Self {
         let rules =
             Rules { segment_max: settings.segment_max_bytes, purge_after: settings.purge_after };
         Self {
             history: settings.keep_history,
             rules,
             is_allowed: !settings.read_only,
-            budget,
+            allowance,
             looked: Instant::now(),
             read: None,
         }
@@ -133,7 +133,7 @@ impl Compactor {
         if !self.is_allowed || is_busy || self.looked.elapsed() < LOOK_WHEN_SHORT {
             return false;
         }
-        let is_short = (self.budget)().is_short;
+        let is_short = (self.allowance)().is_short;
         if !shared.may_seal() || (!is_short && self.looked.elapsed() < LOOK) {
             return false;
         }
@@ -161,7 +161,7 @@ impl Compactor {
         scope: Scope,
         sealer: &mut Sealer,
         shared: &Shared,
-    ) -> Result<Compaction, CompactError> {
+    ) -> Result<Compaction, Error> {
         let written = || shared.usage.written.load(Ordering::Relaxed);
         let total = |sealer: &Sealer| sealer.pieces.iter().map(|piece| piece.bytes).sum();
         let written_before = written();
@@ -179,11 +179,14 @@ impl Compactor {
                     Err(error) => break Err(error),
                 }
             },
-            Scope::Forgotten | Scope::All => self.sweep(scope, sealer, shared, &mut done),
+            Scope::Forgotten | Scope::All => self.rewrite(scope, sealer, shared, &mut done),
         };
         // Also after a failure: what was dropped until then is to be gone.
         self.purge_index(sealer, &done);
-        outcome?;
+        outcome.map_err(|error| refusal(&error))?;
+        if shared.is_stopping.load(Ordering::Acquire) {
+            return Err(stopping());
+        }
         result.segments_after = sealer.pieces.len() as u64;
         result.bytes_after = total(sealer);
         result.bytes_written = written() - written_before;
@@ -192,6 +195,8 @@ impl Compactor {
         Ok(result)
     }
 
+    /// Compacts one run that is due; tells whether there was one. Nothing more is begun by a daemon
+    /// that is stopping.
     fn step(
         &mut self,
         sealer: &mut Sealer,
@@ -200,15 +205,19 @@ impl Compactor {
     ) -> Result<bool, CompactError> {
         // As stamps are: the history is kept by the order of what was recorded.
         let now = shared.time.order();
+        if shared.is_stopping.load(Ordering::Acquire) {
+            return Ok(false);
+        }
         let segments = self.segments(sealer, now);
-        let Some(run) = upkeep::due(&segments, &self.rules, &(self.budget)()) else {
+        let Some(run) = upkeep::due(&segments, &self.rules, &(self.allowance)()) else {
             return Ok(false);
         };
         done.add(&sealer.compact(run, now, self.history)?);
         Ok(true)
     }
 
-    fn sweep(
+    /// Compacts all that is in scope, whether it is due or not.
+    fn rewrite(
         &mut self,
         scope: Scope,
         sealer: &mut Sealer,
@@ -225,6 +234,9 @@ impl Compactor {
         // From the oldest on: a tombstone may go when nothing older is left.
         let mut replaced = 0;
         for run in runs {
+            if shared.is_stopping.load(Ordering::Acquire) {
+                break;
+            }
             let len = run.len();
             done.add(&sealer.compact(
                 run.start - replaced..run.end - replaced,
@@ -332,7 +344,7 @@ fn stopping() -> Error {
 }
 
 /// A refusal, for who asked.
-pub(super) fn refusal(error: &CompactError) -> Error {
+fn refusal(error: &CompactError) -> Error {
     match error {
         CompactError::Disk(error) if crate::disk::is_full(error) => {
             Error::new(Code::StorageFull, "there is no room for a compacted segment")

@@ -208,14 +208,14 @@ impl Engine {
             boots,
             bytes_written: shared.usage.written.clone(),
         };
-        let budget = {
+        let allowance = {
             let shared = shared.clone();
-            move || upkeep::Budget {
+            move || upkeep::Allowance {
                 may_write: shared.budget().may_write(),
                 is_short: shared.pressure().bytes_to_free() > 0,
             }
         };
-        let compactor = Compactor::new(&settings, Box::new(budget));
+        let compactor = Compactor::new(&settings, Box::new(allowance));
         let writer = Writer {
             shared: shared.clone(),
             catalog: catalog.clone(),
@@ -442,8 +442,10 @@ impl Engine {
         self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seals what is there and stops all threads. Returns when everything is on the disk.
+    /// Seals what is there and stops all threads. Returns when everything is on the disk. Of a
+    /// compaction only the run under way is waited for, of a sweep only the slice.
     pub fn stop(&self) {
+        self.inner.shared.is_stopping.store(true, Ordering::Release);
         self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = self.inner.queue.send(Message::Stop);
         let threads =

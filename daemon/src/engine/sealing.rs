@@ -95,7 +95,7 @@ impl Sealing {
             return self.orders.recv_timeout(RETRY);
         }
         if !self.is_more_due {
-            return self.orders.recv_timeout(compaction::LOOK);
+            return self.orders.recv_timeout(compaction::LOOK_WHEN_SHORT);
         }
         self.orders.try_recv().map_err(|error| match error {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
@@ -131,8 +131,7 @@ impl Sealing {
     fn compact_as_asked(&mut self) {
         for (scope, answer) in std::mem::take(&mut self.asked) {
             let compacted = if self.waiting.is_empty() || scope == Scope::Due {
-                let compacted = self.compactor.serve(scope, &mut self.sealer, &self.shared);
-                compacted.map_err(|error| compaction::refusal(&error))
+                self.compactor.serve(scope, &mut self.sealer, &self.shared)
             } else {
                 let message = "what is in the log could not be sealed yet; see the daemon's log";
                 Err(Error::new(Code::Internal, message))

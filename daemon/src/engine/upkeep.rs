@@ -7,8 +7,9 @@
 //!   and a day old; what is superseded in that time is then dropped on the way.
 //! - A segment is rewritten when at least half of it is dead: that writes at most a byte for each
 //!   byte it frees.
-//! - What was forgotten is gone from the card after a bounded time, whatever that costs.
-//! - Where the card is nearly full, a tenth is enough.
+//! - What was forgotten is gone from the card after a bounded time, however little else is dead. It
+//!   waits only for a day whose budget is not used up; what it writes beyond that is owed.
+//! - Where the store takes more of the card than it may, a tenth is enough.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -52,14 +53,14 @@ pub struct Rules {
 
 /// What the card allows now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// Bytes that may be written now.
+pub struct Allowance {
+    /// Bytes that may be written now: what is left of the day's [`Budget`](super::budget::Budget).
     pub may_write: u64,
-    /// Whether the card is so full that room is worth more than wear.
+    /// Whether the store takes more of the card than it may: then room is worth more than wear.
     pub is_short: bool,
 }
 
-impl Default for Budget {
+impl Default for Allowance {
     /// No bound.
     fn default() -> Self {
         Self { may_write: u64::MAX, is_short: false }
@@ -68,15 +69,17 @@ impl Default for Budget {
 
 /// The run of neighbours to compact next; `None` if nothing is due, or nothing that is due may be
 /// written.
-pub fn due(segments: &[Segment], rules: &Rules, budget: &Budget) -> Option<Range<usize>> {
-    let limit = rules.segment_max.min(budget.may_write);
+pub fn due(segments: &[Segment], rules: &Rules, allowance: &Allowance) -> Option<Range<usize>> {
+    let limit = rules.segment_max.min(allowance.may_write);
     let is_overdue = |s: &Segment| s.forgotten_for.is_some_and(|held| held >= rules.purge_after);
-    let is_wasteful = |s: &Segment| match budget.is_short {
+    let is_wasteful = |s: &Segment| match allowance.is_short {
         true => s.dead > 0 && s.dead >= s.bytes / 10,
         false => s.dead > 0 && s.dead >= s.bytes / 2,
     };
-    grown(segments, limit, budget.may_write, is_overdue)
-        .or_else(|| grown(segments, limit, budget.may_write, is_wasteful))
+    // A segment larger than a day's budget would never be purged if it had to fit in.
+    let overdue = if allowance.may_write > 0 { u64::MAX } else { 0 };
+    grown(segments, limit, overdue, is_overdue)
+        .or_else(|| grown(segments, limit, allowance.may_write, is_wasteful))
         .or_else(|| small(segments, rules, limit))
 }
 
@@ -174,37 +177,41 @@ mod tests {
 
     #[test]
     fn small_ones_wait_for_each_other() {
-        let budget = Budget::default();
+        let allowance = Allowance::default();
         let few = vec![segment(100, 0); MANY - 1];
-        assert_eq!(due(&few, &RULES, &budget), None);
+        assert_eq!(due(&few, &RULES, &allowance), None);
         let many = vec![segment(100, 0); MANY];
-        assert_eq!(due(&many, &RULES, &budget), Some(0..MANY));
+        assert_eq!(due(&many, &RULES, &allowance), Some(0..MANY));
         let enough = vec![segment(9 * MIB, 0); 2];
-        assert_eq!(due(&enough, &RULES, &budget), Some(0..2));
+        assert_eq!(due(&enough, &RULES, &allowance), Some(0..2));
         let merged = vec![Segment { is_compacted: true, ..segment(9 * MIB, 0) }; 2];
-        assert_eq!(due(&merged, &RULES, &budget), None, "once is enough");
+        assert_eq!(due(&merged, &RULES, &allowance), None, "once is enough");
         let fresh = vec![Segment { age: DAY / 2, ..segment(100, 0) }; MANY];
-        assert_eq!(due(&fresh, &RULES, &budget), None);
+        assert_eq!(due(&fresh, &RULES, &allowance), None);
     }
 
     #[test]
     fn dead_and_forgotten_bytes_make_a_segment_due() {
-        let budget = Budget::default();
+        let allowance = Allowance::default();
         let mut segments = vec![segment(20 * MIB, 0); 4];
         segments[2].dead = 10 * MIB;
-        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        assert_eq!(due(&segments, &RULES, &allowance), Some(2..3));
         segments[1].forgotten_for = Some(DAY / 2);
-        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        assert_eq!(due(&segments, &RULES, &allowance), Some(2..3));
         segments[1].forgotten_for = Some(DAY);
-        assert_eq!(due(&segments, &RULES, &budget), Some(1..2), "that comes first");
+        assert_eq!(due(&segments, &RULES, &allowance), Some(1..2), "that comes first");
         segments[1].is_sound = false;
-        assert_eq!(due(&segments, &RULES, &budget), Some(2..3));
+        assert_eq!(due(&segments, &RULES, &allowance), Some(2..3));
         segments[2].dead = 3 * MIB;
-        assert_eq!(due(&segments, &RULES, &budget), None);
-        let short = Budget { is_short: true, ..budget };
+        assert_eq!(due(&segments, &RULES, &allowance), None);
+        let short = Allowance { is_short: true, ..allowance };
         assert_eq!(due(&segments, &RULES, &short), Some(2..3));
-        let spent = Budget { may_write: MIB, ..short };
+        let spent = Allowance { may_write: MIB, ..short };
         assert_eq!(due(&segments, &RULES, &spent), None);
+        segments[3].forgotten_for = Some(DAY);
+        assert_eq!(due(&segments, &RULES, &spent), Some(3..4), "the rest is owed");
+        let owing = Allowance { may_write: 0, ..short };
+        assert_eq!(due(&segments, &RULES, &owing), None);
     }
 
     fn any_segment() -> impl Strategy<Value = Segment> {
@@ -229,8 +236,8 @@ mod tests {
             may_write in prop_oneof![Just(u64::MAX), 0..50 * MIB],
             is_short in any::<bool>(),
         ) {
-            let budget = Budget { may_write, is_short };
-            let Some(run) = due(&segments, &RULES, &budget) else {
+            let allowance = Allowance { may_write, is_short };
+            let Some(run) = due(&segments, &RULES, &allowance) else {
                 for s in segments.iter().filter(|s| s.is_sound && s.left() <= may_write) {
                     prop_assert!(s.forgotten_for.is_none_or(|held| held < DAY));
                     prop_assert!(s.dead == 0 || s.dead < s.bytes / 2);
@@ -240,9 +247,9 @@ mod tests {
             let chosen = &segments[run.clone()];
             prop_assert!(!chosen.is_empty() && chosen.iter().all(|s| s.is_sound));
             let left: u64 = chosen.iter().map(Segment::left).sum();
-            prop_assert!(left <= may_write);
-            prop_assert!(chosen.len() == 1 || left <= RULES.segment_max);
             let overdue = chosen.iter().all(|s| s.forgotten_for.is_some_and(|held| held >= DAY));
+            prop_assert!(left <= may_write || (overdue && chosen.len() == 1 && may_write > 0));
+            prop_assert!(chosen.len() == 1 || left <= RULES.segment_max);
             let share = if is_short { 10 } else { 2 };
             let wasteful = chosen.iter().all(|s| s.dead > 0 && s.dead >= s.bytes / share);
             let merged = chosen.len() > 1 && chosen.iter().all(|s| s.age >= DAY);
@@ -255,7 +262,7 @@ mod tests {
         ) {
             let mut written = 0;
             let before: u64 = segments.iter().map(|s| s.bytes).sum();
-            while let Some(run) = due(&segments, &RULES, &Budget::default()) {
+            while let Some(run) = due(&segments, &RULES, &Allowance::default()) {
                 let left: u64 = segments[run.clone()].iter().map(Segment::left).sum();
                 let age = segments[run.end - 1].age;
                 let merged = Segment {
