@@ -8,6 +8,7 @@ use std::time::Duration;
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::reference::Ref;
+use omir_core::tier::Tier;
 use omir_core::value::Value;
 use omird::clock::ClockState;
 use omird::engine::command::{Change, Stored};
@@ -552,4 +553,27 @@ fn many_memories_are_dated_anew_in_parts_while_others_come_in() {
     }
     assert_eq!(note(&get(&session, "meanwhile")), None);
     assert_eq!(clock_status(&session, "toCorrect").as_u64(), Some(0));
+}
+
+#[test]
+fn tiers_follow_the_date_and_not_an_order_that_is_a_year_ahead() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let right = micros(&"2026-06-01T00:00:00Z".parse().expect("an instant"));
+    clock.set(right + YEAR, false);
+    let session = open(&disk, &clock);
+    remember(&session, &record("ahead", ""));
+    clock.set(right, true);
+    remember(&session, &record("after", ""));
+    corrected(&session, 1);
+    clock.advance(seconds(2 * 3600));
+    for id in ["ahead", "after"] {
+        assert_eq!(get(&session, id).tier, Some(Tier::Session), "{id}");
+        let explained =
+            session.explain(&format!("MemoryRecord/{id}").parse().expect("a reference"));
+        let explained = explained.expect("it is known");
+        let next = explained.get("nextMove").expect("it moves on").get("at");
+        let next: Instant =
+            next.and_then(Value::as_str).expect("it is dated").parse().expect("a date");
+        assert!(micros(&next) < right + YEAR, "{next:?}");
+    }
 }

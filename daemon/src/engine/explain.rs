@@ -51,11 +51,12 @@ fn next_move(fading: &Fading, doc: &Doc, access: &Access, now: i64) -> Option<(i
     let policy = &fading.tiers;
     let (current, _) = fading.tier(doc, access, now);
     // As old as it says, and not younger than the store has had it.
-    let born = doc.since.min(doc.recorded);
+    let held_since = doc.held_since(now);
+    let born = doc.since.min(held_since);
     let fades = HalfLife::new(access.half_life_hours)
         .and_then(|half_life| hours_until(half_life, policy.archive_below));
     let mut instants = vec![
-        after(doc.recorded, policy.session_after_hours),
+        after(held_since, policy.session_after_hours),
         after(born, policy.session_after_hours),
         after(born, policy.longterm_after_hours),
         fades.and_then(|hours| after(access.last_access, hours)),

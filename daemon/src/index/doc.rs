@@ -132,6 +132,13 @@ impl Doc {
         }
     }
 
+    /// Since when the store has had it, as far as that can be told at `now`; microseconds. It was
+    /// recorded in the order of the store, which can be ahead of the date for long (`engine/time.rs`):
+    /// then what it states itself has to do.
+    pub fn held_since(&self, now: i64) -> i64 {
+        if self.recorded > now { self.since } else { self.recorded }
+    }
+
     /// The tier it was stored with; `None` for what is no record.
     pub fn stored_tier(&self) -> Option<Tier> {
         Tier::ALL.get(usize::from(self.class.tier)).copied()

@@ -45,7 +45,7 @@ impl Fading {
     /// A record is as old as it says, and not younger than the store has had it. An importance that
     /// is not stated counts as [`NEUTRAL`].
     pub fn inputs(&self, doc: &Doc, access: &Access, now: i64) -> (Stored, TierInputs) {
-        let hours_stored = hours(now.saturating_sub(doc.recorded));
+        let hours_stored = hours(now.saturating_sub(doc.held_since(now)));
         let stored = Stored {
             tier: doc.stored_tier().unwrap_or_default(),
             hours: hours_stored,

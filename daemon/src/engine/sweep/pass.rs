@@ -525,7 +525,7 @@ impl<'a> Pass<'a> {
                         dead += u64::from(doc.location.len);
                     } else if let Some(need) = plan::need_of(&catalog, fading, id, self.now) {
                         rows.push(Evictable {
-                            is_young: self.now.saturating_sub(doc.recorded) < DAY,
+                            is_young: self.now.saturating_sub(doc.held_since(self.now)) < DAY,
                             need,
                             id,
                             key: doc.key,
