@@ -14,6 +14,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 pub use counted::{Counted, Usage};
 pub use folder::{Folder, Mounting};
 pub use pooled::Pooled;
@@ -97,12 +99,14 @@ impl From<Gone> for io::Error {
 /// a device that was pulled out (`ENODEV`, `ENXIO`, `ENOMEDIUM`) and of a network's (`ESTALE`,
 /// `ENOTCONN`).
 pub fn is_gone(error: &io::Error) -> bool {
-    use rustix::io::Errno;
     let of_a_device = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::STALE, Errno::NOTCONN];
-    error.get_ref().is_some_and(|inner| inner.is::<Gone>())
-        || error
-            .raw_os_error()
-            .is_some_and(|code| of_a_device.iter().any(|errno| errno.raw_os_error() == code))
+    error.get_ref().is_some_and(|inner| inner.is::<Gone>()) || is_one_of(error, &of_a_device)
+}
+
+/// Whether the kernel gave one of these numbers; the standard library has no kinds for them.
+fn is_one_of(error: &io::Error, numbers: &[Errno]) -> bool {
+    let code = error.raw_os_error();
+    code.is_some_and(|code| numbers.iter().any(|errno| errno.raw_os_error() == code))
 }
 
 /// Whether an error means that the file system is mounted read-only (`EROFS`).
@@ -194,10 +198,6 @@ pub fn is_full(error: &io::Error) -> bool {
 /// the file system's own checksums say so (`EBADMSG`, `EUCLEAN`), or the file ends before them. What
 /// a process lacks (handles, memory, permission) says nothing of them.
 pub fn is_loss(error: &io::Error) -> bool {
-    // Linux's numbers; the standard library has no kinds for them. An error without a number was
-    // made from what was read.
-    const EIO: i32 = 5;
-    const EBADMSG: i32 = 74;
-    const EUCLEAN: i32 = 117;
-    error.raw_os_error().is_none_or(|code| [EIO, EBADMSG, EUCLEAN].contains(&code))
+    // An error without a number was made from what was read.
+    error.raw_os_error().is_none() || is_one_of(error, &[Errno::IO, Errno::BADMSG, Errno::UCLEAN])
 }

@@ -13,11 +13,11 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use super::Engine;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::upkeep::{self, Allowance, Rules, Segment};
 use super::writer::Message;
+use super::{Engine, busy, stopping};
 use crate::error::{Code, Error};
 use crate::store::compact::{CompactError, Compacted, Piece, Survey, survey};
 use crate::store::sealer::Sealer;
@@ -307,16 +307,12 @@ impl Engine {
     /// [`Scope::Forgotten`] and [`Scope::All`] what is in the log is sealed first, so that nothing of
     /// what was forgotten is left anywhere.
     pub fn request_compaction(&self, scope: Scope, answer: Answer) {
-        if self.inner.settings.read_only {
-            let message = "this daemon is configured read-only (access.read_only)";
-            return answer(Err(Error::new(Code::Unauthorized, message)));
+        if let Err(error) = self.check_writable() {
+            return answer(Err(error));
         }
         let (error, message) = match self.inner.queue.try_send(Message::Compact { scope, answer }) {
             Ok(()) => return,
-            Err(TrySendError::Full(message)) => {
-                let text = "too many requests are waiting for the disk; try again in a moment";
-                (Error::new(Code::Busy, text), message)
-            }
+            Err(TrySendError::Full(message)) => (busy(), message),
             Err(TrySendError::Disconnected(message)) => (stopping(), message),
         };
         if let Message::Compact { answer, .. } = message {
@@ -337,10 +333,6 @@ impl Engine {
         self.request_compaction(scope, answer);
         receiver.recv().unwrap_or_else(|_| Err(stopping()))
     }
-}
-
-fn stopping() -> Error {
-    Error::new(Code::Internal, "the daemon is stopping")
 }
 
 /// A refusal, for who asked.

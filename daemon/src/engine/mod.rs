@@ -89,6 +89,17 @@ pub struct Parts {
     pub listener: Listener,
 }
 
+/// Why a change was not queued: the queue is full.
+fn busy() -> Error {
+    let message = "too many requests are waiting for the disk; try again in a moment";
+    Error::new(Code::Busy, message)
+}
+
+/// Why a change was not queued: nobody takes it any more.
+fn stopping() -> Error {
+    Error::new(Code::Internal, "the daemon is stopping")
+}
+
 /// A running engine. Cloning gives another handle; the last one to go stops it.
 #[derive(Clone)]
 pub struct Engine {
@@ -372,18 +383,23 @@ impl Engine {
         request::Intake { limits, now, doubt, new_id: &new_id, key, merging }.take(value)
     }
 
+    /// # Errors
+    /// `UNAUTHORIZED` if the daemon is configured read-only.
+    fn check_writable(&self) -> Result<(), Error> {
+        if self.inner.settings.read_only {
+            let message = "this daemon is configured read-only (access.read_only)";
+            return Err(Error::new(Code::Unauthorized, message));
+        }
+        Ok(())
+    }
+
     /// Hands a change to the writer. `reply` is called once it is as durable as the settings
     /// promise, or refused; at once, on this thread, if it cannot even be queued.
     pub fn submit(&self, change: Change, bytes: usize, reply: Reply) {
         let shared = &self.inner.shared;
-        if self.inner.settings.read_only {
-            let message = "this daemon is configured read-only (access.read_only)";
-            return reply(Err(Error::new(Code::Unauthorized, message)));
+        if let Err(error) = self.check_writable() {
+            return reply(Err(error));
         }
-        let busy = || {
-            let message = "too many requests are waiting for the disk; try again in a moment";
-            Error::new(Code::Busy, message)
-        };
         let queued = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         // A request larger than the bound may pass when nothing else waits.
         if queued > 0 && queued + bytes > self.inner.settings.queue_bytes {
@@ -398,9 +414,7 @@ impl Engine {
                 shared.accepted.fetch_sub(1, Ordering::AcqRel);
                 let (message, error) = match error {
                     TrySendError::Full(message) => (message, busy()),
-                    TrySendError::Disconnected(message) => {
-                        (message, Error::new(Code::Internal, "the daemon is stopping"))
-                    }
+                    TrySendError::Disconnected(message) => (message, stopping()),
                 };
                 if let Message::Change { reply, .. } = message {
                     reply(Err(error));

@@ -393,11 +393,6 @@ impl TextIndex {
         self.live_docs
     }
 
-    /// Distinct terms ever seen.
-    pub fn distinct_terms(&self) -> usize {
-        self.terms.len()
-    }
-
     /// Heap memory held, in bytes, without the allocator's own overhead.
     pub fn bytes(&self) -> usize {
         self.terms.capacity() * size_of::<Term>()

@@ -103,15 +103,6 @@ impl TimeIndex {
         }
     }
 
-    /// Every entry from the newest to the oldest; equal times by descending document.
-    pub fn newest_first(&self) -> impl Iterator<Item = (TimeKey, DocId)> + '_ {
-        self.chunks
-            .iter()
-            .rev()
-            .flat_map(|chunk| chunk.iter().rev())
-            .map(|entry| (entry.key(), entry.doc))
-    }
-
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -174,7 +165,6 @@ mod tests {
             }
             let (index, model) = filled(times.into_iter());
             prop_assert_eq!(index.len(), model.len());
-            prop_assert!(index.newest_first().eq(model.iter().rev().copied()));
             for (from, to) in bounds {
                 use std::ops::RangeBounds;
                 let mut got = Vec::new();

@@ -67,9 +67,8 @@ impl Engine {
     /// `UNAUTHORIZED` if changes are refused (not for a dry run), `BUSY` while another one that was
     /// asked for is under way, and what the writer refuses.
     pub fn sweep(&self, dry_run: bool) -> Result<SweepReport, Error> {
-        if !dry_run && self.inner.settings.read_only {
-            let message = "this daemon is configured read-only (access.read_only)";
-            return Err(Error::new(Code::Unauthorized, message));
+        if !dry_run {
+            self.check_writable()?;
         }
         // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
         // One at a time: each has a thread that others want to recall with.
