@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod budget;
+pub mod chore;
 pub mod command;
 pub mod compaction;
 pub mod doubt;

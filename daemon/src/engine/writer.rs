@@ -67,6 +67,8 @@ pub enum Message {
         /// Where the answer goes.
         answer: Answer,
     },
+    /// Something that is otherwise done at intervals.
+    Chore(super::chore::Asked),
     /// Seal what is there and stop.
     Stop,
 }
@@ -143,6 +145,7 @@ impl Writer {
                 }
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
+                Ok(Message::Chore(asked)) => self.attend(asked),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -544,7 +547,7 @@ impl Writer {
         }
     }
 
-    fn rotate(&mut self) -> bool {
+    pub(super) fn rotate(&mut self) -> bool {
         let touches = self.drain_touches();
         self.note(touches);
         if self.log.is_dirty()
