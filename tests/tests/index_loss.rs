@@ -185,7 +185,7 @@ fn an_index_of_another_version_or_another_store_is_made_anew() {
             let mut block = segment::index(&bytes).expect("a good segment");
             block.format += 1;
             block.rows.clear();
-            cache.put(number, &block);
+            cache.put(number, bytes.len() as u64, &block);
         }
     });
     assert!(rebuilt > 3);
@@ -197,7 +197,8 @@ fn an_index_of_another_version_or_another_store_is_made_anew() {
     let rebuilt = stored.with_index("numbers shifted", |index| {
         let mut cache = Cache::open(index);
         for (number, bytes) in (2..).zip(segments(index)) {
-            cache.put(number, &segment::index(&bytes).expect("a good segment"));
+            let block = segment::index(&bytes).expect("a good segment");
+            cache.put(number, bytes.len() as u64, &block);
         }
     });
     assert!(rebuilt > 3);

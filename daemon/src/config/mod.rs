@@ -174,6 +174,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             defaults.keep_history.as_secs(),
             0..=3_153_600_000,
         )?),
+        index_from_bytes: defaults.index_from_bytes,
         purge_after: seconds("store.purge_after_s", store.purge_after_s, defaults.purge_after)?,
         segment_max_bytes: within(
             "store.segment_max_bytes",

@@ -152,7 +152,8 @@ impl Engine {
         let steady = Arc::new(Steady::new(counted.clone(), Arc::new(on_fault)));
         // The pool is outermost: what it keeps open is opened anew where that helps.
         let disk: Arc<dyn Disk> = Arc::new(Pooled::new(steady, OPEN_FILES));
-        let mut cache = index.as_deref().map_or_else(Cache::none, Cache::open);
+        let cache = index.as_deref().map_or_else(Cache::none, Cache::open);
+        let mut cache = cache.keeping(settings.index_from_bytes);
         let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
         for dir in [segment::DIR, wal::DIR] {
             counted.survey(dir)?;

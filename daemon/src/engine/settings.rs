@@ -125,6 +125,9 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// A log this old is sealed even if it is small, so that the card can be read.
     pub seal_after: Duration,
+    /// The index of a segment of at least so many bytes is kept on the disk; that of a smaller one is
+    /// made anew at each start.
+    pub index_from_bytes: u64,
     /// How often access counts are journaled.
     pub touch_interval: Duration,
     /// How often it is noted what time it is, so that a start without a clock knows.
@@ -198,6 +201,7 @@ impl Default for Settings {
             queue_bytes: 32 << 20,
             segment_bytes: 8 << 20,
             seal_after: Duration::from_secs(3600),
+            index_from_bytes: 1 << 20,
             touch_interval: Duration::from_secs(300),
             mark_interval: Duration::from_secs(600),
             keep_history: Duration::from_secs(604_800),

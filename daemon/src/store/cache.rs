@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// sled's page cache. Blocks are read once, at start-up, so a small one does.
 const CACHE_BYTES: u64 = 4 << 20;
 
+/// A row that says that others were removed, whose values sled's log still holds.
+const REMOVED: &[u8] = b"removed";
+
 /// How long sled may take to close: after a failed write it can wait for itself for ever.
 const CLOSING: Duration = Duration::from_secs(5);
 
@@ -25,12 +28,27 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub struct Cache {
     db: Option<sled::Db>,
     path: Option<PathBuf>,
+    /// Blocks of smaller segments are not kept.
+    least: u64,
 }
 
 impl Cache {
     /// A cache that keeps nothing: every start rebuilds.
     pub fn none() -> Self {
-        Self { db: None, path: None }
+        Self { db: None, path: None, least: 0 }
+    }
+
+    /// Keeps only blocks of segments of at least so many bytes from now on: that of a small one is
+    /// made anew in less time than sled needs to write it, and wears out no card.
+    #[must_use]
+    pub fn keeping(mut self, least: u64) -> Self {
+        self.least = least;
+        self
+    }
+
+    /// Whether the block of a segment of so many bytes is worth keeping.
+    pub fn is_for(&self, bytes: u64) -> bool {
+        bytes >= self.least
     }
 
     /// Opens the index in `path`. What cannot be opened is moved out of the way and begun anew.
@@ -46,10 +64,10 @@ impl Cache {
             open_guarded(path)
         });
         match db {
-            Ok(db) => Self { db: Some(db), path: Some(path.to_owned()) },
+            Ok(db) => Self { db: Some(db), path: Some(path.to_owned()), least: 0 },
             Err(reason) => {
                 tracing::warn!(index = %path.display(), %reason, "running without a kept index");
-                Self { db: None, path: None }
+                Self { db: None, path: None, least: 0 }
             }
         }
     }
@@ -68,10 +86,10 @@ impl Cache {
         Outline::from_bytes(&bytes).filter(|outline| outline.digest == *digest)
     }
 
-    /// Keeps the block of a segment; returns how many bytes that are. A failure is logged: it only
-    /// costs a rebuild.
-    pub fn put(&mut self, segment: u64, block: &Block) -> u64 {
-        if self.db.is_none() {
+    /// Keeps the block of a segment of so many bytes, if it is worth it; returns how many bytes were
+    /// written. A failure is logged: it only costs a rebuild.
+    pub fn put(&mut self, segment: u64, bytes: u64, block: &Block) -> u64 {
+        if self.db.is_none() || !self.is_for(bytes) {
             return 0;
         }
         let value = match block.to_bytes() {
@@ -114,6 +132,10 @@ impl Cache {
     /// values that were replaced or removed for as long as it likes. Returns the bytes written.
     pub fn purge(&mut self) -> u64 {
         let (Some(db), Some(path)) = (&self.db, self.path.clone()) else { return 0 };
+        // Without a row and without the note that there were some, nothing was ever written.
+        if guarded(|| db.is_empty()) == Ok(true) {
+            return 0;
+        }
         let fresh = path.with_extension("fresh");
         let copied = clear(&fresh)
             .map_err(|error| error.to_string())
@@ -170,8 +192,9 @@ impl Cache {
     pub fn retain(&self, keep: impl Fn(u64) -> bool) {
         let Some(db) = &self.db else { return };
         let dropped = guarded(|| {
-            for key in db.iter().keys().filter_map(Result::ok) {
+            for key in db.iter().keys().filter_map(Result::ok).filter(|key| key != REMOVED) {
                 if !number_of(&key).is_some_and(&keep) {
+                    let _ = db.insert(REMOVED, &[]);
                     let _ = db.remove(key);
                 }
             }
@@ -205,6 +228,9 @@ fn copy(from: &sled::Db, into: &sled::Db) -> sled::Result<u64> {
     let mut bytes = 0;
     for row in from.iter() {
         let (key, value) = row?;
+        if key == REMOVED {
+            continue;
+        }
         bytes += (key.len() + value.len()) as u64;
         into.insert(key, value)?;
     }

@@ -542,8 +542,8 @@ impl Recovery<'_> {
                     };
                     self.report(&path, message.to_owned());
                 }
-                self.cache.put(number, &block);
-                self.rebuilt += 1;
+                self.cache.put(number, len, &block);
+                self.rebuilt += u64::from(self.cache.is_for(len));
                 Ok(Some(block))
             }
             Ok(_) => {

@@ -130,7 +130,7 @@ impl Sealer {
             catalog.add_segment(segment_id, file, span);
             catalog.relocate(&block.rows, segment_id);
         }
-        let kept = self.cache.put(self.next, &block);
+        let kept = self.cache.put(self.next, sealed.len() as u64, &block);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
         tracing::info!(
             segment = self.next,

@@ -209,7 +209,7 @@ impl Sealer {
             catalog.compact(&block.rows, segment_file(number), &merged.dropped, &merged.tombstones);
             old.iter().for_each(|&old| catalog.drop_file(segment_file(old)));
         }
-        let kept = self.cache.put(number, &block);
+        let kept = self.cache.put(number, len, &block);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
         self.cache.remove(&old);
         if let Err(error) = self.remove_leftovers() {
