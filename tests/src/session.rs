@@ -84,6 +84,7 @@ pub fn settings() -> Settings {
         segment_bytes: 2048,
         segment_max_bytes: 8192,
         seal_after: day,
+        purge_after: day,
         index_from_bytes: 0,
         touch_interval: day,
         flash: FlashSettings { reserve_bytes: 8192, ..FlashSettings::default() },

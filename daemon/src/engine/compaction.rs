@@ -27,6 +27,9 @@ const LOOK: Duration = Duration::from_secs(600);
 /// The same while the store takes more of the card than it may.
 pub const LOOK_WHEN_SHORT: Duration = Duration::from_secs(60);
 
+/// How long what was read of all segments stands, if what was forgotten may stay longer than that.
+const READ: Duration = Duration::from_secs(86_400);
+
 /// What is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -284,11 +287,12 @@ impl Compactor {
     }
 
     /// What every segment tells of. The index does not know that of copies and references, so all
-    /// segments are read, but only once in the time that what was forgotten may stay.
+    /// segments are read, but only once in a day, or in the time that what was forgotten may stay.
     fn read_all(&mut self, sealer: &Sealer) -> &[Told] {
         let has_graves =
             || sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).has_graves();
-        let is_old = |(at, _): &(Instant, _)| at.elapsed() >= self.rules.purge_after;
+        let every = self.rules.purge_after.min(READ);
+        let is_old = |(at, _): &(Instant, _)| at.elapsed() >= every;
         if self.read.as_ref().is_none_or(is_old) && has_graves() {
             let numbers = sealer.pieces.iter().map(|piece| piece.number);
             let told = numbers.zip(sealer.tells_of_forgotten()).collect();

@@ -205,7 +205,7 @@ impl Default for Settings {
             touch_interval: Duration::from_secs(300),
             mark_interval: Duration::from_secs(600),
             keep_history: Duration::from_secs(604_800),
-            purge_after: Duration::from_secs(86_400),
+            purge_after: Duration::from_secs(28 * 86_400),
             segment_max_bytes: 32 << 20,
             flash: FlashSettings::default(),
             forgetting: Forgetting::default(),

@@ -3,8 +3,9 @@
 //! A robot's card wears out by what is written to it, and each byte of a memory was written twice
 //! already, to the log and to its segment. So nothing is merged eagerly:
 //!
-//! - Small neighbours are merged **once**, when there are many of them or enough for a good segment,
-//!   and a day old; what is superseded in that time is then dropped on the way.
+//! - Small neighbours are merged when there are many of them, none of which is most of what they
+//!   become, or enough for a good segment, and a day old; what is superseded in that time is then
+//!   dropped on the way.
 //! - A segment is rewritten when at least half of it is dead: that writes at most a byte for each
 //!   byte it frees.
 //! - What was forgotten is gone from the card after a bounded time, however little else is dead. It
@@ -16,6 +17,9 @@ use std::time::Duration;
 
 /// So many small neighbours are merged, however little that is.
 const MANY: usize = 16;
+/// What many become is so many times larger than the largest of them: each byte moves once for each
+/// time that what it lies in grows so much (*tiering*, as in log-structured merge trees).
+const GROWTH: u64 = 4;
 /// Small segments stay as they are until the youngest is so old.
 const SETTLED: Duration = Duration::from_secs(86_400);
 
@@ -102,26 +106,27 @@ fn grown(
     Some(first..first + 1 + more.count())
 }
 
-/// The first run of small neighbours that is worth it.
+/// The first run of small neighbours that is worth it, as long as may be.
 fn small(segments: &[Segment], rules: &Rules, limit: u64) -> Option<Range<usize>> {
     let is_small = |s: &Segment| s.is_sound && s.left() < rules.segment_max / 2 && s.age >= SETTLED;
-    let mut first = 0;
-    while let Some(segment) = segments.get(first) {
-        let mut left = 0u64;
-        // What was merged before is not merged with what was not: each byte is to move once.
-        let run = segments[first..].iter().take_while(|next| {
-            left = left.saturating_add(next.left());
-            is_small(next) && next.is_compacted == segment.is_compacted && left <= limit
-        });
-        let len = run.count();
-        let bytes: u64 = segments[first..first + len].iter().map(Segment::left).sum();
-        let is_enough = !segment.is_compacted && len > 1 && bytes >= rules.segment_max / 2;
-        if len >= MANY || is_enough {
-            return Some(first..first + len);
+    (0..segments.len()).find_map(|first| {
+        let (mut bytes, mut largest, mut is_fresh) = (0u64, 0u64, true);
+        let mut end = None;
+        for (at, segment) in segments.iter().enumerate().skip(first) {
+            bytes = bytes.saturating_add(segment.left());
+            if !is_small(segment) || bytes > limit {
+                break;
+            }
+            largest = largest.max(segment.left());
+            is_fresh &= !segment.is_compacted;
+            let len = at + 1 - first;
+            let is_many = len >= MANY && largest <= bytes / GROWTH;
+            if is_many || (is_fresh && len > 1 && bytes >= rules.segment_max / 2) {
+                end = Some(at + 1);
+            }
         }
-        first += len.max(1);
-    }
-    None
+        end.map(|end| first..end)
+    })
 }
 
 /// The runs that take in all segments that are wanted, with what is left of them within
@@ -188,6 +193,20 @@ mod tests {
         assert_eq!(due(&merged, &RULES, &allowance), None, "once is enough");
         let fresh = vec![Segment { age: DAY / 2, ..segment(100, 0) }; MANY];
         assert_eq!(due(&fresh, &RULES, &allowance), None);
+    }
+
+    #[test]
+    fn what_was_rewritten_alone_does_not_keep_its_neighbours_apart() {
+        let budget = Allowance::default();
+        let mut segments = vec![segment(100, 0); MANY];
+        for rewritten in segments.iter_mut().step_by(3) {
+            rewritten.is_compacted = true;
+        }
+        assert_eq!(due(&segments, &RULES, &budget), Some(0..MANY));
+        // A large one waits until there is enough beside it.
+        segments.insert(0, segment(1000, 0));
+        segments.push(segment(1000, 0));
+        assert_eq!(due(&segments, &RULES, &budget), Some(1..1 + MANY));
     }
 
     #[test]
