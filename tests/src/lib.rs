@@ -13,3 +13,4 @@ pub mod process;
 pub mod random;
 pub mod session;
 pub mod wire;
+pub mod years;

@@ -1,0 +1,44 @@
+//! What a store does about itself when nobody asks anything.
+
+use omird::engine::Engine;
+use omird::engine::compaction::Scope;
+
+use super::card::{Card, Cause};
+
+/// What it did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Done {
+    /// Records that time moved to another tier.
+    pub moved: u64,
+    /// Observations that became part of another record.
+    pub merged: u64,
+    /// Memories forgotten because they stopped being valid long ago.
+    pub expired: u64,
+    /// Memories forgotten to make room.
+    pub evicted: u64,
+    /// Compactions that replaced segments.
+    pub compactions: u64,
+    /// Versions that compaction dropped because later ones took their place.
+    pub superseded: u64,
+    /// Versions that compaction dropped because they were forgotten.
+    pub purged: u64,
+}
+
+/// Does what is due.
+///
+/// # Errors
+/// If the engine refuses.
+pub fn run(engine: &Engine, card: &Card, done: &mut Done) -> Result<(), String> {
+    card.doing(Cause::Sweeps);
+    let report = engine.sweep(false).map_err(|error| error.to_string())?;
+    done.moved += report.moved;
+    done.merged += report.merged;
+    done.expired += report.expired;
+    done.evicted += report.evicted;
+    card.doing(Cause::Compaction);
+    let compacted = engine.compact(Scope::Due).map_err(|error| error.to_string())?;
+    done.compactions += u64::from(compacted.bytes_written > 0);
+    done.superseded += compacted.superseded;
+    done.purged += compacted.forgotten;
+    Ok(())
+}
