@@ -8,6 +8,7 @@
 //! again with a hidden first argument (see `process`).
 
 mod echo;
+mod life;
 mod machine;
 mod measure;
 mod options;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some(process::DAEMON) => process::be_daemon(arguments),
+        Some(life::NAME) => finish(life::run(&life::Options::parse_from(std::env::args().skip(1)))),
         Some(process::ECHO) => finish(echo::serve(arguments)),
         _ => finish(measure::all(&options::Options::parse())),
     }
