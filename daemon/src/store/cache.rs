@@ -51,10 +51,14 @@ impl Cache {
         bytes >= self.least
     }
 
-    /// Opens the index in `path`. What cannot be opened is moved out of the way and begun anew.
+    /// Opens the index in `path`. What cannot be opened is moved out of the way and begun anew. Where
+    /// nothing is kept sled is not even opened: it writes half a megabyte each time.
     pub fn open(path: &Path) -> Self {
         // Of a copy that was cut short.
         let _ = clear(&path.with_extension("fresh"));
+        if !path.exists() {
+            return Self { db: None, path: Some(path.to_owned()), least: 0 };
+        }
         let db = open_guarded(path).or_else(|reason| {
             tracing::warn!(
                 index = %path.display(), %reason,
@@ -89,8 +93,19 @@ impl Cache {
     /// Keeps the block of a segment of so many bytes, if it is worth it; returns how many bytes were
     /// written. A failure is logged: it only costs a rebuild.
     pub fn put(&mut self, segment: u64, bytes: u64, block: &Block) -> u64 {
-        if self.db.is_none() || !self.is_for(bytes) {
+        if !self.is_for(bytes) {
             return 0;
+        }
+        if self.db.is_none() {
+            let Some(path) = &self.path else { return 0 };
+            match open_guarded(path) {
+                Ok(db) => self.db = Some(db),
+                Err(reason) => {
+                    tracing::warn!(%reason, "running without a kept index");
+                    self.path = None;
+                    return 0;
+                }
+            }
         }
         let value = match block.to_bytes() {
             Ok(value) => value,
@@ -106,6 +121,7 @@ impl Cache {
             if let Err(reason) = self.insert(segment, &value, &outline) {
                 tracing::warn!(%reason, "running without a kept index");
                 self.close();
+                self.path = None;
                 return 0;
             }
         }
