@@ -23,6 +23,9 @@ pub struct Options {
     /// Under a minute: small stores, short measurements
     #[arg(long)]
     quick: bool,
+    /// Instead: what a long life costs, which is sweeps, compaction and starts after a cut
+    #[arg(long)]
+    pub life: bool,
     /// Also write every number to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -31,9 +31,13 @@ pub fn be_daemon(arguments: impl Iterator<Item = String>) -> ExitCode {
     code
 }
 
-/// Bytes this process sent to the disk, whole pages, as the kernel counts them.
 fn written_by_this_process() -> Option<u64> {
-    let io = std::fs::read_to_string("/proc/self/io").ok()?;
+    written_by("self")
+}
+
+/// Bytes a process sent to the disk, whole pages, as the kernel counts them.
+fn written_by(process: &str) -> Option<u64> {
+    let io = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.trim().parse().ok()
 }
 
@@ -124,6 +128,19 @@ impl Process {
             (Some(resident), Some(anonymous)) => Ok(Memory { resident, anonymous }),
             _ => Err("the kernel does not say how much memory a process has".into()),
         }
+    }
+
+    /// Bytes it sent to the disk so far, whole pages, as the kernel counts them.
+    pub fn written(&self) -> Outcome<u64> {
+        let written = written_by(&self.child.id().to_string());
+        written.ok_or_else(|| "the kernel does not say what a process wrote".into())
+    }
+
+    /// Kills it, as a power cut would, as far as the process goes.
+    pub fn kill(mut self) -> Outcome<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 
     /// Stops the daemon as an operator would; gives the bytes it sent to the disk and how long it

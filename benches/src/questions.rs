@@ -1,10 +1,11 @@
 //! What is asked: recalls for something that is there, as a planner or a person would put it.
 
+use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
 use omird::recall::query::Query;
 
 use crate::random::Random;
-use crate::records::{Records, Traits};
+use crate::records::{ENTITIES, Records, Traits, entity_id};
 
 /// A kind of recall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +20,17 @@ pub enum Kind {
     WordsAndRadius,
     /// The ten nearest.
     Nearest,
+    /// What mentions an entity.
+    Entity,
 }
 
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Words, Self::Sentence, Self::Radius, Self::WordsAndRadius, Self::Nearest];
+    /// Those that are asked while the store is swept.
+    pub const DURING_SWEEPS: [Self; 5] =
+        [Self::Words, Self::Sentence, Self::Radius, Self::WordsAndRadius, Self::Entity];
 
     /// The name in the table.
     pub fn name(self) -> &'static str {
@@ -34,6 +40,7 @@ impl Kind {
             Self::Radius => "radius 2 m",
             Self::WordsAndRadius => "words + radius 10 m",
             Self::Nearest => "nearest 10",
+            Self::Entity => "entity",
         }
     }
 }
@@ -77,6 +84,12 @@ fn question(kind: Kind, about: &Traits, records: &Records, random: &mut Random) 
         parts.push(format!("near={x},{y}"));
         query.near = Some(Center::Plane { x, y });
     }
+    if kind == Kind::Entity {
+        let id = entity_id(random.below(ENTITIES));
+        parts.push(format!("entity=Entity/{id}"));
+        let id = id.parse().expect("a valid id");
+        query.entities.push(Ref { kind: ResourceType::Entity, id });
+    }
     if let Some(radius) = radius {
         parts.push(format!("radius={radius}"));
         query.radius = Some(radius);
@@ -91,7 +104,7 @@ fn text(kind: Kind, about: &Traits, records: &Records, random: &mut Random) -> O
     chosen.dedup();
     chosen.truncate(2 + random.below(2));
     match kind {
-        Kind::Radius | Kind::Nearest => return None,
+        Kind::Radius | Kind::Nearest | Kind::Entity => return None,
         Kind::Words | Kind::WordsAndRadius => {}
         Kind::Sentence => {
             let extra: Vec<u16> = (0..3).map(|_| words.draw_function(random)).collect();

@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::words::Words;
 
 /// Entities that records mention.
-const ENTITIES: usize = 64;
+pub const ENTITIES: usize = 64;
 /// When the first observation was made: it does not matter, only that it is past.
 const BEGINNING: i64 = 1_767_225_600;
 /// Of so many records at most the traits are kept, to ask for them later.
@@ -23,6 +23,11 @@ pub struct Traits {
     pub words: Vec<u16>,
     /// Where it was made.
     pub position: [f64; 3],
+}
+
+/// The id of one of the entities.
+pub fn entity_id(number: usize) -> String {
+    format!("thing-{number}")
 }
 
 /// Makes records, one after the other.
@@ -65,7 +70,7 @@ impl Records {
         let entity = |number: usize| {
             object(vec![
                 ("resourceType", "Entity".into()),
-                ("id", format!("thing-{number}").into()),
+                ("id", entity_id(number).into()),
                 ("name", self.words.text(&[(30 + number) as u16]).into()),
             ])
         };
@@ -129,7 +134,7 @@ impl Records {
         if mentions > 0 {
             let first = random.below(ENTITIES);
             let refs = (0..mentions).map(|n| {
-                let entity = format!("Entity/thing-{}", (first + 7 * n) % ENTITIES);
+                let entity = format!("Entity/{}", entity_id((first + 7 * n) % ENTITIES));
                 object(vec![("ref", entity.into())])
             });
             members.push(("entityRefs", Value::Array(refs.collect())));

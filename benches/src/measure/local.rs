@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use omird::clock::SystemClock;
+use omir_core::instant::Timestamp;
+use omird::clock::{Clock, SystemClock};
 use omird::disk::{Disk, Folder};
 use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
+use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Parts};
 use omird::store::keys;
 
@@ -18,16 +19,54 @@ use crate::random::Random;
 
 /// Opens the engine on a data folder; gives also how long that took.
 pub fn open(data: &Path) -> Outcome<(Engine, Duration)> {
-    open_on(data, Arc::new(Folder::new(data)))
+    open_on(data, Arc::new(Folder::new(data)), SystemClock::default(), Settings::default())
+}
+
+/// The same `later`, as if the machine had been off for so long, without sweeping by itself.
+pub fn open_later(data: &Path, later: Duration) -> Outcome<(Engine, Duration)> {
+    let forgetting = Forgetting { sweep_interval: None, ..Forgetting::default() };
+    let settings = Settings { forgetting, ..Settings::default() };
+    let clock = Ahead { by: later, clock: SystemClock::default() };
+    open_on(data, Arc::new(Folder::new(data)), clock, settings)
+}
+
+/// A clock that is ahead.
+struct Ahead {
+    by: Duration,
+    clock: SystemClock,
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        let micros = i64::try_from(self.by.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(self.clock.now().as_micros().saturating_add(micros))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic() + self.by
+    }
+
+    fn boot_id(&self) -> String {
+        "later".to_owned()
+    }
+
+    fn is_synchronised(&self) -> bool {
+        true
+    }
 }
 
 /// The same on a disk whose syncs take at least this long.
 pub fn open_with_slow_sync(data: &Path, sync: Duration) -> Outcome<Engine> {
     let disk = SlowDisk { inner: Folder::new(data), sync };
-    Ok(open_on(data, Arc::new(disk))?.0)
+    Ok(open_on(data, Arc::new(disk), SystemClock::default(), Settings::default())?.0)
 }
 
-fn open_on(data: &Path, disk: Arc<dyn Disk>) -> Outcome<(Engine, Duration)> {
+fn open_on(
+    data: &Path,
+    disk: Arc<dyn Disk>,
+    clock: impl Clock,
+    settings: Settings,
+) -> Outcome<(Engine, Duration)> {
     std::fs::create_dir_all(data)?;
     // Keys and ids need no secrecy here.
     let key = keys::device_key(data, || [7; 32])?;
@@ -35,10 +74,10 @@ fn open_on(data: &Path, disk: Arc<dyn Disk>) -> Outcome<(Engine, Duration)> {
     let parts = Parts {
         disk,
         index: Some(data.join("index")),
-        clock: Arc::new(SystemClock::default()),
+        clock: Arc::new(clock),
         key,
         random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),
-        settings: Settings::default(),
+        settings,
         listener: Box::new(|_| {}),
     };
     let began = Instant::now();

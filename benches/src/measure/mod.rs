@@ -1,10 +1,12 @@
 //! What is measured, in which order.
 
+mod life;
 mod local;
 mod recall;
 mod remember;
 mod slow_disk;
 mod store;
+mod sweep;
 
 use tempfile::TempDir;
 
@@ -35,9 +37,15 @@ pub fn all(options: &Options) -> Outcome<()> {
     let floor = Wire::open(&endpoint)?;
     let mut bench = Bench { options, report: Report::new(), folder, floor };
 
-    let empty = remember::measure(&mut bench)?;
-    for size in options.sizes() {
-        store::measure(&mut bench, size, empty)?;
+    if options.life {
+        for size in options.sizes() {
+            life::measure(&mut bench, size)?;
+        }
+    } else {
+        let empty = remember::measure(&mut bench)?;
+        for size in options.sizes() {
+            store::measure(&mut bench, size, empty)?;
+        }
     }
 
     println!(

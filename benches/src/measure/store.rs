@@ -12,7 +12,7 @@ use crate::report::{Aim, Row, Unit};
 use crate::wire::Wire;
 
 /// Records in one request while filling.
-const CHUNK: u64 = 500;
+pub const CHUNK: u64 = 500;
 /// From so many records on the aims hold.
 const AIM_RECORDS: u64 = 100_000;
 
@@ -94,7 +94,7 @@ fn aimed(row: Row, size: u64, aim: Aim) -> Row {
 }
 
 /// Remembers `size` records; gives the bytes of their CBOR and the time.
-fn fill(daemon: &Wire, records: &mut Records, size: u64) -> Outcome<(u64, Duration)> {
+pub fn fill(daemon: &Wire, records: &mut Records, size: u64) -> Outcome<(u64, Duration)> {
     daemon.ask(&key("remember"), Some(&records.entities()))?;
     let (mut payload, mut spent) = (0, Duration::ZERO);
     let mut left = size;

@@ -58,7 +58,7 @@ impl Drop for Turn<'_> {
 /// How long after its start the daemon first sweeps: those who waited for it come first.
 const FIRST: Duration = Duration::from_secs(5);
 /// The pause after each slice. A slice holds the catalog for half a millisecond at most.
-const PAUSE: Duration = Duration::from_millis(10);
+pub const PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Sweeps now, and says what was done, or with `dry_run` what would be.
@@ -84,6 +84,15 @@ impl Engine {
     /// takes more than `flash.max_bytes` a sweep does so unasked.
     pub fn relieve(&self, bytes_to_free: u64) {
         self.inner.shared.bytes_to_free.store(bytes_to_free, Ordering::Relaxed);
+    }
+
+    /// One pass as the daemon makes it by itself: `pause` is called after each slice, takes about
+    /// [`PAUSE`], and ends the pass by returning false.
+    ///
+    /// # Errors
+    /// What the writer refuses.
+    pub fn sweep_gently(&self, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
+        self.pass(Purpose::Upkeep, pause)
     }
 
     fn pass(&self, purpose: Purpose, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
@@ -125,7 +134,7 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
             }
             false
         };
-        match engine.pass(Purpose::Upkeep, &pause) {
+        match engine.sweep_gently(&pause) {
             Ok(report) if report.is_empty() => {}
             Ok(report) => tracing::debug!(?report, "swept"),
             Err(error) => tracing::warn!(%error, "the sweep was given up; the next one goes on"),
