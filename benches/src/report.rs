@@ -200,6 +200,8 @@ impl Report {
 
     /// Adds a row.
     pub fn row(&mut self, row: Row) {
+        let ratio = row.ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2} × its floor"));
+        eprintln!("  {}: {}{ratio}; {}", row.name, row.unit.show(row.value), row.note);
         if let Some((_, rows)) = self.sections.last_mut() {
             rows.push(row);
         }

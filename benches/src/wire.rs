@@ -45,7 +45,20 @@ impl Wire {
     /// # Errors
     /// If there is none, or it is a refusal.
     pub fn ask(&self, selector: &str, payload: Option<&[u8]>) -> Outcome<Vec<u8>> {
-        let mut get = self.session.get(selector).timeout(PATIENCE);
+        self.ask_within(PATIENCE, selector, payload)
+    }
+
+    /// As [`Wire::ask`], with less patience.
+    ///
+    /// # Errors
+    /// As [`Wire::ask`].
+    pub fn ask_within(
+        &self,
+        patience: Duration,
+        selector: &str,
+        payload: Option<&[u8]>,
+    ) -> Outcome<Vec<u8>> {
+        let mut get = self.session.get(selector).timeout(patience);
         if let Some(payload) = payload {
             get = get.payload(payload).encoding(Encoding::APPLICATION_CBOR);
         }

@@ -37,8 +37,11 @@ pub fn measure(bench: &mut Bench<'_>, size: u64) -> Outcome<()> {
     drop(daemon);
     starts(bench, &data, &mut records, size, "")?;
 
+    let (engine, _) = local::open_later(&data, Duration::ZERO)?;
+    sweep::settled(bench, &engine, &records, size)?;
+    engine.stop();
     let (engine, _) = local::open_later(&data, DAY)?;
-    sweep::measure(bench, &engine, &records, size)?;
+    sweep::a_day_later(bench, &engine, &records, size)?;
 
     bench.report.section(format!("Life with {size} records"));
     let mut samples = Samples::default();
@@ -95,12 +98,12 @@ fn cut(process: Process, daemon: &Wire, records: &mut Records) -> Outcome<()> {
             std::thread::sleep(LOAD);
             process.kill()
         });
-        // What comes after the cut is not answered; one of them waits for nothing.
+        // What comes after the cut is not answered; one of them is waited for in vain.
         let mut arrays = arrays.iter();
         while !killer.is_finished()
             && let Some(array) = arrays.next()
         {
-            let _ = daemon.ask(&key("remember"), Some(array));
+            let _ = daemon.ask_within(2 * LOAD, &key("remember"), Some(array));
         }
         killer.join().map_err(|_| "the killing thread panicked")?
     })
