@@ -47,6 +47,12 @@ const LOG_CEILING: u64 = 2 << 30;
 const TICK: Duration = Duration::from_millis(100);
 /// How long it sleeps while it dates memories anew.
 const BREATH: Duration = Duration::from_millis(1);
+/// A full log waits while more than so many before it wait to be sealed: each of them is replayed
+/// after a cut, which takes many times longer than reading a segment's block.
+const MOST_BEHIND: usize = 2;
+/// But no longer than this.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
 /// A message to the writer.
 pub enum Message {
     /// A change, its size in the queue, and where the answer goes.
@@ -530,7 +536,19 @@ impl Writer {
         let is_full = self.log.len() >= self.settings.segment_bytes;
         let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
         if (is_full || is_old) && may_try {
+            self.let_sealing_catch_up();
             self.rotate();
+        }
+    }
+
+    /// Waits while sealing falls behind, unless it fails: then nothing waits for it.
+    fn let_sealing_catch_up(&self) {
+        let began = Instant::now();
+        while self.sealing.len() > MOST_BEHIND
+            && self.shared.may_seal()
+            && began.elapsed() < LONGEST_WAIT
+        {
+            std::thread::sleep(BREATH);
         }
     }
 
