@@ -28,8 +28,11 @@ const ROWS: usize = 2048;
 const SLICE: Duration = Duration::from_micros(500);
 /// Rows between two looks at the time.
 const LOOK: usize = 32;
-/// New observations compared with others in one slice; each is read from the disk.
+/// Most new observations compared with others in one slice; each is read from the disk.
 const COMPARED: usize = 16;
+/// How long that may take: with the pause after it a fifth of one core. Where many are near each
+/// other one observation alone takes about a millisecond.
+const COMPARING: Duration = Duration::from_millis(2);
 /// Most rows of one entity an observation looks through for others of its place, newest first.
 const MAX_LOOKED_AT: usize = 4096;
 /// Most observations one is compared with.
@@ -293,10 +296,16 @@ impl<'a> Pass<'a> {
                 rows.filter(|&id| is_candidate(catalog.doc(id))).collect()
             };
             next = upto;
-            for part in fresh.chunks(COMPARED) {
+            let mut fresh = fresh.into_iter().peekable();
+            while fresh.peek().is_some() {
+                let began = Instant::now();
                 let mut acts = Vec::new();
-                for &id in part {
+                let part = fresh.by_ref().take(COMPARED);
+                for id in part {
                     acts.extend(self.merge_of(id, settled, &mut gone));
+                    if began.elapsed() >= COMPARING {
+                        break;
+                    }
                 }
                 self.submit(acts)?;
                 self.yield_to_others()?;
