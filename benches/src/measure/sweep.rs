@@ -48,7 +48,8 @@ impl Gate {
     fn pass(&self) -> bool {
         while !self.is_open.load(Ordering::SeqCst) && !self.is_over.load(Ordering::SeqCst) {
             self.is_waiting.store(true, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_micros(100));
+            // Rarely: it is the other side's turn.
+            std::thread::sleep(Duration::from_millis(5));
         }
         self.is_waiting.store(false, Ordering::SeqCst);
         !self.is_over.load(Ordering::SeqCst)
