@@ -3,13 +3,14 @@
 //! left on the card, whenever the power goes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird::disk::{Disk, Folder};
+use omird::disk::{Disk, DiskFile, Folder, Mode};
 use omird::engine::compaction::Scope;
 use omird::engine::settings::Settings;
 use omird::error::Code;
@@ -291,6 +292,92 @@ fn no_file_of_the_data_folder_tells_of_what_was_forgotten() {
     check::store(&session, &journal.acknowledged).unwrap_or_else(|why| panic!("{why}"));
     drop(session);
     assert_eq!(tell(), Vec::<PathBuf>::new(), "after a start");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().expect("a type").is_dir() {
+            true => copy_all(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), &to).expect("a copy")),
+        }
+    }
+}
+
+/// A folder that is copied just before the first segment is removed: what `kill -9` leaves there.
+struct Killed {
+    folder: Folder,
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Disk for Killed {
+    fn create_dir(&self, dir: &str) -> io::Result<()> {
+        self.folder.create_dir(dir)
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.folder.list(dir)
+    }
+
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
+        self.folder.open(path, mode)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.folder.rename(from, to)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        if path.ends_with(".omirb") && !self.to.exists() {
+            copy_all(&self.from, &self.to);
+        }
+        self.folder.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        self.folder.sync_dir(dir)
+    }
+}
+
+#[test]
+fn a_kill_before_the_index_is_purged_leaves_that_to_the_next_compaction() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (from, to) = (folder.path().join("data"), folder.path().join("killed"));
+    let clock = TestClock::new();
+    let open = |disk: Arc<dyn Disk>, data: &Path| {
+        Session::open_with(disk, &clock, settings(), Some(data.join("index"))).expect("it opens")
+    };
+    let disk = Killed { folder: Folder::new(&from), from: from.clone(), to: to.clone() };
+    let session = open(Arc::new(disk), &from);
+    let mut journal = Journal::default();
+    let secret = "mirabelle";
+    for n in 0..4 {
+        let id = if n == 0 { secret.to_owned() } else { format!("m{n}") };
+        let request =
+            Request::Remember(vec![record(&id, &format!("{id} on the shelf"), &[], None)]);
+        journal.request(&session, &request).expect("a good disk");
+    }
+    session.compact(Scope::All).expect("a good disk");
+    let forget = Request::Forget(reference(&format!("MemoryRecord/{secret}")));
+    journal.request(&session, &forget).expect("a good disk");
+    session.compact(Scope::Forgotten).expect("a good disk");
+    drop(session);
+
+    let tell = || -> Vec<PathBuf> {
+        let tells = |path: &PathBuf| {
+            let bytes = std::fs::read(path).expect("a file");
+            bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+        };
+        files(&to).into_iter().filter(tells).collect()
+    };
+    assert!(tell().iter().any(|path| path.starts_with(to.join("index"))), "{:?}", tell());
+    let session = open(Arc::new(Folder::new(&to)), &to);
+    session.compact(Scope::Forgotten).expect("a good disk");
+    assert_eq!(tell(), Vec::<PathBuf>::new());
+    drop(session);
+    assert_eq!(tell(), Vec::<PathBuf>::new(), "after a stop");
 }
 
 #[test]

@@ -143,10 +143,12 @@ impl Compactor {
         let mut done = Compacted::default();
         match self.step(sealer, shared, &mut done) {
             Ok(true) => {
-                self.purge_index(sealer, &done);
+                purge_index(sealer);
                 true
             }
             Ok(false) => {
+                // A cut may have come between a compaction and this.
+                purge_index(sealer);
                 self.looked = Instant::now();
                 false
             }
@@ -185,7 +187,7 @@ impl Compactor {
             Scope::Forgotten | Scope::All => self.rewrite(scope, sealer, shared, &mut done),
         };
         // Also after a failure: what was dropped until then is to be gone.
-        self.purge_index(sealer, &done);
+        purge_index(sealer);
         outcome.map_err(|error| refusal(&error))?;
         if shared.is_stopping.load(Ordering::Acquire) {
             return Err(stopping());
@@ -252,14 +254,6 @@ impl Compactor {
         Ok(())
     }
 
-    /// Words of what was dropped are still in sled's own log: the index is copied without them.
-    fn purge_index(&self, sealer: &mut Sealer, done: &Compacted) {
-        if done.leaves_words {
-            let copied = sealer.cache.purge();
-            sealer.bytes_written.fetch_add(copied, Ordering::Relaxed);
-        }
-    }
-
     /// The segments as the decision sees them.
     fn segments(&mut self, sealer: &Sealer, now: Timestamp) -> Vec<Segment> {
         let now = now.as_micros();
@@ -299,6 +293,14 @@ impl Compactor {
             self.read = Some((Instant::now(), told));
         }
         self.read.as_ref().map_or(&[], |(_, told)| told)
+    }
+}
+
+/// Words of what was dropped are still in sled's own log: the index is copied without them.
+fn purge_index(sealer: &mut Sealer) {
+    if sealer.cache.is_unpurged() {
+        let copied = sealer.cache.purge();
+        sealer.bytes_written.fetch_add(copied, Ordering::Relaxed);
     }
 }
 

@@ -24,6 +24,9 @@ const REMOVED: &[u8] = b"removed";
 /// How long sled may take to close: after a failed write it can wait for itself for ever.
 const CLOSING: Duration = Duration::from_secs(5);
 
+/// A file beside sled's own: it is there while words of what was forgotten may be in the index.
+const UNPURGED: &str = "unpurged";
+
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
     db: Option<sled::Db>,
@@ -55,7 +58,9 @@ impl Cache {
     /// nothing is kept sled is not even opened: it writes half a megabyte each time.
     pub fn open(path: &Path) -> Self {
         // Of a copy that was cut short.
-        let _ = clear(&path.with_extension("fresh"));
+        for leftover in ["fresh", "old"] {
+            let _ = clear(&path.with_extension(leftover));
+        }
         if !path.exists() {
             return Self { db: None, path: Some(path.to_owned()), least: 0 };
         }
@@ -64,7 +69,7 @@ impl Cache {
                 index = %path.display(), %reason,
                 "the index is unreadable and will be rebuilt; no memory is lost"
             );
-            clear(path).map_err(|error| error.to_string())?;
+            discard(path).map_err(|error| error.to_string())?;
             open_guarded(path)
         });
         match db {
@@ -144,6 +149,26 @@ impl Cache {
         self.retain(|number| !segments.contains(&number));
     }
 
+    /// Notes, durably, that words of what was forgotten are left in the index until it is purged: the
+    /// segments that held them are removed before that, and a start after a cut could not tell. Where
+    /// it cannot be noted, the index is begun anew.
+    pub fn expect_purge(&mut self) {
+        // Where nothing was ever kept there are no words to be left.
+        let Some(path) = self.path.as_ref().filter(|path| path.exists()) else { return };
+        let noted = std::fs::File::create(path.join(UNPURGED))
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::File::open(path)?.sync_all());
+        if let Err(error) = noted {
+            tracing::warn!(%error, "the index cannot be marked and is begun anew");
+            self.begin_anew();
+        }
+    }
+
+    /// Whether words of what was forgotten may be left in the index.
+    pub fn is_unpurged(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.join(UNPURGED).exists())
+    }
+
     /// Copies all blocks into a new tree, which takes the place of the old: sled's own log keeps
     /// values that were replaced or removed for as long as it likes. Returns the bytes written.
     pub fn purge(&mut self) -> u64 {
@@ -165,7 +190,8 @@ impl Cache {
         self.close();
         // Whatever of this fails, or is cut short, costs a rebuild; the old tree goes all the same.
         let moved = copied.and_then(|bytes| {
-            let moved = clear(&path).and_then(|()| std::fs::rename(&fresh, &path));
+            let moved = set_aside(&path)
+                .and_then(|old| std::fs::rename(&fresh, &path).and_then(|()| clear(&old)));
             moved.map(|()| bytes).map_err(|error| error.to_string())
         });
         if let Err(reason) = &moved {
@@ -175,7 +201,7 @@ impl Cache {
             Ok(_) => open_guarded(&path),
             Err(_) => {
                 let _ = clear(&fresh);
-                clear(&path).map_err(|error| error.to_string()).and_then(|()| open_guarded(&path))
+                discard(&path).map_err(|error| error.to_string()).and_then(|()| open_guarded(&path))
             }
         };
         self.db = reopened.ok();
@@ -187,7 +213,7 @@ impl Cache {
         self.close();
         let Some(path) = &self.path else { return };
         self.db =
-            clear(path).map_err(|error| error.to_string()).and_then(|()| open_guarded(path)).ok();
+            discard(path).map_err(|error| error.to_string()).and_then(|()| open_guarded(path)).ok();
     }
 
     fn close(&mut self) {
@@ -288,6 +314,21 @@ fn open_guarded(path: &Path) -> Result<sled::Db, String> {
     receiver
         .recv_timeout(PATIENCE)
         .map_err(|_| format!("sled did not open it within {} s", PATIENCE.as_secs()))?
+}
+
+/// Removes an index, whatever is cut on the way: never the note first and then what it is about.
+fn discard(path: &Path) -> std::io::Result<()> {
+    set_aside(path).and_then(|old| clear(&old))
+}
+
+/// Moves an index to where the next start removes it, and tells where that is.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let old = path.with_extension("old");
+    clear(&old)?;
+    match std::fs::rename(path, &old) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(old),
+    }
 }
 
 fn clear(path: &Path) -> std::io::Result<()> {

@@ -71,8 +71,6 @@ pub struct Compacted {
     pub superseded: u64,
     /// Versions dropped because they were forgotten.
     pub forgotten: u64,
-    /// Whether the index may still hold words of what was dropped as forgotten.
-    pub leaves_words: bool,
 }
 
 impl Compacted {
@@ -82,7 +80,6 @@ impl Compacted {
         self.bytes_after += other.bytes_after;
         self.superseded += other.superseded;
         self.forgotten += other.forgotten;
-        self.leaves_words |= other.leaves_words;
     }
 }
 
@@ -179,6 +176,10 @@ impl Sealer {
         let len = merged.bytes.len() as u64;
         let seal = self.key.sign_compacted(number, len, block.digest, previous, link);
 
+        if merged.purged_names {
+            // Before the new segment is there: from then on a start forgets what was replaced.
+            self.cache.expect_purge();
+        }
         let path = segment::path(number);
         let written = self.write(number, &seal, &merged.bytes);
         let file = match written.and_then(|()| self.disk.open(&path, Mode::Read)) {
@@ -220,7 +221,6 @@ impl Sealer {
             bytes_after: len,
             superseded: merged.superseded,
             forgotten: merged.forgotten,
-            leaves_words: merged.purged_names,
         };
         tracing::info!(
             segment = number,
