@@ -229,6 +229,27 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<(), CompactError> {
+        // Again after each one that turns out to be damaged: it is passed over then.
+        while self.rewrite_once(scope, sealer, shared, done)? {}
+        let unsound = sealer.pieces.iter().find(|piece| !piece.is_sound);
+        unsound.map_or(Ok(()), |piece| {
+            Err(CompactError::Segment {
+                number: piece.number,
+                message: "it is damaged and stays as it is, with whatever it tells of; see `omir \
+                          store check`. The others were compacted"
+                    .to_owned(),
+            })
+        })
+    }
+
+    /// Tells whether it came upon a damaged segment, and may go on without that.
+    fn rewrite_once(
+        &mut self,
+        scope: Scope,
+        sealer: &mut Sealer,
+        shared: &Shared,
+        done: &mut Compacted,
+    ) -> Result<bool, CompactError> {
         let now = shared.time.order();
         self.read = None;
         let segments = self.segments(sealer, now);
@@ -236,6 +257,7 @@ impl Compactor {
         let is_wanted = |at: usize| scope == Scope::All || tells(at);
         let gains = |at: usize| tells(at) || segments[at].dead > 0;
         let runs = upkeep::all(&segments, self.rules.segment_max, is_wanted, gains);
+        self.read = None;
         // From the oldest on: a tombstone may go when nothing older is left.
         let mut replaced = 0;
         for run in runs {
@@ -243,15 +265,18 @@ impl Compactor {
                 break;
             }
             let len = run.len();
-            done.add(&sealer.compact(
-                run.start - replaced..run.end - replaced,
-                now,
-                self.history,
-            )?);
+            let run = run.start - replaced..run.end - replaced;
+            match sealer.compact(run, now, self.history) {
+                Ok(compacted) => done.add(&compacted),
+                Err(CompactError::Segment { number, message }) => {
+                    tracing::warn!(segment = number, message, "not compacted");
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
             replaced += len - 1;
         }
-        self.read = None;
-        Ok(())
+        Ok(false)
     }
 
     /// The segments as the decision sees them.

@@ -246,10 +246,16 @@ impl Sealer {
     /// The bytes of a segment and its seal, if they belong together.
     fn read_sound(&self, number: u64) -> Result<(Vec<u8>, Seal), CompactError> {
         let unsound = |message: String| CompactError::Segment { number, message };
-        let text = disk::read(&*self.disk, &segment::signature_path(number))
-            .map_err(|error| unsound(format!("its signature cannot be read ({error})")))?;
-        let seal = Seal::from_json(&text).map_err(|fault| unsound(fault.to_string()))?;
+        // The segment first: where the card is away, nothing is there and nothing is damaged.
         let bytes = disk::read(&*self.disk, &segment::path(number))?;
+        let text = match disk::read(&*self.disk, &segment::signature_path(number)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(unsound("its signature is missing".to_owned()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let seal = Seal::from_json(&text).map_err(|fault| unsound(fault.to_string()))?;
         if seal.sha256 != signature::digest(&bytes) {
             return Err(unsound(signature::SealFault::DigestDiffers.to_string()));
         }
