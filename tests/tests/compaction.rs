@@ -345,6 +345,7 @@ impl Disk for Killed {
 fn a_kill_before_the_index_is_purged_leaves_that_to_the_next_compaction() {
     let folder = tempfile::tempdir().expect("a folder");
     let (from, to) = (folder.path().join("data"), folder.path().join("killed"));
+    std::fs::create_dir(&from).expect("a folder");
     let clock = TestClock::new();
     let open = |disk: Arc<dyn Disk>, data: &Path| {
         Session::open_with(disk, &clock, settings(), Some(data.join("index"))).expect("it opens")
