@@ -12,6 +12,7 @@ use omir_core::tier::Tier;
 use omir_core::value::Value;
 use omird::clock::ClockState;
 use omird::engine::command::{Change, Stored};
+use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
 use omird::recall::Query;
 use omird_tests::check;
@@ -301,6 +302,56 @@ fn a_clock_that_was_a_year_ahead_leaves_nothing_unfaded_and_the_order_stands() {
     let session = open(&disk, &clock);
     let dated = session.now().0.as_micros();
     assert!((known..known + 3 * DAY).contains(&dated), "the year ahead is gone for good");
+}
+
+#[test]
+fn a_clock_that_was_a_year_ahead_loses_nothing_for_good() {
+    let (disk, clock) = lived();
+    let known = clock_now(&clock);
+    let until = |at: i64| Timestamp::from_micros(at).to_string();
+    {
+        let session = open(&disk, &clock);
+        remember(&session, &record("fair", &format!(r#","validUntil":"{}""#, until(known + DAY))));
+        remember(&session, &record("door", ""));
+        remember(&session, &record("door", r#","importance":0.5"#));
+    }
+    let before = Query { as_of: Some(Timestamp::from_micros(known - DAY)), ..Query::default() };
+    let past = |session: &Session| session.recall(&before).expect("a recall").total;
+    // Two starts, so that the second has a past that is ahead as well.
+    for start in 0..2 {
+        clock.reboot(known + YEAR + start * DAY);
+        let session = open(&disk, &clock);
+        assert_eq!(state(&session), ClockState::Coarse);
+        clock.advance(seconds(3600));
+        assert_eq!(session.sweep(false).expect("it is swept").expired, 0);
+        let done = session.compact(Scope::All).expect("the disk is good");
+        assert_eq!(done.superseded, 0, "the history of a week is kept");
+        bytes(&session, "fair");
+        assert_eq!(past(&session), 1);
+    }
+    clock.reboot(known + DAY);
+    let session = open(&disk, &clock);
+    clock.set(known + DAY, true);
+    assert_eq!(session.now().0.as_micros(), known + DAY);
+    bytes(&session, "fair");
+    // By a clock that is right it is over a month later, and the week of history with it.
+    clock.advance(seconds(40 * 86_400));
+    assert_eq!(session.sweep(false).expect("it is swept").expired, 1);
+    assert!(session.compact(Scope::All).expect("the disk is good").superseded > 0);
+}
+
+#[test]
+fn a_clock_that_nobody_vouches_for_is_believed_after_a_while() {
+    let (disk, clock) = lived();
+    let known = clock_now(&clock);
+    let over = Timestamp::from_micros(known + DAY).to_string();
+    remember(&open(&disk, &clock), &record("fair", &format!(r#","validUntil":"{over}""#)));
+    clock.reboot(known + 60 * DAY);
+    let session = open(&disk, &clock);
+    assert_eq!(session.sweep(false).expect("it is swept").expired, 0);
+    clock.advance(seconds(2 * 86_400));
+    assert_eq!(session.now().1, ClockState::Coarse);
+    assert_eq!(session.sweep(false).expect("it is swept").expired, 1);
 }
 
 /// A board whose clock goes on from what it saved when it was shut down.

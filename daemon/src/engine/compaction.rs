@@ -25,7 +25,7 @@ use crate::store::sealer::Sealer;
 /// How often it is looked whether anything is due.
 const LOOK: Duration = Duration::from_secs(600);
 /// The same while the store takes more of the card than it may.
-pub const LOOK_WHEN_SHORT: Duration = Duration::from_secs(60);
+pub const LOOK_WHEN_SHORT: Duration = Duration::from_secs(10);
 
 /// How long what was read of all segments stands, if what was forgotten may stay longer than that.
 const READ: Duration = Duration::from_secs(86_400);
@@ -209,7 +209,7 @@ impl Compactor {
         done: &mut Compacted,
     ) -> Result<bool, CompactError> {
         // As stamps are: the history is kept by the order of what was recorded.
-        let now = shared.time.order();
+        let now = shared.time.history();
         if shared.is_stopping.load(Ordering::Acquire) {
             return Ok(false);
         }
@@ -250,7 +250,7 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<bool, CompactError> {
-        let now = shared.time.order();
+        let now = shared.time.history();
         self.read = None;
         let segments = self.segments(sealer, now);
         let tells = |at: usize| segments[at].forgotten_for.is_some();

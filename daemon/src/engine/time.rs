@@ -52,8 +52,15 @@ pub struct Adjustment {
     was: Vec<Unsettled>,
 }
 
+/// While nothing says that the clock is right, the time that what cannot be undone goes by catches up
+/// with dating so many times faster than time passes: a week off in three and a half hours, a year
+/// that was never lived in a week. A robot that is on for half an hour a day keeps up.
+const CATCH_UP: i64 = 48;
+
 struct Lines {
     keeper: Timekeeper,
+    /// The time that what cannot be undone goes by, and when that was on the monotonic clock.
+    certain: (i64, i64),
     unsettled: Vec<Unsettled>,
     adjustments: VecDeque<Adjustment>,
     /// How far dating last jumped; microseconds.
@@ -98,6 +105,7 @@ impl Time {
         unsettled.retain(|span| span.after.is_some() || is_same_boot == Some(true));
         let lines = Lines {
             keeper: Timekeeper::new(dating, reading.monotonic),
+            certain: (0, reading.monotonic),
             unsettled,
             adjustments: VecDeque::new(),
             last_step: 0,
@@ -114,7 +122,13 @@ impl Time {
             refused: AtomicBool::default(),
         };
         {
-            let mut lines = time.look().1;
+            let (moment, mut lines) = time.look();
+            lines.certain.0 = match (mark.certain, mark.now) {
+                // A store without a past has nothing to lose.
+                (0, 0) => moment.now.as_micros().max(latest),
+                (0, now) => now,
+                (certain, _) => certain,
+            };
             if mark.now == 0 {
                 // Nothing was known that a step could be told from.
                 lines.last_step = 0;
@@ -245,6 +259,30 @@ impl Time {
         latest.max(self.moment().now)
     }
 
+    /// The time for what cannot be undone: expiry, and letting go of history. It is dating where a
+    /// synchronised clock shows that, and never ahead of it; a clock that only may be right moves it
+    /// by little, so that one which is a year ahead has lost nothing by the time it is found out.
+    pub fn certain(&self) -> Timestamp {
+        let (moment, mut lines) = self.look();
+        Timestamp::from_micros(self.certain_at(&moment, &mut lines))
+    }
+
+    /// The time that history is kept by: that of order, by which it is stamped, as far as it is
+    /// certain.
+    pub fn history(&self) -> Timestamp {
+        self.order().min(self.certain())
+    }
+
+    fn certain_at(&self, moment: &Moment, lines: &mut Lines) -> i64 {
+        let (now, monotonic) = (moment.now.as_micros(), moment.monotonic);
+        let (certain, since) = lines.certain;
+        let is_told = moment.state == ClockState::Synchronised || self.is_simulated();
+        let lived = monotonic.saturating_sub(since).max(0).saturating_mul(CATCH_UP);
+        let certain = if is_told { now } else { certain.saturating_add(lived).min(now) };
+        lines.certain = (certain, monotonic);
+        certain
+    }
+
     /// Notes that something was recorded at `at`.
     pub fn advance(&self, at: Timestamp) {
         self.latest.fetch_max(at.as_micros(), Ordering::AcqRel);
@@ -313,7 +351,8 @@ impl Time {
 
     /// Writes into a mark what time it is.
     pub fn fill(&self, mark: &mut Mark) {
-        let (moment, lines) = self.look();
+        let (moment, mut lines) = self.look();
+        mark.certain = self.certain_at(&moment, &mut lines);
         mark.boot_id.clone_from(&self.boot_id);
         match lines.adjustments.front() {
             None => {

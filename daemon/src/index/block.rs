@@ -14,7 +14,7 @@ use super::text::TextBlock;
 use crate::store::transaction::{Mark, Touch};
 
 /// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 8;
+pub const FORMAT: u32 = 9;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

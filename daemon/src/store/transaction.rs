@@ -10,7 +10,7 @@
 //! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
 //! {"op": "boot", "count": u64}
 //! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs,
-//!  "began": µs, "day": µs, "today": u64,
+//!  "began": µs, "day": µs, "today": u64, "certain": µs,
 //!  "unsettled": [{"bootId": text, "since": µs, "from": µs, "until": µs, "before": µs,
 //!                 "after": µs, "coarse": bool}, ...]}
 //! ```
@@ -83,6 +83,8 @@ pub struct Mark {
     pub day: i64,
     /// Bytes that count for that day's budget.
     pub today: u64,
+    /// The time that what cannot be undone went by; microseconds since 1970, 0 if none was noted.
+    pub certain: i64,
     /// Spans without a clock whose memories are not all dated anew yet.
     pub unsettled: Vec<Unsettled>,
 }
@@ -147,7 +149,7 @@ impl Unsettled {
 
 impl Mark {
     /// As members of a map.
-    pub fn members(&self) -> [(&'static str, Value); 10] {
+    pub fn members(&self) -> [(&'static str, Value); 11] {
         [
             ("now", int(self.now)),
             ("monotonic", int(self.monotonic)),
@@ -158,6 +160,7 @@ impl Mark {
             ("began", int(self.began)),
             ("day", int(self.day)),
             ("today", int(self.today)),
+            ("certain", int(self.certain)),
             ("unsettled", Value::Array(self.unsettled.iter().map(Unsettled::to_value).collect())),
         ]
     }
@@ -176,6 +179,7 @@ impl Mark {
             began: signed("began"),
             day: signed("day"),
             today: unsigned("today"),
+            certain: signed("certain"),
             unsettled: map
                 .get("unsettled")
                 .and_then(Value::as_array)
@@ -427,6 +431,7 @@ mod tests {
                     began: 1_770_000_000_000_000,
                     day: 1_779_926_400_000_000,
                     today: 70,
+                    certain: 1_779_926_400_000_001,
                     unsettled: vec![
                         Unsettled { boot_id: "5d1c".into(), since: 7, ..Unsettled::default() },
                         Unsettled {

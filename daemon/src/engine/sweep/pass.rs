@@ -421,6 +421,7 @@ impl<'a> Pass<'a> {
     fn expire(&mut self) -> Result<(), End> {
         let kept = self.engine.inner.settings.forgetting.expire_after.as_micros();
         let kept = i64::try_from(kept).unwrap_or(i64::MAX);
+        let certain = self.engine.inner.shared.time.certain().as_micros();
         let mut next = 0;
         loop {
             let (ids, last) = {
@@ -429,7 +430,7 @@ impl<'a> Pass<'a> {
                 let is_over = |id: &DocId| {
                     let doc = catalog.doc(*id);
                     doc.valid_until != NEVER
-                        && doc.valid_until.saturating_add(kept) <= self.now
+                        && doc.valid_until.saturating_add(kept) <= certain
                         && !catalog.access(*id).is_some_and(|access| access.anchored)
                 };
                 let last = slice.last().copied();
@@ -512,7 +513,7 @@ impl<'a> Pass<'a> {
     fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
         let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
         let history = self.engine.inner.settings.keep_history.as_micros();
-        let order = self.engine.inner.shared.time.order().as_micros();
+        let order = self.engine.inner.shared.time.history().as_micros();
         let horizon = order.saturating_sub(i64::try_from(history).unwrap_or(i64::MAX));
         loop {
             {
