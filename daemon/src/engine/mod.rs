@@ -136,6 +136,7 @@ impl Engine {
     /// is reported by [`Engine::damage`] and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
         let Parts { disk, index, clock, key, random, settings, listener } = parts;
+        let settings = settings.for_its_card();
         let mounting = disk.mounting()?;
         let usage = Arc::new(Usage::default());
         let counted = Arc::new(Counted::new(disk, usage.clone()));

@@ -110,6 +110,9 @@ impl Default for FlashSettings {
     }
 }
 
+/// A log is let grow to so many bytes, however little the store may take of its card.
+const SMALLEST_LOG: u64 = 64 << 10;
+
 /// How the engine runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -189,6 +192,19 @@ impl Default for Forgetting {
             expire_after: Duration::from_secs(30 * 86_400),
             relationship_half_life: bond_half_life,
         }
+    }
+}
+
+impl Settings {
+    /// What a log is let grow to, and a segment, where the store may take little of its card: nothing
+    /// is freed before it is sealed, and a compaction needs room for what it makes.
+    pub(super) fn for_its_card(mut self) -> Self {
+        let max = self.flash.max_bytes;
+        if max > 0 {
+            self.segment_bytes = self.segment_bytes.min((max / 8).max(SMALLEST_LOG));
+            self.segment_max_bytes = self.segment_max_bytes.min((max / 4).max(SMALLEST_LOG));
+        }
+        self
     }
 }
 

@@ -57,6 +57,8 @@ impl Drop for Turn<'_> {
 
 /// How long after its start the daemon first sweeps: those who waited for it come first.
 const FIRST: Duration = Duration::from_secs(5);
+/// How long it waits at most while the store takes more of the card than it may.
+const WHEN_SHORT: Duration = Duration::from_secs(10);
 /// The pause after each slice. A slice holds the catalog for half a millisecond at most.
 pub const PAUSE: Duration = Duration::from_millis(10);
 
@@ -138,6 +140,9 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
             Ok(report) if report.is_empty() => {}
             Ok(report) => tracing::debug!(?report, "swept"),
             Err(error) => tracing::warn!(%error, "the sweep was given up; the next one goes on"),
+        }
+        if engine.pressure().bytes_to_free() > 0 {
+            wait = interval.min(WHEN_SHORT);
         }
     }
 }
