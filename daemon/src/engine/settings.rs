@@ -217,7 +217,7 @@ impl Default for Settings {
             queue_bytes: 32 << 20,
             segment_bytes: 8 << 20,
             seal_after: Duration::from_secs(3600),
-            index_from_bytes: 1 << 20,
+            index_from_bytes: 4 << 20,
             touch_interval: Duration::from_secs(300),
             mark_interval: Duration::from_secs(600),
             keep_history: Duration::from_secs(604_800),
