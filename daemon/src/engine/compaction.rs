@@ -208,7 +208,6 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<bool, CompactError> {
-        // As stamps are: the history is kept by the order of what was recorded.
         let now = shared.time.history();
         if shared.is_stopping.load(Ordering::Acquire) {
             return Ok(false);
