@@ -18,7 +18,7 @@ use super::fading::{Bond, Fading};
 use super::key::RefKey;
 use super::producers::{OURS, Producers};
 use super::space::SpaceIndex;
-use super::text::{DocTerms, TextIndex};
+use super::text::{BlockError, DocTerms, TextIndex};
 use super::time::TimeIndex;
 use crate::disk::DiskFile;
 use crate::store::transaction::Touch;
@@ -151,7 +151,7 @@ pub struct Catalog {
     heads: hashbrown::HashMap<RefKey, Head>,
     places: Vec<PlaceRow>,
     frames: Vec<String>,
-    frame_numbers: HashMap<String, u32>,
+    frame_numbers: hashbrown::HashMap<String, u32>,
     mentions: hashbrown::HashMap<RefKey, Vec<DocId>>,
     /// Relationships that end with the entity.
     dependents: hashbrown::HashMap<RefKey, Vec<DocId>>,
@@ -191,6 +191,12 @@ impl Catalog {
     /// An empty index.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty index for all that a store holds: places can be searched only after
+    /// [`Catalog::finish_loading`].
+    pub fn loading() -> Self {
+        Self { space: SpaceIndex::loading(), ..Self::default() }
     }
 
     /// All versions, in the order they were recorded.
@@ -369,9 +375,10 @@ impl Catalog {
     }
 
     fn add_place(&mut self, place: &Place, doc: DocId) {
-        let next = u32::try_from(self.frames.len()).expect("fewer than 2^32 frames");
-        let frame = *self.frame_numbers.entry(place.frame.clone()).or_insert_with(|| {
+        let frame = self.frame(&place.frame).unwrap_or_else(|| {
+            let next = u32::try_from(self.frames.len()).expect("fewer than 2^32 frames");
             self.frames.push(place.frame.clone());
+            self.frame_numbers.insert(place.frame.clone(), next);
             next
         });
         let geo = place.geo_point();
@@ -649,9 +656,15 @@ impl Catalog {
     ///
     /// # Errors
     /// If the words of the block are damaged; the catalog is then to be thrown away.
-    pub fn load(&mut self, block: &Block, file: FileId) -> Result<(), String> {
+    pub fn load(&mut self, block: &Block, file: FileId) -> Result<(), BlockError> {
+        let base = self.load_rows(block, file);
+        self.text.add_block(base, &block.text)
+    }
+
+    /// The same without the words, which are to be added to [`Catalog::text`] with the row that is
+    /// returned as their first document.
+    pub fn load_rows(&mut self, block: &Block, file: FileId) -> DocId {
         let base = DocId::try_from(self.docs.len()).expect("fewer than 2^32 versions");
-        self.text.add_block(base, &block.text).map_err(|error| format!("{error:?}"))?;
         let mut graves = block.tombstones.iter().peekable();
         for row in &block.rows {
             let before = |grave: &&Tombstone| {
@@ -669,7 +682,7 @@ impl Catalog {
         for touch in &block.touches {
             self.replay_touch(touch);
         }
-        Ok(())
+        base
     }
 
     fn bury_loaded(&mut self, grave: &Tombstone) {
@@ -695,10 +708,13 @@ impl Catalog {
         }
     }
 
-    /// Recomputes what depends on which versions are live, once all segments are loaded.
-    pub fn finish_loading(&mut self) {
+    /// Works out what depends on which versions are live, and arranges places for search, once all
+    /// segments and logs are loaded; on so many threads.
+    pub fn finish_loading(&mut self, threads: usize) {
         let docs = &self.docs;
-        self.text.set_liveness(|id| docs.get(id as usize).is_some_and(Doc::is_live));
+        let is_live = |id: DocId| docs.get(id as usize).is_some_and(Doc::is_live);
+        self.text.set_liveness(is_live, threads);
+        self.space.finish_loading(threads);
     }
 
     /// Points versions at the segment they were sealed or compacted into.

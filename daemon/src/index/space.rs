@@ -49,12 +49,38 @@ pub struct SpaceIndex {
     names: Vec<Box<str>>,
     frames: Vec<Cloud>,
     globe: Cloud,
+    /// Whether points are only gathered for now.
+    is_loading: bool,
 }
 
 impl SpaceIndex {
     /// An empty index.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty index that only gathers points until [`SpaceIndex::finish_loading`], before which it
+    /// cannot be searched: about half the work of inserting them one by one.
+    pub fn loading() -> Self {
+        Self { is_loading: true, ..Self::default() }
+    }
+
+    /// Builds the trees of what was gathered, on so many threads.
+    pub fn finish_loading(&mut self, threads: usize) {
+        if !std::mem::take(&mut self.is_loading) {
+            return;
+        }
+        let clouds = self.frames.iter_mut().chain([&mut self.globe]);
+        let mut trees: Vec<&mut [Point]> = clouds.flat_map(Cloud::gathered).collect();
+        let share = trees.len().div_ceil(threads.max(1)).max(1);
+        std::thread::scope(|scope| {
+            let mut shares = trees.chunks_mut(share);
+            let own = shares.next();
+            for trees in shares {
+                scope.spawn(move || trees.iter_mut().for_each(|points| arrange(points)));
+            }
+            own.into_iter().flatten().for_each(|points| arrange(points));
+        });
     }
 
     /// The number of frame `name`, given out now if it is new. Names differ by case.
@@ -82,12 +108,12 @@ impl SpaceIndex {
     /// Adds `doc` at a point of `frame`, in metres.
     pub fn insert(&mut self, frame: &str, at: [f64; 3], doc: DocId) {
         let id = self.intern(frame);
-        self.frames[id.0 as usize].insert(at, doc);
+        self.frames[id.0 as usize].add(at, doc, self.is_loading);
     }
 
     /// Adds `doc` on the globe, at a vector of unit length from the Earth's centre.
     pub fn insert_geo(&mut self, unit: [f64; 3], doc: DocId) {
-        self.globe.insert(unit, doc);
+        self.globe.add(unit, doc, self.is_loading);
     }
 
     /// Calls `f` for every point within `radius` metres of `center`, and possibly for some a hair
@@ -158,37 +184,6 @@ impl SpaceIndex {
     }
 }
 
-/// Gathers the points known at start-up and builds each frame's tree once: about half the work of
-/// inserting them one by one, and fewer trees to search afterwards.
-#[derive(Default)]
-pub struct SpaceLoader {
-    index: SpaceIndex,
-}
-
-impl SpaceLoader {
-    /// An empty loader.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds `doc` at a point of `frame`, in metres.
-    pub fn insert(&mut self, frame: &str, at: [f64; 3], doc: DocId) {
-        let id = self.index.intern(frame);
-        self.index.frames[id.0 as usize].tail.push(Point { at, doc, axis: 0 });
-    }
-
-    /// Adds `doc` on the globe, at a vector of unit length from the Earth's centre.
-    pub fn insert_geo(&mut self, unit: [f64; 3], doc: DocId) {
-        self.index.globe.tail.push(Point { at: unit, doc, axis: 0 });
-    }
-
-    /// Builds the trees.
-    pub fn finish(mut self) -> SpaceIndex {
-        self.index.settle();
-        self.index
-    }
-}
-
 /// A radius widened so that no rounding here or in the caller's own formula can lose a point.
 fn slack(radius: f64) -> f64 {
     radius.max(0.0) * (1.0 + 1e-9) + 1e-9
@@ -246,11 +241,30 @@ struct Cloud {
 }
 
 impl Cloud {
-    fn insert(&mut self, at: [f64; 3], doc: DocId) {
+    fn add(&mut self, at: [f64; 3], doc: DocId, is_loading: bool) {
         self.tail.push(Point { at, doc, axis: 0 });
-        if self.tail.len() < TAIL {
-            return;
+        if is_loading {
+            if self.tail.len() == MAX_MERGE {
+                let points = std::mem::replace(&mut self.tail, Vec::with_capacity(MAX_MERGE));
+                self.trees.push(Tree { points: points.into_boxed_slice() });
+            }
+        } else if self.tail.len() >= TAIL {
+            self.plant();
         }
+    }
+
+    /// The points of trees that were gathered and are to be arranged.
+    fn gathered(&mut self) -> impl Iterator<Item = &mut [Point]> {
+        if self.tail.len() >= TAIL {
+            let points = std::mem::take(&mut self.tail).into_boxed_slice();
+            self.trees.push(Tree { points });
+        }
+        self.tail.shrink_to_fit();
+        self.trees.iter_mut().map(|tree| &mut *tree.points)
+    }
+
+    /// Makes a tree of the tail, together with trees of like size.
+    fn plant(&mut self) {
         let mut points = self.tail.clone();
         self.tail.clear();
         // The newest trees are the smallest, but for one that `settle` may have left: it goes along.
@@ -551,9 +565,10 @@ mod tests {
     /// The three ways points can get in, which must not differ in what is found.
     fn built(points: &[[f64; 3]], way: u8) -> SpaceIndex {
         if way == 0 {
-            let mut loader = SpaceLoader::new();
-            (0..).zip(points).for_each(|(doc, &at)| loader.insert("map", at, doc));
-            return loader.finish();
+            let mut index = SpaceIndex::loading();
+            (0..).zip(points).for_each(|(doc, &at)| index.insert("map", at, doc));
+            index.finish_loading(2);
+            return index;
         }
         let mut index = SpaceIndex::new();
         (0..).zip(points).for_each(|(doc, &at)| index.insert("map", at, doc));
@@ -636,14 +651,9 @@ mod tests {
             metres in prop_oneof![Just(0.01), 0.01..1.0f64, 1.0..5e3f64, Just(2e7)],
         ) {
             let points: Vec<_> = places.iter().map(|&(lat, lon)| unit(lat, lon)).collect();
-            let mut index = SpaceIndex::new();
-            if bulk {
-                let mut loader = SpaceLoader::new();
-                (0..).zip(&points).for_each(|(doc, &at)| loader.insert_geo(at, doc));
-                index = loader.finish();
-            } else {
-                (0..).zip(&points).for_each(|(doc, &at)| index.insert_geo(at, doc));
-            }
+            let mut index = if bulk { SpaceIndex::loading() } else { SpaceIndex::new() };
+            (0..).zip(&points).for_each(|(doc, &at)| index.insert_geo(at, doc));
+            index.finish_loading(2);
             // A little off a stored place: on the far side of the pole or date line, perhaps.
             let (lat, lon) = *pick.get(&places);
             let from = unit(lat + 1e-8, lon + 1e-8);

@@ -42,6 +42,9 @@ const COMMON_FROM: u32 = 32;
 /// Documents whose scores are gathered at a time: 8 KiB, which stays in the nearest cache.
 const WINDOW: u32 = 2048;
 
+/// Counting fewer terms than these is no work for a thread of its own.
+const FEW_TERMS: usize = 1024;
+
 /// Beyond the last document, for a reader that has none left.
 const END: DocId = DocId::MAX;
 
@@ -278,8 +281,8 @@ impl TextIndex {
         })
     }
 
-    /// Counts anew which documents are live. Reads every posting: for start-up.
-    pub fn set_liveness(&mut self, is_live: impl Fn(DocId) -> bool) {
+    /// Counts anew which documents are live. Reads every posting, on so many threads: for start-up.
+    pub fn set_liveness(&mut self, is_live: impl Fn(DocId) -> bool, threads: usize) {
         self.live.fill(0);
         (self.live_docs, self.live_tokens) = (0, 0);
         for (doc, &len) in (0..).zip(&self.lengths) {
@@ -289,11 +292,22 @@ impl TextIndex {
                 self.live_tokens += u64::from(len);
             }
         }
-        for index in 0..self.terms.len() {
-            let docs = Reader::new(self.terms[index].postings.as_slice());
-            let live = docs.filter(|&(doc, _)| self.is_live(doc)).count();
-            self.terms[index].live = live as u32;
-        }
+        let live = &self.live;
+        let count = |terms: &mut [Term]| {
+            for term in terms {
+                let docs = Reader::new(term.postings.as_slice());
+                term.live = docs.filter(|&(doc, _)| is_set(live, doc)).count() as u32;
+            }
+        };
+        let share = self.terms.len().div_ceil(threads.max(1)).max(FEW_TERMS);
+        std::thread::scope(|scope| {
+            let mut shares = self.terms.chunks_mut(share);
+            let own = shares.next();
+            for terms in shares {
+                scope.spawn(move || count(terms));
+            }
+            own.map(count);
+        });
     }
 
     /// Prepares a question. Costs one look-up for each word; `text` should be bounded by the caller.
@@ -409,7 +423,7 @@ impl TextIndex {
     }
 
     fn is_live(&self, doc: DocId) -> bool {
-        self.live.get(doc as usize / 64).is_some_and(|bits| bits >> (doc % 64) & 1 == 1)
+        is_set(&self.live, doc)
     }
 
     /// Notes documents from `base` on as live; numbers skipped before it have no words.
@@ -456,6 +470,10 @@ impl TextIndex {
 fn name_of<'a>(terms: &[Term], names: &'a str, term: u32) -> &'a str {
     let Term { name, name_len, .. } = terms[term as usize];
     &names[name as usize..name as usize + usize::from(name_len)]
+}
+
+fn is_set(bits: &[u64], doc: DocId) -> bool {
+    bits.get(doc as usize / 64).is_some_and(|bits| bits >> (doc % 64) & 1 == 1)
 }
 
 /// What a term tells, given how many of all documents have it. Above zero for any counts.

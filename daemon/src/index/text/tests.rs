@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(ask(&direct, query, scratch), ask(&stored, query, scratch));
 
         // Told afterwards or as it happened, the dead weigh nothing either way.
-        stored.set_liveness(|doc| doc % modulus != 0);
+        stored.set_liveness(|doc| doc % modulus != 0, 2);
         let all = first.iter().zip(0..).chain(second.iter().zip(first.len() as DocId + gap..)).chain(live.iter().zip(base..));
         for (text, doc) in all.filter(|(_, doc)| doc % modulus == 0) {
             direct.retire(doc, &DocTerms::of([text.as_str()]));
@@ -185,7 +185,7 @@ proptest! {
                 prop_assert_eq!(ask(&index, "red door 12", &mut Scratch::new()), before);
             }
         }
-        index.set_liveness(|doc| doc % 2 == 0);
+        index.set_liveness(|doc| doc % 2 == 0, 1);
     }
 
     #[test]

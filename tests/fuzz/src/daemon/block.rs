@@ -22,9 +22,9 @@ pub fn run(bytes: &[u8]) {
 
 /// Loads the block; a catalog that took it is whole.
 fn load(block: &Block) {
-    let mut catalog = Catalog::new();
+    let mut catalog = Catalog::loading();
     if catalog.load(block, FileId::Segment(1)).is_ok() {
-        catalog.finish_loading();
+        catalog.finish_loading(2);
         assert_eq!(catalog.docs().len(), block.rows.len());
     }
 }

@@ -1,0 +1,133 @@
+//! Which segments there are: where each begins and what it replaces. A compaction that was cut short
+//! is finished or undone here, so that after it either the new segment is there or the old ones.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{PoisonError, RwLock};
+
+use super::{Recovery, ahead, borne, read, read_seal};
+use crate::disk::Disk;
+use crate::store::cache::Cache;
+use crate::store::manifest::Manifest;
+use crate::store::segment;
+use crate::store::signature::{self, Seal};
+
+/// What is known of a segment before its memories are read.
+pub(super) struct Listed {
+    /// Its signature, if that can be read. It matters only if the segment itself is in doubt.
+    pub seal: Option<Seal>,
+    /// Its first transaction.
+    pub first_seq: u64,
+    /// The segments it replaces.
+    replaces: Vec<u64>,
+}
+
+impl Recovery<'_> {
+    /// Which segments there are, by number.
+    pub(super) fn list_segments(
+        &mut self,
+        cache: &RwLock<&mut Cache>,
+    ) -> io::Result<BTreeMap<u64, Listed>> {
+        let names = self.disk.list(segment::DIR)?;
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| segment::number_of(name)).collect();
+        numbers.sort_unstable();
+        let mut listed: BTreeMap<u64, Listed> = BTreeMap::new();
+        let mut last_seq = 0;
+        let disk = self.disk;
+        let look = |number: &u64| {
+            let seal = read_seal(disk, *number)?;
+            let extent = extent(disk, cache, *number, seal.as_ref())?;
+            Ok((seal, extent))
+        };
+        ahead::in_order(&numbers, ahead::threads(), look, |number, looked: io::Result<_>| {
+            let (seal, extent) = looked?;
+            // What cannot be read says so when its turn comes, where its number says.
+            let (first_seq, replaces) = extent.unwrap_or((last_seq, Vec::new()));
+            last_seq = first_seq;
+            listed.insert(*number, Listed { seal, first_seq, replaces });
+            Ok::<_, io::Error>(())
+        })?;
+        // The newest first: what it replaces may have replaced others.
+        let compacted: Vec<u64> = listed
+            .iter()
+            .rev()
+            .filter(|(_, segment)| !segment.replaces.is_empty())
+            .map(|(number, _)| *number)
+            .collect();
+        for number in compacted {
+            self.finish_compaction(number, &mut listed, &names)?;
+        }
+        Ok(listed)
+    }
+
+    /// Where a segment and what it replaces are both there, the cut came between: the new one counts
+    /// if it is whole.
+    fn finish_compaction(
+        &mut self,
+        number: u64,
+        listed: &mut BTreeMap<u64, Listed>,
+        names: &[String],
+    ) -> io::Result<()> {
+        let Some(segment) = listed.get(&number) else { return Ok(()) };
+        let replaced = segment.replaces.clone();
+        let is_listed = |path: &String| {
+            path.rsplit('/').next().is_some_and(|name| names.iter().any(|known| known == name))
+        };
+        let files = |number: &u64| [segment::path(*number), segment::signature_path(*number)];
+        if !replaced.iter().flat_map(files).any(|path| is_listed(&path)) {
+            return Ok(());
+        }
+        let path = segment::path(number);
+        let digest = read(self.disk, &path)?.map(|bytes| signature::digest(&bytes)).ok();
+        let seal = read_seal(self.disk, number)?;
+        let is_whole = seal.is_some_and(|seal| seal.last.is_some() && Some(seal.sha256) == digest);
+        let present: Vec<u64> =
+            replaced.iter().copied().filter(|old| listed.contains_key(old)).collect();
+        if is_whole || present.is_empty() {
+            for old in &replaced {
+                for path in files(old).into_iter().filter(is_listed) {
+                    if !borne(self.disk.remove(&path))? && !self.leftovers.contains(old) {
+                        self.leftovers.push(*old);
+                    }
+                }
+            }
+            present.iter().for_each(|old| drop(listed.remove(old)));
+        } else if present.len() == replaced.len() {
+            if !borne(self.disk.remove(&path))? {
+                self.left_lying.push(number);
+            }
+            listed.remove(&number);
+        } else {
+            // It was whole when the first of them went, and it was damaged since.
+            for old in present {
+                let message = "a compacted segment took its place, which is damaged now";
+                self.set_aside(&segment::path(old), message)?;
+                listed.remove(&old);
+            }
+        }
+        borne(self.disk.sync_dir(segment::DIR)).map(drop)
+    }
+}
+
+/// The first transaction of a segment and the segments it replaces, from the kept index or else from
+/// the segment; `None` if it is lost or damaged.
+fn extent(
+    disk: &dyn Disk,
+    cache: &RwLock<&mut Cache>,
+    number: u64,
+    seal: Option<&Seal>,
+) -> io::Result<Option<(u64, Vec<u64>)>> {
+    let kept = seal.and_then(|seal| {
+        cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.sha256)
+    });
+    if let Some(outline) = kept {
+        return Ok(Some((outline.first_seq, outline.replaces)));
+    }
+    let Ok(bytes) = read(disk, &segment::path(number))? else { return Ok(None) };
+    let layout = segment::layout(&bytes).ok().filter(|layout| layout.is_manifest_whole);
+    Ok(layout.map(|layout| {
+        let Manifest { first_seq, replaces, .. } = layout.manifest;
+        (first_seq, replaces)
+    }))
+}
