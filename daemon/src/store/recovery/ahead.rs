@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::mpsc;
 use std::thread;
 
-/// Each thread holds one result until its turn comes, and a result may be all of a segment: more
+/// Each thread holds one result until that was taken, and a result may be all of a segment: more
 /// threads would take more memory than a small board can spare.
 const MOST_THREADS: usize = 3;
 
@@ -15,7 +15,7 @@ pub(super) fn threads() -> usize {
 }
 
 /// Does `work` for each item, and hands the results to `take` on this thread, in the order of the
-/// items. No more results than threads exist at any time, besides the one that is taken. Nothing
+/// items. No more results than threads exist at any time, the one that is taken among them. Nothing
 /// begins once `take` has returned an error, which is returned.
 ///
 /// # Panics
@@ -33,19 +33,23 @@ pub(super) fn in_order<T: Sync, R: Send, E>(
     let work = &work;
     thread::scope(|scope| {
         let begin = |first: usize| {
-            // Without a buffer: a thread goes on when its result was taken.
             let (sender, results) = mpsc::sync_channel(0);
+            let (taken, was_taken) = mpsc::sync_channel(1);
             scope.spawn(move || {
-                let mut own = items.iter().skip(first).step_by(threads);
-                own.try_for_each(|item| sender.send(work(item)))
+                for item in items.iter().skip(first).step_by(threads) {
+                    if sender.send(work(item)).is_err() || was_taken.recv().is_err() {
+                        return;
+                    }
+                }
             });
-            results
+            (results, taken)
         };
-        let results: Vec<_> = (0..threads).map(begin).collect();
-        for (item, results) in items.iter().zip(results.iter().cycle()) {
+        let workers: Vec<_> = (0..threads).map(begin).collect();
+        for (item, (results, taken)) in items.iter().zip(workers.iter().cycle()) {
             // No result is a panic, which goes on when the scope ends.
             let Ok(result) = results.recv() else { break };
             take(item, result)?;
+            let _ = taken.send(());
         }
         Ok(())
     })
@@ -77,14 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_one_result_a_thread_is_waiting() {
+    fn no_more_results_exist_than_threads() {
         let (made, items) = (AtomicUsize::new(0), vec![(); 50]);
         let mut taken = 0;
         let work = |(): &()| made.fetch_add(1, Ordering::SeqCst);
         let done = in_order(&items, 3, work, |(), _| {
+            thread::sleep(std::time::Duration::from_micros(100));
+            let existing = made.load(Ordering::SeqCst) - taken;
             taken += 1;
-            let ahead = made.load(Ordering::SeqCst) - taken;
-            if ahead > 3 { Err(ahead) } else { Ok(()) }
+            if existing > 3 { Err(existing) } else { Ok(()) }
         });
         assert_eq!(done, Ok(()));
     }
