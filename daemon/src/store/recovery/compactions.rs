@@ -40,7 +40,7 @@ impl Recovery<'_> {
             let extent = extent(disk, cache, *number, seal.as_ref())?;
             Ok((seal, extent))
         };
-        ahead::in_order(&numbers, ahead::threads(), look, |number, looked: io::Result<_>| {
+        ahead::in_order(&numbers, self.threads, look, |number, looked: io::Result<_>| {
             let (seal, extent) = looked?;
             // What cannot be read says so when its turn comes, where its number says.
             let (first_seq, replaces) = extent.unwrap_or((last_seq, Vec::new()));

@@ -157,7 +157,7 @@ impl Recovery<'_> {
         let is_wanted = |seq: u64| covered < seq && seq < limit;
         let _ = ahead::in_order(
             &batches(&contents.frames),
-            ahead::threads(),
+            self.threads,
             |frames| {
                 frames.iter().map(|frame| decode(number, frame, is_wanted)).collect::<Vec<_>>()
             },

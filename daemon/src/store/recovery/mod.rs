@@ -113,6 +113,7 @@ pub struct Recovered {
 
 struct Recovery<'a> {
     disk: &'a dyn Disk,
+    threads: usize,
     catalog: Catalog,
     damage: Vec<Damage>,
     last_seq: u64,
@@ -155,6 +156,17 @@ pub fn recover(
     new_log_above: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Recovered> {
+    recover_on(disk, cache, new_log_above, progress, ahead::threads())
+}
+
+/// The same with so many threads to work ahead, on which nothing depends.
+fn recover_on(
+    disk: &dyn Disk,
+    cache: &mut Cache,
+    new_log_above: u64,
+    progress: &mut dyn FnMut(Progress),
+    threads: usize,
+) -> io::Result<Recovered> {
     refuse_unfinished(disk)?;
     disk.create_dir(segment::DIR)?;
     disk.create_dir(wal::DIR)?;
@@ -170,6 +182,7 @@ pub fn recover(
 
     let mut recovery = Recovery {
         disk,
+        threads,
         catalog: Catalog::loading(),
         damage: Vec::new(),
         last_seq: 0,
@@ -184,7 +197,7 @@ pub fn recover(
     };
     let loaded = recovery.load_segments(cache, &logs, progress)?;
     let logs = recovery.replay_logs(&logs)?;
-    recovery.catalog.finish_loading(ahead::threads());
+    recovery.catalog.finish_loading(threads);
     let last_seq = recovery.last_seq;
 
     let mut unsealed: Vec<Unsealed> = Vec::new();
@@ -329,3 +342,6 @@ fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
     };
     Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()))
 }
+
+#[cfg(test)]
+mod tests;

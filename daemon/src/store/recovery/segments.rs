@@ -105,7 +105,7 @@ impl Recovery<'_> {
         let look = |(number, listed): &(u64, Listed)| {
             examine(disk, cache, *number, listed.seal.as_ref(), logs)
         };
-        ahead::in_order(segments, ahead::threads(), look, |(number, listed), examined| {
+        ahead::in_order(segments, self.threads, look, |(number, listed), examined| {
             let (number, seal) = (*number, listed.seal.as_ref());
             let path = segment::path(number);
             done += 1;
