@@ -50,8 +50,12 @@ impl TimeIndex {
     pub fn insert(&mut self, time: TimeKey, doc: DocId) {
         let entry = Entry { seconds: time.0, nanos: time.1, doc };
         self.len += 1;
-        let at =
-            self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < entry));
+        let is_before = |chunk: &Vec<Entry>| chunk.last().is_some_and(|last| *last < entry);
+        // Nearly always it is the latest, which needs no search.
+        let at = match self.chunks.last().is_none_or(is_before) {
+            true => self.chunks.len(),
+            false => self.chunks.partition_point(is_before),
+        };
         if at == self.chunks.len() {
             match self.chunks.last_mut() {
                 Some(chunk) if chunk.len() < CHUNK => {
