@@ -7,7 +7,7 @@
 //! {"seq": u64, "at": microseconds since 1970, "ops": count}
 //! {"op": "put", "version": u64}  <resource>
 //! {"op": "forget", "ref": "Entity/x", "version": u64}
-//! {"op": "touch", "ref": "MemoryRecord/x", "lastAccess": µs, "accessCount": n, "halfLifeHours": h}
+//! {"op": "touch", "ref": "MemoryRecord/x", "state": [lastAccess µs, accessCount, halfLifeHours]}
 //! {"op": "boot", "count": u64}
 //! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs,
 //!  "began": µs, "day": µs, "today": u64, "certain": µs,
@@ -212,6 +212,29 @@ pub struct Touch {
     pub half_life_hours: f64,
 }
 
+impl Touch {
+    /// As a short list: there are more of these than of anything else in a log.
+    fn state(&self) -> Value {
+        let hours = float(self.half_life_hours);
+        Value::Array(vec![int(self.last_access), int(self.access_count), hours])
+    }
+
+    /// Reads what [`Touch::state`] gives, or the members that stood in its place before.
+    fn from_map(target: String, map: &Map) -> Option<Self> {
+        let state = map.get("state").and_then(Value::as_array);
+        let at = |index: usize, name: &str| match state {
+            Some(state) => state.get(index),
+            None => map.get(name),
+        };
+        Some(Self {
+            target,
+            last_access: at(0, "lastAccess")?.as_i64()?,
+            access_count: at(1, "accessCount")?.as_u64()?.try_into().ok()?,
+            half_life_hours: at(2, "halfLifeHours")?.as_f64()?,
+        })
+    }
+}
+
 /// A transaction with its place in history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transaction {
@@ -237,6 +260,16 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.offset, self.message)
     }
+}
+
+/// No head of a payload is longer than this, in bytes.
+pub const HEAD_MAX: usize = 64;
+
+/// When a transaction was recorded, by what its payload begins with.
+pub fn recorded(payload: &[u8]) -> Option<Timestamp> {
+    let mut reader = Reader { payload, at: 0 };
+    let head = reader.object().ok()?;
+    reader.i64(&head, "at").ok().map(Timestamp::from_micros)
 }
 
 fn object(members: &[(&str, Value)]) -> Value {
@@ -281,9 +314,7 @@ impl Transaction {
                         &object(&[
                             ("op", "touch".into()),
                             ("ref", touch.target.clone().into()),
-                            ("lastAccess", int(touch.last_access)),
-                            ("accessCount", int(touch.access_count)),
-                            ("halfLifeHours", float(touch.half_life_hours)),
+                            ("state", touch.state()),
                         ]),
                         out,
                     ),
@@ -330,16 +361,11 @@ impl Transaction {
                         .map_err(|_| reader.fault("`ref` is no reference"))?,
                     version: reader.u64(&step, "version")?,
                 },
-                "touch" => Op::Touch(Touch {
-                    target: reader.text(&step, "ref")?.to_owned(),
-                    last_access: reader.i64(&step, "lastAccess")?,
-                    access_count: u32::try_from(reader.u64(&step, "accessCount")?)
-                        .unwrap_or(u32::MAX),
-                    half_life_hours: step
-                        .get("halfLifeHours")
-                        .and_then(Value::as_f64)
-                        .ok_or_else(|| reader.fault("`halfLifeHours` is no number"))?,
-                }),
+                "touch" => {
+                    let target = reader.text(&step, "ref")?.to_owned();
+                    let touch = Touch::from_map(target, &step);
+                    Op::Touch(touch.ok_or_else(|| reader.fault("`state` is no access state"))?)
+                }
                 "boot" => Op::Boot { count: reader.u64(&step, "count")? },
                 "mark" => Op::Mark(Mark::from_map(&step)),
                 other => return Err(reader.fault(&format!("unknown step {other:?}"))),
@@ -458,6 +484,31 @@ mod tests {
         assert_eq!(found, places);
         let Op::Put { resource, .. } = &transaction.ops[0] else { unreachable!() };
         assert!(payload[places[0].unwrap()..].starts_with(resource));
+    }
+
+    #[test]
+    fn an_access_state_is_read_as_it_was_written_before() {
+        let step = |more: &[(&str, Value)]| {
+            let mut members = vec![("op", "touch".into()), ("ref", "MemoryRecord/x".into())];
+            members.extend_from_slice(more);
+            let head = object(&[("seq", int(1u64)), ("at", int(2)), ("ops", int(1))]);
+            let mut payload = cbor::to_vec(&head);
+            cbor::write(&object(&members), &mut payload);
+            Transaction::decode(&payload).map(|(transaction, _)| transaction.ops)
+        };
+        let old = [("lastAccess", int(5)), ("accessCount", int(3)), ("halfLifeHours", float(12.5))];
+        assert_eq!(step(&old).unwrap(), [sample().ops[2].clone()]);
+        let short = [("state", Value::Array(vec![int(5), int(3)]))];
+        assert!(step(&short).is_err());
+    }
+
+    #[test]
+    fn when_it_was_recorded_stands_in_its_first_bytes() {
+        let mut payload = Vec::new();
+        Transaction { seq: MAX_SEQ, at: Timestamp::from_micros(i64::MAX), ..sample() }
+            .encode(&mut payload);
+        assert_eq!(recorded(&payload[..HEAD_MAX]), Some(Timestamp::from_micros(i64::MAX)));
+        assert_eq!(recorded(&payload[..20]), None);
     }
 
     #[test]
