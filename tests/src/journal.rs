@@ -113,11 +113,6 @@ impl Journal {
                     assert!(disk.is_off() || recalled.hits.len() as u64 == recalled.total.min(10));
                 }
                 Step::Compact(scope) => {
-                    // Whether or not it is answered, it may have been done in part.
-                    self.acknowledged.is_compacted = true;
-                    if let Some(model) = &mut self.in_doubt {
-                        model.is_compacted = true;
-                    }
                     if let Err(error) = engine.compact(*scope) {
                         assert!(disk.is_off(), "{scope:?} is not compacted: {error}");
                         return Ended::Cut;

@@ -63,8 +63,6 @@ pub struct Model {
     pub burials: u64,
     /// How many of them were followed by a tombstone, at once or later.
     pub buried: u64,
-    /// Whether there was a compaction, which may have dropped any of those.
-    pub is_compacted: bool,
 }
 
 impl Answer {

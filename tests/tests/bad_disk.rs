@@ -46,10 +46,6 @@ impl Run {
             }
             Step::Recall(_) => Ok(()),
             Step::Compact(scope) => {
-                self.journal.acknowledged.is_compacted = true;
-                if let Some(model) = &mut self.journal.in_doubt {
-                    model.is_compacted = true;
-                }
                 self.session().compact(*scope).map(drop).map_err(|error| error.code)
             }
             Step::Sweep(hours) => {

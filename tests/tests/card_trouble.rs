@@ -65,10 +65,6 @@ impl Run {
                     self.session().sweep(false).map(drop)?;
                 }
                 Step::Compact(scope) => {
-                    self.journal.acknowledged.is_compacted = true;
-                    if let Some(model) = &mut self.journal.in_doubt {
-                        model.is_compacted = true;
-                    }
                     self.session().compact(*scope).map(drop)?;
                 }
             }

@@ -1,6 +1,7 @@
 //! A file that is gone altogether: somebody deleted it, or the card lost its name.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use omird::clock::SystemClock;
 use omird::disk::Folder;
@@ -32,10 +33,11 @@ fn remember(engine: &Engine, id: &str) -> u64 {
 fn the_last_segment_is_missed_and_its_numbers_are_not_given_out_again() {
     let data = tempfile::tempdir().unwrap();
     let engine = open(data.path());
+    let sealed = |engine: &Engine| engine.seal_now(Duration::from_secs(60)).unwrap();
     remember(&engine, "first");
-    engine.stop();
-    let engine = open(data.path());
+    sealed(&engine);
     let lost = remember(&engine, "second");
+    sealed(&engine);
     engine.stop();
     std::fs::remove_file(data.path().join("segments/0000000002.omirb")).unwrap();
 

@@ -1,13 +1,14 @@
 //! Bytes rot on the card after they were synced. The store never panics, never gives out a value
 //! that was never stored, says what it lost, and still serves everything in the other files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
+use omird::index::key::RefKey;
 use omird::store::segment;
 use omird::store::transaction::{Op, Transaction};
 use omird::store::wal;
@@ -48,7 +49,6 @@ fn past() -> Past {
                 drop(session);
                 session = Session::open(&disk, &clock).expect("it opens");
             }
-            // Files as sealed, with names on their tombstones: this is about what they hold.
             Step::Recall(_) | Step::Compact(_) | Step::Sweep(_) => {}
         }
         for (target, _, resource) in journal.acknowledged.live() {
@@ -68,7 +68,8 @@ fn past() -> Past {
     let kept = disk.survivors(EVERYTHING);
     disk.cut();
     drop(session);
-    let files = files(&kept);
+    let names = history.keys().map(|target| (RefKey::of(target), target.clone())).collect();
+    let files = files(&kept, &names);
     Past { disk: kept, clock, model: journal.acknowledged, history, files }
 }
 
@@ -79,7 +80,7 @@ fn without_references(resource: &Resource) -> Resource {
     resource
 }
 
-fn files(disk: &CutDisk) -> BTreeMap<Ref, BTreeSet<String>> {
+fn files(disk: &CutDisk, names: &HashMap<RefKey, Ref>) -> BTreeMap<Ref, BTreeSet<String>> {
     let mut files: BTreeMap<Ref, BTreeSet<String>> = BTreeMap::new();
     for path in disk.paths() {
         let bytes = disk.bytes(&path);
@@ -90,7 +91,7 @@ fn files(disk: &CutDisk) -> BTreeMap<Ref, BTreeSet<String>> {
                 note(decode(&bytes[range.clone()]).reference());
             }
             for grave in layout.manifest.forgotten {
-                note(life::reference(grave.name().expect("nothing is compacted")));
+                note(names[&grave.key()].clone());
             }
         } else if let Some(number) = path.strip_prefix("wal/").and_then(wal::number_of) {
             for frame in wal::read(&bytes, number).expect("the log is good").frames {
@@ -235,9 +236,9 @@ fn a_rotten_manifest_is_not_believed() {
         let layout = segment::layout(&bytes).unwrap_or_else(|why| panic!("{path}: {why}"));
         let others = layout.entries.iter().map(|(_, range)| range).chain(&layout.copies);
         let manifest = others.map(|range| range.end).max().unwrap_or(0);
-        // The names of what was forgotten, each turned into another name.
+        // What stands for the names of what was forgotten, each turned into that of another.
         for grave in &layout.manifest.forgotten {
-            let name = grave.name().expect("nothing is compacted");
+            let name = grave.key().to_hex();
             let needle = name.as_bytes();
             for at in manifest..bytes.len() - needle.len() {
                 if &bytes[at..at + needle.len()] == needle {

@@ -2,8 +2,10 @@
 //! 1970. At every start as much must be there as was acknowledged and not announced as forgotten;
 //! in the end each of them is looked for, and what is anchored with its anchor.
 
+use std::time::Duration;
+
 use omird::disk::Disk;
-use omird::engine::settings::Settings;
+use omird::engine::settings::{Forgetting, Settings};
 use omird_tests::check;
 use omird_tests::random::seeds;
 use omird_tests::years::board::Start;
@@ -15,8 +17,14 @@ const DAYS: i64 = 7;
 fn a_week_loses_nothing_that_was_not_announced() {
     for seed in seeds("OMIRD_SEED", 1..2) {
         let folder = tempfile::tempdir().expect("a folder");
-        let options =
-            Options { days: DAYS, seed, keeps_index: false, settings: Settings::default() };
+        // So short that all of it happens in a week.
+        let merge_after = Duration::from_secs(86_400);
+        let settings = Settings {
+            seal_after: Duration::from_secs(3 * 86_400),
+            forgetting: Forgetting { merge_after, ..Forgetting::default() },
+            ..Settings::default()
+        };
+        let options = Options { days: DAYS, seed, keeps_index: false, settings };
         let mut evenings: Vec<Evening> = Vec::new();
         let lived = years::run(&options, folder.path(), &mut |evening| {
             evenings.push(evening.clone());

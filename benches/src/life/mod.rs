@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use omird::engine::settings::Settings;
+use omird::engine::settings::{Forgetting, Settings};
 use omird_tests::years::{self, Evening};
 
 use crate::Outcome;
@@ -36,9 +36,12 @@ pub struct Options {
     /// Folder for the data, which is removed in the end; in memory it goes faster
     #[arg(long, default_value = "/dev/shm")]
     data: PathBuf,
-    /// Minutes after which a log is sealed
-    #[arg(long, value_name = "MINUTES", default_value_t = minutes(Settings::default().seal_after))]
+    /// Days after which a log is sealed
+    #[arg(long, value_name = "DAYS", default_value_t = days(Settings::default().seal_after))]
     seal_after: u64,
+    /// Hours in which observations of the same gather before they are merged
+    #[arg(long, value_name = "HOURS", default_value_t = hours(Forgetting::default().merge_after))]
+    merge_after: u64,
     /// Minutes between notes of what time it is
     #[arg(long, value_name = "MINUTES", default_value_t = minutes(Settings::default().mark_interval))]
     mark_interval: u64,
@@ -52,6 +55,10 @@ pub struct Options {
 
 fn minutes(interval: Duration) -> u64 {
     interval.as_secs() / 60
+}
+
+fn hours(interval: Duration) -> u64 {
+    interval.as_secs() / 3600
 }
 
 fn days(interval: Duration) -> u64 {
@@ -69,10 +76,14 @@ pub fn run(options: &Options) -> Outcome<()> {
     let mut evenings: Vec<Evening> = Vec::new();
     let of = |minutes: u64| Duration::from_secs(60 * minutes.max(1));
     let settings = Settings {
-        seal_after: of(options.seal_after),
+        seal_after: Duration::from_secs(86_400 * options.seal_after),
         mark_interval: of(options.mark_interval),
         touch_interval: of(options.touch_interval),
         purge_after: Duration::from_secs(86_400 * options.purge_after),
+        forgetting: Forgetting {
+            merge_after: Duration::from_secs(3600 * options.merge_after),
+            ..Forgetting::default()
+        },
         ..Settings::default()
     };
     let lived = years::Options { days, seed: options.seed, keeps_index: true, settings };

@@ -104,6 +104,8 @@ pub struct ForgettingSection {
     pub archive_below: Option<f64>,
     /// Whether near-duplicates are merged.
     pub merge: Option<bool>,
+    /// How long they gather before they are.
+    pub merge_after_h: Option<f64>,
     /// How far apart they may be.
     pub merge_radius_m: Option<f64>,
     /// How alike their words must be.

@@ -294,6 +294,9 @@ fn forgetting(asked: &ForgettingSection) -> Result<Forgetting, String> {
     let bond = defaults.relationship_half_life;
     let half_life =
         hours("relationship_half_life_h", asked.relationship_half_life_h, bond.hours())?;
+    let merge_after = defaults.merge_after.as_secs_f64() / 3600.0;
+    let merge_after = hours("merge_after_h", asked.merge_after_h, merge_after)?;
+    let merge_after = Duration::from_secs_f64(3600.0 * merge_after);
     Ok(Forgetting {
         enabled: asked.enabled.unwrap_or(defaults.enabled),
         sweep_interval: Some(seconds(
@@ -321,6 +324,7 @@ fn forgetting(asked: &ForgettingSection) -> Result<Forgetting, String> {
             ..tiers
         },
         merge: asked.merge.unwrap_or(defaults.merge),
+        merge_after,
         merge_radius_m: within(
             "forgetting.merge_radius_m",
             asked.merge_radius_m,
@@ -488,6 +492,7 @@ mod tests {
             ("forgetting", "longterm_after_h"),
             ("forgetting", "archive_below"),
             ("forgetting", "merge"),
+            ("forgetting", "merge_after_h"),
             ("forgetting", "merge_radius_m"),
             ("forgetting", "merge_similarity"),
             ("forgetting", "expire_after_s"),

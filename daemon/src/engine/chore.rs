@@ -6,6 +6,7 @@
 use crossbeam_channel::Sender;
 
 use super::Engine;
+use super::sealing::SealOrder;
 use super::writer::{Message, Writer};
 use crate::error::{Code, Error};
 
@@ -16,8 +17,7 @@ pub enum Chore {
     Accesses,
     /// Note what time it is: `mark_interval`.
     Mark,
-    /// Send the log to be sealed, if it holds changes: `seal_after`. Sealing itself goes on in the
-    /// background.
+    /// Seal what is due: `seal_after`.
     Seal,
 }
 
@@ -47,10 +47,14 @@ impl Writer {
         match chore {
             Chore::Accesses => self.flush_touches(),
             Chore::Mark => self.note(Vec::new()),
-            Chore::Seal if self.log_has_changes && self.log_is_sound => {
-                self.rotate();
+            Chore::Seal => {
+                if self.log_is_sound && self.is_log_due() {
+                    self.rotate();
+                }
+                // The sealing thread only goes away after the writer.
+                let _ = self.sealing.send(SealOrder::Look(done));
+                return;
             }
-            Chore::Seal => {}
         }
         // Whoever asked may have gone.
         let _ = done.send(());

@@ -36,7 +36,8 @@ pub enum Change {
 pub enum Act {
     /// Announce that time has moved a record. Nothing is written.
     Move(Chosen, Event),
-    /// Make one record of observations of the same: the first takes over what the others know.
+    /// Make one record of observations of the same: the first keeps its name and takes over what the
+    /// others know.
     Merge(Chosen, Vec<Chosen>),
     /// Forget a resource.
     Forget(Chosen, Cause),

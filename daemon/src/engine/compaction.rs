@@ -129,6 +129,11 @@ impl Compactor {
         }
     }
 
+    /// How long what was superseded is kept; microseconds.
+    pub(super) fn history_micros(&self) -> i64 {
+        micros(self.history)
+    }
+
     /// Compacts one run if it is time to look and one is due. Tells whether there may be more.
     pub(super) fn idle(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
         let is_busy =

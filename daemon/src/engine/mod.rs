@@ -48,7 +48,7 @@ use self::merge::Precedence;
 use self::pressure::Pressure;
 use self::publisher::publish_in_background;
 use self::reserve::Reserve;
-use self::sealing::{SealOrder, seal_in_background};
+use self::sealing::{Closed, SealOrder, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::time::Time;
@@ -58,7 +58,7 @@ use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::store::cache::Cache;
-use crate::store::recovery::{self, Damage, Progress};
+use crate::store::recovery::{self, Damage, Progress, Unsealed};
 use crate::store::sealer::Sealer;
 use crate::store::segment;
 use crate::store::signature::DeviceKey;
@@ -167,6 +167,8 @@ impl Engine {
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
         let log_has_news = !found.log.is_empty();
+        let began = |log, end| wal::began(&*disk, log, end).unwrap_or(at);
+        let log_began = began(found.log.number(), found.log.synced());
         let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
         let boot = Transaction { seq: found.next_seq, at, ops };
         let mut payload = Vec::new();
@@ -206,9 +208,10 @@ impl Engine {
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
         let (publisher, deliveries) = crossbeam_channel::unbounded();
         let (sealing, orders) = crossbeam_channel::unbounded();
-        for log in found.unsealed {
-            let _ = sealing.send(SealOrder::Seal(log));
-        }
+        // Together, not one by one: those that are due become one segment.
+        let closed = |log: Unsealed| Closed { began: began(log.log, log.end), at, log };
+        let unsealed = found.unsealed.into_iter().map(closed).collect();
+        let _ = sealing.send(SealOrder::Seal(unsealed));
         let public_key = key.public_hex();
         let sealer = Sealer {
             disk: disk.clone(),
@@ -243,7 +246,7 @@ impl Engine {
             log_has_changes: found.log_has_changes,
             log_has_news,
             log_is_sound,
-            log_began: Instant::now(),
+            log_began,
             reserve,
             mounting,
             next_seq,
@@ -259,7 +262,7 @@ impl Engine {
         let threads = vec![
             std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,
             publish_in_background(deliveries, listener)?,
-            seal_in_background(sealer, compactor, orders, shared.clone())?,
+            seal_in_background(sealer, compactor, orders, shared.clone(), &settings)?,
         ];
         let (sweeping, stop) = crossbeam_channel::bounded(0);
         let inner = Arc::new(Inner {

@@ -1,5 +1,10 @@
-//! The thread that seals: one log after the other, in the background, trying again what could not be
-//! sealed. When there is nothing to seal it compacts.
+//! The thread that seals in the background, trying again what could not be sealed. When there is
+//! nothing to seal it compacts.
+//!
+//! A log that is closed is durable and served as it is. It is not sealed at once: most of what a robot
+//! sees is part of another memory a week later, and what is forgotten or superseded until then is
+//! never written a second time. So logs wait for each other, and those that are [due](due) become one
+//! segment. The newest stays behind where there are several: in it things still change.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,11 +14,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use omir_core::instant::Timestamp;
 
 use super::compaction::{self, Answer, Compactor, Scope};
 use super::health::Part;
+use super::settings::Settings;
 use super::shared::Shared;
 use crate::error::{Code, Error};
+use crate::store::compact::Lapse;
 use crate::store::recovery::Unsealed;
 use crate::store::sealer::{SealError, Sealer};
 
@@ -25,14 +33,59 @@ pub type Sealed = Result<(), String>;
 
 /// An order to the sealing thread.
 pub enum SealOrder {
-    /// Seal this log when its turn comes.
-    Seal(Unsealed),
-    /// Try what is waiting, once, and say whether anything is left.
+    /// Seal these logs, oldest first, when they are due.
+    Seal(Vec<Closed>),
+    /// Seal what is due, and say so.
+    Look(Sender<()>),
+    /// Try all that is waiting, once, and say whether anything is left.
     Report(Sender<Sealed>),
     /// Compact, once everything before is sealed.
     Compact(Scope, Answer),
-    /// Seal what is waiting, once, and stop.
+    /// Seal what is due, once, and stop.
     Stop,
+}
+
+/// A log that is not written on any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed {
+    /// The log.
+    pub log: Unsealed,
+    /// When the first of it was recorded.
+    pub began: Timestamp,
+    /// When it was closed, and durable.
+    pub at: Timestamp,
+}
+
+/// When logs are sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rules {
+    /// So many bytes are never left to wait, nor sealed together if they are in several logs: a start
+    /// reads them all.
+    bytes: u64,
+    /// What waits is never older than this.
+    age: Duration,
+}
+
+/// How many of the oldest logs that wait are to be sealed now, together; 0 if none.
+fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: bool) -> usize {
+    let Some(oldest) = waiting.front() else { return 0 };
+    let sound = waiting.iter().take_while(|closed| closed.log.is_sound).count();
+    if sound == 0 {
+        return 1;
+    }
+    let mut sum = 0u64;
+    let together = waiting.iter().take(sound).take_while(|closed| {
+        sum = sum.saturating_add(closed.log.end);
+        sum <= rules.bytes
+    });
+    let together = together.count().max(1);
+    let bytes: u64 = waiting.iter().map(|closed| closed.log.end).sum();
+    if is_urgent || sound < waiting.len() || bytes >= rules.bytes / 2 {
+        return together;
+    }
+    let age = u128::from(now.micros_since(oldest.began).max(0).unsigned_abs());
+    let others = together.min(waiting.len() - 1).max(1);
+    if age >= rules.age.as_micros() { others } else { 0 }
 }
 
 /// Starts the sealing thread, which ends when it is told to.
@@ -41,10 +94,23 @@ pub fn seal_in_background(
     compactor: Compactor,
     orders: Receiver<SealOrder>,
     shared: Arc<Shared>,
+    settings: &Settings,
 ) -> io::Result<JoinHandle<()>> {
-    let (waiting, asked, fault) = (VecDeque::new(), Vec::new(), String::new());
-    let sealing =
-        Sealing { sealer, compactor, shared, orders, waiting, asked, fault, is_more_due: false };
+    let age = settings.seal_after.min(settings.purge_after);
+    let rules = Rules { bytes: settings.segment_bytes, age };
+    let sealing = Sealing {
+        history: compactor.history_micros(),
+        sealer,
+        compactor,
+        shared,
+        orders,
+        rules,
+        durable: i64::MIN,
+        waiting: VecDeque::new(),
+        asked: Vec::new(),
+        fault: String::new(),
+        is_more_due: false,
+    };
     std::thread::Builder::new().name("omird-sealer".into()).spawn(move || sealing.run())
 }
 
@@ -53,12 +119,17 @@ struct Sealing {
     compactor: Compactor,
     shared: Arc<Shared>,
     orders: Receiver<SealOrder>,
+    rules: Rules,
+    /// What was recorded before is durable; microseconds.
+    durable: i64,
     /// Logs to be sealed, oldest first.
-    waiting: VecDeque<Unsealed>,
+    waiting: VecDeque<Closed>,
     /// Who waits for a compaction.
     asked: Vec<(Scope, Answer)>,
     /// Why the log that was tried last is not sealed.
     fault: String,
+    /// How long what was superseded is kept; microseconds.
+    history: i64,
     /// Whether the last compaction left more to compact.
     is_more_due: bool,
 }
@@ -67,30 +138,39 @@ impl Sealing {
     fn run(mut self) {
         let mut is_stopping = false;
         while !is_stopping {
-            let mut report = None;
+            let (mut report, mut look) = (None, None);
             match self.next() {
-                Ok(SealOrder::Seal(log)) => self.waiting.push_back(log),
+                Ok(SealOrder::Seal(closed)) => {
+                    let durable = closed.iter().map(|closed| closed.at.as_micros()).max();
+                    self.durable = self.durable.max(durable.unwrap_or(i64::MIN));
+                    self.waiting.extend(closed);
+                }
+                Ok(SealOrder::Look(done)) => look = Some(done),
                 Ok(SealOrder::Report(done)) => report = Some(done),
                 Ok(SealOrder::Compact(scope, answer)) => self.asked.push((scope, answer)),
                 Ok(SealOrder::Stop) => is_stopping = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.seal();
+            let is_of_all = |(scope, _): &(Scope, Answer)| *scope != Scope::Due;
+            self.seal(report.is_some() || self.asked.iter().any(is_of_all));
+            if let Some(done) = look {
+                let _ = done.send(());
+            }
             if let Some(done) = report {
                 let sealed = if self.waiting.is_empty() { Ok(()) } else { Err(self.fault.clone()) };
                 let _ = done.send(sealed);
             }
             self.compact_as_asked();
             self.is_more_due = !is_stopping
-                && self.waiting.is_empty()
+                && self.due(false) == 0
                 && self.compactor.idle(&mut self.sealer, &self.shared);
             self.count();
         }
     }
 
     fn next(&self) -> Result<SealOrder, RecvTimeoutError> {
-        if !self.waiting.is_empty() {
+        if self.due(false) > 0 {
             // After a failure: wait, unless there is more news first.
             return self.orders.recv_timeout(RETRY);
         }
@@ -103,23 +183,34 @@ impl Sealing {
         })
     }
 
-    /// Seals what is waiting, as far as the disk lets it.
-    fn seal(&mut self) {
-        let Self { sealer, shared, waiting, fault, .. } = self;
-        while let Some(&log) = waiting.front()
-            && shared.may_seal()
-        {
-            match sealer.seal(log, shared.time.order()) {
+    /// How many of the oldest logs are to be sealed now; with `is_urgent` as many as may be.
+    fn due(&self, is_urgent: bool) -> usize {
+        let is_short = || self.shared.pressure().bytes_to_free() > 0;
+        let is_urgent = is_urgent || (!self.waiting.is_empty() && is_short());
+        due(&self.waiting, self.shared.time.history(), &self.rules, is_urgent)
+    }
+
+    /// Seals what is due, or all with `is_urgent`, as far as the disk lets it.
+    fn seal(&mut self, is_urgent: bool) {
+        loop {
+            let count = self.due(is_urgent);
+            let Self { sealer, shared, waiting, fault, history, durable, .. } = self;
+            if count == 0 || !shared.may_seal() {
+                break;
+            }
+            let logs: Vec<Unsealed> = waiting.iter().take(count).map(|closed| closed.log).collect();
+            let horizon = shared.time.history().as_micros().saturating_sub(*history);
+            match sealer.seal(&logs, shared.time.order(), Lapse { horizon, durable: *durable }) {
                 Ok(_) => {
                     shared.well(Part::Seal);
                     shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
-                    waiting.pop_front();
+                    waiting.drain(..count);
                 }
                 Err(error) => {
                     if let SealError::Disk(error) = &error {
                         shared.trouble(&*sealer.disk, Part::Seal, error);
                     }
-                    tracing::warn!(log = log.log, %error, "not sealed yet; served from the log");
+                    tracing::warn!(log = logs[0].log, %error, "not sealed yet; served from the log");
                     *fault = error.to_string();
                     break;
                 }
@@ -145,5 +236,53 @@ impl Sealing {
     fn count(&self) {
         self.shared.unsealed_logs.store(self.waiting.len() as u64, Ordering::Relaxed);
         self.shared.segments.store(self.sealer.pieces.len() as u64, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400_000_000;
+    const RULES: Rules = Rules { bytes: 1000, age: Duration::from_secs(28 * 86_400) };
+
+    /// Logs of so many bytes, one a week from day 0 on.
+    fn waiting(bytes: &[u64]) -> VecDeque<Closed> {
+        let closed = |(week, &end): (i64, &u64)| Closed {
+            log: Unsealed { log: week as u64, end, first: 1, is_sound: true },
+            began: Timestamp::from_micros(7 * DAY * week),
+            at: Timestamp::from_micros(7 * DAY * (week + 1)),
+        };
+        (0..).zip(bytes).map(closed).collect()
+    }
+
+    #[test]
+    fn logs_wait_until_the_oldest_is_old_and_the_newest_stays() {
+        let on = |bytes: &[u64], day: i64, is_urgent| {
+            due(&waiting(bytes), Timestamp::from_micros(DAY * day), &RULES, is_urgent)
+        };
+        assert_eq!(on(&[], 100, true), 0);
+        assert_eq!(on(&[10, 10, 10], 27, false), 0);
+        assert_eq!(on(&[10, 10, 10, 10], 28, false), 3);
+        assert_eq!(on(&[10], 28, false), 1, "alone it is the oldest");
+        assert_eq!(on(&[10, 10], 1, true), 2);
+        // A start would have to read too much.
+        assert_eq!(on(&[250, 250], 1, false), 2);
+        assert_eq!(on(&[900, 900, 900], 1, false), 1, "no more together than one may have");
+        assert_eq!(on(&[5000], 1, false), 1);
+        // The clock was set back.
+        assert_eq!(on(&[10, 10], -400, false), 0);
+    }
+
+    #[test]
+    fn a_damaged_log_is_sealed_alone_and_holds_nothing_up() {
+        let now = Timestamp::from_micros(DAY);
+        let mut logs = waiting(&[10, 10, 10]);
+        logs[1].log.is_sound = false;
+        assert_eq!(due(&logs, now, &RULES, false), 1, "what is before it");
+        logs.pop_front();
+        assert_eq!(due(&logs, now, &RULES, false), 1, "itself");
+        logs.pop_front();
+        assert_eq!(due(&logs, now, &RULES, false), 0);
     }
 }

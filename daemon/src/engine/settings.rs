@@ -126,7 +126,8 @@ pub struct Settings {
     pub queue_bytes: usize,
     /// A log of this many bytes is sealed into a segment.
     pub segment_bytes: u64,
-    /// A log this old is sealed even if it is small, so that the card can be read.
+    /// A log this old is sealed even if it is small, and never later than `purge_after`. Until then what
+    /// is forgotten or superseded in it is never written a second time.
     pub seal_after: Duration,
     /// The index of a segment of at least so many bytes is kept on the disk; that of a smaller one is
     /// made anew at each start.
@@ -161,6 +162,9 @@ pub struct Forgetting {
     pub tiers: TierPolicy,
     /// Whether near-duplicate observations are merged.
     pub merge: bool,
+    /// How long observations of the same gather before they are merged, unless they become many or a
+    /// sweep is asked for: a merge writes the whole record anew.
+    pub merge_after: Duration,
     /// How far apart, in metres, observations of one place may be.
     pub merge_radius_m: f64,
     /// How alike their words must be, in [0, 1]: the words both have, of all they have.
@@ -187,6 +191,7 @@ impl Default for Forgetting {
             sweep_interval: Some(Duration::from_secs(60)),
             tiers,
             merge: true,
+            merge_after: Duration::from_secs(7 * 86_400),
             merge_radius_m: 0.5,
             merge_similarity: 0.8,
             expire_after: Duration::from_secs(30 * 86_400),
@@ -216,10 +221,10 @@ impl Default for Settings {
             queue_requests: 1024,
             queue_bytes: 32 << 20,
             segment_bytes: 8 << 20,
-            seal_after: Duration::from_secs(3600),
+            seal_after: Duration::from_secs(28 * 86_400),
             index_from_bytes: 4 << 20,
-            touch_interval: Duration::from_secs(300),
-            mark_interval: Duration::from_secs(600),
+            touch_interval: Duration::from_secs(1800),
+            mark_interval: Duration::from_secs(1800),
             keep_history: Duration::from_secs(604_800),
             purge_after: Duration::from_secs(28 * 86_400),
             segment_max_bytes: 32 << 20,

@@ -19,7 +19,7 @@ use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
-use super::sealing::{SealOrder, Sealed};
+use super::sealing::{Closed, SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
 use super::shared::{Access, Shared};
@@ -50,6 +50,10 @@ const BREATH: Duration = Duration::from_millis(1);
 /// A full log waits while more than so many before it wait to be sealed: each of them is replayed
 /// after a cut, which takes many times longer than reading a segment's block.
 const MOST_BEHIND: usize = 2;
+/// So many logs span the time after which the oldest is sealed.
+const LOGS: u32 = 4;
+/// A log that holds changes is sealed after so long where the store takes more of the card than it may.
+const WHEN_SHORT: Duration = Duration::from_secs(3600);
 /// But no longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -96,7 +100,8 @@ pub struct Writer {
     pub(super) log_has_news: bool,
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
-    pub(super) log_began: Instant,
+    /// When the first transaction of the log was recorded, or it was begun.
+    pub(super) log_began: Timestamp,
     /// What is given up for forgetting on a full disk.
     pub(super) reserve: Reserve,
     /// How often the data folder has come back; a log from before is not written on.
@@ -467,12 +472,14 @@ impl Writer {
         match Log::create(&*self.disk, self.log.number() + 1, self.next_seq) {
             Ok(log) => {
                 let old = std::mem::replace(&mut self.log, log);
-                let order = Unsealed {
+                let at = self.shared.time.order();
+                let unsealed = Unsealed {
                     log: old.number(),
                     end: old.synced(),
                     first: self.log_first,
                     is_sound: true,
                 };
+                let closed = Closed { log: unsealed, began: self.log_began, at };
                 self.catalog
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -481,9 +488,9 @@ impl Writer {
                 self.log_has_changes = false;
                 self.log_has_news = false;
                 self.log_is_sound = true;
-                self.log_began = Instant::now();
+                self.log_began = at;
                 if old.exists() {
-                    let _ = self.sealing.send(SealOrder::Seal(order));
+                    let _ = self.sealing.send(SealOrder::Seal(vec![closed]));
                 }
                 self.note_success();
                 true
@@ -533,12 +540,26 @@ impl Writer {
         if self.last_mark.elapsed() >= self.settings.mark_interval {
             self.note(Vec::new());
         }
-        let is_full = self.log.len() >= self.settings.segment_bytes;
-        let is_old = self.log_has_changes && self.log_began.elapsed() >= self.settings.seal_after;
-        if (is_full || is_old) && may_try {
+        if may_try && self.is_log_due() {
             self.let_sealing_catch_up();
             self.rotate();
         }
+    }
+
+    /// Whether a new log is to be begun: this one is full, or spans so much time that a part of what is
+    /// not sealed should be sealed without the rest, or what is dead in it takes room that is short.
+    pub(super) fn is_log_due(&self) -> bool {
+        let Settings { segment_bytes, seal_after, purge_after, .. } = self.settings;
+        if self.log.len() >= segment_bytes {
+            return true;
+        }
+        if !self.log_has_changes {
+            return false;
+        }
+        let age = self.shared.time.history().micros_since(self.log_began);
+        let is_short = || self.shared.pressure().bytes_to_free() > 0;
+        let is_older = |than: Duration| u128::from(age.max(0).unsigned_abs()) >= than.as_micros();
+        is_older(seal_after.min(purge_after) / LOGS) || (is_older(WHEN_SHORT) && is_short())
     }
 
     /// Waits while sealing falls behind, unless it fails: then nothing waits for it.
@@ -703,12 +724,9 @@ impl Writer {
     fn stop(mut self) {
         self.keep_time();
         self.take_touches();
-        if self.log_has_changes && self.log_is_sound {
-            self.rotate();
-        } else {
-            let touches = self.drain_touches();
-            self.note(touches);
-        }
+        // The log stays a log: what is durable need not be written a second time for every stop.
+        let touches = self.drain_touches();
+        self.note(touches);
         if self.log.is_dirty()
             && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
         {

@@ -250,6 +250,11 @@ impl Catalog {
             && self.reborn.get(target).is_none_or(|&seq| seq <= self.doc(from).seq)
     }
 
+    /// Whether this is the name of something new, and once was that of something that was forgotten.
+    pub fn is_reborn(&self, key: &RefKey) -> bool {
+        self.reborn.contains_key(key)
+    }
+
     /// The row of the live version of a reference.
     pub fn live(&self, key: &RefKey) -> Option<DocId> {
         self.head(key).filter(|head| head.live).map(|head| head.doc)

@@ -1,4 +1,4 @@
-//! Turns full log files into segments, in the background, one after the other.
+//! Turns log files into segments, in the background: those that are due together into one.
 //!
 //! Order of the steps, so that a power cut between any two loses nothing: the segment and its
 //! signature are written under temporary names and synced; both are renamed; the folder is synced;
@@ -14,7 +14,7 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
 use super::cache::Cache;
-use super::compact::Piece;
+use super::compact::{Lapse, Merged, Piece};
 use super::read::Handle;
 use super::recovery::Unsealed;
 use super::segment::{self, BadSegment, Draft};
@@ -82,38 +82,37 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Seals a log file and drops it.
+    /// Seals log files, oldest first, into one segment and drops them. Of several all are sound. What
+    /// was forgotten, or superseded long ago, is not written again, as far as `lapse` allows.
     ///
     /// Returns whether there was anything to seal; an empty log is dropped without a segment.
-    pub fn seal(&mut self, unsealed: Unsealed, now: Timestamp) -> Result<bool, SealError> {
-        let Unsealed { log, end, first, is_sound } = unsealed;
+    pub fn seal(
+        &mut self,
+        logs: &[Unsealed],
+        now: Timestamp,
+        lapse: Lapse,
+    ) -> Result<bool, SealError> {
+        let Some(newest) = logs.last() else { return Ok(false) };
         let began = Instant::now();
-        let mut bytes = match wal::load(&*self.disk, log) {
-            // Recovery has said already what is lost.
-            Err(error) if !is_sound && disk::is_loss(&error) => {
-                disk::read_around(&*self.disk, &wal::path(log))?.0
-            }
-            bytes => bytes?,
-        };
-        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-        let contents = wal::read(&bytes, log).map_err(|_| SealError::Header)?;
-        let mut draft = Draft::new(self.next, log, self.boots);
-        for frame in &contents.frames {
-            let transaction = match Transaction::decode(frame.payload) {
-                Ok((transaction, _)) => transaction,
-                // The same: the rest of the log is not to wait for it.
-                Err(_) if !is_sound => continue,
-                Err(fault) => return Err(SealError::Transaction(fault)),
-            };
-            if transaction.seq >= first {
-                draft.add(transaction).map_err(SealError::Resource)?;
-            }
+        let mut draft = Draft::new(self.next, newest.log, self.boots);
+        for log in logs {
+            self.gather(log, &mut draft)?;
         }
         if draft.is_empty() {
-            self.drop_log(log, is_sound);
+            self.drop_logs(logs);
             return Ok(false);
         }
-        let sealed = draft.build(now, |reference| self.live(reference));
+        let draft = draft.build(now, |reference| self.live(reference));
+        let whole = |bytes| Merged { bytes, ..Merged::default() };
+        let merged = match logs.iter().all(|log| log.is_sound) {
+            true => self.tidy(&draft, now, lapse).unwrap_or_else(|fault| {
+                tracing::warn!(log = newest.log, %fault, "sealed with all that it held");
+                whole(draft)
+            }),
+            // Nothing of it is judged by an index that knows only a part.
+            false => whole(draft),
+        };
+        let sealed = merged.bytes;
         let block = segment::index(&sealed).map_err(SealError::Resource)?;
         let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
 
@@ -128,14 +127,17 @@ impl Sealer {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
             catalog.add_segment(segment_id, file, span);
-            catalog.relocate(&block.rows, segment_id);
+            catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
         }
         let kept = self.cache.put(self.next, sealed.len() as u64, &block);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
         tracing::info!(
             segment = self.next,
+            logs = logs.len(),
             versions = block.rows.len(),
             bytes = sealed.len(),
+            superseded = merged.superseded,
+            forgotten = merged.forgotten,
             millis = began.elapsed().as_millis() as u64,
             "sealed"
         );
@@ -150,8 +152,40 @@ impl Sealer {
         });
         self.previous = seal.link();
         self.next += 1;
-        self.drop_log(log, is_sound);
+        self.drop_logs(logs);
         Ok(true)
+    }
+
+    /// Puts the transactions of a log into a draft.
+    fn gather(&self, unsealed: &Unsealed, draft: &mut Draft) -> Result<(), SealError> {
+        let &Unsealed { log, end, first, is_sound } = unsealed;
+        let mut bytes = match wal::load(&*self.disk, log) {
+            // Recovery has said already what is lost.
+            Err(error) if !is_sound && disk::is_loss(&error) => {
+                disk::read_around(&*self.disk, &wal::path(log))?.0
+            }
+            bytes => bytes?,
+        };
+        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        let contents = wal::read(&bytes, log).map_err(|_| SealError::Header)?;
+        for frame in &contents.frames {
+            let transaction = match Transaction::decode(frame.payload) {
+                Ok((transaction, _)) => transaction,
+                // The same: the rest of the log is not to wait for it.
+                Err(_) if !is_sound => continue,
+                Err(fault) => return Err(SealError::Transaction(fault)),
+            };
+            if transaction.seq >= first {
+                draft.add(transaction).map_err(SealError::Resource)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops logs that a segment covers. The newest first, whose number the segment bears: while that
+    /// is there, all of them are, and could be sealed again.
+    fn drop_logs(&self, logs: &[Unsealed]) {
+        logs.iter().rev().for_each(|log| self.drop_log(log.log, log.is_sound));
     }
 
     /// Drops a log that a segment covers; one with damage is set aside instead. Where the disk

@@ -9,7 +9,7 @@ use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value as Status;
-use omird::disk::{Disk, Folder};
+use omird::disk::Folder;
 use omird::engine::chore::Chore;
 use omird::engine::command::{Change, Effect, Event, EventKind};
 use omird::engine::request::Encoding;
@@ -17,7 +17,6 @@ use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Hit, Parts};
 use omird::recall::Query;
 use omird::store::signature::DeviceKey;
-use omird::store::wal;
 use serde_json::{Value, json};
 
 use super::board::{Board, DAY, HOUR, MINUTE, SECOND, Start};
@@ -86,7 +85,6 @@ pub struct Robot {
     sightings: u64,
     accesses_every: i64,
     mark_every: i64,
-    seal_after: i64,
     next_accesses: i64,
     next_mark: i64,
     next_upkeep: i64,
@@ -94,8 +92,6 @@ pub struct Robot {
     clock_turns: Option<i64>,
     /// When all will have been dated anew for it.
     settled_by: Option<i64>,
-    log_began: i64,
-    log_has_changes: bool,
     was_asked: bool,
 }
 
@@ -130,15 +126,12 @@ impl Robot {
             sightings: 0,
             accesses_every: micros(options.settings.touch_interval),
             mark_every: micros(options.settings.mark_interval),
-            seal_after: micros(options.settings.seal_after),
             settings: options.settings.clone(),
             next_accesses: 0,
             next_mark: 0,
             next_upkeep: 0,
             clock_turns: None,
             settled_by: None,
-            log_began: 0,
-            log_has_changes: false,
             was_asked: false,
         }
     }
@@ -178,7 +171,6 @@ impl Robot {
             settings: Settings {
                 touch_interval: day,
                 mark_interval: day,
-                seal_after: day,
                 forgetting: Forgetting { sweep_interval: None, ..self.settings.forgetting.clone() },
                 ..self.settings.clone()
             },
@@ -208,8 +200,7 @@ impl Robot {
             Start::SetAfter(micros) => Some(now + micros.max(MINUTE)),
             Start::NeverSet => None,
         };
-        self.log_began = now;
-        self.sealed()?;
+        self.seal()?;
         self.compare()
     }
 
@@ -223,7 +214,6 @@ impl Robot {
             engine.stop();
         }
         self.was_cut = cut;
-        self.log_has_changes &= cut;
         self.hear();
     }
 
@@ -346,10 +336,9 @@ impl Robot {
                 self.attend(Chore::Mark, Cause::Marks)?;
             } else {
                 self.next_upkeep += HOUR;
-                self.seal_if_due()?;
+                self.seal()?;
                 self.keep_up()?;
             }
-            self.seal_if_due()?;
         }
         self.board.pass(truth);
         Ok(())
@@ -367,33 +356,9 @@ impl Robot {
         Ok(())
     }
 
-    /// What the writer decides whenever it looks up from its work.
-    fn seal_if_due(&mut self) -> Result<(), String> {
-        let now = self.board.truth();
-        if self.engine.is_none() || !self.log_has_changes || now - self.log_began < self.seal_after
-        {
-            return Ok(());
-        }
-        self.attend(Chore::Seal, Cause::Accesses)?;
-        self.log_began = now;
-        self.log_has_changes = false;
-        self.sealed()
-    }
-
-    /// Waits until every log but the one being written is sealed.
-    fn sealed(&self) -> Result<(), String> {
-        let began = Instant::now();
-        loop {
-            let logs = self.card.list(wal::DIR).map_err(|error| error.to_string())?;
-            let waiting = logs.iter().filter(|name| name.ends_with(".wal")).count();
-            if waiting <= 1 {
-                return Ok(());
-            }
-            if began.elapsed() > PATIENCE {
-                return wrong(format!("{waiting} logs are still not sealed: {logs:?}"));
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
+    /// Has sealed what is due.
+    fn seal(&self) -> Result<(), String> {
+        self.attend(Chore::Seal, Cause::Sealing)
     }
 
     /// Lives through one moment.
@@ -424,7 +389,7 @@ impl Robot {
             What::Forget => self.forget()?,
             What::Evening => self.evening()?,
         }
-        self.seal_if_due()
+        Ok(())
     }
 
     /// Lets the people of the house introduce it, on the first day.
@@ -440,7 +405,6 @@ impl Robot {
         self.card.doing(Cause::Memories);
         let engine = self.engine.as_ref().ok_or("the power is off")?;
         let receipt = engine.execute(change).map_err(|error| error.to_string())?;
-        self.log_has_changes = true;
         // Nothing here is sent twice, so every receipt is of a transaction of its own.
         if receipt.seq <= self.last_seq {
             return wrong(format!("transaction {} after {}", receipt.seq, self.last_seq));

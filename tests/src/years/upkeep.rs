@@ -30,7 +30,7 @@ pub struct Done {
 /// If the engine refuses.
 pub fn run(engine: &Engine, card: &Card, done: &mut Done) -> Result<(), String> {
     card.doing(Cause::Sweeps);
-    let report = engine.sweep(false).map_err(|error| error.to_string())?;
+    let report = engine.sweep_gently(&|| true).map_err(|error| error.to_string())?;
     done.moved += report.moved;
     done.merged += report.merged;
     done.expired += report.expired;

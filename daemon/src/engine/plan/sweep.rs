@@ -2,11 +2,11 @@
 //! then is passed over, and the next sweep looks again.
 
 use omir_core::model::Resource;
-use omir_core::reference::Ref;
+use omir_core::reference::{Ref, ResourceType};
 
 use super::{NoPlan, Plan, Planner, inherit_access, set_tier, stamp};
 use crate::engine::command::{Act, Cause, Chosen, Effect, EventKind};
-use crate::engine::sweep::consolidate::{Observation, consolidate};
+use crate::engine::sweep::consolidate::{Observation, consolidate, event_time};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
@@ -82,7 +82,7 @@ impl Planner<'_> {
         if others.iter().any(has_children) {
             return false;
         }
-        let Some((before, survivor)) = self.observation(&into.target) else { return false };
+        let Some((before, keeper)) = self.observation(&into.target) else { return false };
         let Some(absorbed) = others
             .iter()
             .map(|chosen| self.observation(&chosen.target))
@@ -90,8 +90,14 @@ impl Planner<'_> {
         else {
             return false;
         };
-        let observations = absorbed.iter().map(|(_, observation)| observation);
-        let Some(record) = consolidate(&survivor, observations) else { return false };
+        // Its words and its place are those of the newest: that is where the thing is by now.
+        let name = keeper.record.id.clone();
+        let mut all: Vec<&Observation> =
+            absorbed.iter().map(|(_, observation)| observation).chain([&keeper]).collect();
+        all.sort_by_cached_key(|observation| self.age_of(observation));
+        let Some(record) = all.pop().and_then(|newest| consolidate(&name, newest, all)) else {
+            return false;
+        };
         let mut resource = Resource::from(record);
         let version = into.version.saturating_add(1);
         stamp(&mut resource, version);
@@ -118,6 +124,16 @@ impl Planner<'_> {
         }
         self.pending.insert(RefKey::of(&into.target), true);
         true
+    }
+
+    /// What observations are put in order by: the time of the event, then when it was recorded.
+    fn age_of(&self, of: &Observation) -> ((i64, u32), u64, RefKey) {
+        let at = event_time(&of.record);
+        let target = Ref { kind: ResourceType::MemoryRecord, id: of.record.id.clone() };
+        let key = RefKey::of(&target);
+        let catalog = self.catalog();
+        let seq = catalog.live(&key).map_or(0, |id| catalog.doc(id).seq);
+        ((at.secs(), at.nanos()), seq, key)
     }
 
     /// A live record as it was stored, and as it is by now.

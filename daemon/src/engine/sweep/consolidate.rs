@@ -13,6 +13,7 @@ use omir_core::confidence::Beta;
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Confidence, Extension, MemoryRecord};
 use omir_core::number::Number;
+use omir_core::reference::Id;
 use omir_core::value::{Map, Value};
 
 use crate::index::facts::Access;
@@ -119,6 +120,16 @@ impl History {
         self.last = at("last").map_or(self.last, |last| last.at().max(self.last));
         let items = |name: &str| map.get(name).and_then(Value::as_array).into_iter().flatten();
         self.from = items("from").filter_map(|id| id.as_str().map(str::to_owned)).collect();
+        let sources = map.get("evidence").and_then(Value::as_object);
+        for (source, evidence) in sources.into_iter().flat_map(Map::iter) {
+            let mut numbers = evidence.as_array().into_iter().flatten().map(Value::as_f64);
+            let mut next = || numbers.next().flatten().unwrap_or(0.0);
+            let evidence = Evidence { alpha: next(), beta: next() };
+            if evidence.is_some() {
+                self.sources.insert(source.to_string(), evidence);
+            }
+        }
+        // As it was written before: a list of objects.
         for source in items("evidence") {
             let float = |name: &str| source.get(name).and_then(Value::as_f64).unwrap_or(0.0);
             let evidence = Evidence { alpha: float("alpha"), beta: float("beta") };
@@ -159,14 +170,11 @@ impl History {
         map.insert("last", self.last.to_string());
         let ids = self.from.iter().take(MAX_IDS).map(|id| Value::from(id.as_str()));
         map.insert("from", Value::Array(ids.collect()));
-        let evidence = self.sources.iter().map(|(source, evidence)| {
-            let mut map = Map::new();
-            map.insert("source", source.as_str());
-            map.insert("alpha", float(evidence.alpha));
-            map.insert("beta", float(evidence.beta));
-            Value::Object(map)
-        });
-        map.insert("evidence", Value::Array(evidence.collect()));
+        let mut evidence = Map::new();
+        for (source, Evidence { alpha, beta }) in &self.sources {
+            evidence.insert(source.as_str(), Value::Array(vec![float(*alpha), float(*beta)]));
+        }
+        map.insert("evidence", Value::Object(evidence));
         Extension::json(CONSOLIDATED_URL, Value::Object(map))
     }
 }
@@ -180,19 +188,20 @@ pub fn count(record: &MemoryRecord) -> u64 {
     History::of(record).count
 }
 
-/// The record that `survivor` becomes when it takes over what `others` know; `None` if it could not
-/// keep their evidence apart.
+/// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of
+/// them; `None` if it could not keep their evidence apart.
 ///
-/// Its words and its place stay its own. Importance and half-life are the greatest, accesses are
+/// Its words and its place are those of the newest. Importance and half-life are the greatest, accesses are
 /// added up, the last access is the latest, it is as old as the oldest and happened when the newest
 /// did. Its confidence is the evidence of all sources over the prior, calibrated by
 /// [`Beta::damped`]; where nobody gave evidence it states what it stated.
 pub fn consolidate<'a>(
-    survivor: &Observation,
+    keeper: &Id,
+    newest: &Observation,
     others: impl IntoIterator<Item = &'a Observation>,
 ) -> Option<MemoryRecord> {
-    let mut record = survivor.record.clone();
-    let mut access = survivor.access;
+    let mut record = newest.record.clone();
+    let mut access = newest.access;
     let mut history = History::of(&record);
     for Observation { record: other, access: used } in others {
         history.absorb(other.id.as_str(), History::of(other));
@@ -209,6 +218,11 @@ pub fn consolidate<'a>(
     }
     if history.sources.len() > MAX_SOURCES {
         return None;
+    }
+    if record.id != *keeper {
+        history.from.push(record.id.as_str().to_owned());
+        history.from.retain(|id| id != keeper.as_str());
+        record.id = keeper.clone();
     }
     if record.event_time.is_some() || history.last != record.created_at.at() {
         record.event_time = Some(Instant::from(history.last));
@@ -257,6 +271,14 @@ mod tests {
         seen(record)
     }
 
+    /// As one record, under the name of the newest.
+    fn merge<'a>(
+        newest: &Observation,
+        others: impl IntoIterator<Item = &'a Observation>,
+    ) -> Option<MemoryRecord> {
+        consolidate(&newest.record.id, newest, others)
+    }
+
     /// A record as the store sees it.
     fn seen(record: MemoryRecord) -> Observation {
         let access = Facts::of(&Resource::from(record.clone())).access.unwrap();
@@ -276,24 +298,57 @@ mod tests {
             observation(2, None, 1, 1),
             observation(3, None, 4, 0),
         ];
-        let merged = consolidate(&all[3], &all[..3]).unwrap();
+        let merged = merge(&all[3], &all[..3]).unwrap();
         // 3/1 of the camera, 1/1 and 4/0 of their own.
         assert_eq!(evidence(&merged), (8.0, 2.0));
         assert_eq!(merged.created_at, all[0].record.created_at);
         assert_eq!(event_time(&merged), event_time(&all[3].record));
         assert_eq!(count(&merged), 4);
         // Merged once more with what it is made of, it believes no more than before.
-        let again = consolidate(&seen(merged.clone()), &all[..3]).unwrap();
+        let again = merge(&seen(merged.clone()), &all[..3]).unwrap();
         assert_eq!(evidence(&again), evidence(&merged));
+    }
+
+    #[test]
+    fn the_name_may_be_that_of_another() {
+        let all =
+            [observation(0, Some(1), 2, 0), observation(1, None, 1, 0), observation(2, None, 1, 0)];
+        let before = merge(&all[1], &all[..1]).unwrap();
+        let merged = consolidate(&before.id, &all[2], [&seen(before.clone())]).unwrap();
+        assert_eq!(merged.id, before.id);
+        assert_eq!(event_time(&merged), event_time(&all[2].record));
+        assert_eq!(History::of(&merged).from, ["m0", "m2"], "never its own");
+        // The same as under the other name, what came from each source included.
+        let other = merge(&all[2], [&seen(before)]).unwrap();
+        assert_eq!(evidence(&merged), evidence(&other));
+        assert_eq!(History::of(&merged).sources, History::of(&other).sources);
+    }
+
+    #[test]
+    fn the_list_of_evidence_is_read_as_it_was_written_before() {
+        let list = r#"[{"source":"camera:1","alpha":2.0,"beta":1.0}]"#;
+        let map = r#"{"camera:1":[2.0,1.0]}"#;
+        let sources = [list, map].map(|evidence| {
+            let json = format!(
+                r#"{{"resourceType":"MemoryRecord","id":"m","content":"a cup",
+                "createdAt":"2026-06-01T00:00:00Z","extension":[{{"url":"{CONSOLIDATED_URL}",
+                "valueJson":{{"count":2,"evidence":{evidence}}}}}]}}"#
+            );
+            let value = omir_core::json::from_slice(json.as_bytes(), &Default::default()).unwrap();
+            let Ok(Resource::MemoryRecord(record)) = Resource::from_value(value) else { panic!() };
+            History::of(&record).sources
+        });
+        assert_eq!(sources[0], sources[1]);
+        assert_eq!(sources[0]["camera:1"], Evidence { alpha: 2.0, beta: 1.0 });
     }
 
     #[test]
     fn feedback_on_what_was_merged_is_not_lost() {
         let all =
             [observation(0, None, 2, 0), observation(1, None, 1, 0), observation(2, None, 0, 1)];
-        let mut merged = consolidate(&all[1], &all[..1]).unwrap();
+        let mut merged = merge(&all[1], &all[..1]).unwrap();
         merged.confidence.as_mut().unwrap().beta = Number::from_f64(3.0);
-        let merged = consolidate(&all[2], [&seen(merged)]).unwrap();
+        let merged = merge(&all[2], [&seen(merged)]).unwrap();
         assert_eq!(evidence(&merged), (3.0, 3.0));
     }
 
@@ -303,15 +358,15 @@ mod tests {
         let mut other = observation(1, None, 0, 0);
         one.record.confidence = None;
         other.record.confidence = None;
-        let merged = consolidate(&other, [&one]).unwrap();
+        let merged = merge(&other, [&one]).unwrap();
         assert_eq!(merged.confidence, None);
     }
 
     #[test]
     fn more_sources_than_can_be_kept_apart_are_not_merged() {
         let all: Vec<_> = (0..=MAX_SOURCES).map(|n| observation(n, Some(n), 1, 0)).collect();
-        assert!(consolidate(&all[0], &all[1..MAX_SOURCES]).is_some());
-        assert!(consolidate(&all[0], &all[1..]).is_none());
+        assert!(merge(&all[0], &all[1..MAX_SOURCES]).is_some());
+        assert!(merge(&all[0], &all[1..]).is_none());
     }
 
     proptest! {
@@ -339,7 +394,7 @@ mod tests {
             let expected = strongest.values().fold((0.0, 0.0), |sum, &(alpha, beta)| {
                 (sum.0 + f64::from(alpha), sum.1 + f64::from(beta))
             });
-            let whole = consolidate(&all[0], &all[1..]).unwrap();
+            let whole = merge(&all[0], &all[1..]).unwrap();
             prop_assert_eq!(evidence(&whole), expected);
 
             // In another order, some in groups of their own first.
@@ -359,14 +414,14 @@ mod tests {
                     if rest.is_empty() {
                         return Some((*first).clone());
                     }
-                    Some(seen(consolidate(first, rest.iter().copied()).unwrap()))
+                    Some(seen(merge(first, rest.iter().copied()).unwrap()))
                 })
                 .collect();
             let (first, rest) = parts.split_first().unwrap();
             let staged = if rest.is_empty() {
                 first.record.clone()
             } else {
-                consolidate(first, rest).unwrap()
+                merge(first, rest).unwrap()
             };
             prop_assert_eq!(evidence(&staged), expected);
             prop_assert_eq!(count(&staged), all.len() as u64);

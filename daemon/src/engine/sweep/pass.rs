@@ -1,5 +1,6 @@
 //! One pass over the store, in slices.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::{Tier, TierReason};
 
 use super::Purpose;
-use super::consolidate::event_time;
+use super::consolidate::{count, event_time};
 use super::duplicates::Sighting;
 use super::report::SweepReport;
 use crate::engine::command::{Act, Cause, Change, Chosen, Event, EventKind};
@@ -35,6 +36,8 @@ const COMPARED: usize = 16;
 const COMPARING: Duration = Duration::from_millis(2);
 /// Most rows of one entity an observation looks through for others of its place, newest first.
 const MAX_LOOKED_AT: usize = 4096;
+/// So many of the same are merged at once, however new they are.
+const MANY: usize = 16;
 /// Most observations one is compared with.
 const MAX_NEIGHBOURS: usize = 64;
 /// Moves announced between two pauses; each is read from the disk.
@@ -67,6 +70,8 @@ pub struct Pass<'a> {
     engine: &'a Engine,
     announced: &'a mut Announced,
     dry_run: bool,
+    /// Whether what has time is left for later: nobody asks.
+    is_upkeep: bool,
     /// Whether it may write what can wait.
     may_write: bool,
     /// Lets others have their turn; false when the pass is to end.
@@ -138,6 +143,7 @@ impl<'a> Pass<'a> {
             engine,
             announced,
             dry_run,
+            is_upkeep: purpose == Purpose::Upkeep,
             may_write: purpose != Purpose::Upkeep || engine.inner.shared.may_write_unasked(),
             pause,
             now: now.as_micros(),
@@ -274,20 +280,38 @@ impl<'a> Pass<'a> {
 
     // Near-duplicates.
 
-    /// Compares what has left its first hour in the store since the last pass with the rest: pairs of
-    /// older ones were compared when the younger of them was new.
+    /// Compares what has become old enough since the last pass with the rest: pairs of older ones were
+    /// compared when the younger of them was.
+    ///
+    /// A merge writes the whole record anew, so what is the same is left to gather: until the oldest
+    /// of it has been in the store for `merge_after`, or there are [`MANY`], or somebody asks.
     fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), End> {
         let settled = (fading.tiers.session_after_hours * HOUR) as i64;
+        let gathered = self.engine.inner.settings.forgetting.merge_after.as_micros();
+        let gathered = i64::try_from(gathered).unwrap_or(i64::MAX).max(settled);
+        let mut gone: HashSet<RefKey> = HashSet::new();
+        if !self.is_upkeep {
+            return self.merge_recorded((gathered, settled), settled, 1, &mut gone);
+        }
+        self.merge_recorded((settled, settled), settled, MANY - 1, &mut gone)?;
+        self.merge_recorded((gathered, gathered), settled, 1, &mut gone)
+    }
+
+    /// Merges what was recorded so long (microseconds) before the last pass, or later, until so long
+    /// before now, with what is like it, if that is `least` or more.
+    fn merge_recorded(
+        &mut self,
+        (from, until): (i64, i64),
+        settled: i64,
+        least: usize,
+        gone: &mut HashSet<RefKey>,
+    ) -> Result<(), End> {
         let (mut next, end) = {
             let catalog = self.engine.catalog();
             // Rows stand in the order of their recording.
-            let until = |at: i64| {
-                let at = at.saturating_sub(settled);
-                catalog.docs().partition_point(|doc| doc.recorded <= at)
-            };
-            (until(self.swept), until(self.now))
+            let rows = |at: i64| catalog.docs().partition_point(|doc| doc.recorded <= at);
+            (rows(self.swept.saturating_sub(from)), rows(self.now.saturating_sub(until)))
         };
-        let mut gone: HashSet<RefKey> = HashSet::new();
         while next < end {
             let upto = end.min(next + ROWS);
             let fresh: Vec<DocId> = {
@@ -302,7 +326,7 @@ impl<'a> Pass<'a> {
                 let mut acts = Vec::new();
                 let part = fresh.by_ref().take(COMPARED);
                 for id in part {
-                    acts.extend(self.merge_of(id, settled, &mut gone));
+                    acts.extend(self.merge_of(id, settled, least, gone));
                     if began.elapsed() >= COMPARING {
                         break;
                     }
@@ -315,39 +339,57 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The merge that this observation gives rise to, if there are others like it.
-    fn merge_of(&mut self, id: DocId, settled: i64, gone: &mut HashSet<RefKey>) -> Option<Act> {
+    /// The merge that this observation gives rise to, if at least so many others are like it.
+    fn merge_of(
+        &mut self,
+        id: DocId,
+        settled: i64,
+        least: usize,
+        gone: &mut HashSet<RefKey>,
+    ) -> Option<Act> {
         let first = self.observed(id, gone)?;
-        let mut group = self.like(&first, id, settled, gone);
-        // The newest takes over the others; these must be like it, not only like the one that led
-        // here, or a chain of small differences would join what has nothing in common.
+        let mut group = self.like(&first, id, settled, least, gone);
+        // All must be like the newest, not only like the one that led here, or a chain of small
+        // differences would join what has nothing in common.
         let newest =
             group.iter().max_by_key(|other| other.order()).filter(|o| o.order() > first.order());
-        let (survivor, at) = match newest {
+        let (newest, at) = match newest {
             None => (first, id),
             Some(newest) => (self.observed(newest.id, gone)?, newest.id),
         };
         if at != id {
-            group = self.like(&survivor, at, settled, gone);
-            group.retain(|other| other.order() < survivor.order());
+            group = self.like(&newest, at, settled, least, gone);
+            group.retain(|other| other.order() < newest.order());
         }
         let has_children = |other: &Observed| {
             let catalog = self.engine.catalog();
             catalog.has_children(&RefKey::of(&other.chosen.target))
         };
         group.retain(|other| !has_children(other));
-        if group.is_empty() {
+        if group.is_empty() || group.len() < least {
             return None;
         }
+        // What stands for most already keeps its name: others may know it by that, and it may be
+        // sealed, where a version that was superseded costs less than one that was forgotten. What is
+        // forgotten is new then, and most of that is dropped before it ever is in a segment.
+        let most = |(_, one): &(usize, &Observed)| (one.count, Reverse(one.order()));
+        let keeper = match has_children(&newest) {
+            true => newest,
+            false => {
+                group.push(newest);
+                let (at, _) = group.iter().enumerate().max_by_key(most)?;
+                group.swap_remove(at)
+            }
+        };
         // Nothing of it is looked at again in this pass.
-        gone.insert(RefKey::of(&survivor.chosen.target));
-        let reason = format!("same as {} by entities, place and words", survivor.chosen.target);
+        gone.insert(RefKey::of(&keeper.chosen.target));
+        let reason = format!("same as {} by entities, place and words", keeper.chosen.target);
         for other in &group {
             gone.insert(RefKey::of(&other.chosen.target));
             let cause = Cause { name: "consolidation", reason: reason.clone(), tiers: None };
             self.report.note(&other.chosen.target.to_string(), &cause);
         }
-        Some(Act::Merge(survivor.chosen, group.into_iter().map(|other| other.chosen).collect()))
+        Some(Act::Merge(keeper.chosen, group.into_iter().map(|other| other.chosen).collect()))
     }
 
     fn observed(&self, id: DocId, gone: &HashSet<RefKey>) -> Option<Observed> {
@@ -363,12 +405,14 @@ impl<'a> Pass<'a> {
         sighting.is_candidate().then(|| Observed::new(id, &doc, *record, sighting))
     }
 
-    /// Others like this one that have been in the store for long enough.
+    /// Others like this one that have been in the store for long enough; none if they cannot be
+    /// `least`.
     fn like(
         &self,
         of: &Observed,
         id: DocId,
         settled: i64,
+        least: usize,
         gone: &HashSet<RefKey>,
     ) -> Vec<Observed> {
         let forgetting = &self.engine.inner.settings.forgetting;
@@ -408,6 +452,9 @@ impl<'a> Pass<'a> {
                 .take(MAX_NEIGHBOURS)
                 .collect()
         };
+        if near.len() < least {
+            return Vec::new();
+        }
         near.into_iter()
             .filter_map(|other| self.observed(other, gone))
             .filter(|other| {
@@ -561,6 +608,8 @@ struct Observed {
     chosen: Chosen,
     mentions: Vec<RefKey>,
     sighting: Sighting,
+    /// How many observations it stands for.
+    count: u64,
     when: (i64, u32),
     seq: u64,
     key: RefKey,
@@ -574,6 +623,7 @@ impl Observed {
             id,
             mentions: entities.map(|entity| RefKey::of(&entity.target)).collect(),
             sighting,
+            count: count(&record),
             when: (at.secs(), at.nanos()),
             seq: doc.seq,
             key: doc.key,

@@ -11,6 +11,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
+use super::Lapse;
 use crate::index::block::{Ending, Target, Tombstone};
 use crate::index::catalog::{Catalog, End, Fate};
 use crate::index::doc::{DocId, Stamp};
@@ -21,16 +22,17 @@ use crate::store::segment::{self, BadSegment, bad};
 use crate::store::transaction::Touch;
 
 /// The new segment and what it leaves out.
-pub(super) struct Merged {
-    pub(super) bytes: Vec<u8>,
+#[derive(Default)]
+pub(in crate::store) struct Merged {
+    pub(in crate::store) bytes: Vec<u8>,
     /// Rows of the versions that were dropped, in the order they were recorded.
-    pub(super) dropped: Vec<DocId>,
+    pub(in crate::store) dropped: Vec<DocId>,
     /// Key and version of the tombstones that were dropped.
-    pub(super) tombstones: Vec<(RefKey, u64)>,
-    pub(super) superseded: u64,
-    pub(super) forgotten: u64,
+    pub(in crate::store) tombstones: Vec<(RefKey, u64)>,
+    pub(in crate::store) superseded: u64,
+    pub(in crate::store) forgotten: u64,
     /// Whether words or names of what was forgotten were in the index of a source.
-    pub(super) purged_names: bool,
+    pub(in crate::store) purged_names: bool,
 }
 
 /// A segment being put together.
@@ -39,6 +41,11 @@ pub(super) struct Merge<'a> {
     fates: Vec<Fate>,
     /// What becomes an entry.
     present: HashSet<RefKey>,
+    /// References whose first version is in the run.
+    born: HashSet<RefKey>,
+    /// Of logs that become a segment, and are no segments: before when what ended is durable
+    /// (microseconds).
+    durable: Option<i64>,
     /// Whether nothing is older than the run.
     is_oldest: bool,
     first_seq: u64,
@@ -48,6 +55,8 @@ pub(super) struct Merge<'a> {
     entries: Vec<u8>,
     /// Resources recorded elsewhere that entries refer to; nothing for what is gone.
     copies: BTreeMap<Ref, Option<Vec<u8>>>,
+    /// Access states of what was recorded before the run, by name.
+    touched_before: BTreeMap<String, Touch>,
     dropped: Vec<DocId>,
     tombstones: Vec<(RefKey, u64)>,
     superseded: u64,
@@ -77,9 +86,12 @@ impl<'a> Merge<'a> {
         is_oldest: bool,
         horizon: i64,
     ) -> Self {
-        let fates = {
+        let (fates, born) = {
             let catalog = catalog.read().unwrap_or_else(PoisonError::into_inner);
-            catalog.fates(span.0, span.1, horizon)
+            let fates = catalog.fates(span.0, span.1, horizon);
+            let first = fates.iter().filter(|fate| catalog.doc(fate.id).version == 1);
+            let born = first.map(|fate| fate.key).collect();
+            (fates, born)
         };
         let live = fates.iter().filter(|fate| fate.end == End::Live);
         let present = live.map(|fate| fate.key).collect();
@@ -93,18 +105,34 @@ impl<'a> Merge<'a> {
             catalog,
             fates,
             present,
+            born,
+            durable: None,
             is_oldest,
             first_seq: span.0,
             horizon,
             manifest,
             entries: Vec::new(),
             copies: BTreeMap::new(),
+            touched_before: BTreeMap::new(),
             dropped: Vec::new(),
             tombstones: Vec::new(),
             superseded: 0,
             forgotten: 0,
             purged_names: false,
         }
+    }
+
+    /// The same for logs that become segment `number`. What ended behind them stays in it, if that may
+    /// not be durable yet.
+    pub(super) fn of_logs(
+        catalog: &'a RwLock<Catalog>,
+        number: u64,
+        span: (u64, u64),
+        is_oldest: bool,
+        lapse: Lapse,
+    ) -> Self {
+        let merge = Self::new(catalog, number, span, is_oldest, lapse.horizon);
+        Self { durable: Some(lapse.durable), ..merge }
     }
 
     fn catalog(&self) -> RwLockReadGuard<'a, Catalog> {
@@ -117,20 +145,25 @@ impl<'a> Merge<'a> {
         if !layout.is_manifest_whole {
             return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
         }
-        for (stamp, range) in layout.entries.into_iter().chain(layout.superseded) {
+        let is_log = self.durable.is_some();
+        let newest = layout.entries.into_iter().map(|entry| (entry, true));
+        let older = layout.superseded.into_iter().map(|entry| (entry, false));
+        for ((stamp, range), is_newest) in newest.chain(older) {
             let start = range.start;
-            self.version(stamp, &bytes[range])
+            self.version(stamp, &bytes[range], is_newest)
                 .map_err(|fault| bad(start + fault.offset, fault.message))?;
         }
         let from = layout.manifest;
-        let is_live =
-            |touch: &Touch| self.catalog().live(&RefKey::of_text(&touch.target)).is_some();
-        self.purged_names |= !from.touched.iter().all(is_live);
+        for touch in from.touched {
+            self.touch_before(touch);
+        }
         for grave in from.forgotten {
             self.tombstone(grave);
         }
         let into = &mut self.manifest;
-        into.replaces.push(number);
+        if !is_log {
+            into.replaces.push(number);
+        }
         into.log = into.log.max(from.log);
         into.boots = into.boots.max(from.boots);
         into.last_recorded = into.last_recorded.max(from.last_recorded);
@@ -140,19 +173,22 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    fn version(&mut self, stamp: Stamp, raw: &[u8]) -> Result<(), BadSegment> {
+    /// Takes in a version, and whether it is the newest of its reference in what it comes from.
+    fn version(&mut self, stamp: Stamp, raw: &[u8], is_newest: bool) -> Result<(), BadSegment> {
         let place = (stamp.seq, stamp.ordinal);
         let found = self.fates.binary_search_by_key(&place, |fate| (fate.seq, fate.ordinal));
         let fate = *found
             .ok()
             .and_then(|at| self.fates.get(at))
             .ok_or_else(|| bad(0, "the index does not know this version"))?;
+        let is_durable = !is_newest
+            || self.durable.is_none_or(|before| self.catalog().doc(fate.id).retired < before);
         match fate.end {
-            End::Superseded | End::Forgotten => {
+            End::Superseded | End::Forgotten if is_durable => {
                 self.drop_version(&fate, stamp);
                 return Ok(());
             }
-            End::Live | End::Kept => {}
+            _ => {}
         }
         let mut resource = segment::decode(raw)?;
         let is_entry = fate.end == End::Live;
@@ -260,6 +296,22 @@ impl<'a> Merge<'a> {
         self.manifest.touched.extend(touch);
     }
 
+    /// Carries over how something was accessed or used that was recorded before the run: what is newer
+    /// was noted for this version of it.
+    fn touch_before(&mut self, touch: Touch) {
+        let seq = {
+            let catalog = self.catalog();
+            catalog.live(&RefKey::of_text(&touch.target)).map(|id| catalog.doc(id).seq)
+        };
+        match seq {
+            None => self.purged_names = true,
+            Some(seq) if seq < self.first_seq => {
+                self.touched_before.insert(touch.target.clone(), touch);
+            }
+            Some(_) => {}
+        }
+    }
+
     fn drop_version(&mut self, fate: &Fate, stamp: Stamp) {
         self.dropped.push(fate.id);
         if fate.end == End::Forgotten {
@@ -286,8 +338,13 @@ impl<'a> Merge<'a> {
             return self.end(key, grave.stamp);
         }
         self.purged_names |= grave.name().is_some();
-        // All that could refer to it was recorded before it and is in the run as well.
-        if self.is_oldest && grave.stamp.recorded < self.horizon {
+        // All that could refer to it was recorded before it and after its first version, and so is in
+        // the run as well.
+        let is_whole = self.is_oldest
+            || (self.durable.is_some()
+                && self.born.contains(&key)
+                && !self.catalog().is_reborn(&key));
+        if is_whole && grave.stamp.recorded < self.horizon {
             self.tombstones.push((key, grave.stamp.version));
         } else {
             self.manifest.forgotten.push(Tombstone { target: Target::Key(key), ..grave });
@@ -297,6 +354,7 @@ impl<'a> Merge<'a> {
     /// The segment.
     pub(super) fn finish(mut self, sealed_at: Timestamp) -> Merged {
         let manifest = &mut self.manifest;
+        manifest.touched.extend(self.touched_before.into_values());
         manifest.superseded.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
         manifest.forgotten.sort_by_key(|grave| (grave.stamp.seq, grave.stamp.ordinal));
         manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));

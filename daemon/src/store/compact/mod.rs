@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 use omir_core::instant::Timestamp;
 
 use self::merge::Merge;
+pub(super) use self::merge::Merged;
 pub use self::survey::{Survey, survey};
 use super::sealer::{Sealer, segment_file};
 use super::segment::{self, BadSegment};
@@ -58,6 +59,15 @@ pub struct Piece {
     pub is_compacted: bool,
     /// Whether it may be compacted: not if it turned out to be damaged.
     pub is_sound: bool,
+}
+
+/// What of a log need not be written again; microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lapse {
+    /// What was superseded before is not kept.
+    pub horizon: i64,
+    /// What was recorded before is durable. An end that may be lost yet ends nothing.
+    pub durable: i64,
 }
 
 /// What a compaction did.
@@ -114,6 +124,22 @@ impl From<io::Error> for CompactError {
 }
 
 impl Sealer {
+    /// What the segment of logs holds, of a draft with all that they hold: without what was forgotten,
+    /// and without what was superseded long ago.
+    pub(super) fn tidy(
+        &self,
+        draft: &[u8],
+        sealed_at: Timestamp,
+        lapse: Lapse,
+    ) -> Result<Merged, BadSegment> {
+        let manifest = segment::layout(draft)?.manifest;
+        let span = (manifest.first_seq, manifest.last_seq);
+        let is_oldest = self.pieces.is_empty();
+        let mut merge = Merge::of_logs(&self.catalog, self.next, span, is_oldest, lapse);
+        merge.take(self.next, draft)?;
+        Ok(merge.finish(sealed_at))
+    }
+
     /// Since when each segment tells of something forgotten (microseconds), by a name alone if not by
     /// what it said. Reads all of them; one that cannot be read is passed over.
     pub fn tells_of_forgotten(&self) -> Vec<Option<i64>> {

@@ -1,0 +1,227 @@
+//! Logs wait for each other before they are sealed, so that what is merged, superseded or forgotten
+//! meanwhile is written once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use omir_core::model::Resource;
+use omird::engine::chore::Chore;
+use omird::engine::command::Change;
+use omird::engine::compaction::Scope;
+use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
+use omird::recall::Query;
+use omird_tests::check::{self, decode};
+use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
+use omird_tests::session::{Session, TestClock, settings};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Nothing is sealed for its size, and after 28 days for its age.
+fn patient() -> Settings {
+    Settings { segment_bytes: 1 << 20, seal_after: 28 * DAY, purge_after: 28 * DAY, ..settings() }
+}
+
+fn open(disk: &CutDisk, clock: &Arc<TestClock>) -> Session {
+    Session::open_with(Arc::new(disk.clone()), clock, patient(), None).expect("it opens")
+}
+
+fn put(session: &Session, json: &str) {
+    let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
+    session.execute(change).expect("the disk is good");
+}
+
+fn entity(id: &str, name: &str) -> String {
+    format!(r#"{{"resourceType":"Entity","id":"{id}","name":"{name}"}}"#)
+}
+
+fn forget(session: &Session, target: &str) {
+    let change = Change::Forget(vec![target.parse().expect("a reference")]);
+    session.execute(change).expect("the disk is good");
+}
+
+fn files(disk: &CutDisk, ending: &str) -> Vec<String> {
+    disk.paths().into_iter().filter(|path| path.ends_with(ending)).collect()
+}
+
+fn tells(disk: &CutDisk, path: &str, word: &str) -> bool {
+    disk.bytes(path).windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+#[test]
+fn what_is_forgotten_or_superseded_in_a_log_is_never_in_a_segment() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    put(&session, &entity("mirabelle", "quince"));
+    put(&session, &entity("pot", "the first pot"));
+    put(&session, &entity("pan", "the first pan"));
+    clock.advance(HOUR);
+    forget(&session, "Entity/mirabelle");
+    put(&session, &entity("pot", "the second pot"));
+    clock.advance(8 * DAY);
+    put(&session, &entity("pan", "the second pan"));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    let sealed = files(&disk, ".omirb");
+    assert_eq!(sealed.len(), 1);
+    for (word, is_there) in [
+        ("mirabelle", false),
+        ("quince", false),
+        // Superseded longer ago than the week of history, and within it.
+        ("the first pot", false),
+        ("the second pot", true),
+        ("the first pan", true),
+        ("the second pan", true),
+    ] {
+        assert_eq!(tells(&disk, &sealed[0], word), is_there, "{word}");
+    }
+    assert_eq!(check::segments(&disk), Ok(1));
+    drop(session);
+    let session = open(&disk, &clock);
+    assert!(session.damage().is_empty(), "{:?}", session.damage());
+    let mut names = Vec::new();
+    session.each(None, |bytes| names.push(decode(&bytes).reference().to_string()));
+    names.sort();
+    assert_eq!(names, ["Entity/pan", "Entity/pot"]);
+    // What the segment knows no more is free: the name of something new.
+    put(&session, &entity("mirabelle", "plum"));
+    assert!(
+        session.get(&"Entity/mirabelle".parse().expect("a reference")).expect("read").is_some()
+    );
+}
+
+#[test]
+fn a_stop_leaves_the_log_and_weeks_of_logs_become_one_segment() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    for day in 0..28 {
+        let session = open(&disk, &clock);
+        put(&session, &entity(&format!("e{day}"), "something"));
+        session.attend(Chore::Seal).expect("it runs");
+        assert_eq!(files(&disk, ".omirb"), Vec::<String>::new(), "day {day}");
+        drop(session);
+        clock.advance(DAY);
+    }
+    let logs = files(&disk, ".wal").len();
+    assert!((3..=5).contains(&logs), "not one for each start: {logs}");
+    let session = open(&disk, &clock);
+    session.attend(Chore::Seal).expect("it runs");
+    assert_eq!(files(&disk, ".omirb").len(), 1);
+    let left = files(&disk, ".wal");
+    assert!((2..=3).contains(&left.len()), "what is newest waits on: {left:?}");
+    assert!(!tells(&disk, &files(&disk, ".omirb")[0], "e27"));
+    drop(session);
+    for survivors in [ONLY_SYNCED, EVERYTHING, 5] {
+        let card = disk.survivors(survivors);
+        let session = open(&card, &clock);
+        let mut count = 0;
+        session.each(None, |_| count += 1);
+        assert_eq!((count, session.damage().len()), (28, 0), "survivors {survivors}");
+    }
+}
+
+#[test]
+fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
+    for cut in 0.. {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        let session = open(&disk, &clock);
+        for day in 0..28 {
+            put(&session, &entity(&format!("e{}", day % 9), &format!("day {day}")));
+            if day % 5 == 2 {
+                forget(&session, &format!("Entity/e{}", day % 9));
+            }
+            session.attend(Chore::Seal).expect("it runs");
+            clock.advance(DAY);
+        }
+        let standing = |session: &Session| {
+            let mut all = Vec::new();
+            session.each(None, |bytes| all.push(bytes));
+            all.sort();
+            all
+        };
+        let before = standing(&session);
+        disk.cut_at(disk.operations() + cut);
+        let _ = session.attend(Chore::Seal);
+        let was_cut = disk.is_off();
+        drop(session);
+        for survivors in [ONLY_SYNCED, EVERYTHING, cut + 2] {
+            let card = disk.survivors(survivors);
+            for again in 0..2 {
+                let session = open(&card, &clock);
+                assert!(session.damage().is_empty(), "cut at {cut}: {:?}", session.damage());
+                assert_eq!(standing(&session), before, "cut at {cut}, {survivors}, {again}");
+            }
+        }
+        if !was_cut {
+            assert!(cut > 10, "every operation was cut: {cut}");
+            return;
+        }
+    }
+}
+
+/// A sighting of the cup, `n` minutes after midnight.
+fn cup(n: usize) -> String {
+    format!(
+        r#"{{"resourceType":"MemoryRecord","id":"c{n}","content":"the red cup is on the table",
+        "createdAt":"2026-06-01T00:{n:02}:00Z","entityRefs":[{{"ref":"Entity/cup"}}]}}"#
+    )
+}
+
+#[test]
+fn what_is_the_same_gathers_and_is_written_once() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    put(&session, &entity("cup", "Cup"));
+    let merged = || session.sweep_gently(&|| true).expect("the disk is good").merged;
+    let versions = || {
+        let status = session.status("robot");
+        status.pointer("/counts/versions").and_then(omir_core::value::Value::as_u64)
+    };
+    for n in 0..5 {
+        put(&session, &cup(n));
+        clock.advance(DAY);
+        assert_eq!(merged(), 0, "day {n}");
+    }
+    let before = versions().expect("a count");
+    clock.advance(2 * DAY + HOUR);
+    assert_eq!(merged(), 4);
+    assert_eq!(versions(), Some(before + 1), "one version for all of them");
+    // Many do not wait.
+    for n in 10..26 {
+        put(&session, &cup(n));
+    }
+    clock.advance(2 * HOUR);
+    assert_eq!(merged(), 16);
+    let mut left = Vec::new();
+    session.each(None, |bytes| left.push(decode(&bytes).reference().to_string()));
+    left.sort();
+    assert_eq!(left, ["Entity/cup", "MemoryRecord/c0"]);
+}
+
+#[test]
+fn accesses_outlast_the_compaction_of_where_they_were_noted() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    put(&session, &cup(1).replace(r#","entityRefs":[{"ref":"Entity/cup"}]"#, ""));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    let query = Query { text: Some("cup".into()), touch: true, ..Query::default() };
+    assert_eq!(session.recall(&query).expect("it is answered").total, 1);
+    session.attend(Chore::Accesses).expect("it runs");
+    put(&session, &entity("secret", "nobody may know"));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    forget(&session, "Entity/secret");
+    let accesses = |session: &Session| {
+        let bytes = session.get(&"MemoryRecord/c1".parse().expect("a reference")).expect("read");
+        let Resource::MemoryRecord(record) = decode(&bytes.expect("it is live")) else {
+            panic!("it is a record")
+        };
+        record.decay.and_then(|decay| decay.access_count).map(|count| count.to_string())
+    };
+    let before = accesses(&session);
+    assert_eq!(before.as_deref(), Some("1"));
+    // Only the second segment is rewritten.
+    assert_eq!(session.compact(Scope::Forgotten).expect("the disk is good").forgotten, 1);
+    drop(session);
+    let session = open(&disk, &clock);
+    assert_eq!(accesses(&session), before);
+}
