@@ -1,0 +1,1 @@
+//! ROS 2 for omird: the memory as services, topics and transforms over `rmw_zenoh`.
