@@ -1,1 +1,3 @@
 //! ROS 2 for omird: the memory as services, topics and transforms over `rmw_zenoh`.
+
+pub mod stamp;
