@@ -1,3 +1,4 @@
 //! ROS 2 for omird: the memory as services, topics and transforms over `rmw_zenoh`.
 
 pub mod stamp;
+pub mod tf;
