@@ -1,4 +1,6 @@
 //! ROS 2 for omird: the memory as services, topics and transforms over `rmw_zenoh`.
 
+pub mod interface;
+pub mod message;
 pub mod stamp;
 pub mod tf;

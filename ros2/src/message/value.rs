@@ -1,0 +1,417 @@
+//! A message as a tree of values.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::interface::{Element, Field, FieldType, MessageType, Shape};
+
+/// The value of a field.
+///
+/// Each type has one form: `bool` is [`Value::Bool`], signed integers are [`Value::Int`], unsigned ones
+/// [`Value::Uint`] (as are `byte` and `char`), both widths of floats [`Value::Float`], both of strings
+/// [`Value::Text`]. Arrays and sequences are [`Value::List`], but those of single bytes are
+/// [`Value::Bytes`] and those of floats [`Value::Floats`], for images and clouds have millions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `bool`
+    Bool(bool),
+    /// `int8` to `int64`
+    Int(i64),
+    /// `uint8` to `uint64`, `byte`, `char`
+    Uint(u64),
+    /// `float32`, `float64`
+    Float(f64),
+    /// `string`, `wstring`
+    Text(String),
+    /// An array or sequence of `uint8`, `byte` or `char`
+    Bytes(Vec<u8>),
+    /// An array or sequence of `float32` or `float64`
+    Floats(Vec<f64>),
+    /// Any other array or sequence
+    List(Vec<Value>),
+    /// A nested message
+    Message(Message),
+}
+
+/// A message: a type, and a value for each of its fields.
+#[derive(Clone)]
+pub struct Message {
+    ty: Arc<MessageType>,
+    values: Vec<Value>,
+}
+
+impl Message {
+    /// A message as a constructor of ROS makes it: the defaults of the file, else zeros, empty strings
+    /// and empty sequences.
+    pub fn new(ty: &Arc<MessageType>) -> Self {
+        let values = ty.fields.iter().map(fresh).collect();
+        Self { ty: ty.clone(), values }
+    }
+
+    /// A message of values that were made by the type.
+    pub(super) fn of(ty: Arc<MessageType>, values: Vec<Value>) -> Self {
+        debug_assert_eq!(ty.fields.len(), values.len());
+        Self { ty, values }
+    }
+
+    /// The type.
+    pub fn ty(&self) -> &Arc<MessageType> {
+        &self.ty
+    }
+
+    /// The values, in the order of the fields of the type.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    pub(super) fn values_mut(&mut self) -> &mut [Value] {
+        &mut self.values
+    }
+
+    /// Each field with its value.
+    pub fn fields(&self) -> impl Iterator<Item = (&Field, &Value)> {
+        self.ty.fields.iter().zip(&self.values)
+    }
+
+    /// The value of a field of this message itself.
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        self.ty.field(name).map(|(at, _)| &self.values[at])
+    }
+}
+
+/// The value of a field in a new message.
+fn fresh(field: &Field) -> Value {
+    field.default.clone().unwrap_or_else(|| zero(&field.ty))
+}
+
+fn zero(ty: &FieldType) -> Value {
+    let n = match ty.shape {
+        Shape::Single => return zero_of(&ty.element),
+        Shape::Array(n) => n,
+        Shape::Bounded(_) | Shape::Unbounded => 0,
+    };
+    match Many::of(&ty.element) {
+        Many::Bytes => Value::Bytes(vec![0; n]),
+        Many::Floats => Value::Floats(vec![0.0; n]),
+        Many::Values => Value::List(vec![zero_of(&ty.element); n]),
+    }
+}
+
+fn zero_of(element: &Element) -> Value {
+    match element {
+        Element::Bool => Value::Bool(false),
+        Element::I8 | Element::I16 | Element::I32 | Element::I64 => Value::Int(0),
+        Element::Byte
+        | Element::Char
+        | Element::WideChar
+        | Element::U8
+        | Element::U16
+        | Element::U32
+        | Element::U64 => Value::Uint(0),
+        Element::F32 | Element::F64 => Value::Float(0.0),
+        Element::Text { .. } | Element::WideText { .. } => Value::Text(String::new()),
+        Element::Message(ty) => Value::Message(Message::new(ty)),
+    }
+}
+
+/// In which form an array or sequence is held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Many {
+    Bytes,
+    Floats,
+    Values,
+}
+
+impl Many {
+    pub(super) fn of(element: &Element) -> Self {
+        match element {
+            Element::U8 | Element::Byte | Element::Char => Self::Bytes,
+            Element::F32 | Element::F64 => Self::Floats,
+            _ => Self::Values,
+        }
+    }
+}
+
+/// The value in the form the type has, if it fits: integers of either sign by their value, integers
+/// also as floats, and lists of what fits the elements.
+pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, String> {
+    if ty.shape == Shape::Single {
+        return fit_one(value, &ty.element);
+    }
+    let many = match (value, Many::of(&ty.element)) {
+        (Value::Bytes(bytes), Many::Bytes) => Value::Bytes(bytes),
+        (Value::Floats(floats), Many::Floats) => {
+            let fitted: Result<Vec<f64>, String> =
+                floats.into_iter().map(|float| fit_float(float, &ty.element)).collect();
+            Value::Floats(fitted?)
+        }
+        (Value::Bytes(bytes), _) => {
+            fit_list(bytes.into_iter().map(|byte| Value::Uint(byte.into())), ty)?
+        }
+        (Value::Floats(floats), _) => fit_list(floats.into_iter().map(Value::Float), ty)?,
+        (Value::List(items), _) => fit_list(items.into_iter(), ty)?,
+        (other, _) => return Err(format!("{} is no {ty}", other.kind())),
+    };
+    let n = many.len();
+    match ty.shape {
+        Shape::Array(bound) if n != bound => Err(format!("{n} values, and {ty} has {bound}")),
+        Shape::Bounded(bound) if n > bound => {
+            Err(format!("{n} values, and {ty} has at most {bound}"))
+        }
+        _ => Ok(many),
+    }
+}
+
+fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value, String> {
+    let fitted = items
+        .enumerate()
+        .map(|(i, item)| fit_one(item, &ty.element).map_err(|why| format!("[{i}]: {why}")));
+    Ok(match Many::of(&ty.element) {
+        Many::Values => Value::List(fitted.collect::<Result<_, _>>()?),
+        Many::Bytes => Value::Bytes(
+            fitted
+                .map(|item| item.map(|value| value.as_u64().map_or(0, |n| n as u8)))
+                .collect::<Result<_, _>>()?,
+        ),
+        Many::Floats => Value::Floats(
+            fitted
+                .map(|item| item.map(|value| value.as_f64().unwrap_or(f64::NAN)))
+                .collect::<Result<_, _>>()?,
+        ),
+    })
+}
+
+fn fit_one(value: Value, element: &Element) -> Result<Value, String> {
+    let wrong = |value: &Value| format!("{} is no {element}", value.kind());
+    let signed = |value: Value, low: i64, high: i64| match value.as_i64() {
+        Some(n) if (low..=high).contains(&n) => Ok(Value::Int(n)),
+        Some(n) => Err(format!("{n} is out of the range of {element}")),
+        None => Err(wrong(&value)),
+    };
+    let unsigned = |value: Value, high: u64| match (value.as_u64(), &value) {
+        (Some(n), _) if n <= high => Ok(Value::Uint(n)),
+        (Some(n), _) => Err(format!("{n} is out of the range of {element}")),
+        (None, Value::Int(n)) => Err(format!("{n} is out of the range of {element}")),
+        (None, _) => Err(wrong(&value)),
+    };
+    match element {
+        Element::Bool => match value {
+            Value::Bool(_) => Ok(value),
+            _ => Err(wrong(&value)),
+        },
+        Element::I8 => signed(value, i8::MIN.into(), i8::MAX.into()),
+        Element::I16 => signed(value, i16::MIN.into(), i16::MAX.into()),
+        Element::I32 => signed(value, i32::MIN.into(), i32::MAX.into()),
+        Element::I64 => signed(value, i64::MIN, i64::MAX),
+        Element::U8 | Element::Byte | Element::Char => unsigned(value, u8::MAX.into()),
+        Element::U16 | Element::WideChar => unsigned(value, u16::MAX.into()),
+        Element::U32 => unsigned(value, u32::MAX.into()),
+        Element::U64 => unsigned(value, u64::MAX),
+        Element::F32 | Element::F64 => match value.as_f64() {
+            Some(float) => fit_float(float, element).map(Value::Float),
+            None => Err(wrong(&value)),
+        },
+        Element::Text { bound } => match value {
+            Value::Text(text) => match bound {
+                Some(bound) if text.len() > *bound => {
+                    Err(format!("a text of {} bytes is too long for {element}", text.len()))
+                }
+                _ => text_without_nul(text),
+            },
+            _ => Err(wrong(&value)),
+        },
+        Element::WideText { bound } => match value {
+            Value::Text(text) => {
+                let units = text.encode_utf16().count();
+                match bound {
+                    Some(bound) if units > *bound => {
+                        Err(format!("a text of {units} UTF-16 units is too long for {element}"))
+                    }
+                    _ => text_without_nul(text),
+                }
+            }
+            _ => Err(wrong(&value)),
+        },
+        Element::Message(ty) => match value {
+            Value::Message(message) if *message.ty == **ty => Ok(Value::Message(message)),
+            Value::Message(message) => Err(format!("a {} is no {}", message.ty.name, ty.name)),
+            _ => Err(wrong(&value)),
+        },
+    }
+}
+
+/// C strings end at the first NUL: what is behind would be lost on the way.
+fn text_without_nul(text: String) -> Result<Value, String> {
+    if text.contains('\0') {
+        return Err("a text with a NUL cannot be a string of ROS".into());
+    }
+    Ok(Value::Text(text))
+}
+
+/// A `float32` is kept as the `float64` of the same value.
+fn fit_float(float: f64, element: &Element) -> Result<f64, String> {
+    match element {
+        Element::F32 if float.is_finite() && (float as f32).is_infinite() => {
+            Err(format!("{float} is out of the range of float32"))
+        }
+        Element::F32 => Ok(f64::from(float as f32)),
+        _ => Ok(float),
+    }
+}
+
+impl Value {
+    /// The truth value, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one in this range.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Int(n) => Some(*n),
+            Self::Uint(n) => i64::try_from(*n).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one in this range.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Self::Int(n) => u64::try_from(*n).ok(),
+            Self::Uint(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The number as the nearest float, if it is one.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(n) => Some(*n as f64),
+            Self::Uint(n) => Some(*n as f64),
+            Self::Float(float) => Some(*float),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The floats, if it is an array or a sequence of them.
+    pub fn as_floats(&self) -> Option<&[f64]> {
+        match self {
+            Self::Floats(floats) => Some(floats),
+            _ => None,
+        }
+    }
+
+    /// The bytes, if it is an array or a sequence of them.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is a list.
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The message, if it is one.
+    pub fn as_message(&self) -> Option<&Message> {
+        match self {
+            Self::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// How many elements an array or a sequence has; 1 for anything else.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Floats(floats) => floats.len(),
+            Self::List(items) => items.len(),
+            _ => 1,
+        }
+    }
+
+    /// Whether this is an array or a sequence without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What kind of value this is, for messages: "a text".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Bool(_) => "a truth value",
+            Self::Int(_) | Self::Uint(_) => "an integer",
+            Self::Float(_) => "a float",
+            Self::Text(_) => "a text",
+            Self::Bytes(_) => "bytes",
+            Self::Floats(_) => "a list of floats",
+            Self::List(_) => "a list",
+            Self::Message(_) => "a message",
+        }
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        *self.ty == *other.ty && self.values == other.values
+    }
+}
+
+/// The type and the fields: `builtin_interfaces/msg/Time { sec: Int(1), nanosec: Uint(2) }`.
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = f.debug_struct(&self.ty.name.to_string());
+        for (field, value) in self.fields() {
+            all.field(&field.name, value);
+        }
+        all.finish()
+    }
+}
+
+macro_rules! from {
+    ($($given:ty => $form:ident as $kept:ty),* $(,)?) => {$(
+        impl From<$given> for Value {
+            fn from(given: $given) -> Self {
+                Self::$form(<$kept>::from(given))
+            }
+        }
+    )*};
+}
+from!(
+    bool => Bool as bool,
+    i8 => Int as i64, i16 => Int as i64, i32 => Int as i64, i64 => Int as i64,
+    u8 => Uint as u64, u16 => Uint as u64, u32 => Uint as u64, u64 => Uint as u64,
+    f32 => Float as f64, f64 => Float as f64,
+    &str => Text as String, String => Text as String,
+    Vec<u8> => Bytes as Vec<u8>, &[u8] => Bytes as Vec<u8>,
+    Vec<f64> => Floats as Vec<f64>, &[f64] => Floats as Vec<f64>,
+    Vec<Value> => List as Vec<Value>,
+    Message => Message as Message,
+);
+
+impl From<Vec<Message>> for Value {
+    fn from(messages: Vec<Message>) -> Self {
+        Self::List(messages.into_iter().map(Self::Message).collect())
+    }
+}
+
+impl From<Vec<String>> for Value {
+    fn from(texts: Vec<String>) -> Self {
+        Self::List(texts.into_iter().map(Self::Text).collect())
+    }
+}
