@@ -2,5 +2,6 @@
 
 pub mod interface;
 pub mod message;
+pub mod place;
 pub mod stamp;
 pub mod tf;

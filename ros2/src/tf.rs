@@ -14,4 +14,5 @@ pub mod transform;
 
 pub use buffer::{Buffer, FrameInfo, Inserted, Limits};
 pub use error::{InsertError, LookupError};
+pub(crate) use frames::normalised;
 pub use transform::Transform;

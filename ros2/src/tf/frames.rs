@@ -26,7 +26,7 @@ pub(super) struct Frames {
 }
 
 /// As tf2 compares names: without the one leading slash that ROS 1 wrote. `None` for no name at all.
-pub(super) fn normalised(name: &str) -> Option<&str> {
+pub(crate) fn normalised(name: &str) -> Option<&str> {
     let name = name.strip_prefix('/').unwrap_or(name);
     (!name.is_empty()).then_some(name)
 }

@@ -13,7 +13,7 @@ const NORM_TOLERANCE: f64 = 0.01;
 
 /// Translations beyond this are refused: a double holds no millimetre there, so the number is a mistake.
 /// It also keeps every sum along a path finite.
-const FARTHEST_M: f64 = 1e12;
+pub(crate) const FARTHEST_M: f64 = 1e12;
 
 /// Why numbers are no transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

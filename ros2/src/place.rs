@@ -1,0 +1,515 @@
+//! A pose that a message tells, as the poses that a memory carries: in the fixed frame at the time of
+//! the event, in the frame it came in, and tied to the keyframe nearby.
+//!
+//! The fixed frame (`map`, or `odom` without one) makes memories comparable; their own frame keeps
+//! what was measured. When mapping closes a loop, keyframes move in the map, and what was remembered
+//! near them has to move with them. So a memory may also hold where it is in its keyframe, which no
+//! loop closure changes: [`rebased`] puts it in the map again. Everything here is a pure function of
+//! the pose and of the transforms known.
+
+use std::fmt;
+
+use nalgebra::{Isometry3, Point3, UnitQuaternion};
+use omir_core::instant::Instant;
+use omir_core::model::Extension;
+use omir_core::space::{distance, unit_quaternion};
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
+use omir_core::validate::{Fault, FaultCode};
+use omir_core::value::Map;
+
+use crate::stamp::Stamp;
+use crate::tf::transform::{FARTHEST_M, Transform, rotate_covariance};
+use crate::tf::{Buffer, LookupError, normalised};
+
+/// The extension that ties a memory to a keyframe; see `docs/extensions.md`.
+pub const KEYFRAME_URL: &str = "urn:omird:ext:keyframe";
+
+/// A pose as a message tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'m> {
+    /// The frame of the numbers: `header.frame_id`.
+    pub frame: &'m str,
+    /// The frame that is posed, such as `base_link`, if it has a name.
+    pub child_frame: Option<&'m str>,
+    /// When it held.
+    pub stamp: Stamp,
+    /// x, y, z in metres.
+    pub position: [f64; 3],
+    /// x, y, z, w. All zeros is what an unset field holds, and means that there is none.
+    pub orientation: Option<[f64; 4]>,
+    /// 6 × 6, row by row, as in `geometry_msgs/PoseWithCovariance`. Where it is not known (all zeros, a
+    /// negative variance, or not finite) it is left out.
+    pub covariance: Option<&'m [f64; 36]>,
+}
+
+/// Why numbers are no pose at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadPose {
+    /// Its frame has no name.
+    NoFrame,
+    /// A coordinate or a component of the quaternion is not finite.
+    NotFinite,
+    /// Beyond 1e12 m along an axis.
+    TooFar,
+}
+
+impl BadPose {
+    /// One word for counters.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NoFrame => "frame-name",
+            Self::NotFinite | Self::TooFar => "no-pose",
+        }
+    }
+}
+
+impl fmt::Display for BadPose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoFrame => "a pose without a frame_id",
+            Self::NotFinite => "a number of the pose is not finite",
+            Self::TooFar => "the position is beyond 1e12 m",
+        })
+    }
+}
+
+impl std::error::Error for BadPose {}
+
+/// Where something is, as far as it can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// In the frame it was told in.
+    pub own: SpatialPose,
+    /// In the fixed frame at the time of the event, or why not; [`LookupError::expected`] says whether
+    /// it is worth to ask again.
+    pub in_fixed: Result<SpatialPose, LookupError>,
+    /// In the nearest keyframe, if there is one.
+    pub tie: Option<Tie>,
+}
+
+impl Placed {
+    /// The extensions for a memory, the fixed frame first. A pose told in the fixed frame is there once.
+    pub fn extensions(&self) -> Vec<Extension> {
+        let in_fixed = self.in_fixed.as_ref().ok();
+        let own =
+            Some(&self.own).filter(|own| in_fixed.is_none_or(|fixed| fixed.frame != own.frame));
+        let poses = in_fixed.into_iter().chain(own).map(SpatialPose::to_extension);
+        poses.chain(self.tie.as_ref().map(Tie::to_extension)).collect()
+    }
+}
+
+/// Places a pose in the `fixed` frame and ties it to the nearest frame for which `is_keyframe` holds.
+pub fn place(
+    observed: &Observed<'_>,
+    tf: &Buffer,
+    fixed: &str,
+    is_keyframe: impl Fn(&str) -> bool,
+) -> Result<Placed, BadPose> {
+    let own = own_pose(observed)?;
+    let fixed = normalised(fixed).ok_or(BadPose::NoFrame)?;
+    let in_fixed = if own.frame == fixed {
+        Ok(own.clone())
+    } else {
+        tf.lookup(fixed, &own.frame, observed.stamp).map(|transform| moved(&own, fixed, &transform))
+    };
+    let tie = in_fixed.as_ref().ok().and_then(|pose| tie(pose, observed.stamp, tf, is_keyframe));
+    Ok(Placed { own, in_fixed, tie })
+}
+
+/// The same pose told in another frame: `transform` takes coordinates of its frame to those of `frame`.
+pub fn moved(pose: &SpatialPose, frame: &str, transform: &Transform) -> SpatialPose {
+    let rotated = pose.covariance.as_ref().map(|known| rotate_covariance(known, transform));
+    SpatialPose {
+        frame: frame.to_owned(),
+        position: transform * pose.position,
+        orientation: pose.orientation.map(|orientation| tidy(transform.rotation * orientation)),
+        covariance: rotated.filter(|known| known.iter().all(|n| n.is_finite())).map(Box::new),
+        ..pose.clone()
+    }
+}
+
+fn own_pose(observed: &Observed<'_>) -> Result<SpatialPose, BadPose> {
+    let frame = normalised(observed.frame).ok_or(BadPose::NoFrame)?;
+    let orientation = observed.orientation.unwrap_or_default();
+    if !observed.position.iter().chain(&orientation).all(|number| number.is_finite()) {
+        return Err(BadPose::NotFinite);
+    }
+    if observed.position.iter().any(|metres| metres.abs() > FARTHEST_M) {
+        return Err(BadPose::TooFar);
+    }
+    Ok(SpatialPose {
+        orientation: unit_quaternion(orientation),
+        stamp: Some(Instant::from(observed.stamp)),
+        covariance: observed.covariance.copied().and_then(known_covariance),
+        child_frame: observed.child_frame.and_then(normalised).map(ToOwned::to_owned),
+        ..SpatialPose::new(frame, Point3::from(observed.position))
+    })
+}
+
+fn known_covariance(covariance: [f64; 36]) -> Option<Box<[f64; 36]>> {
+    let known = covariance.iter().all(|number| number.is_finite())
+        && covariance.iter().any(|number| *number != 0.0)
+        && (0..6).all(|axis| covariance[axis * 7] >= 0.0);
+    known.then(|| Box::new(covariance))
+}
+
+/// Of unit length to the last bit that reading it again would keep.
+fn tidy(rotation: UnitQuaternion<f64>) -> UnitQuaternion<f64> {
+    unit_quaternion([rotation.i, rotation.j, rotation.k, rotation.w]).unwrap_or(rotation)
+}
+
+/// Where something is in a keyframe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tie {
+    /// The frame in which keyframes move: the fixed frame.
+    pub frame: String,
+    /// The keyframe.
+    pub keyframe: String,
+    /// Metres, in the keyframe.
+    pub position: Point3<f64>,
+    /// From the frame that is posed to the keyframe.
+    pub orientation: Option<UnitQuaternion<f64>>,
+    /// 6 × 6 along the axes of the keyframe.
+    pub covariance: Option<Box<[f64; 36]>>,
+}
+
+impl Tie {
+    /// A pose tied to a keyframe that is `keyframe_in_frame` in the pose's frame.
+    pub fn new(pose: &SpatialPose, keyframe: &str, keyframe_in_frame: &Transform) -> Self {
+        let relative = moved(pose, keyframe, &keyframe_in_frame.inverse());
+        Self {
+            frame: pose.frame.clone(),
+            keyframe: relative.frame,
+            position: relative.position,
+            orientation: relative.orientation,
+            covariance: relative.covariance,
+        }
+    }
+
+    /// The extension that carries it.
+    pub fn to_extension(&self) -> Extension {
+        let mut map = Map::new();
+        map.insert("frame", self.frame.as_str());
+        map.insert("keyframe", self.keyframe.as_str());
+        if let Some(pose) = self.relative().to_value().as_object() {
+            for (name, value) in pose.iter().filter(|(name, _)| *name != "frame") {
+                map.insert(name, value.clone());
+            }
+        }
+        Extension::json(KEYFRAME_URL, map)
+    }
+
+    /// Reads it back. Faults point into the extension, as in `/valueJson/keyframe`.
+    pub fn from_extension(extension: &Extension) -> Result<Self, Vec<Fault>> {
+        let fault = |at: &str, message: &str| Err(vec![Fault::new(at, FaultCode::Pose, message)]);
+        if extension.url != KEYFRAME_URL {
+            return fault("/url", "not the extension urn:omird:ext:keyframe");
+        }
+        let Some(map) = extension.value_json.as_ref().and_then(|value| value.as_object()) else {
+            return fault("/valueJson", "a tie to a keyframe is an object");
+        };
+        let keyframe = match map.get("keyframe").and_then(|value| value.as_str()) {
+            Some(keyframe) if !keyframe.is_empty() => keyframe.to_owned(),
+            _ => return fault("/valueJson/keyframe", "the name of the keyframe is required"),
+        };
+        // The rest is a pose, and read as one.
+        let mut pose = map.clone();
+        pose.remove("keyframe");
+        let pose = SpatialPose::from_extension(&Extension::json(SPATIAL_POSE_URL, pose))?;
+        Ok(Self {
+            frame: pose.frame,
+            keyframe,
+            position: pose.position,
+            orientation: pose.orientation,
+            covariance: pose.covariance,
+        })
+    }
+
+    /// `pose` with place, orientation and covariance as they are while the keyframe is
+    /// `keyframe_in_frame`; its stamp, the frame posed and the place on the Earth stay.
+    pub fn rebased(&self, pose: &SpatialPose, keyframe_in_frame: &Transform) -> SpatialPose {
+        SpatialPose {
+            stamp: pose.stamp.clone(),
+            child_frame: pose.child_frame.clone(),
+            geo: pose.geo,
+            ..moved(&self.relative(), &self.frame, keyframe_in_frame)
+        }
+    }
+
+    fn relative(&self) -> SpatialPose {
+        SpatialPose {
+            orientation: self.orientation,
+            covariance: self.covariance.clone(),
+            ..SpatialPose::new(self.frame.clone(), self.position)
+        }
+    }
+}
+
+/// A memory's pose in the fixed frame after its keyframe has moved to `keyframe_in_frame`, by its
+/// extension [`KEYFRAME_URL`]. Moving the keyframe back gives the former pose to within rounding, and
+/// errors do not add up: each time it is computed from the extension, which stays.
+pub fn rebased(
+    pose: &SpatialPose,
+    extension: &Extension,
+    keyframe_in_frame: &Transform,
+) -> Result<SpatialPose, Vec<Fault>> {
+    let tie = Tie::from_extension(extension)?;
+    if tie.frame != pose.frame {
+        let message = format!("the tie is in {:?} and the pose in {:?}", tie.frame, pose.frame);
+        return Err(vec![Fault::new("/valueJson/frame", FaultCode::Pose, message)]);
+    }
+    Ok(tie.rebased(pose, keyframe_in_frame))
+}
+
+/// The nearest keyframe at the time of the event; of equally near ones the one named first. Keyframes
+/// rest until a loop closes, so where one is not known yet at that time, the latest that is known counts.
+fn tie(
+    pose: &SpatialPose,
+    at: Stamp,
+    tf: &Buffer,
+    is_keyframe: impl Fn(&str) -> bool,
+) -> Option<Tie> {
+    let here = |keyframe: &str| -> Option<Isometry3<f64>> {
+        match tf.lookup(&pose.frame, keyframe, at) {
+            Ok(transform) => Some(transform),
+            Err(error) if error.expected().is_some() => {
+                tf.latest(&pose.frame, keyframe).ok().map(|(transform, _)| transform)
+            }
+            Err(_) => None,
+        }
+    };
+    tf.frames()
+        .filter(|frame| frame.name != pose.frame && is_keyframe(frame.name))
+        .filter_map(|frame| Some((frame.name, here(frame.name)?)))
+        .map(|(name, transform)| {
+            (distance(&transform.translation.vector.into(), &pose.position), name, transform)
+        })
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name, transform)| Tie::new(pose, name, &transform))
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::model::{Entity, Resource};
+    use omir_core::spatial::pose_of;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tf::transform::{difference, transform};
+
+    fn at(seconds: f64) -> Stamp {
+        Stamp::from_nanos((seconds * 1e9) as i64)
+    }
+
+    fn observed(frame: &str) -> Observed<'_> {
+        Observed {
+            frame,
+            child_frame: Some("cup"),
+            stamp: at(1.5),
+            position: [1.0, 2.0, 3.0],
+            orientation: Some([0.0, 0.0, 0.0, 1.0]),
+            covariance: None,
+        }
+    }
+
+    /// map → camera turned left by 90° and moving along x; keyframes at x = 0, 10, 20.
+    fn tf() -> Buffer {
+        let mut tf = Buffer::default();
+        let left = [0.0, 0.0, 0.5_f64.sqrt(), 0.5_f64.sqrt()];
+        for seconds in [1.0, 2.0] {
+            let pose = transform([seconds * 10.0, 0.0, 0.0], left).unwrap();
+            tf.insert("map", "camera", at(seconds), pose, false).unwrap();
+        }
+        for (i, x) in [0.0, 10.0, 20.0].into_iter().enumerate() {
+            let pose = transform([x, 1.0, 0.0], left).unwrap();
+            tf.insert("map", &format!("kf_{i}"), at(0.5), pose, i == 0).unwrap();
+        }
+        tf
+    }
+
+    fn is_keyframe(name: &str) -> bool {
+        name.starts_with("kf_")
+    }
+
+    fn near(pose: &SpatialPose, x: f64, y: f64, z: f64) -> bool {
+        distance(&pose.position, &Point3::new(x, y, z)) < 1e-12
+    }
+
+    #[test]
+    fn in_the_fixed_frame_and_in_its_own() {
+        let mut covariance = [0.0; 36];
+        covariance[0] = 4.0;
+        let seen = Observed { covariance: Some(&covariance), ..observed("/camera") };
+        let placed = place(&seen, &tf(), "map", is_keyframe).unwrap();
+        let fixed = placed.in_fixed.as_ref().unwrap();
+        assert!(near(fixed, 13.0, 1.0, 3.0), "{fixed:?}");
+        assert_eq!((fixed.frame.as_str(), fixed.child_frame.as_deref()), ("map", Some("cup")));
+        assert_eq!(fixed.stamp.as_ref().unwrap().as_str(), "1970-01-01T00:00:01.500Z");
+        assert!((fixed.covariance.as_ref().unwrap()[7] - 4.0).abs() < 1e-12);
+        assert!((fixed.orientation.unwrap().angle().to_degrees() - 90.0).abs() < 1e-12);
+        assert_eq!(
+            (placed.own.frame.as_str(), placed.own.position),
+            ("camera", [1.0, 2.0, 3.0].into())
+        );
+
+        let extensions = placed.extensions();
+        let urls: Vec<_> = extensions.iter().map(|extension| extension.url.as_str()).collect();
+        assert_eq!(urls, [SPATIAL_POSE_URL, SPATIAL_POSE_URL, KEYFRAME_URL]);
+        let mut cup: Resource = Entity::new("cup".parse().unwrap(), "Cup").into();
+        cup.extensions_mut().extend(extensions);
+        assert_eq!(pose_of(&cup).unwrap().as_ref(), Ok(fixed));
+    }
+
+    #[test]
+    fn told_in_the_fixed_frame_it_is_there_once() {
+        let placed = place(&observed("map"), &Buffer::default(), "/map", is_keyframe).unwrap();
+        assert_eq!(placed.in_fixed.as_ref(), Ok(&placed.own));
+        assert_eq!((placed.extensions().len(), placed.tie.as_ref()), (1, None));
+    }
+
+    #[test]
+    fn without_a_transform_its_own_frame_is_left() {
+        let late = Observed { stamp: at(2.5), ..observed("camera") };
+        let placed = place(&late, &tf(), "map", is_keyframe).unwrap();
+        let reason = placed.in_fixed.as_ref().unwrap_err();
+        assert_eq!(reason.expected(), Some(at(3.0)));
+        assert_eq!(placed.tie, None);
+        assert_eq!(placed.extensions(), [placed.own.to_extension()]);
+    }
+
+    #[test]
+    fn what_is_no_pose_is_told() {
+        let (tf, no) = (Buffer::default(), |_: &str| false);
+        let far = Observed { position: [0.0, 2e12, 0.0], ..observed("map") };
+        assert_eq!(place(&far, &tf, "map", no), Err(BadPose::TooFar));
+        let nan = Observed { position: [0.0, f64::NAN, 0.0], ..observed("map") };
+        assert_eq!(place(&nan, &tf, "map", no), Err(BadPose::NotFinite));
+        let turned =
+            Observed { orientation: Some([f64::INFINITY, 0.0, 0.0, 1.0]), ..observed("map") };
+        assert_eq!(place(&turned, &tf, "map", no), Err(BadPose::NotFinite));
+        assert_eq!(place(&observed("/"), &tf, "map", no), Err(BadPose::NoFrame));
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let mut negative = [0.0; 36];
+        negative[0] = -1.0;
+        let mut wild = [1.0; 36];
+        wild[35] = f64::NAN;
+        for covariance in [[0.0; 36], negative, wild] {
+            let seen = Observed {
+                covariance: Some(&covariance),
+                orientation: Some([0.0; 4]),
+                ..observed("map")
+            };
+            let own = place(&seen, &Buffer::default(), "map", |_| false).unwrap().own;
+            assert_eq!((own.covariance, own.orientation), (None, None));
+        }
+    }
+
+    #[test]
+    fn tied_to_the_nearest_keyframe() {
+        let tie = place(&observed("camera"), &tf(), "map", is_keyframe).unwrap().tie.unwrap();
+        assert_eq!((tie.frame.as_str(), tie.keyframe.as_str()), ("map", "kf_1"));
+        let text = tie.to_extension().value_json.unwrap();
+        let members: Vec<_> = text.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["frame", "keyframe", "position", "orientation"]);
+        // (13, 1, 3) in the map, seen from (10, 1, 0) with x to the left.
+        assert!(distance(&tie.position, &Point3::new(0.0, -3.0, 3.0)) < 1e-12);
+        let only_first = place(&observed("camera"), &tf(), "map", |name| name == "kf_0").unwrap();
+        assert_eq!(only_first.tie.unwrap().keyframe, "kf_0");
+    }
+
+    #[test]
+    fn ties_that_are_none_are_refused() {
+        let tie = Tie {
+            frame: "map".into(),
+            keyframe: "kf".into(),
+            position: Point3::origin(),
+            orientation: None,
+            covariance: None,
+        };
+        let pose = SpatialPose::new("map", Point3::origin());
+        let still = Transform::identity();
+        let pointer = |change: &dyn Fn(&mut Extension)| {
+            let mut extension = tie.to_extension();
+            change(&mut extension);
+            rebased(&pose, &extension, &still).unwrap_err().remove(0).pointer
+        };
+        let set = |extension: &mut Extension, name: &str, value: &str| {
+            let map =
+                extension.value_json.as_mut().and_then(|value| value.as_object_mut()).unwrap();
+            map.insert(name, value);
+        };
+        assert_eq!(pointer(&|extension| extension.url.push('x')), "/url");
+        assert_eq!(pointer(&|extension| extension.value_json = None), "/valueJson");
+        assert_eq!(pointer(&|extension| set(extension, "keyframe", "")), "/valueJson/keyframe");
+        assert_eq!(pointer(&|extension| set(extension, "position", "x")), "/valueJson/position");
+        assert_eq!(pointer(&|extension| set(extension, "frame", "odom")), "/valueJson/frame");
+        assert_eq!(rebased(&pose, &tie.to_extension(), &still), Ok(pose));
+    }
+
+    fn any_transform() -> impl Strategy<Value = Transform> {
+        (prop::array::uniform3(-1e3..1e3f64), prop::array::uniform4(-1.0..1.0f64)).prop_filter_map(
+            "a quaternion without direction",
+            |(position, quaternion)| {
+                let rotation = unit_quaternion(quaternion)?;
+                Some(Isometry3::from_parts(position.into(), rotation))
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn rebasing_moves_with_the_keyframe_and_back(
+            pose in any_transform(),
+            before in any_transform(),
+            after in any_transform(),
+            variances in prop::array::uniform6(0.01..9.0f64),
+        ) {
+            let mut covariance = [0.0; 36];
+            for (axis, variance) in variances.into_iter().enumerate() {
+                covariance[axis * 7] = variance;
+            }
+            let was = SpatialPose {
+                orientation: Some(pose.rotation),
+                covariance: Some(Box::new(covariance)),
+                stamp: Some(Instant::from(at(7.0))),
+                child_frame: Some("cup".into()),
+                ..SpatialPose::new("map", pose.translation.vector.into())
+            };
+            let extension = Tie::new(&was, "kf_7", &before).to_extension();
+            let isometry = |pose: &SpatialPose| {
+                Isometry3::from_parts(pose.position.into(), pose.orientation.unwrap())
+            };
+
+            let now = rebased(&was, &extension, &after).unwrap();
+            let (metres, degrees) =
+                difference(&isometry(&now), &(after * before.inverse() * isometry(&was)));
+            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
+
+            let again = rebased(&now, &extension, &before).unwrap();
+            let (metres, degrees) = difference(&isometry(&again), &isometry(&was));
+            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
+            prop_assert_eq!((&again.stamp, &again.child_frame), (&was.stamp, &was.child_frame));
+            for (a, b) in again.covariance.as_ref().unwrap().iter().zip(&covariance) {
+                prop_assert!((a - b).abs() < 1e-9);
+            }
+            // There and back once more is the same to the last bit.
+            prop_assert_eq!(rebased(&again, &extension, &after).unwrap(), now);
+        }
+
+        #[test]
+        fn extensions_are_read_back_as_they_were(pose in any_transform(), keyframe in any_transform()) {
+            let pose = SpatialPose {
+                orientation: Some(pose.rotation),
+                ..SpatialPose::new("map", pose.translation.vector.into())
+            };
+            let moved = moved(&pose, "odom", &keyframe);
+            prop_assert_eq!(SpatialPose::from_extension(&moved.to_extension()), Ok(moved));
+            let tie = Tie::new(&pose, "kf_7", &keyframe);
+            prop_assert_eq!(Tie::from_extension(&tie.to_extension()), Ok(tie));
+        }
+    }
+}
