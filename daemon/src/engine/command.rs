@@ -7,6 +7,7 @@ use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
 use super::merge::{Merged, Precedence};
+use super::rebase;
 use super::request::Prepared;
 use crate::error::Error;
 use crate::index::key::RefKey;
@@ -27,6 +28,8 @@ pub enum Change {
     Anchor(Ref, bool),
     /// Evidence for or against a record.
     Feedback(Ref, Outcome, Weight),
+    /// Move what is tied to keyframes, or move it back.
+    Rebase(rebase::Request),
     /// What a sweep found to do; what has changed since it looked is passed over.
     Sweep(Vec<Act>),
 }
@@ -114,6 +117,15 @@ pub enum Effect {
     Anchored(Stored, bool),
     /// Revised a belief.
     Believed(Stored, Beta),
+    /// Moved so many, told of in this record; so many could not be read. Nothing, if it was a dry run.
+    Rebased {
+        /// The record of the step.
+        record: Option<Stored>,
+        /// How many memories moved, or would.
+        moved: u64,
+        /// How many are tied to a keyframe and cannot be read.
+        unreadable: u64,
+    },
     /// Did so many of the things a sweep found to do.
     Swept(u64),
 }
@@ -152,6 +164,15 @@ impl Receipt {
                 confidence.insert("beta", float(belief.beta()));
                 confidence.insert("calibrated", float(belief.damped()));
                 map.insert("confidence", Value::Object(confidence));
+            }
+            Effect::Rebased { record, moved, unreadable } => {
+                if let Some(stored) = record {
+                    insert_stored(&mut map, stored);
+                }
+                map.insert("moved", Value::Number(Number::from(*moved)));
+                if *unreadable > 0 {
+                    map.insert("unreadable", Value::Number(Number::from(*unreadable)));
+                }
             }
             Effect::Swept(count) => {
                 map.insert("swept", Value::Number(Number::from(*count)));

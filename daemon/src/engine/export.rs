@@ -58,6 +58,7 @@ impl Engine {
     /// # Errors
     /// `INTERNAL` if a resource cannot be read: an export is whole or it is none.
     pub fn export(&self, query: &Query) -> Result<Export, Error> {
+        let query = &*self.placed(query)?;
         let (now, _) = self.now();
         let as_of = query.as_of;
         let selected: Vec<DocId> = {

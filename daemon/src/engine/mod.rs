@@ -1,6 +1,7 @@
 //! The engine: one store, one writer, any number of readers. Every protocol adapts to this and
 //! holds no logic of its own.
 
+pub mod asked;
 pub mod backup;
 pub mod budget;
 pub mod chore;
@@ -15,6 +16,7 @@ pub mod merge;
 pub mod plan;
 pub mod pressure;
 mod publisher;
+pub mod rebase;
 pub mod request;
 mod reserve;
 mod sealing;
@@ -30,6 +32,7 @@ mod view;
 pub mod wear;
 mod writer;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -57,6 +60,8 @@ use crate::clock::{Clock, ClockState};
 use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
+use crate::recall::frames::{Frames, in_fixed_frame};
+use crate::recall::query::Query;
 use crate::store::cache::Cache;
 use crate::store::recovery::{self, Damage, Progress, Unsealed};
 use crate::store::sealer::Sealer;
@@ -118,6 +123,8 @@ struct Inner {
     boots: u64,
     damage: Vec<Damage>,
     rebuilt: u64,
+    /// Who knows where frames are, if anybody does.
+    frames: OnceLock<Arc<dyn Frames>>,
     /// Who signs, in hex.
     public_key: String,
     /// Held by whoever prepares a backup.
@@ -276,6 +283,7 @@ impl Engine {
             boots,
             damage: found.damage,
             rebuilt: found.rebuilt,
+            frames: OnceLock::new(),
             public_key,
             backing_up: Mutex::default(),
             announced: Mutex::default(),
@@ -286,6 +294,20 @@ impl Engine {
             inner.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
         Ok(Self { inner })
+    }
+
+    /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
+    pub fn follow_frames(&self, frames: Arc<dyn Frames>) {
+        let _ = self.inner.frames.set(frames);
+    }
+
+    /// The query in the frame that memories lie in.
+    fn placed<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>, Error> {
+        let placed = match self.inner.frames.get() {
+            Some(frames) => in_fixed_frame(query, &**frames)?,
+            None => None,
+        };
+        Ok(placed.map_or(Cow::Borrowed(query), Cow::Owned))
     }
 
     /// What the last start found damaged.

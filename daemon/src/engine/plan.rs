@@ -5,6 +5,7 @@
 
 mod correct;
 mod merge;
+mod rebase;
 mod sweep;
 
 pub use self::sweep::need_of;
@@ -148,6 +149,7 @@ impl<'a> Planner<'a> {
                 let (target, outcome, weight) = (target.clone(), *outcome, *weight);
                 self.revise(&target, Kind::Feedback(outcome, weight), now)
             }
+            Change::Rebase(request) => self.rebase(request),
             Change::Sweep(acts) => self.sweep(acts),
         }
     }

@@ -264,6 +264,7 @@ impl Engine {
     /// `INTERNAL` if the disk fails; a single damaged memory is left out and logged.
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         let began = Instant::now();
+        let query = &*self.placed(query)?;
         let moment = self.inner.shared.time.moment();
         let now = moment.now.as_micros();
         let at = query.as_of.map_or(now, |at| at.as_micros());

@@ -1,8 +1,10 @@
 //! Recall: from what was asked to ranked memories (contract section 3).
 
+pub mod frames;
 pub mod parameters;
 pub mod query;
 pub mod score;
 pub mod search;
+pub mod time_range;
 
 pub use query::Query;

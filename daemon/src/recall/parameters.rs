@@ -11,7 +11,8 @@ use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
 use omir_core::value::Value;
 
-use super::query::{MAX_LIMIT, Query, Span};
+use super::query::{MAX_LIMIT, Query};
+use super::time_range;
 use crate::error::{Code, Error};
 
 /// Every parameter a recall knows.
@@ -42,15 +43,11 @@ pub const NAMES: [&str; 24] = [
     "explain",
 ];
 
-/// Reads parameters on top of `base`. `time_range` understands Zenoh's time-range syntax.
+/// Reads parameters on top of `base`. `now(…)` in a time range means `now`.
 ///
 /// # Errors
 /// `INVALID_QUERY`, naming the parameter, what was found and what is expected.
-pub fn parse(
-    base: Query,
-    parameters: &[(String, String)],
-    time_range: impl Fn(&str) -> Result<Span, String>,
-) -> Result<Query, Error> {
+pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Result<Query, Error> {
     let mut query = base;
     for (name, value) in parameters {
         let name = name.as_str();
@@ -77,7 +74,10 @@ pub fn parse(
                 query.within = Some(Aabb::new([x0, y0, z0].into(), [x1, y1, z1].into()));
             }
             "geo" => query.geo = Some(geo(name, value)?),
-            "_time" => query.time = Some(time_range(value).map_err(|e| Error::query(name, e))?),
+            "_time" => {
+                let span = time_range::parse(value, now);
+                query.time = Some(span.map_err(|error| Error::query(name, error))?);
+            }
             "type" => query.types = list(name, value)?,
             "kind" => query.kinds = list(name, value)?,
             "tier" => query.tiers = list(name, value)?,
@@ -244,13 +244,9 @@ fn text_of(name: &str, value: &Value) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn no_time_range(_: &str) -> Result<Span, String> {
-        Err("no time ranges here".to_owned())
-    }
-
     fn read(pairs: &[(&str, &str)]) -> Result<Query, Error> {
         let pairs: Vec<_> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        parse(Query::default(), &pairs, no_time_range)
+        parse(Query::default(), &pairs, Timestamp::EPOCH)
     }
 
     #[test]
@@ -302,7 +298,7 @@ mod tests {
         )
         .unwrap();
         let from_payload =
-            parse(Query::default(), &from_payload(&payload).unwrap(), no_time_range).unwrap();
+            parse(Query::default(), &from_payload(&payload).unwrap(), Timestamp::EPOCH).unwrap();
         let from_selector = read(&[
             ("q", "dock"),
             ("near", "1,2.5"),

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use nalgebra::{Isometry3, Point3};
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::model::{ExperienceType, Kind, Label};
@@ -55,6 +56,8 @@ pub struct Query {
     pub radius: Option<f64>,
     /// A box in `frame`, edges included.
     pub within: Option<Aabb>,
+    /// The pose in `frame` of the frame whose axes `within` has, if that is another.
+    pub box_pose: Option<Isometry3<f64>>,
     /// A point on the earth.
     pub geo: Option<GeoPoint>,
     /// Time of the event.
@@ -103,6 +106,7 @@ impl Default for Query {
             near: None,
             radius: None,
             within: None,
+            box_pose: None,
             geo: None,
             time: None,
             types: Vec::new(),
@@ -130,6 +134,35 @@ impl Query {
     /// The frame that coordinates are in.
     pub fn frame(&self) -> &str {
         self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
+    }
+
+    /// Whether a point in `frame` lies in the box; everything does if there is none.
+    pub fn is_in_box(&self, point: &Point3<f64>) -> bool {
+        let own = self.box_pose.map_or(*point, |pose| pose.inverse_transform_point(point));
+        self.within.is_none_or(|within| within.contains(&own))
+    }
+
+    /// What the box lies in, along the axes of `frame`: too large rather than too small.
+    pub fn box_bounds(&self) -> Option<Aabb> {
+        let within = self.within?;
+        let Some(pose) = self.box_pose else { return Some(within) };
+        let corner = |n: usize| {
+            let pick = |bit: usize, min: f64, max: f64| if n >> bit & 1 == 0 { min } else { max };
+            let (min, max) = (&within.min, &within.max);
+            pose * Point3::new(pick(0, min.x, max.x), pick(1, min.y, max.y), pick(2, min.z, max.z))
+        };
+        let corners: Vec<Point3<f64>> = (0..8).map(corner).collect();
+        // An open side, turned, is open everywhere.
+        if corners.iter().any(|corner| !corner.coords.iter().all(|c| c.is_finite())) {
+            let all = f64::INFINITY;
+            return Some(Aabb::new([-all; 3].into(), [all; 3].into()));
+        }
+        let (min, max) = corners.iter().fold((corners[0], corners[0]), |(min, max), corner| {
+            (min.inf(corner), max.sup(corner))
+        });
+        // What rounding may have taken off.
+        let margin = 1e-9 * (1.0 + min.coords.amax().max(max.coords.amax()));
+        Some(Aabb::new(min.map(|c| c - margin), max.map(|c| c + margin)))
     }
 
     /// A query for everything there is, in no particular ranking: what `export` begins with.

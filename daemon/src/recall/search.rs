@@ -172,7 +172,7 @@ impl<'a> Filter<'a> {
         if self.needs_frame && Some(place.frame) != self.frame {
             return None;
         }
-        if query.within.as_ref().is_some_and(|within| !within.contains(&point)) {
+        if !query.is_in_box(&point) {
             return None;
         }
         let near = query.near.as_ref().map(|near| near.distance_to(&point));
@@ -410,7 +410,7 @@ fn intersection(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
 /// What lies in the radius or box, in ascending order; `None` if the query sets neither.
 fn candidates_by_place(catalog: &Catalog, query: &Query) -> Option<Vec<DocId>> {
     let mut ids = Vec::new();
-    if let Some(within) = &query.within {
+    if let Some(within) = query.box_bounds() {
         let (min, max) = (&within.min, &within.max);
         let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
         catalog.space.in_box(query.frame(), min, max, |id| ids.push(id));

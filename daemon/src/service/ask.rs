@@ -187,37 +187,6 @@ pub fn selector_parameters(parameters: &str) -> Result<Vec<(String, String)>, Er
     Ok(list)
 }
 
-/// Takes parameters by name and refuses what is left.
-pub(super) struct Named(Vec<(String, String)>);
-
-impl Named {
-    pub(super) fn new(parameters: Vec<(String, String)>) -> Self {
-        Self(parameters)
-    }
-
-    pub(super) fn take(&mut self, name: &str) -> Option<String> {
-        let at = self.0.iter().position(|(known, _)| known == name)?;
-        Some(self.0.remove(at).1)
-    }
-
-    pub(super) fn need(&mut self, name: &str) -> Result<String, Error> {
-        self.take(name).ok_or_else(|| Error::query(name, "is missing"))
-    }
-
-    /// # Errors
-    /// Names the first parameter that nobody took.
-    pub(super) fn finish(self, known: &str) -> Result<(), Error> {
-        match self.0.into_iter().next() {
-            None => Ok(()),
-            Some((name, _)) => Err(Error::at(
-                Code::InvalidQuery,
-                format!("/{name}"),
-                format!("unknown parameter `{name}`: known are {known}"),
-            )),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

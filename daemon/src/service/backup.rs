@@ -2,7 +2,8 @@
 //! bytes of one with `segment`, `offset` and `length`.
 
 use super::Context;
-use super::ask::{Ask, Named};
+use super::ask::Ask;
+use crate::engine::asked::Named;
 use crate::engine::backup::MAX_PIECE;
 use crate::error::Error;
 

@@ -8,8 +8,9 @@ use omir_core::reference::{Id, Ref, ResourceType};
 use zenoh::key_expr::keyexpr;
 use zenoh::sample::{Sample, SampleKind};
 
-use super::ask::{Ask, Named, stated};
+use super::ask::{Ask, stated};
 use super::{Context, too_large};
+use crate::engine::asked::Named;
 use crate::engine::command::Change;
 use crate::engine::export::decode_stored;
 use crate::engine::id_of;

@@ -9,7 +9,6 @@ mod memory;
 mod network;
 mod operations;
 mod pool;
-pub mod time_range;
 mod turn;
 
 use std::sync::{Arc, OnceLock};
@@ -164,10 +163,11 @@ enum Operation {
     Compact,
     Sweep,
     Explain,
+    Rebase,
 }
 
 impl Operation {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Memory,
         Self::Remember,
         Self::Recall,
@@ -180,6 +180,7 @@ impl Operation {
         Self::Compact,
         Self::Sweep,
         Self::Explain,
+        Self::Rebase,
     ];
 
     fn name(self) -> &'static str {
@@ -196,6 +197,7 @@ impl Operation {
             Self::Compact => "compact",
             Self::Sweep => "sweep",
             Self::Explain => "explain",
+            Self::Rebase => "rebase",
         }
     }
 }
@@ -219,6 +221,7 @@ impl Context {
                 | Operation::Anchor
                 | Operation::Feedback
                 | Operation::Compact
+                | Operation::Rebase
         );
         if is_change && size <= INLINE_BYTES {
             self.answer(operation, Ask::new(query, self.keys.clone()));
@@ -264,6 +267,7 @@ impl Context {
             Operation::Compact => operations::compact(self, ask),
             Operation::Sweep => operations::sweep(self, ask),
             Operation::Explain => operations::explain(self, ask),
+            Operation::Rebase => operations::rebase(self, ask),
         }
     }
 

@@ -1,15 +1,13 @@
 //! The operations of contract section 1: parameters in, engine, answer out.
 
-use omir_core::confidence::{Outcome, Weight};
-
-use super::ask::{Ask, Named};
-use super::{Context, time_range};
-use crate::engine::command::Change;
-use crate::engine::compaction::{Compaction, Scope};
+use super::Context;
+use super::ask::Ask;
+use crate::engine::asked::{self, Named, Parameters};
+use crate::engine::command::{Change, Receipt};
+use crate::engine::compaction::Compaction;
 use crate::engine::merge::Precedence;
-use crate::engine::request::{Encoding, reference};
+use crate::engine::request::{self, Encoding, reference};
 use crate::error::{Code, Error};
-use crate::recall::parameters;
 use crate::recall::query::Query;
 
 /// Hands a change to the writer, whose receipt is the answer.
@@ -19,14 +17,13 @@ fn submit(context: &Context, operation: &'static str, mut ask: Ask, change: Chan
     let size = if ask.turn.is_some() { 0 } else { ask.payload().len() };
     ask.drop_payload();
     let engine = context.engine.clone();
-    let reply =
-        Box::new(move |result: Result<crate::engine::command::Receipt, Error>| match result {
-            Ok(receipt) => ask.reply(operation, &receipt.to_value()),
-            Err(error) => {
-                engine.note_rejected();
-                ask.refuse(&error);
-            }
-        });
+    let reply = Box::new(move |result: Result<Receipt, Error>| match result {
+        Ok(receipt) => ask.reply(operation, &receipt.to_value()),
+        Err(error) => {
+            engine.note_rejected();
+            ask.refuse(&error);
+        }
+    });
     context.engine.submit(change, size, reply);
 }
 
@@ -59,68 +56,50 @@ fn precedence(text: &str) -> Result<Precedence, Error> {
         .ok_or_else(|| Error::query("merge", format!("{text:?} is neither `true` nor `overwrite`")))
 }
 
+/// Hands the change that the parameters ask for to the writer.
+fn change(
+    context: &Context,
+    operation: &'static str,
+    ask: Ask,
+    read: fn(Parameters) -> Result<Change, Error>,
+) {
+    match ask.parameters(&context.engine.settings().limits).and_then(read) {
+        Ok(change) => submit(context, operation, ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
+pub(super) fn forget(context: &Context, ask: Ask) {
+    change(context, "forget", ask, asked::forget);
+}
+
+pub(super) fn anchor(context: &Context, ask: Ask) {
+    change(context, "anchor", ask, asked::anchor);
+}
+
+pub(super) fn feedback(context: &Context, ask: Ask) {
+    change(context, "feedback", ask, asked::feedback);
+}
+
+pub(super) fn rebase(context: &Context, ask: Ask) {
+    let change = ask.selector().and_then(|parameters| {
+        let limits = &context.engine.settings().limits;
+        let payload = (!ask.payload().is_empty())
+            .then(|| request::decode(ask.payload(), ask.encoding, limits, Code::InvalidQuery));
+        context.engine.rebase(parameters, payload.transpose()?.as_ref())
+    });
+    match change {
+        Ok(change) => submit(context, "rebase", ask, change),
+        Err(error) => context.refuse(ask, &error),
+    }
+}
+
 fn named(context: &Context, ask: &Ask) -> Result<Named, Error> {
     ask.parameters(&context.engine.settings().limits).map(Named::new)
 }
 
-pub(super) fn forget(context: &Context, ask: Ask) {
-    let change = named(context, &ask).and_then(|mut named| {
-        let text = named.need("ref")?;
-        named.finish("ref, format")?;
-        let targets = text
-            .split(',')
-            .map(|part| reference("ref", part.trim()))
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Change::Forget(targets))
-    });
-    match change {
-        Ok(change) => submit(context, "forget", ask, change),
-        Err(error) => context.refuse(ask, &error),
-    }
-}
-
-pub(super) fn anchor(context: &Context, ask: Ask) {
-    let change = named(context, &ask).and_then(|mut named| {
-        let target = reference("ref", &named.need("ref")?)?;
-        let anchored = match named.take("anchored") {
-            Some(text) => parameters::flag("anchored", &text)?,
-            None => true,
-        };
-        named.finish("ref, anchored, format")?;
-        Ok(Change::Anchor(target, anchored))
-    });
-    match change {
-        Ok(change) => submit(context, "anchor", ask, change),
-        Err(error) => context.refuse(ask, &error),
-    }
-}
-
-pub(super) fn feedback(context: &Context, ask: Ask) {
-    let change = named(context, &ask).and_then(|mut named| {
-        let target = reference("ref", &named.need("ref")?)?;
-        let text = named.need("outcome")?;
-        let outcome: Outcome = text.parse().map_err(|_| {
-            Error::query("outcome", format!("{text:?} is neither `confirmed` nor `contradicted`"))
-        })?;
-        let weight = match named.take("weight") {
-            None => Weight::ONE,
-            Some(text) => text.parse().ok().and_then(Weight::new).ok_or_else(|| {
-                Error::query("weight", format!("{text:?} is no number above 0, at most 1000"))
-            })?,
-        };
-        named.finish("ref, outcome, weight, format")?;
-        Ok(Change::Feedback(target, outcome, weight))
-    });
-    match change {
-        Ok(change) => submit(context, "feedback", ask, change),
-        Err(error) => context.refuse(ask, &error),
-    }
-}
-
 fn query(context: &Context, ask: &Ask, base: Query) -> Result<Query, Error> {
-    let list = ask.parameters(&context.engine.settings().limits)?;
-    let (now, _) = context.engine.now();
-    parameters::parse(base, &list, |text| time_range::parse(text, now))
+    context.engine.query(base, &ask.parameters(&context.engine.settings().limits)?)
 }
 
 pub(super) fn recall(context: &Context, ask: Ask) {
@@ -157,17 +136,7 @@ pub(super) fn status(context: &Context, ask: Ask) {
 
 /// The sealing thread answers when it is done.
 pub(super) fn compact(context: &Context, mut ask: Ask) {
-    let scope = named(context, &ask).and_then(|mut named| {
-        let scope = match named.take("scope") {
-            None => Scope::Due,
-            Some(text) => Scope::parse(&text).ok_or_else(|| {
-                let message = format!("{text:?} is none of `due`, `forgotten`, `all`");
-                Error::query("scope", message)
-            })?,
-        };
-        named.finish("scope, format")?;
-        Ok(scope)
-    });
+    let scope = ask.parameters(&context.engine.settings().limits).and_then(asked::compact);
     let scope = match scope {
         Ok(scope) => scope,
         Err(error) => return context.refuse(ask, &error),
@@ -186,8 +155,7 @@ pub(super) fn compact(context: &Context, mut ask: Ask) {
 
 pub(super) fn sweep(context: &Context, ask: Ask) {
     let report = named(context, &ask).and_then(|mut named| {
-        let dry_run = named.take("dryRun").map(|text| parameters::flag("dryRun", &text));
-        let dry_run = dry_run.transpose()?.unwrap_or(false);
+        let dry_run = named.flag("dryRun")?;
         named.finish("dryRun, format")?;
         context.engine.sweep(dry_run)
     });

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use omir_core::instant::{Instant, Timestamp};
 use omir_tools::instant::When;
-use omird::service::time_range::parse;
+use omird::recall::time_range::parse;
 
 const NOW: Timestamp = Timestamp::from_unix(1_780_000_000, 123_456_789);
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use omir_core::instant::Timestamp;
 use zenoh_util::time_range::TimeExpr;
 
-use crate::recall::query::Span;
+use super::query::Span;
 
 const EXPECTED: &str = "expected [from..to] with RFC 3339 instants or now(-1h), either end open, \
                         and ] or [ turned outwards to exclude it";

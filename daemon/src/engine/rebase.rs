@@ -1,0 +1,279 @@
+//! When the map moves: after a loop closure a keyframe has another place in the map, and the memories
+//! that are tied to it move with it.
+//!
+//! A memory is tied to a keyframe by having a pose in the keyframe's frame beside the one in the map
+//! (`docs/extensions.md`). Its pose in the map is worked out anew from the other; what it was stays in
+//! the memory ([`REBASE_URL`]), so that taking the step back gives the very same pose. One request is one
+//! transaction: all memories move, or none.
+
+use nalgebra::{Isometry3, Matrix3, SMatrix, Translation3, UnitQuaternion};
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::model::{Extension, MemoryRecord, Resource};
+use omir_core::number::Number;
+use omir_core::pointer;
+use omir_core::reference::{Id, Ref, ResourceType};
+use omir_core::space::unit_quaternion;
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
+use omir_core::value::{Map, Value};
+
+use crate::error::{Code, Error};
+
+/// On a memory: its pose in the map before it was moved, and by what. On the record of the step: where
+/// the keyframes came to lie.
+pub const REBASE_URL: &str = "urn:omird:ext:rebase";
+
+/// Most keyframes that move in one step.
+pub const MAX_KEYFRAMES: usize = 10_000;
+
+/// Where keyframes lie in a map by now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rebase {
+    /// The frame of the map.
+    pub frame: String,
+    /// Each keyframe with its pose in the map, by name.
+    pub keyframes: Vec<(String, Isometry3<f64>)>,
+    /// Why, for people.
+    pub reason: Option<String>,
+}
+
+/// One step, or one step back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Move what is tied to these keyframes.
+    Forward(Rebase),
+    /// Undo the step that this record tells of.
+    Back(Ref),
+}
+
+/// What is to be done about the map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Which way.
+    pub step: Step,
+    /// Only say what it would do.
+    pub dry_run: bool,
+    /// The id of the record that tells of a step forward.
+    pub id: Id,
+    /// Most bytes of resources that one transaction may hold.
+    pub max_bytes: usize,
+}
+
+impl Rebase {
+    /// Reads `{"frame":"map","keyframes":{"kf_1":{"position":[x,y,z],"orientation":[x,y,z,w]}}}`, with a
+    /// `reason` if somebody gave one. An `orientation` that lacks is none.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY` at the member that is wrong.
+    pub fn read(value: &Value) -> Result<Self, Error> {
+        let wrong = |path: String, message: String| Error::at(Code::InvalidQuery, path, message);
+        let expected = "expected {\"frame\":\"map\",\"keyframes\":{\"kf_1\":{\"position\":[x,y,z],\
+                        \"orientation\":[x,y,z,w]}}}";
+        let map = value.as_object().ok_or_else(|| wrong(String::new(), expected.to_owned()))?;
+        for (name, _) in map.iter() {
+            if !["frame", "keyframes", "reason"].contains(&name) {
+                return Err(wrong(format!("/{name}"), format!("unknown; {expected}")));
+            }
+        }
+        let text = |name: &str| match map.get(name) {
+            None => Ok(None),
+            Some(Value::Text(text)) if !text.is_empty() => Ok(Some(text.clone())),
+            Some(_) => Err(wrong(format!("/{name}"), "expected a text".to_owned())),
+        };
+        let frame =
+            text("frame")?.unwrap_or_else(|| crate::recall::query::DEFAULT_FRAME.to_owned());
+        let named = map.get("keyframes").and_then(Value::as_object);
+        let named = named.ok_or_else(|| wrong("/keyframes".to_owned(), expected.to_owned()))?;
+        if named.is_empty() || named.len() > MAX_KEYFRAMES {
+            let message = format!("{} keyframes; expected 1 to {MAX_KEYFRAMES}", named.len());
+            return Err(wrong("/keyframes".to_owned(), message));
+        }
+        let mut keyframes = Vec::with_capacity(named.len());
+        for (name, pose) in named.iter() {
+            if name == frame {
+                let message = format!("{name:?} is the map itself, which moves nowhere in it");
+                return Err(wrong("/keyframes".to_owned(), message));
+            }
+            // Read by the rules of any other pose, so that there is one idea of a valid one.
+            let mut whole = pose.as_object().cloned().unwrap_or_default();
+            whole.insert("frame", frame.as_str());
+            let pose = SpatialPose::from_extension(&Extension::json(SPATIAL_POSE_URL, whole));
+            let pose = pose.map_err(|faults| {
+                let (path, message) = faults.into_iter().next().map_or_else(
+                    || (String::new(), String::new()),
+                    |fault| (fault.pointer, fault.message),
+                );
+                let path = path.trim_start_matches("/valueJson");
+                wrong(pointer::join("/keyframes", name) + path, message)
+            })?;
+            keyframes.push((name.to_owned(), isometry(&pose)));
+        }
+        Ok(Self { frame, keyframes, reason: text("reason")? })
+    }
+
+    fn keyframe(&self, name: &str) -> Option<&Isometry3<f64>> {
+        self.keyframes.iter().find(|(known, _)| known == name).map(|(_, pose)| pose)
+    }
+
+    /// The record that tells of the step: in the same transaction, and what a step back starts from.
+    pub fn record(&self, id: Id, moved: u64, now: Timestamp) -> Resource {
+        let names: Vec<&str> = self.keyframes.iter().map(|(name, _)| name.as_str()).collect();
+        let shown = names[..names.len().min(5)].join(", ");
+        let more = if names.len() > 5 { ", …" } else { "" };
+        let why = self.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+        let frame = &self.frame;
+        let content =
+            format!("The map moved in {frame}{why}: {shown}{more}, and {moved} memories with it");
+        let mut record = MemoryRecord::new(id, content, Instant::from(now));
+        let mut keyframes = Map::new();
+        for (name, pose) in &self.keyframes {
+            let mut at = Map::new();
+            at.insert("position", pose.translation.vector.iter().copied().collect::<Value>());
+            at.insert("orientation", pose.rotation.coords.iter().copied().collect::<Value>());
+            keyframes.insert(name.as_str(), at);
+        }
+        let mut step = Map::new();
+        step.insert("frame", frame.as_str());
+        step.insert("keyframes", keyframes);
+        step.insert("moved", Value::Number(Number::from(moved)));
+        record.extension = Some(vec![Extension::json(REBASE_URL, step)]);
+        record.into()
+    }
+}
+
+/// The frames that a step was about: the map, and the keyframes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The frame of the map.
+    pub frame: String,
+    /// The keyframes.
+    pub keyframes: Vec<String>,
+}
+
+/// Reads what the record of a step tells.
+///
+/// # Errors
+/// `INVALID_QUERY` if it tells of none, `CONFLICT` if that was undone already.
+pub fn told(record: &Resource) -> Result<Told, Error> {
+    let target = record.reference();
+    let step = extension(record).and_then(|at| record.extensions()[at].value_json.as_ref());
+    let frame = step.and_then(|step| step.get("frame")).and_then(Value::as_str);
+    let keyframes = step.and_then(|step| step.get("keyframes")).and_then(Value::as_object);
+    let (Some(frame), Some(keyframes)) = (frame, keyframes) else {
+        let message = format!("{target} does not tell of a map that moved");
+        return Err(Error::at(Code::InvalidQuery, "/undo", message));
+    };
+    if step.is_some_and(|step| step.get("undone").is_some()) {
+        let message = format!("{target} was undone already");
+        return Err(Error::at(Code::Conflict, "/undo", message));
+    }
+    let keyframes = keyframes.keys().map(ToOwned::to_owned).collect();
+    Ok(Told { frame: frame.to_owned(), keyframes })
+}
+
+/// The record of a step that was taken back.
+pub fn undone(record: &Resource, now: Timestamp) -> Resource {
+    let mut record = record.clone();
+    if let Some(at) = extension(&record)
+        && let Some(Value::Object(step)) = &mut record.extensions_mut()[at].value_json
+    {
+        step.insert("undone", Instant::from(now).as_str());
+    }
+    record
+}
+
+/// A memory where it lies by now; `None` if it is tied to none of the keyframes, or lies there already.
+pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Resource> {
+    let poses = poses(resource);
+    let (at, old) = poses.iter().find(|(_, pose)| pose.frame == rebase.frame)?;
+    let (pose, own) =
+        poses.iter().find_map(|(_, own)| rebase.keyframe(&own.frame).map(|pose| (pose, own)))?;
+    let new = placed(old, own, pose);
+    if new == *old {
+        return None;
+    }
+    let mut resource = resource.clone();
+    let mut note = Map::new();
+    note.insert("by", by.to_string());
+    note.insert("before", old.to_value());
+    let note = Extension::json(REBASE_URL, note);
+    let before = extension(&resource);
+    let extensions = resource.extensions_mut();
+    extensions[*at] = new.to_extension();
+    match before {
+        Some(at) => extensions[at] = note,
+        None => extensions.push(note),
+    }
+    Some(resource)
+}
+
+/// A memory where it lay before the step `by`; `None` if that was not what moved it last.
+pub fn moved_back(resource: &Resource, frame: &str, by: &Ref) -> Option<Resource> {
+    let at = extension(resource)?;
+    let note = resource.extensions()[at].value_json.as_ref()?;
+    let is_last = note.get("by").and_then(Value::as_str) == Some(&by.to_string());
+    let before = note.get("before").filter(|_| is_last)?.clone();
+    let (pose_at, _) = poses(resource).into_iter().find(|(_, pose)| pose.frame == frame)?;
+    let before = Extension::json(SPATIAL_POSE_URL, before);
+    SpatialPose::from_extension(&before).ok()?;
+    let mut resource = resource.clone();
+    resource.extensions_mut()[pose_at] = before;
+    resource.extensions_mut().remove(at);
+    Some(resource)
+}
+
+/// The pose in the map that follows from the pose `own` in a keyframe and the keyframe's `pose` there.
+fn placed(old: &SpatialPose, own: &SpatialPose, pose: &Isometry3<f64>) -> SpatialPose {
+    let position = pose * own.position;
+    let turned = own.orientation.map(|own| pose.rotation * own);
+    // How the thing has turned: what it says of its own uncertainty turns with it.
+    let turn = match (turned, old.orientation) {
+        (Some(new), Some(old)) => Some(new * old.inverse()),
+        _ => None,
+    };
+    let orientation = turned.or(old.orientation);
+    let covariance = match (&own.covariance, &old.covariance, turn) {
+        (Some(own), ..) => Some(rotated(own, &pose.rotation)),
+        (None, Some(old), Some(turn)) => Some(rotated(old, &turn)),
+        (None, old, None) => old.clone(),
+        (None, None, _) => None,
+    };
+    SpatialPose { position, orientation, covariance, ..old.clone() }
+}
+
+/// `R Σ Rᵀ` for each 3×3 block: a covariance in another frame's axes.
+fn rotated(covariance: &[f64; 36], rotation: &UnitQuaternion<f64>) -> Box<[f64; 36]> {
+    let turn: Matrix3<f64> = rotation.to_rotation_matrix().into_inner();
+    let mut both = SMatrix::<f64, 6, 6>::zeros();
+    both.fixed_view_mut::<3, 3>(0, 0).copy_from(&turn);
+    both.fixed_view_mut::<3, 3>(3, 3).copy_from(&turn);
+    let turned = both * SMatrix::<f64, 6, 6>::from_row_slice(covariance) * both.transpose();
+    let mut rows = Box::new([0.0; 36]);
+    rows.copy_from_slice(turned.transpose().as_slice());
+    rows
+}
+
+fn isometry(pose: &SpatialPose) -> Isometry3<f64> {
+    let rotation = pose.orientation.unwrap_or_else(UnitQuaternion::identity);
+    let [x, y, z, w] = rotation.coords.into();
+    // Of exactly unit length, or each step would scale what it moves a little.
+    let rotation = unit_quaternion([x, y, z, w]).unwrap_or(rotation);
+    Isometry3::from_parts(Translation3::from(pose.position.coords), rotation)
+}
+
+/// The poses of a resource, with their places among its extensions.
+fn poses(resource: &Resource) -> Vec<(usize, SpatialPose)> {
+    let extensions = resource.extensions().iter().enumerate();
+    extensions.filter_map(|(at, e)| Some((at, SpatialPose::from_extension(e).ok()?))).collect()
+}
+
+fn extension(resource: &Resource) -> Option<usize> {
+    resource.extensions().iter().position(|extension| extension.url == REBASE_URL)
+}
+
+/// The reference of a step's record.
+pub fn record_of(id: &Id) -> Ref {
+    Ref { kind: ResourceType::MemoryRecord, id: id.clone() }
+}
+
+#[cfg(test)]
+mod tests;
