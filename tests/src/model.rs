@@ -75,7 +75,9 @@ impl Answer {
                     stored.iter().map(|s| (s.target.clone(), s.version, s.unchanged)).collect(),
                 ),
                 Effect::Forgotten(count) => Self::Forgotten(*count),
-                Effect::Swept(_) => unreachable!("no life sweeps by a request"),
+                Effect::Swept(_) | Effect::Rebased { .. } => {
+                    unreachable!("no life sweeps or moves by a request")
+                }
                 Effect::Anchored(s, _) | Effect::Believed(s, _) => {
                     Self::Stored(vec![(s.target.clone(), s.version, s.unchanged)])
                 }

@@ -35,6 +35,7 @@ macro_rules! offline_codes {
 mod backup;
 mod convert;
 mod import;
+mod rebase;
 mod recall;
 mod schema;
 mod store;
@@ -44,6 +45,7 @@ mod values;
 pub use backup::{BackupArgs, RestoreArgs};
 pub use convert::ConvertArgs;
 pub use import::{Axes, Format, ImportArgs, TrajectoryArgs};
+pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
 pub use store::{
@@ -153,6 +155,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Let time do its work on the memories now, or look at what it would do
     Sweep(SweepArgs),
+    /// Move memories with the keyframes they are tied to, after a loop closure
+    Rebase(RebaseArgs),
     /// Load .omir and .omirb files or recorded trajectories
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file

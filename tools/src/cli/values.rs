@@ -139,7 +139,7 @@ fn list(f: &mut fmt::Formatter<'_>, numbers: &[f64]) -> fmt::Result {
     Ok(())
 }
 
-fn numbers(text: &str) -> Result<Vec<f64>, String> {
+pub(super) fn numbers(text: &str) -> Result<Vec<f64>, String> {
     text.split(',').map(finite).collect()
 }
 

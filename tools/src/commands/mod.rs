@@ -13,6 +13,7 @@ mod filters;
 mod forget;
 mod get;
 mod import;
+mod rebase;
 mod recall;
 mod remember;
 mod restore;
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Compact(args) => compact::run(globals, &args),
         Command::Explain(args) => explain::run(globals, &args),
         Command::Sweep(args) => sweep::run(globals, &args),
+        Command::Rebase(args) => rebase::run(globals, &args),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),

@@ -123,7 +123,7 @@ fn a_request_is_read_and_complaints_point_at_the_member() {
 fn the_record_of_a_step_tells_what_moved_until_it_is_undone() {
     let rebase = forward("kf_1", Isometry3::translation(1.0, 0.0, 0.0));
     let record = rebase.record("s".parse().unwrap(), 3, Timestamp::EPOCH);
-    assert!(omir_core::validate::validate_shape(&record.to_value()).is_empty());
+    assert_eq!(Resource::from_value(record.to_value()), Ok(record.clone()));
     let keyframes = vec!["kf_1".to_owned()];
     assert_eq!(told(&record), Ok(Told { frame: "map".to_owned(), keyframes }));
     let undone = undone(&record, Timestamp::EPOCH);

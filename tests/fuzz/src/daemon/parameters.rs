@@ -6,7 +6,7 @@ use omir_tools::selector::Parameters;
 use omird::error::{Code, Error};
 use omird::recall::Query;
 use omird::recall::parameters::{NAMES, from_payload, parse};
-use omird::service::{selector_parameters, time_range};
+use omird::service::selector_parameters;
 
 use crate::support::decode;
 
@@ -59,7 +59,7 @@ fn ask(list: &[(String, String)]) {
 }
 
 fn read(list: &[(String, String)]) -> Result<Query, Error> {
-    parse(Query::default(), list, |text| time_range::parse(text, NOW))
+    parse(Query::default(), list, NOW)
 }
 
 fn is_within_bounds(query: &Query) {
