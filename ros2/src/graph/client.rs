@@ -1,0 +1,163 @@
+//! Asking services of others.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
+use zenoh::query::{ConsolidationMode, QueryTarget};
+
+use super::attachment::Attachment;
+use super::error::NodeError;
+use super::node::{Held, Node, Shared};
+use super::publisher::key_expr;
+use super::qos::Qos;
+use super::token::{EntityKind, Gid};
+use crate::interface::{MessageType, ServiceType};
+use crate::message::Message;
+
+/// A client of one service. Dropping it takes it out of the graph.
+pub struct Client {
+    shared: Arc<Shared>,
+    held: Arc<Held>,
+    name: String,
+    key: KeyExpr<'static>,
+    gid: Gid,
+    sequence: AtomicI64,
+    request: Arc<MessageType>,
+    response: Arc<MessageType>,
+}
+
+/// Why a service gave no response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The request could not be sent.
+    Sending(NodeError),
+    /// No server of that name and type answered in time.
+    Unanswered,
+    /// The server refused the request with these words.
+    Refused(String),
+    /// The response cannot be read.
+    Malformed(String),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sending(error) => error.fmt(f),
+            Self::Unanswered => f.write_str("no server of that name and type answered in time"),
+            Self::Refused(why) => write!(f, "the server refused: {why}"),
+            Self::Malformed(why) => write!(f, "the response cannot be read: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl Node {
+    /// A client of the service `name`.
+    ///
+    /// # Errors
+    /// The name is none that ROS allows, or Zenoh refused a declaration.
+    pub fn client(&self, name: &str, ty: &ServiceType) -> Result<Client, NodeError> {
+        let shared = &self.shared;
+        let name = self.names().service(name)?;
+        let hash = ty.hash.to_rihs_string();
+        let endpoint = shared.endpoint(name.clone(), &ty.name, &hash, Qos::SERVICES);
+        let key = key_expr(shared.key(&endpoint))?;
+        let held = Arc::new(Held::default());
+        let gid = shared.announce(EntityKind::Client, Some(endpoint), &held)?;
+        Ok(Client {
+            shared: Arc::clone(shared),
+            held,
+            name,
+            key,
+            gid,
+            sequence: AtomicI64::new(0),
+            request: Arc::clone(&ty.request),
+            response: Arc::clone(&ty.response),
+        })
+    }
+}
+
+impl Client {
+    /// The service's absolute name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A request to fill in: with its defaults.
+    #[must_use]
+    pub fn request(&self) -> Message {
+        Message::new(&self.request)
+    }
+
+    /// Whether there is a server now.
+    #[must_use]
+    pub fn is_served(&self, graph: &super::Graph) -> bool {
+        graph
+            .at(&self.name, EntityKind::Server)
+            .iter()
+            .filter_map(|server| server.endpoint.as_ref())
+            .any(|endpoint| self.shared.key(endpoint) == self.key.as_str())
+    }
+
+    /// Asks, and waits for the first response. Must not be called on a thread of Zenoh.
+    ///
+    /// # Errors
+    /// There is no response, or none that can be read.
+    pub fn call(&self, request: &Message, timeout: Duration) -> Result<Message, CallError> {
+        if *request.ty() != self.request {
+            return Err(CallError::Sending(NodeError::Type {
+                wanted: self.request.name.to_string(),
+                given: request.ty().name.to_string(),
+            }));
+        }
+        let attachment = Attachment {
+            sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
+            source_time: (self.shared.clock)().nanos(),
+            gid: self.gid,
+        };
+        let (answer, answered) = mpsc::channel();
+        self.shared
+            .session
+            .get(&self.key)
+            .payload(ZBytes::from(request.encode()))
+            .attachment(ZBytes::from(attachment.encode().as_slice()))
+            .target(QueryTarget::AllComplete)
+            .consolidation(ConsolidationMode::None)
+            .timeout(timeout)
+            .callback(move |reply| {
+                // Only the first counts, and nobody may be waiting any more.
+                let _ = answer.send(reply);
+            })
+            .wait()
+            .map_err(|error| CallError::Sending(NodeError::zenoh("send a request")(error)))?;
+        // Zenoh drops the callback when there is nothing more to come.
+        let reply = answered.recv_timeout(timeout).map_err(|_| CallError::Unanswered)?;
+        match reply.into_result() {
+            Ok(sample) => Message::decode(&self.response, &sample.payload().to_bytes())
+                .map_err(|error| CallError::Malformed(error.to_string())),
+            Err(error) => Err(CallError::Refused(
+                String::from_utf8_lossy(&error.payload().to_bytes()).into_owned(),
+            )),
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.held.let_go();
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "client of {}", self.name)
+    }
+}

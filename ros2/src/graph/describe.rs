@@ -1,0 +1,277 @@
+//! Type descriptions: asking a node what a type of its is, and telling others what ours are.
+//!
+//! The service `~/get_type_description` of REP-2016, which rcl gives every node since Jazzy.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use hiroz_schema::{
+    FieldDescription, FieldTypeDescription, TypeDescription, TypeDescriptionMsg, TypeHash,
+    calculate_hash,
+};
+
+use super::client::CallError;
+use super::error::NodeError;
+use super::node::Node;
+use super::service::Server;
+use super::token::{Entity, EntityKind};
+use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
+use crate::message::{Message, PathError, Value};
+
+/// The service's type.
+const SERVICE: &str = "type_description_interfaces/srv/GetTypeDescription";
+/// Descriptions that refer to more types are refused.
+const MOST_TYPES: usize = 1000;
+
+/// Why the type of a topic is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DescribeError {
+    /// Nobody publishes the topic.
+    Unpublished(String),
+    /// The publisher's token names no type that could be asked for.
+    Name(String),
+    /// The publishers do not agree on the type.
+    Several(String),
+    /// The publisher could not be asked.
+    Asking(NodeError),
+    /// The publisher's node gave no description.
+    Call {
+        /// The node.
+        node: String,
+        /// Why.
+        why: CallError,
+    },
+    /// The publisher's node says that it has none.
+    Refused {
+        /// The node.
+        node: String,
+        /// In its words.
+        why: String,
+    },
+    /// The description is not that of the hash that was announced.
+    Hash {
+        /// The type.
+        name: String,
+        /// What the token says.
+        announced: String,
+        /// What the description comes to.
+        described: String,
+    },
+    /// The description is none of a type.
+    Malformed(String),
+}
+
+impl fmt::Display for DescribeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unpublished(topic) => write!(f, "nobody publishes {topic}"),
+            Self::Name(why) => f.write_str(why),
+            Self::Several(topic) => {
+                write!(f, "the publishers of {topic} do not agree on its type: name it")
+            }
+            Self::Asking(error) => error.fmt(f),
+            Self::Call { node, why } => {
+                write!(
+                    f,
+                    "{node} does not describe its types: {why}; give the definition as a file"
+                )
+            }
+            Self::Refused { node, why } => write!(f, "{node} has no description: {why}"),
+            Self::Hash { name, announced, described } => write!(
+                f,
+                "the description of {name} has the hash {described}, announced was {announced}"
+            ),
+            Self::Malformed(why) => write!(f, "a description that is none: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for DescribeError {}
+
+impl Node {
+    /// The type of a topic that someone publishes.
+    ///
+    /// A type that is known with the announced hash is taken as it is. Otherwise the publisher's node
+    /// is asked; what it answers must have the announced hash, and is added to the node's types. A
+    /// type that is known under the same name with another hash stays as it is, and the described one
+    /// is returned for this topic alone. With Humble there is no hash and nobody to ask.
+    ///
+    /// Waits for the answer: not to be called on a thread of Zenoh.
+    ///
+    /// # Errors
+    /// Says why the type cannot be had.
+    pub fn type_of_topic(
+        &self,
+        topic: &str,
+        timeout: Duration,
+    ) -> Result<Arc<MessageType>, DescribeError> {
+        let topic = self.names().topic(topic).map_err(|e| DescribeError::Asking(e.into()))?;
+        let publishers = self.graph().at(&topic, EntityKind::Publisher);
+        let typed = |e: &Entity| e.endpoint.as_ref().map(|e| (e.dds_type.clone(), e.hash.clone()));
+        let Some(publisher) = publishers.first() else {
+            return Err(DescribeError::Unpublished(topic));
+        };
+        let Some((dds, announced)) = typed(publisher) else {
+            return Err(DescribeError::Unpublished(topic));
+        };
+        if publishers.iter().any(|e| typed(e).as_ref() != Some(&(dds.clone(), announced.clone()))) {
+            return Err(DescribeError::Several(topic));
+        }
+        let name: TypeName =
+            dds.parse().map_err(|e: InterfaceError| DescribeError::Name(e.to_string()))?;
+        let known = read(self.types()).message(&name.to_string());
+        if let Ok(ty) = known
+            && self.distribution().hash(&ty.hash.to_rihs_string()) == announced
+        {
+            return Ok(ty);
+        }
+        self.ask(&publisher.node_name(), &name, &announced, timeout)
+    }
+
+    fn ask(
+        &self,
+        node: &str,
+        name: &TypeName,
+        announced: &str,
+        timeout: Duration,
+    ) -> Result<Arc<MessageType>, DescribeError> {
+        let asking = |why: String| DescribeError::Asking(NodeError::Interface(why));
+        let service = read(self.types()).service(SERVICE).map_err(|e| asking(e.to_string()))?;
+        let client = self
+            .client(&format!("{node}/get_type_description"), &service)
+            .map_err(DescribeError::Asking)?;
+        let mut request = client.request();
+        request
+            .set("type_name", name.to_string())
+            .and_then(|()| request.set("type_hash", announced.to_owned()))
+            .and_then(|()| request.set("include_type_sources", false))
+            .map_err(|e| asking(e.to_string()))?;
+        let response = client
+            .call(&request, timeout)
+            .map_err(|why| DescribeError::Call { node: node.into(), why })?;
+        if response.bool("successful") != Some(true) {
+            let why = response.text("failure_reason").unwrap_or_default().to_owned();
+            return Err(DescribeError::Refused { node: node.into(), why });
+        }
+        let described = response
+            .message("type_description")
+            .and_then(description)
+            .ok_or_else(|| DescribeError::Malformed("it is not complete".into()))?;
+        let hash = calculate_hash(&described).to_rihs_string();
+        if described.type_description.type_name != name.to_string() || hash != announced {
+            return Err(DescribeError::Hash {
+                name: name.to_string(),
+                announced: announced.into(),
+                described: hash,
+            });
+        }
+        let mut types = self.types().write().unwrap_or_else(PoisonError::into_inner);
+        match types.add_description(&described) {
+            Err(InterfaceError::Conflict { .. }) => crate::interface::message_type(&described),
+            added => added,
+        }
+        .map_err(|e| DescribeError::Malformed(e.to_string()))
+    }
+}
+
+/// Offers `~/get_type_description` for all types that the node knows.
+pub(super) fn serve(node: &Node) -> Result<Server, NodeError> {
+    let service =
+        read(node.types()).service(SERVICE).map_err(|e| NodeError::Interface(e.to_string()))?;
+    let types = Arc::clone(node.types());
+    node.serve("~/get_type_description", &service, move |request| {
+        let mut response = request.response();
+        let asked = |field| request.message().text(field).unwrap_or_default();
+        let filled = match find(&types, asked("type_name"), asked("type_hash")) {
+            Ok(described) => {
+                response.set("successful", true).and_then(|()| fill(&mut response, &described))
+            }
+            Err(why) => response.set("failure_reason", why),
+        };
+        let answered = filled
+            .map_err(|e| e.to_string())
+            .and_then(|()| request.answer(&response).map_err(|e| e.to_string()));
+        if let Err(error) = answered {
+            tracing::warn!("a type could not be described: {error}");
+        }
+    })
+}
+
+fn find(types: &RwLock<Registry>, name: &str, hash: &str) -> Result<TypeDescriptionMsg, String> {
+    let ty = read(types).message(name).map_err(|e| e.to_string())?;
+    let ours = ty.hash.to_rihs_string();
+    if hash.is_empty() || TypeHash::from_rihs_string(hash).is_ok_and(|hash| hash == ty.hash) {
+        Ok(ty.description())
+    } else {
+        Err(format!("{name} has the hash {ours} here, not {hash}"))
+    }
+}
+
+fn read(types: &RwLock<Registry>) -> std::sync::RwLockReadGuard<'_, Registry> {
+    types.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a `type_description_interfaces/msg/TypeDescription`.
+fn description(message: &Message) -> Option<TypeDescriptionMsg> {
+    let referenced = message.list("referenced_type_descriptions")?;
+    if referenced.len() > MOST_TYPES {
+        return None;
+    }
+    Some(TypeDescriptionMsg {
+        type_description: individual(message.message("type_description")?)?,
+        referenced_type_descriptions: referenced
+            .iter()
+            .map(|one| individual(one.as_message()?))
+            .collect::<Option<_>>()?,
+    })
+}
+
+fn individual(message: &Message) -> Option<TypeDescription> {
+    let field = |field: &Value| {
+        let field = field.as_message()?;
+        let number = |path| field.u64(path);
+        Some(FieldDescription {
+            name: field.text("name")?.to_owned(),
+            field_type: FieldTypeDescription {
+                type_id: u8::try_from(number("type.type_id")?).ok()?,
+                capacity: number("type.capacity")?,
+                string_capacity: number("type.string_capacity")?,
+                nested_type_name: field.text("type.nested_type_name")?.to_owned(),
+            },
+            default_value: field.text("default_value")?.to_owned(),
+        })
+    };
+    Some(TypeDescription {
+        type_name: message.text("type_name")?.to_owned(),
+        fields: message.list("fields")?.iter().map(field).collect::<Option<_>>()?,
+    })
+}
+
+/// Writes the description into the response of the service.
+fn fill(response: &mut Message, described: &TypeDescriptionMsg) -> Result<(), PathError> {
+    let one = |of: &TypeDescription, mut into: Message| -> Result<Message, PathError> {
+        into.set("type_name", of.type_name.clone())?;
+        let mut fields = Vec::with_capacity(of.fields.len());
+        for field in &of.fields {
+            let mut message = into.element("fields")?;
+            message.set("name", field.name.clone())?;
+            message.set("type.type_id", u64::from(field.field_type.type_id))?;
+            message.set("type.capacity", field.field_type.capacity)?;
+            message.set("type.string_capacity", field.field_type.string_capacity)?;
+            message.set("type.nested_type_name", field.field_type.nested_type_name.clone())?;
+            message.set("default_value", field.default_value.clone())?;
+            fields.push(Value::Message(message));
+        }
+        into.set("fields", Value::List(fields))?;
+        Ok(into)
+    };
+    let path = "type_description.referenced_type_descriptions";
+    let mut referenced = Vec::new();
+    for other in &described.referenced_type_descriptions {
+        referenced.push(Value::Message(one(other, response.element(path)?)?));
+    }
+    let main = one(&described.type_description, response.element(path)?)?;
+    response.set("type_description.type_description", Value::Message(main))?;
+    response.set(path, Value::List(referenced))
+}

@@ -1,0 +1,97 @@
+//! The ROS distributions that `rmw_zenoh_cpp` exists for, and what differs between them on the wire.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A ROS 2 distribution as far as its wire format is concerned.
+///
+/// | | type hash in keys and tokens | service `get_type_description` |
+/// |---|---|---|
+/// | Humble (`rmw_zenoh_cpp` 0.1) | the text `TypeHashNotSupported` | no |
+/// | Jazzy (0.2.4 and newer), Kilted (0.6) | `RIHS01_…` (REP-2016) | yes |
+///
+/// Iron reached its end of life before `rmw_zenoh_cpp` was released for it. Attachments and QoS are
+/// the same everywhere since 0.2.4; older releases of Jazzy named each field of the attachment
+/// (`CHANGELOG.rst` of rmw_zenoh_cpp: 0.2.2 the advanced publisher, 0.2.4 the attachment) and are
+/// refused with that reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Distribution {
+    /// Humble Hawksbill: no type hashes.
+    Humble,
+    /// Jazzy Jalisco.
+    #[default]
+    Jazzy,
+    /// Kilted Kaiju: on the wire as Jazzy.
+    Kilted,
+}
+
+/// What Humble writes where the others write a type hash.
+pub const NO_HASH: &str = "TypeHashNotSupported";
+
+impl Distribution {
+    /// What stands for the type hash in keys and tokens.
+    #[must_use]
+    pub fn hash(self, rihs: &str) -> &str {
+        match self {
+            Self::Humble => NO_HASH,
+            Self::Jazzy | Self::Kilted => rihs,
+        }
+    }
+
+    /// Whether nodes can be asked for the description of a type.
+    #[must_use]
+    pub fn describes_types(self) -> bool {
+        self != Self::Humble
+    }
+
+    /// The name in the configuration: `humble`, `jazzy` or `kilted`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Humble => "humble",
+            Self::Jazzy => "jazzy",
+            Self::Kilted => "kilted",
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Distribution {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "humble" => Ok(Self::Humble),
+            "jazzy" => Ok(Self::Jazzy),
+            "kilted" => Ok(Self::Kilted),
+            other => Err(format!(
+                "{other:?} is no distribution that speaks rmw_zenoh: use humble, jazzy or kilted"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_humble_goes_without_a_hash() {
+        assert_eq!(Distribution::Humble.hash("RIHS01_ab"), "TypeHashNotSupported");
+        assert_eq!(Distribution::Jazzy.hash("RIHS01_ab"), "RIHS01_ab");
+        assert!(!Distribution::Humble.describes_types());
+    }
+
+    #[test]
+    fn a_name_is_read_back_and_another_is_refused_with_the_choice() {
+        for d in [Distribution::Humble, Distribution::Jazzy, Distribution::Kilted] {
+            assert_eq!(d.name().parse(), Ok(d));
+        }
+        assert!("iron".parse::<Distribution>().unwrap_err().contains("humble, jazzy or kilted"));
+    }
+}

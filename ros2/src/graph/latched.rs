@@ -1,0 +1,116 @@
+//! Putting what was published before ("transient local") and what comes now into one order.
+//!
+//! A subscription that comes late asks the publishers' caches while new messages already arrive,
+//! and may be answered twice. rmw_zenoh leaves this to Zenoh's advanced subscriber; here the
+//! sequence number in the attachment, which each publisher counts up, decides.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::token::Gid;
+
+/// Publishers that are remembered; with more, an old message may be delivered again.
+const PUBLISHERS: usize = 4096;
+/// Messages held back at most while caches are asked.
+const HELD: usize = 1024;
+
+/// The order of one subscription's messages.
+pub(crate) struct Latched<T> {
+    /// Questions to caches without an end yet.
+    asking: usize,
+    /// By publisher and sequence number.
+    held: BTreeMap<(Gid, i64), T>,
+    last: HashMap<Gid, i64>,
+}
+
+impl<T> Latched<T> {
+    pub(crate) fn new() -> Self {
+        Self { asking: 0, held: BTreeMap::new(), last: HashMap::new() }
+    }
+
+    /// A cache is being asked: hold messages back until [`Self::answered`].
+    pub(crate) fn asked(&mut self) {
+        self.asking += 1;
+    }
+
+    /// A cache has said all it has. Returns what can be delivered, in order.
+    pub(crate) fn answered(&mut self) -> Vec<T> {
+        self.asking = self.asking.saturating_sub(1);
+        if self.asking == 0 { self.flush() } else { Vec::new() }
+    }
+
+    /// A message, of a cache or a new one. Returns what can be delivered, in order.
+    pub(crate) fn offer(&mut self, gid: Gid, sequence: i64, item: T) -> Vec<T> {
+        if self.last.get(&gid).is_some_and(|last| sequence <= *last) {
+            return Vec::new();
+        }
+        if self.asking == 0 {
+            self.delivered(gid, sequence);
+            return vec![item];
+        }
+        self.held.entry((gid, sequence)).or_insert(item);
+        if self.held.len() > HELD { self.flush() } else { Vec::new() }
+    }
+
+    fn flush(&mut self) -> Vec<T> {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter()
+            .map(|((gid, sequence), item)| {
+                self.delivered(gid, sequence);
+                item
+            })
+            .collect()
+    }
+
+    fn delivered(&mut self, gid: Gid, sequence: i64) {
+        if self.last.len() >= PUBLISHERS && !self.last.contains_key(&gid) {
+            self.last.clear();
+        }
+        self.last.insert(gid, sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Gid = Gid([1; 16]);
+    const B: Gid = Gid([2; 16]);
+
+    #[test]
+    fn without_a_question_messages_pass_and_none_passes_twice() {
+        let mut latched = Latched::new();
+        assert_eq!(latched.offer(A, 1, "a1"), ["a1"]);
+        assert!(latched.offer(A, 1, "a1").is_empty());
+        assert_eq!(latched.offer(B, 1, "b1"), ["b1"]);
+        // A gap is a loss; it holds nothing up.
+        assert_eq!(latched.offer(A, 5, "a5"), ["a5"]);
+    }
+
+    #[test]
+    fn what_comes_while_caches_are_asked_waits_for_what_was_before_it() {
+        let mut latched = Latched::new();
+        latched.asked();
+        latched.asked();
+        assert!(latched.offer(A, 3, "a3").is_empty());
+        assert!(latched.offer(A, 1, "a1").is_empty());
+        assert!(latched.answered().is_empty());
+        assert!(latched.offer(A, 2, "a2").is_empty());
+        assert!(latched.offer(A, 1, "a1 again").is_empty());
+        assert_eq!(latched.answered(), ["a1", "a2", "a3"]);
+        assert!(latched.offer(A, 2, "a2").is_empty());
+        assert_eq!(latched.offer(A, 4, "a4"), ["a4"]);
+    }
+
+    #[test]
+    fn what_is_held_and_what_is_remembered_has_an_end() {
+        let mut latched = Latched::new();
+        latched.asked();
+        let out: usize = (0..=HELD as i64).map(|i| latched.offer(A, i, i).len()).sum();
+        assert_eq!(out, HELD + 1);
+        latched.answered();
+        for i in 0..2 * PUBLISHERS as u128 {
+            latched.offer(Gid(i.to_le_bytes()), 1, 0);
+        }
+        assert!(latched.last.len() <= PUBLISHERS);
+    }
+}

@@ -1,0 +1,343 @@
+//! The node itself: its names, its token, its view of the graph, and what its entities share.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use zenoh::liveliness::LivelinessToken;
+use zenoh::sample::{Sample, SampleKind};
+use zenoh::{Session, Wait};
+
+use super::describe;
+use super::distribution::Distribution;
+use super::error::NodeError;
+use super::event::{Counts, Event, Events, OnEvent, OtherType};
+use super::qos::Qos;
+use super::remap::{Names, Rule};
+use super::service::Server;
+use super::token::{Endpoint, Entity, EntityKind, Gid, all_tokens};
+use super::view::{Came, Graph};
+use crate::interface::{Registry, TypeName};
+use crate::stamp::Stamp;
+
+/// What time it is, as the source times of messages say it.
+pub type Clock = Arc<dyn Fn() -> Stamp + Send + Sync>;
+
+/// The types that a node knows, shared with whoever adds to them.
+pub type Types = Arc<RwLock<Registry>>;
+
+/// What a node is to be.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// Its name.
+    pub name: String,
+    /// Its namespace; `/` is the root.
+    pub namespace: String,
+    /// `ROS_DOMAIN_ID`.
+    pub domain: u32,
+    /// Whose wire format.
+    pub distribution: Distribution,
+    /// Remapping rules; the first that fits wins.
+    pub remap: Vec<Rule>,
+}
+
+impl NodeConfig {
+    /// A node of this name in the root namespace of domain 0, as Jazzy has it.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            namespace: "/".into(),
+            domain: 0,
+            distribution: Distribution::default(),
+            remap: Vec::new(),
+        }
+    }
+}
+
+/// A node. Dropping it takes everything it has out of the graph, also what is still held elsewhere.
+pub struct Node {
+    pub(super) shared: Arc<Shared>,
+    held: Arc<Held>,
+    types: Types,
+    /// `~/get_type_description`; dropped first, for its thread.
+    describing: Option<Server>,
+}
+
+/// What the entities of a node share.
+pub(super) struct Shared {
+    pub(super) session: Session,
+    pub(super) names: Names,
+    pub(super) clock: Clock,
+    pub(super) events: Events,
+    graph: Arc<Graph>,
+    domain: u32,
+    distribution: Distribution,
+    node_id: String,
+    /// Entities of this node, to compare others with and to close.
+    local: Mutex<Local>,
+}
+
+#[derive(Default)]
+struct Local {
+    closed: bool,
+    entities: Vec<Arc<Entity>>,
+    held: Vec<Weak<Held>>,
+    /// Tokens of others whose type was refused, so that each is told of once.
+    refused: HashSet<String>,
+}
+
+/// Numbers for entities. Zenoh sessions may be shared by several nodes of one process, and rmw_zenoh
+/// wants the numbers unique in their session.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Node {
+    /// Joins the graph over `session`.
+    ///
+    /// # Errors
+    /// A name is none that ROS allows, or Zenoh refused a declaration.
+    pub fn open(
+        session: &Session,
+        config: NodeConfig,
+        types: Types,
+        clock: Clock,
+        on_event: OnEvent,
+    ) -> Result<Self, NodeError> {
+        let names = Names::new(&config.name, &config.namespace, config.remap)?;
+        let shared = Arc::new(Shared {
+            session: session.clone(),
+            names,
+            clock,
+            events: Events::new(on_event),
+            graph: Arc::default(),
+            domain: config.domain,
+            distribution: config.distribution,
+            node_id: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
+            local: Mutex::default(),
+        });
+        let held = Arc::new(Held::default());
+        let watching = session
+            .liveliness()
+            .declare_subscriber(all_tokens(config.domain))
+            .history(true)
+            .callback({
+                let shared = Arc::downgrade(&shared);
+                move |sample| {
+                    if let Some(shared) = shared.upgrade() {
+                        shared.seen(&sample);
+                    }
+                }
+            })
+            .wait()
+            .map_err(NodeError::zenoh("watch the graph"))?;
+        held.hold(watching);
+        shared.announce(EntityKind::Node, None, &held)?;
+        let mut node = Self { shared, held, types, describing: None };
+        if config.distribution.describes_types() {
+            node.describing = Some(describe::serve(&node)?);
+        }
+        Ok(node)
+    }
+
+    /// The node's names after remapping.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.shared.names
+    }
+
+    /// Who is in the graph.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.shared.graph
+    }
+
+    /// How often each event came about.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.events.counts()
+    }
+
+    /// The types that are known.
+    #[must_use]
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// Whose wire format this node speaks.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution {
+        self.shared.distribution
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.describing = None;
+        let mut local = self.shared.lock();
+        local.closed = true;
+        let held = std::mem::take(&mut local.held);
+        drop(local);
+        for held in held.iter().filter_map(Weak::upgrade) {
+            held.let_go();
+        }
+        self.held.let_go();
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} of domain {}", self.shared.names.full(), self.shared.domain)
+    }
+}
+
+impl Shared {
+    /// The endpoint of this node for a type under an absolute name.
+    pub(super) fn endpoint(&self, name: String, ty: &TypeName, rihs: &str, qos: Qos) -> Endpoint {
+        let hash = self.distribution.hash(rihs).to_owned();
+        Endpoint { name, dds_type: ty.dds(), hash, qos }
+    }
+
+    /// The key of an endpoint's data.
+    pub(super) fn key(&self, endpoint: &Endpoint) -> String {
+        endpoint.key(self.domain)
+    }
+
+    /// Puts an entity of this node into the graph until `held` lets go. Comes last of what an entity
+    /// declares: who sees it may use it.
+    pub(super) fn announce(
+        self: &Arc<Self>,
+        kind: EntityKind,
+        endpoint: Option<Endpoint>,
+        held: &Arc<Held>,
+    ) -> Result<Gid, NodeError> {
+        let id = match kind {
+            EntityKind::Node => self.node_id.clone(),
+            _ => NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
+        };
+        let entity = Arc::new(Entity {
+            domain: self.domain,
+            session: self.session.zid().to_string(),
+            node_id: self.node_id.clone(),
+            id,
+            kind,
+            enclave: "/".into(),
+            namespace: self.names.namespace().into(),
+            node: self.names.node().into(),
+            endpoint,
+        });
+        let token = entity.token();
+        let declared = self
+            .session
+            .liveliness()
+            .declare_token(token.clone())
+            .wait()
+            .map_err(NodeError::zenoh("declare a liveliness token"))?;
+        let announced = Announced {
+            declared: Some(declared),
+            token: token.clone(),
+            entity: Arc::clone(&entity),
+            shared: Arc::clone(self),
+        };
+        held.hold(announced);
+        let mut local = self.lock();
+        if local.closed {
+            return Err(NodeError::Closed);
+        }
+        local.held.retain(|held| held.strong_count() > 0);
+        local.held.push(Arc::downgrade(held));
+        local.entities.push(Arc::clone(&entity));
+        drop(local);
+        // One's own tokens need no way over the network to be known.
+        if self.graph.came(&token).is_err() {
+            return Err(NodeError::Zenoh("declare", format!("{token} cannot be read back")));
+        }
+        for other in self.graph.entities() {
+            self.compare(&entity, &other);
+        }
+        Ok(Gid::of_token(&token))
+    }
+
+    fn seen(&self, sample: &Sample) {
+        let token = sample.key_expr().as_str();
+        if sample.kind() == SampleKind::Delete {
+            self.graph.went(token);
+            self.lock().refused.remove(token);
+            return;
+        }
+        match self.graph.came(token) {
+            Ok(Came::New(theirs)) => {
+                let local = self.lock().entities.clone();
+                for ours in &local {
+                    self.compare(ours, &theirs);
+                }
+            }
+            Ok(Came::Known) => {}
+            Ok(Came::TooMany) => {
+                self.events.report(&Event::Dropped { name: "tokens of the graph".into() });
+            }
+            Err(error) => self.events.report(&Event::Token(error)),
+        }
+    }
+
+    fn compare(&self, ours: &Arc<Entity>, theirs: &Arc<Entity>) {
+        if let Some(other) = OtherType::between(ours, theirs)
+            && self.lock().refused.insert(theirs.token())
+        {
+            self.events.report(&Event::OtherType(other));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Local> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token of ours in the graph.
+struct Announced {
+    declared: Option<LivelinessToken>,
+    token: String,
+    entity: Arc<Entity>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        // First the token, that the view does not learn of it again.
+        drop(self.declared.take());
+        self.shared.graph.went(&self.token);
+        self.shared.lock().entities.retain(|e| !Arc::ptr_eq(e, &self.entity));
+    }
+}
+
+/// What an entity has of Zenoh. It goes when the entity is dropped, or when its node is.
+#[derive(Default)]
+pub(super) struct Held(Mutex<Vec<Box<dyn Send>>>);
+
+impl Held {
+    /// Holds on to something whose drop undeclares it.
+    pub(super) fn hold(&self, part: impl Send + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(part));
+    }
+
+    /// Lets go of everything, the last first: the token before what it stands for.
+    pub(super) fn let_go(&self) {
+        let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        parts.into_iter().rev().for_each(drop);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// Does something when it is dropped.
+pub(super) struct AtDrop<F: FnMut()>(pub(super) F);
+
+impl<F: FnMut()> Drop for AtDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,267 @@
+//! Quality of service, and the short text that tokens carry of it.
+//!
+//! The text is `qos_to_keyexpr` of rmw_zenoh_cpp (`detail/liveliness_utils.cpp`):
+//! `reliability:durability:history,depth:deadline s,ns:lifespan s,ns:liveliness,lease s,ns`, each
+//! field left empty where it is rmw_zenoh's default (`detail/qos.cpp`).
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The depth that an empty field means, and that a depth of 0 becomes.
+const DEFAULT_DEPTH: u64 = 42;
+
+/// What stands in a token for the quality of service of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qos {
+    /// Whether data may be lost under way.
+    pub reliability: Reliability,
+    /// Whether one who comes late gets what was published before.
+    pub durability: Durability,
+    /// Whether only the last `depth` messages are kept.
+    pub history: History,
+    /// How many messages are kept under [`History::KeepLast`]; never 0.
+    pub depth: u64,
+    /// The longest time between two messages.
+    pub deadline: Period,
+    /// The age at which a message is no longer valid.
+    pub lifespan: Period,
+    /// Who says that the endpoint is alive.
+    pub liveliness: Liveliness,
+    /// How often that must be said.
+    pub lease: Period,
+}
+
+/// Whether data may be lost under way. Numbers of `rmw/types.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reliability {
+    /// 1.
+    Reliable,
+    /// 2.
+    BestEffort,
+}
+
+/// Whether one who comes late gets what was published before. Numbers of `rmw/types.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// 1: the publisher keeps its last messages for those who come late ("latched").
+    TransientLocal,
+    /// 2.
+    Volatile,
+}
+
+/// How much is kept. Numbers of `rmw/types.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// 1.
+    KeepLast,
+    /// 2.
+    KeepAll,
+}
+
+/// Who says that an endpoint is alive. Numbers of `rmw/types.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveliness {
+    /// 1: the token does.
+    Automatic,
+    /// 3.
+    ManualByTopic,
+}
+
+/// A span of time as rmw has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// Whole seconds.
+    pub seconds: u64,
+    /// Nanoseconds on top of them.
+    pub nanoseconds: u64,
+}
+
+impl Period {
+    /// `RMW_DURATION_INFINITE`: 2⁶³−1 ns.
+    pub const INFINITE: Self = Self { seconds: 9_223_372_036, nanoseconds: 854_775_807 };
+}
+
+impl Qos {
+    /// What rcl gives topics without more words: reliable, volatile, the last 10.
+    pub const DEFAULT: Self = Self {
+        reliability: Reliability::Reliable,
+        durability: Durability::Volatile,
+        history: History::KeepLast,
+        depth: 10,
+        deadline: Period::INFINITE,
+        lifespan: Period::INFINITE,
+        liveliness: Liveliness::Automatic,
+        lease: Period::INFINITE,
+    };
+    /// `rmw_qos_profile_services_default`.
+    pub const SERVICES: Self = Self::DEFAULT;
+    /// `rmw_qos_profile_sensor_data`: best effort, the last 5.
+    pub const SENSOR_DATA: Self =
+        Self { reliability: Reliability::BestEffort, depth: 5, ..Self::DEFAULT };
+    /// A latched topic: reliable, transient local, the last one.
+    pub const LATCHED: Self =
+        Self { durability: Durability::TransientLocal, depth: 1, ..Self::DEFAULT };
+    /// What empty fields of a token mean.
+    const IN_TOKENS: Self = Self { depth: DEFAULT_DEPTH, ..Self::DEFAULT };
+
+    /// The same, keeping the last `depth` messages; 0 means rmw_zenoh's default of 42.
+    #[must_use]
+    pub const fn keep_last(mut self, depth: u64) -> Self {
+        self.history = History::KeepLast;
+        self.depth = if depth == 0 { DEFAULT_DEPTH } else { depth };
+        self
+    }
+
+    /// Whether one who comes late gets what was published before.
+    #[must_use]
+    pub fn is_latched(&self) -> bool {
+        self.durability == Durability::TransientLocal
+    }
+}
+
+impl Default for Qos {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Writes `$value` unless it is the default.
+struct Unless<T>(T, T);
+
+impl<T: PartialEq + fmt::Display> fmt::Display for Unless<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == self.1 { Ok(()) } else { write!(f, "{}", self.0) }
+    }
+}
+
+impl fmt::Display for Qos {
+    /// The text of a token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let d = Self::IN_TOKENS;
+        let period = |p: Period, d: Period| {
+            (Unless(p.seconds, d.seconds), Unless(p.nanoseconds, d.nanoseconds))
+        };
+        let (deadline, lifespan, lease) = (
+            period(self.deadline, d.deadline),
+            period(self.lifespan, d.lifespan),
+            period(self.lease, d.lease),
+        );
+        write!(
+            f,
+            "{}:{}:{},{}:{},{}:{},{}:{},{},{}",
+            Unless(self.reliability as u8 + 1, 1),
+            Unless(self.durability as u8 + 1, 2),
+            Unless(self.history as u8 + 1, 1),
+            Unless(self.depth, d.depth),
+            deadline.0,
+            deadline.1,
+            lifespan.0,
+            lifespan.1,
+            Unless(if self.liveliness == Liveliness::Automatic { 1 } else { 3 }, 1),
+            lease.0,
+            lease.1,
+        )
+    }
+}
+
+impl FromStr for Qos {
+    type Err = String;
+
+    /// Reads the text of a token. "System default" (0), "best available" and the numbers that rmw
+    /// calls unknown are read as rmw_zenoh's default, as `QoS::best_available_qos` does.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fields: Vec<Vec<&str>> = text.split(':').map(|f| f.split(',').collect()).collect();
+        let lengths: Vec<usize> = fields.iter().map(Vec::len).collect();
+        if lengths != [1, 1, 2, 2, 2, 3] {
+            return Err(format!("{text:?} is not the six fields of a QoS"));
+        }
+        let at = |field: usize, part: usize| fields[field][part];
+        let number = |field: usize, part: usize, or: u64| match at(field, part) {
+            "" => Ok(or),
+            digits => digits
+                .parse::<u64>()
+                .map_err(|_| format!("{digits:?} in the QoS {text:?} is not a number")),
+        };
+        let period = |field: usize, part: usize| -> Result<Period, String> {
+            let d = Period::INFINITE;
+            Ok(Period {
+                seconds: number(field, part, d.seconds)?,
+                nanoseconds: number(field, part + 1, d.nanoseconds)?,
+            })
+        };
+        let d = Self::IN_TOKENS;
+        Ok(Self {
+            reliability: match number(0, 0, 1)? {
+                2 => Reliability::BestEffort,
+                _ => d.reliability,
+            },
+            durability: match number(1, 0, 2)? {
+                1 => Durability::TransientLocal,
+                _ => d.durability,
+            },
+            history: match number(2, 0, 1)? {
+                2 => History::KeepAll,
+                _ => d.history,
+            },
+            depth: number(2, 1, d.depth)?,
+            deadline: period(3, 0)?,
+            lifespan: period(4, 0)?,
+            liveliness: match number(5, 0, 1)? {
+                3 => Liveliness::ManualByTopic,
+                _ => d.liveliness,
+            },
+            lease: period(5, 1)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_texts() {
+        // docs/design.md of rmw_zenoh: a subscription, the talker, a service.
+        assert_eq!(Qos::DEFAULT.to_string(), "::,10:,:,:,,");
+        assert_eq!(Qos::DEFAULT.keep_last(7).to_string(), "::,7:,:,:,,");
+        assert_eq!(Qos::SERVICES.to_string(), "::,10:,:,:,,");
+        assert_eq!(Qos::DEFAULT.keep_last(0).to_string(), "::,:,:,:,,");
+        assert_eq!(Qos::LATCHED.to_string(), ":1:,1:,:,:,,");
+        assert_eq!(Qos::SENSOR_DATA.to_string(), "2::,5:,:,:,,");
+        let all = Qos {
+            history: History::KeepAll,
+            deadline: Period { seconds: 1, nanoseconds: 0 },
+            liveliness: Liveliness::ManualByTopic,
+            lease: Period { seconds: 2, ..Period::INFINITE },
+            ..Qos::DEFAULT
+        };
+        assert_eq!(all.to_string(), "::2,10:1,0:,:3,2,");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let odd = Qos {
+            reliability: Reliability::BestEffort,
+            lifespan: Period { seconds: 0, nanoseconds: 5 },
+            ..Qos::LATCHED
+        };
+        for qos in [Qos::DEFAULT, Qos::LATCHED, Qos::SENSOR_DATA, odd, Qos::DEFAULT.keep_last(42)] {
+            assert_eq!(qos.to_string().parse(), Ok(qos));
+        }
+    }
+
+    #[test]
+    fn defaults_may_be_written_out_and_what_rmw_calls_default_is_the_default() {
+        // Other implementations write every number.
+        assert_eq!("1:2:1,10:,:,:,,".parse(), Ok(Qos::DEFAULT));
+        assert_eq!("0:0:0,10:,:,:0,,".parse(), Ok(Qos::DEFAULT));
+        assert_eq!("4:4:,10:,:,:5,,".parse(), Ok(Qos::DEFAULT));
+    }
+
+    #[test]
+    fn what_is_no_qos_is_refused() {
+        for text in ["", "::,10", "::10:,:,:,,", "x::,10:,:,:,,", "::,-1:,:,:,,", "::,10:,:,:,,:"] {
+            assert!(text.parse::<Qos>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Serving requests, each on a thread that is the service's alone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
+use zenoh::query::Query;
+
+use super::attachment::Attachment;
+use super::error::NodeError;
+use super::event::Event;
+use super::node::{AtDrop, Held, Node, Shared};
+use super::publisher::key_expr;
+use super::qos::Qos;
+use super::queue::Queue;
+use super::subscription::{Worker, attachment};
+use super::token::{EntityKind, Gid};
+use crate::interface::{MessageType, ServiceType};
+use crate::message::Message;
+use crate::stamp::Stamp;
+
+/// A service server. Dropping it takes it out of the graph; no call comes after that.
+pub struct Server {
+    held: Arc<Held>,
+    name: String,
+    worker: Worker,
+}
+
+/// A request that waits for its answer. It can be kept and answered later, from any thread; dropped
+/// without an answer it leaves the client with none.
+pub struct Request {
+    message: Message,
+    attachment: Attachment,
+    received: Stamp,
+    reply: Reply,
+}
+
+/// The way back to the client.
+struct Reply {
+    shared: Arc<Shared>,
+    query: Query,
+    key: KeyExpr<'static>,
+    response: Arc<MessageType>,
+}
+
+impl Node {
+    /// Offers the service `name`. `each` is called for one request after the other. At most 10 wait,
+    /// as rmw's profile for services has it; more are refused, the oldest first.
+    ///
+    /// A request that cannot be read is answered with Zenoh's error reply, which has the reason in
+    /// it; rmw_zenoh logs it at the client.
+    ///
+    /// # Errors
+    /// The name is none that ROS allows, or Zenoh refused a declaration.
+    pub fn serve(
+        &self,
+        name: &str,
+        ty: &ServiceType,
+        each: impl FnMut(Request) + Send + 'static,
+    ) -> Result<Server, NodeError> {
+        let name = self.names().service(name)?;
+        self.shared.serve(name, ty, each)
+    }
+}
+
+impl Shared {
+    /// A service under an absolute name.
+    pub(super) fn serve(
+        self: &Arc<Self>,
+        name: String,
+        ty: &ServiceType,
+        mut each: impl FnMut(Request) + Send + 'static,
+    ) -> Result<Server, NodeError> {
+        let qos = Qos::SERVICES;
+        let endpoint = self.endpoint(name.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
+        let key = key_expr(self.key(&endpoint))?;
+        let queue = Arc::new(Queue::<(Query, Stamp)>::new(&qos));
+        let worker = Worker::start(&name, {
+            let (shared, queue, name) = (Arc::clone(self), Arc::clone(&queue), name.clone());
+            let (request, response) = (Arc::clone(&ty.request), Arc::clone(&ty.response));
+            let key = key.clone();
+            move || {
+                while let Some((query, received)) = queue.pop() {
+                    match read(&query, &request) {
+                        Ok((attachment, message)) => {
+                            let response = Arc::clone(&response);
+                            let (shared, key) = (Arc::clone(&shared), key.clone());
+                            let reply = Reply { shared, query, key, response };
+                            each(Request { message, attachment, received, reply });
+                        }
+                        Err(why) => {
+                            refuse(&query, &name, &why);
+                            shared.malformed(&name, why);
+                        }
+                    }
+                }
+            }
+        })?;
+        let held = Arc::new(Held::default());
+        held.hold(AtDrop({
+            let queue = Arc::clone(&queue);
+            move || queue.close()
+        }));
+        let server = Server { held, name: name.clone(), worker };
+        let queryable = self
+            .session
+            .declare_queryable(key)
+            // rmw_zenoh's clients ask only those that are complete.
+            .complete(true)
+            .callback({
+                let shared = Arc::clone(self);
+                move |query| {
+                    if let Some((oldest, _)) = queue.push((query, (shared.clock)())) {
+                        refuse(&oldest, &name, "too many requests wait here; ask again later");
+                        shared.events.report(&Event::Dropped { name: name.clone() });
+                    }
+                }
+            })
+            .wait()
+            .map_err(NodeError::zenoh("declare a queryable"))?;
+        server.held.hold(queryable);
+        self.announce(EntityKind::Server, Some(endpoint), &server.held)?;
+        Ok(server)
+    }
+}
+
+fn read(query: &Query, ty: &Arc<MessageType>) -> Result<(Attachment, Message), String> {
+    let attachment = attachment(query.attachment()).map_err(|error| error.to_string())?;
+    let payload = query.payload().ok_or("a request without a payload")?;
+    let message = Message::decode(ty, &payload.to_bytes()).map_err(|error| error.to_string())?;
+    Ok((attachment, message))
+}
+
+fn refuse(query: &Query, name: &str, why: &str) {
+    if let Err(error) = query.reply_err(why).wait() {
+        tracing::debug!("{name}: a client was not told that {why}: {error}");
+    }
+}
+
+impl Server {
+    /// The service's absolute name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.held.let_go();
+        self.worker.join();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "service {}", self.name)
+    }
+}
+
+impl Request {
+    /// What is asked.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// Who asks: [`super::Graph::who`] knows more.
+    #[must_use]
+    pub fn client(&self) -> Gid {
+        self.attachment.gid
+    }
+
+    /// When it came, by this node's clock.
+    #[must_use]
+    pub fn received(&self) -> Stamp {
+        self.received
+    }
+
+    /// An answer to fill in: the response with its defaults.
+    #[must_use]
+    pub fn response(&self) -> Message {
+        Message::new(&self.reply.response)
+    }
+
+    /// Answers it.
+    ///
+    /// # Errors
+    /// The message is of another type, or Zenoh refused.
+    pub fn answer(self, message: &Message) -> Result<(), NodeError> {
+        let Reply { shared, query, key, response } = self.reply;
+        if *message.ty() != response {
+            return Err(NodeError::Type {
+                wanted: response.name.to_string(),
+                given: message.ty().name.to_string(),
+            });
+        }
+        // The client finds its request by its own number and id.
+        let attachment =
+            Attachment { source_time: (shared.clock)().nanos(), ..self.attachment }.encode();
+        query
+            .reply(key, ZBytes::from(message.encode()))
+            .attachment(ZBytes::from(attachment.as_slice()))
+            .wait()
+            .map_err(NodeError::zenoh("answer a request"))
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "request {} of {}", self.attachment.sequence, self.attachment.gid)
+    }
+}

@@ -1,0 +1,302 @@
+//! Subscribing to messages: off Zenoh's thread, through a bounded queue, onto a thread of ours.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
+use zenoh::query::{ConsolidationMode, QueryTarget, ReplyKeyExpr};
+use zenoh::sample::{Sample, SampleKind};
+
+use super::attachment::{Attachment, AttachmentError};
+use super::error::NodeError;
+use super::event::Event;
+use super::latched::Latched;
+use super::node::{AtDrop, Held, Node, Shared};
+use super::publisher::key_expr;
+use super::qos::Qos;
+use super::queue::Queue;
+use super::token::{EntityKind, Gid};
+use crate::interface::MessageType;
+use crate::message::Message;
+use crate::stamp::Stamp;
+
+/// How long a publisher has to answer with what it kept.
+const KEPT_WITHIN: Duration = Duration::from_secs(10);
+
+/// A message with what is known of its way.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// The message.
+    pub message: Message,
+    /// Who published it: [`super::Graph::who`] knows more.
+    pub publisher: Gid,
+    /// Counts up from 1 for each publisher.
+    pub sequence: i64,
+    /// When it was published, by the publisher's clock.
+    pub source: Stamp,
+    /// When it came, by this node's clock.
+    pub received: Stamp,
+}
+
+/// A subscription to one topic. Dropping it takes it out of the graph; no call comes after that.
+pub struct Subscription {
+    held: Arc<Held>,
+    queue: Arc<Queue<Raw>>,
+    topic: String,
+    worker: Worker,
+}
+
+/// A message as it came.
+struct Raw {
+    payload: ZBytes,
+    attachment: Attachment,
+    received: Stamp,
+}
+
+impl Node {
+    /// Subscribes to `topic`. `each` is called for one message after the other, on a thread that is
+    /// this subscription's alone. Messages that wait beyond the depth of `qos` are dropped, the oldest
+    /// first, and counted.
+    ///
+    /// With [`Qos::is_latched`] the publishers are asked for what they kept, those there are now and
+    /// those that come later; nothing is delivered twice.
+    ///
+    /// # Errors
+    /// The name is none that ROS allows, or Zenoh refused a declaration.
+    pub fn subscribe(
+        &self,
+        topic: &str,
+        ty: &Arc<MessageType>,
+        qos: Qos,
+        mut each: impl FnMut(Received) + Send + 'static,
+    ) -> Result<Subscription, NodeError> {
+        let shared = &self.shared;
+        let topic = self.names().topic(topic)?;
+        let endpoint = shared.endpoint(topic.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
+        let key = key_expr(shared.key(&endpoint))?;
+        let queue = Arc::new(Queue::new(&qos));
+        let inlet = Arc::new(Inlet {
+            shared: Arc::clone(shared),
+            topic: topic.clone(),
+            key: key.clone(),
+            queue: Arc::clone(&queue),
+            latched: qos.is_latched().then(|| Mutex::new(Latched::new())),
+        });
+        let worker = Worker::start(&topic, {
+            let (shared, queue) = (Arc::clone(shared), Arc::clone(&queue));
+            let (topic, ty) = (topic.clone(), Arc::clone(ty));
+            move || {
+                while let Some(raw) = queue.pop() {
+                    match Message::decode(&ty, &raw.payload.to_bytes()) {
+                        Ok(message) => each(raw.with(message)),
+                        Err(error) => shared.malformed(&topic, error.to_string()),
+                    }
+                }
+            }
+        })?;
+        let held = Arc::new(Held::default());
+        held.hold(AtDrop({
+            let queue = Arc::clone(&queue);
+            move || queue.close()
+        }));
+        // From here on a failure drops this, which ends the thread.
+        let subscription = Subscription { held, queue, topic, worker };
+        // What was published before is asked for first, so that new messages wait for it.
+        if qos.is_latched() {
+            Inlet::ask(&inlet, &format!("{key}/@adv/**"), qos.depth);
+        }
+        let live = shared
+            .session
+            .declare_subscriber(key.clone())
+            .callback({
+                let inlet = Arc::clone(&inlet);
+                move |sample| inlet.take(&sample)
+            })
+            .wait()
+            .map_err(NodeError::zenoh("declare a subscriber"))?;
+        subscription.held.hold(live);
+        if qos.is_latched() {
+            let caches = shared
+                .session
+                .liveliness()
+                .declare_subscriber(format!("{key}/@adv/pub/**"))
+                .history(true)
+                .callback(move |token| {
+                    if token.kind() == SampleKind::Put {
+                        Inlet::ask(&inlet, token.key_expr(), qos.depth);
+                    }
+                })
+                .wait()
+                .map_err(NodeError::zenoh("watch for latched publishers"))?;
+            subscription.held.hold(caches);
+        }
+        shared.announce(EntityKind::Subscription, Some(endpoint), &subscription.held)?;
+        Ok(subscription)
+    }
+}
+
+impl Subscription {
+    /// The topic's absolute name.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// How many messages were dropped because more came than could be taken.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.queue.dropped()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.held.let_go();
+        self.worker.join();
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "subscription to {}", self.topic)
+    }
+}
+
+impl Raw {
+    fn with(self, message: Message) -> Received {
+        Received {
+            message,
+            publisher: self.attachment.gid,
+            sequence: self.attachment.sequence,
+            source: Stamp::from_nanos(self.attachment.source_time),
+            received: self.received,
+        }
+    }
+}
+
+/// What Zenoh's threads do with a sample.
+struct Inlet {
+    shared: Arc<Shared>,
+    topic: String,
+    key: KeyExpr<'static>,
+    queue: Arc<Queue<Raw>>,
+    latched: Option<Mutex<Latched<Raw>>>,
+}
+
+impl Inlet {
+    fn take(&self, sample: &Sample) {
+        if sample.kind() != SampleKind::Put {
+            return;
+        }
+        let attachment = match attachment(sample.attachment()) {
+            Ok(attachment) => attachment,
+            Err(error) => return self.shared.malformed(&self.topic, error.to_string()),
+        };
+        let received = (self.shared.clock)();
+        let raw = Raw { payload: sample.payload().clone(), attachment, received };
+        match &self.latched {
+            None => self.push(raw),
+            Some(latched) => {
+                // Kept until all is in the queue: another thread may bring what follows.
+                let mut latched = lock(latched);
+                for raw in latched.offer(attachment.gid, attachment.sequence, raw) {
+                    self.push(raw);
+                }
+            }
+        }
+    }
+
+    fn push(&self, raw: Raw) {
+        if self.queue.push(raw).is_some() {
+            self.shared.events.report(&Event::Dropped { name: self.topic.clone() });
+        }
+    }
+
+    /// Asks publishers' caches for their last messages.
+    fn ask(inlet: &Arc<Self>, cache: &str, depth: u64) {
+        let Some(latched) = &inlet.latched else { return };
+        lock(latched).asked();
+        // Dropped with the callback: when the last answer is in, the time is over, or on failure.
+        let end = AtDrop({
+            let inlet = Arc::clone(inlet);
+            move || inlet.answered()
+        });
+        let asked = inlet
+            .shared
+            .session
+            .get(format!("{cache}?_max={depth}"))
+            .accept_replies(ReplyKeyExpr::Any)
+            .target(QueryTarget::All)
+            .consolidation(ConsolidationMode::None)
+            .timeout(KEPT_WITHIN)
+            .callback({
+                let inlet = Arc::clone(inlet);
+                move |reply| {
+                    let _ = &end;
+                    // What is no message of this topic was not asked for.
+                    if let Ok(sample) = reply.result()
+                        && *sample.key_expr() == inlet.key
+                    {
+                        inlet.take(sample);
+                    }
+                }
+            })
+            .wait();
+        if let Err(error) = asked {
+            tracing::warn!("{}: what was published before is missing: {error}", inlet.topic);
+        }
+    }
+
+    fn answered(&self) {
+        if let Some(latched) = &self.latched {
+            let mut latched = lock(latched);
+            for raw in latched.answered() {
+                self.push(raw);
+            }
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn malformed(&self, name: &str, why: String) {
+        self.events.report(&Event::Malformed { name: name.to_owned(), why });
+    }
+}
+
+/// The attachment of a sample, query or reply.
+pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Attachment, AttachmentError> {
+    Attachment::decode(&bytes.ok_or(AttachmentError::Missing)?.to_bytes())
+}
+
+/// A thread that ends when its queue is closed.
+pub(super) struct Worker(Option<JoinHandle<()>>);
+
+impl Worker {
+    pub(super) fn start(
+        name: &str,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, NodeError> {
+        // Linux shows the first 15 bytes of a thread's name; the end of the topic says more.
+        let tail: String = name.chars().skip(name.chars().count().saturating_sub(11)).collect();
+        let thread = std::thread::Builder::new().name(format!("ros{tail}")).spawn(run);
+        thread.map(|t| Self(Some(t))).map_err(|error| NodeError::Thread(error.to_string()))
+    }
+
+    /// Waits for its end, unless it is this very thread that drops it.
+    pub(super) fn join(&mut self) {
+        if let Some(thread) = self.0.take()
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("a ROS callback panicked; its entity was deaf from then on");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

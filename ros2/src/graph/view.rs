@@ -1,0 +1,170 @@
+//! Who is in the graph: a live view, made of tokens.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::token::{Endpoint, Entity, EntityKind, Gid, TokenError};
+
+/// The most entities that are kept; a robot has hundreds.
+const MOST: usize = 100_000;
+
+/// What is in the graph, this node's own entities included.
+#[derive(Default)]
+pub struct Graph {
+    entities: Mutex<Entities>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Entities {
+    by_token: BTreeMap<String, Arc<Entity>>,
+    by_gid: HashMap<Gid, Arc<Entity>>,
+}
+
+/// What a token that came made of the view.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    New(Arc<Entity>),
+    Known,
+    /// There is no room for it.
+    TooMany,
+}
+
+impl Graph {
+    /// Everything there is.
+    #[must_use]
+    pub fn entities(&self) -> Vec<Arc<Entity>> {
+        self.lock().by_token.values().cloned().collect()
+    }
+
+    /// Everything of one kind under one absolute name: the publishers of a topic, say.
+    #[must_use]
+    pub fn at(&self, name: &str, kind: EntityKind) -> Vec<Arc<Entity>> {
+        let fits =
+            |e: &Entity| e.kind == kind && e.endpoint.as_ref().is_some_and(|e| e.name == name);
+        self.lock().by_token.values().filter(|e| fits(e)).cloned().collect()
+    }
+
+    /// Whom a message or request came from. Nothing says that a sender's gid is that of its token,
+    /// but rmw_zenoh_cpp and this crate make it so.
+    #[must_use]
+    pub fn who(&self, gid: Gid) -> Option<Arc<Entity>> {
+        self.lock().by_gid.get(&gid).cloned()
+    }
+
+    /// The absolute names of all nodes.
+    #[must_use]
+    pub fn nodes(&self) -> BTreeSet<String> {
+        let entities = self.lock();
+        let nodes = entities.by_token.values().filter(|e| e.kind == EntityKind::Node);
+        nodes.map(|e| e.node_name()).collect()
+    }
+
+    /// All topics, each with what publishes and subscribes to it.
+    #[must_use]
+    pub fn topics(&self) -> BTreeMap<String, Vec<Arc<Entity>>> {
+        self.named(&[EntityKind::Publisher, EntityKind::Subscription])
+    }
+
+    /// All services, each with its servers and clients.
+    #[must_use]
+    pub fn services(&self) -> BTreeMap<String, Vec<Arc<Entity>>> {
+        self.named(&[EntityKind::Server, EntityKind::Client])
+    }
+
+    fn named(&self, kinds: &[EntityKind]) -> BTreeMap<String, Vec<Arc<Entity>>> {
+        let mut named: BTreeMap<String, Vec<Arc<Entity>>> = BTreeMap::new();
+        for entity in self.lock().by_token.values() {
+            if let Some(Endpoint { name, .. }) = &entity.endpoint
+                && kinds.contains(&entity.kind)
+            {
+                named.entry(name.clone()).or_default().push(Arc::clone(entity));
+            }
+        }
+        named
+    }
+
+    /// What `find` finds, asked again whenever the graph changes; `None` when `timeout` is over.
+    pub fn wait<T>(&self, timeout: Duration, find: impl Fn(&Self) -> Option<T>) -> Option<T> {
+        let until = Instant::now() + timeout;
+        loop {
+            if let Some(found) = find(self) {
+                return Some(found);
+            }
+            // A change between `find` and here is seen after a moment all the same.
+            let left = until.checked_duration_since(Instant::now())?;
+            let moment = left.min(Duration::from_millis(50));
+            let waited = self.changed.wait_timeout(self.lock(), moment);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    pub(crate) fn came(&self, token: &str) -> Result<Came, TokenError> {
+        let entity = Arc::new(Entity::parse(token)?);
+        let mut entities = self.lock();
+        if entities.by_token.contains_key(token) {
+            return Ok(Came::Known);
+        }
+        if entities.by_token.len() >= MOST {
+            return Ok(Came::TooMany);
+        }
+        entities.by_token.insert(token.to_owned(), Arc::clone(&entity));
+        entities.by_gid.insert(Gid::of_token(token), Arc::clone(&entity));
+        self.changed.notify_all();
+        Ok(Came::New(entity))
+    }
+
+    pub(crate) fn went(&self, token: &str) {
+        let mut entities = self.lock();
+        entities.by_token.remove(token);
+        entities.by_gid.remove(&Gid::of_token(token));
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entities> {
+        self.entities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: &str = "@ros2_lv/0/a/0/0/NN/%/%r1/talker";
+    const TALKER: &str = "@ros2_lv/0/a/0/10/MP/%/%r1/talker/%chatter/std_msgs::msg::dds_::String_/RIHS01_df/::,7:,:,:,,";
+    const SERVER: &str =
+        "@ros2_lv/0/a/0/11/SS/%/%r1/talker/%sum/a::srv::dds_::Sum_/RIHS01_e1/::,10:,:,:,,";
+
+    #[test]
+    fn the_view_follows_tokens_that_come_and_go() {
+        let graph = Graph::default();
+        for token in [NODE, TALKER, SERVER] {
+            assert!(matches!(graph.came(token), Ok(Came::New(_))));
+            assert_eq!(graph.came(token), Ok(Came::Known));
+        }
+        assert_eq!(graph.nodes().into_iter().collect::<Vec<_>>(), ["/r1/talker"]);
+        assert_eq!(graph.topics().keys().collect::<Vec<_>>(), ["/chatter"]);
+        assert_eq!(graph.services().keys().collect::<Vec<_>>(), ["/sum"]);
+        assert_eq!(graph.at("/chatter", EntityKind::Publisher).len(), 1);
+        assert!(graph.at("/chatter", EntityKind::Subscription).is_empty());
+        assert_eq!(graph.who(Gid::of_token(TALKER)).unwrap().kind, EntityKind::Publisher);
+        graph.went(TALKER);
+        assert!(graph.topics().is_empty());
+        assert_eq!(graph.who(Gid::of_token(TALKER)), None);
+        assert_eq!(graph.entities().len(), 2);
+        assert!(graph.came("@ros2_lv/0/a").is_err());
+    }
+
+    #[test]
+    fn who_waits_is_told_of_a_change() {
+        let graph = Arc::new(Graph::default());
+        let found = std::thread::spawn({
+            let graph = Arc::clone(&graph);
+            move || graph.wait(Duration::from_secs(60), |g| g.topics().into_keys().next())
+        });
+        graph.came(TALKER).unwrap();
+        assert_eq!(found.join().unwrap().as_deref(), Some("/chatter"));
+        assert_eq!(graph.wait(Duration::ZERO, |g| g.services().into_keys().next()), None);
+    }
+}
