@@ -5,5 +5,6 @@ pub mod graph;
 pub mod interface;
 pub mod message;
 pub mod place;
+pub mod rules;
 pub mod stamp;
 pub mod tf;

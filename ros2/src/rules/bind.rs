@@ -1,0 +1,319 @@
+//! A rule for messages of one type: its own words, those of the type for what it does not say, and
+//! every field of them checked.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use omir_core::model::{ExperienceType, Kind, Label};
+use sha2::{Digest, Sha256};
+
+use super::builtin;
+use super::config::{
+    Amount, Condition, Make, Merging, PoseFrom, Spec, StampFrom, TopicRule, Whence,
+    WithoutTransform,
+};
+use super::extract::{has_geo, has_pose};
+use super::keep::{Merge, Policy};
+use super::levels::Level;
+use super::template::{FieldRef, Scene, Template, Types};
+use super::things::Key;
+use super::written::{Complaints, ConfigError};
+use crate::interface::{Element, FieldType, MessageType, Shape};
+use crate::message::Message;
+
+/// A rule that would keep every message keeps one of a name in this time: a topic may send a thousand a
+/// second, and a card wears out. `at_most_every_s = 0` keeps them all.
+const UNLIMITED: Duration = Duration::from_secs(1);
+/// An entity that nothing is said of is kept up to date this often.
+const ENTITY: Merge =
+    Merge { within_m: None, within: Duration::from_secs(3600), update_every: UNTOLD };
+const UNTOLD: Duration = Duration::from_secs(60);
+
+/// A rule and a type.
+#[derive(Debug)]
+pub struct Bound {
+    pub make: Make,
+    pub each: Option<FieldRef>,
+    pub by: Option<Template>,
+    pub text: Template,
+    pub entity: Option<Template>,
+    pub labels: Option<Vec<Label>>,
+    pub kind: Option<Kind>,
+    pub experience_type: ExperienceType,
+    pub importance: Option<Amount>,
+    pub confidence: Option<Amount>,
+    pub half_life_h: Option<Amount>,
+    pub anchored: Option<bool>,
+    pub expires: Option<Duration>,
+    pub place: PlaceFrom,
+    pub frame: Option<Template>,
+    pub geo: Option<Whence>,
+    pub stamp: Option<StampFrom>,
+    pub without_transform: WithoutTransform,
+    pub levels: Option<Vec<Level>>,
+    pub only: Vec<Condition>,
+    pub on_change: Vec<FieldRef>,
+    pub readings: Vec<FieldRef>,
+    pub in_own_frame: bool,
+    /// What the watched fields are taken to be at first.
+    pub assumed: Option<Key>,
+    pub policy: Policy,
+}
+
+/// Where the place of a memory comes from, with what the type says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlaceFrom {
+    /// Where the robot is.
+    Robot,
+    /// Where the frame of the message is: a receiver says where itself is.
+    FrameOfMessage,
+    /// It has no place.
+    Nowhere,
+    /// What the message says.
+    Stated(Whence),
+}
+
+impl Bound {
+    /// The rule for messages of that type.
+    ///
+    /// # Errors
+    /// What does not fit, under the keys of the rule.
+    pub fn new(rule: &TopicRule, ty: &Arc<MessageType>) -> Result<Self, ConfigError> {
+        let complaints = Complaints::default();
+        let key = |name: &str| format!("{}.{name}", rule.key);
+        let spec = rule.spec.clone().or(builtin::spec_of(&ty.name));
+        let element = match &spec.each {
+            None => ty.clone(),
+            Some(each) => match each.path().check(ty) {
+                Ok(FieldType { element: Element::Message(element), shape: Shape::Single }) => {
+                    element
+                }
+                Ok(other) => {
+                    complaints.add(
+                        key("each"),
+                        format_args!("{} is no message but {other}", each.path()),
+                    );
+                    ty.clone()
+                }
+                Err(error) => {
+                    complaints.add(key("each"), error);
+                    ty.clone()
+                }
+            },
+        };
+        let types = Types { whole: ty, element: &element };
+        let check = |name: &str, field: &FieldRef| {
+            if let Err(error) = field.check(types) {
+                complaints.add(key(name), error);
+            }
+        };
+        let check_text = |name: &str, template: &Option<Template>| {
+            if let Some(Err(error)) = template.as_ref().map(|template| template.check(types)) {
+                complaints.add(key(name), error);
+            }
+        };
+        let make = spec.make.unwrap_or(Make::Record);
+        let has_keep = spec.keep.is_some();
+        let keep = spec.keep.unwrap_or_default();
+        check_text("by", &spec.by);
+        check_text("text", &spec.text);
+        check_text("entity", &spec.entity);
+        check_text("frame", &spec.frame);
+        for (name, amount) in [
+            ("importance", &spec.importance),
+            ("confidence", &spec.confidence),
+            ("half_life_h", &spec.half_life_h),
+        ] {
+            match amount {
+                Some(Amount::Field(field)) => check(name, field),
+                Some(Amount::ByLevel(_)) if Level::field_of(&element.name).is_none() => {
+                    complaints.add(key(name), format_args!("a {} has no level", element.name));
+                }
+                _ => {}
+            }
+        }
+        for condition in &keep.only {
+            check("keep.only", &condition.field);
+        }
+        for field in &keep.on_change {
+            check("keep.on_change", field);
+        }
+        for (field, threshold) in &keep.thresholds {
+            check(if threshold.is_above { "keep.above" } else { "keep.below" }, field);
+        }
+        if keep.levels.is_some() && Level::field_of(&element.name).is_none() {
+            complaints.add(key("keep.levels"), format_args!("a {} has no level", element.name));
+        }
+        check_message(types, &spec.geo, has_geo, |error| {
+            complaints.add(key("geo"), format_args!("{error} with latitude and longitude"));
+        });
+        if let Some(StampFrom::Field(field)) = &spec.stamp {
+            let is_time = |ty: &MessageType| {
+                (ty.name.package(), ty.name.name()) == ("builtin_interfaces", "Time")
+            };
+            let whence = Some(Whence::Field(field.clone()));
+            check_message(types, &whence, is_time, |error| {
+                complaints
+                    .add(key("stamp"), format_args!("{error} of builtin_interfaces/msg/Time"));
+            });
+        }
+        let place = match &spec.pose {
+            None if spec.geo.is_some() => PlaceFrom::FrameOfMessage,
+            None | Some(PoseFrom::Robot) => PlaceFrom::Robot,
+            Some(PoseFrom::Nowhere) => PlaceFrom::Nowhere,
+            Some(PoseFrom::Message(whence)) => {
+                let posed = check_message(types, &Some(whence.clone()), has_pose, |error| {
+                    complaints.add(key("pose"), format_args!("{error} with a pose or a point"));
+                });
+                let has_header = |ty: &MessageType| ty.field("header").is_some();
+                let headers = [posed.as_deref(), Some(&**ty), Some(&*element)];
+                if posed.is_some()
+                    && spec.frame.is_none()
+                    && !headers.into_iter().flatten().any(has_header)
+                {
+                    complaints.add(
+                        key("frame"),
+                        format_args!("is missing: {} has no header to name the frame", ty.name),
+                    );
+                }
+                PlaceFrom::Stated(whence.clone())
+            }
+        };
+        if spec.text.is_none() {
+            complaints.add(
+                key("text"),
+                format_args!(
+                    "is missing: it says what a {} means, with fields in braces; there are {}",
+                    element.name,
+                    names(&element)
+                ),
+            );
+        }
+        if make == Make::Entity && spec.entity.is_none() {
+            complaints.add(key("entity"), "is missing: it names the entity that is made");
+        }
+        let assumed = keep.assume_zero.then(|| {
+            let (whole, element) = (Message::new(ty), Message::new(&element));
+            let scene = Scene { whole: &whole, element: &element, topic: "", node: None };
+            watched(&keep.on_change, &scene)
+        });
+        let merge = match spec.merge {
+            Some(Merging::When(merge)) => Some(merge),
+            None if make == Make::Entity && !has_keep => Some(ENTITY),
+            None | Some(Merging::Never) => None,
+        };
+        let policy = Policy {
+            on_change: !keep.on_change.is_empty(),
+            beyond_m: keep.beyond_m,
+            beyond_rad: keep.beyond_deg.map(f64::to_radians),
+            thresholds: keep.thresholds.iter().map(|(_, threshold)| *threshold).collect(),
+            at_most_every: keep.at_most_every,
+            merge,
+        };
+        let policy = if policy.is_limited() {
+            policy
+        } else {
+            Policy { at_most_every: Some(UNLIMITED), ..policy }
+        };
+        let Spec { text, entity, by, .. } = spec;
+        complaints.or(()).map(|()| Self {
+            make,
+            each: spec.each,
+            by: by.or_else(|| entity.clone().filter(|_| make == Make::Entity)),
+            text: text.unwrap_or_default(),
+            entity,
+            labels: spec.labels,
+            kind: spec.kind,
+            experience_type: spec.experience_type.unwrap_or(ExperienceType::Observation),
+            importance: spec.importance,
+            confidence: spec.confidence,
+            half_life_h: spec.half_life_h,
+            anchored: spec.anchored,
+            expires: spec.expires,
+            place,
+            frame: spec.frame,
+            geo: spec.geo,
+            stamp: spec.stamp,
+            without_transform: spec.without_transform.unwrap_or(WithoutTransform::Keep),
+            levels: keep.levels,
+            only: keep.only,
+            on_change: keep.on_change,
+            readings: keep.thresholds.into_iter().map(|(field, _)| field).collect(),
+            in_own_frame: keep.in_own_frame,
+            assumed,
+            policy,
+        })
+    }
+
+    /// Whether the place decides what is kept, so that it must be known first.
+    pub fn needs_place(&self) -> bool {
+        let moves = self.policy.beyond_m.is_some() || self.policy.beyond_rad.is_some();
+        let by_transform = !self.in_own_frame && self.geo.is_none();
+        (moves && by_transform) || self.policy.merge.is_some_and(|merge| merge.within_m.is_some())
+    }
+}
+
+/// The type of the message that `whence` leads to, if it is one that `fits`.
+fn check_message(
+    types: Types<'_>,
+    whence: &Option<Whence>,
+    fits: impl Fn(&MessageType) -> bool,
+    complain: impl FnOnce(String),
+) -> Option<Arc<MessageType>> {
+    let found = match whence.as_ref()? {
+        Whence::Itself => types.element.clone(),
+        Whence::Field(field) => match field.ty(types) {
+            Ok(FieldType { element: Element::Message(ty), shape: Shape::Single }) => ty,
+            Ok(other) => {
+                complain(format!("{} is a {other}, not a message", field.path()));
+                return None;
+            }
+            Err(error) => {
+                complain(format!("{error}; expected a message"));
+                return None;
+            }
+        },
+    };
+    if fits(&found) {
+        return Some(found);
+    }
+    complain(format!("a {} is no message", found.name));
+    None
+}
+
+fn names(ty: &MessageType) -> String {
+    let names: Vec<&str> = ty.fields.iter().map(|field| field.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A digest of what the watched fields hold.
+pub fn watched(fields: &[FieldRef], scene: &Scene<'_>) -> Key {
+    let mut hasher = Sha256::new();
+    for field in fields {
+        let mut out = Hashing(&mut hasher);
+        for value in field.select(scene) {
+            // Hashing cannot fail.
+            _ = writeln!(out, "{value:?}");
+        }
+        out.0.update([0]);
+    }
+    first_half(hasher)
+}
+
+/// The first 128 bits of a digest.
+pub fn first_half(hasher: Sha256) -> Key {
+    let mut half = Key::default();
+    half.copy_from_slice(&hasher.finalize()[..16]);
+    half
+}
+
+/// Hashes what is written to it.
+struct Hashing<'a>(&'a mut Sha256);
+
+impl fmt::Write for Hashing<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}

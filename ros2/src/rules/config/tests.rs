@@ -1,0 +1,189 @@
+use super::*;
+
+fn section(text: &str) -> Ros2Section {
+    #[derive(Deserialize)]
+    struct File {
+        ros2: Ros2Section,
+    }
+    toml::from_str::<File>(text).unwrap().ros2
+}
+
+fn complaints(text: &str) -> Vec<String> {
+    let error = section(text).resolve().unwrap_err();
+    error.complaints.iter().map(ToString::to_string).collect()
+}
+
+/// The part of `config/omird.toml` that shows `[ros2]`, with its comment signs taken away.
+fn sample() -> String {
+    let text = include_str!("../../../../config/omird.toml");
+    let lines = text.lines().skip_while(|line| !line.ends_with("[ros2]"));
+    let bare = lines.map(|line| line.strip_prefix("# ").unwrap_or(line.trim_start_matches('#')));
+    bare.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_sample_says_the_defaults_and_shows_every_key() {
+    let text = sample();
+    let resolved = section(&text).resolve().unwrap_or_else(|error| panic!("{error}"));
+    assert!(resolved.topics.len() >= 4);
+    assert_eq!(Ros2 { topics: Vec::new(), ..resolved }, Ros2::default());
+    let table: toml::Table = text.parse().unwrap();
+    let shown = table["ros2"].as_table().unwrap();
+    for key in [
+        "enabled",
+        "domain_id",
+        "namespace",
+        "node_name",
+        "remap",
+        "distribution",
+        "interfaces",
+        "fixed_frame",
+        "robot_frame",
+        "keyframes",
+        "tf_buffer_s",
+        "transform_wait_ms",
+        "use_sim_time",
+        "queue_depth",
+        "things",
+    ] {
+        assert!(shown.contains_key(key), "{key}");
+    }
+}
+
+#[test]
+fn every_complaint_names_its_key() {
+    for (text, complaint) in [
+        ("[ros2]\ndomain_id = 300", "ros2.domain_id: 300 is not between 0 and 232"),
+        ("[ros2]\nnamespace = 'a b'", "ros2.namespace: \"a b\" is not letters"),
+        ("[ros2]\nnode_name = '3d'", "ros2.node_name: \"3d\" is not letters"),
+        ("[ros2]\nremap = ['/a']", "ros2.remap[0]: \"/a\" is no remapping"),
+        (
+            "[ros2]\ndistribution = 'jazy'",
+            "ros2.distribution: \"jazy\" is not known; is it \"jazzy\"?",
+        ),
+        ("[ros2]\ninterfaces = ''", "ros2.interfaces: is empty"),
+        ("[ros2]\nfixed_frame = ''", "ros2.fixed_frame: \"\" is no frame"),
+        ("[ros2]\nkeyframes = ['']", "ros2.keyframes[0]: \"\" is no frame"),
+        ("[ros2]\ntf_buffer_s = 0", "ros2.tf_buffer_s: 0 is not between 0.1 and 3600"),
+        (
+            "[ros2]\nfixedframe = 'map'\n",
+            "ros2.fixedframe: there is no such key; is it fixed_frame?",
+        ),
+        ("[ros2]\ntopic = 3", "ros2.topic: expected tables, not a number"),
+        ("[[ros2.topic]]\ntext = 'x'", "ros2.topic[0].topic: is missing"),
+        ("[[ros2.topic]]\ntopic = 'rosout'", "ros2.topic[0].topic: \"rosout\" is no topic"),
+        ("[[ros2.topic]]\ntopic = '/a'\ntype = 'String'", "ros2.topic[0].type: "),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nas = 'thing'",
+            "ros2.topic[0].as: \"thing\" is none of record, entity",
+        ),
+        ("[[ros2.topic]]\ntopic = '/a'\neach = 'a[0]'", "ros2.topic[0].each: \"a[0]\" is no list"),
+        ("[[ros2.topic]]\ntopic = '/a'\ntext = '{a'", "ros2.topic[0].text: a { without a }"),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlabel = 'persn'",
+            "ros2.topic[0].label: \"persn\" is not known; is it \"person\"?",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nimportance = 2",
+            "ros2.topic[0].importance: 2 is not between 0 and 1",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nimportance.bad = 1",
+            "ros2.topic[0].importance.bad: \"bad\" is none of debug",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nimportance.warn = 2",
+            "ros2.topic[0].importance.warn: 2 is no number between 0 and 1",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nhalf_life_h = 0",
+            "ros2.topic[0].half_life_h: 0 is not between",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nexperience_type = 'fun'",
+            "ros2.topic[0].experience_type: \"fun\" is none of conversation",
+        ),
+        ("[[ros2.topic]]\ntopic = '/a'\npose = 'a b'", "ros2.topic[0].pose: a b: a path is names"),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nstamp = '@now'",
+            "ros2.topic[0].stamp: @now: a path is names",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nwithout_transform = 'wait'",
+            "ros2.topic[0].without_transform: \"wait\" is none of keep, drop",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.beyond_m = 'far'",
+            "ros2.topic[0].keep.beyond_m: expected a number, not a string",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.beyound_m = 1",
+            "ros2.topic[0].keep.beyound_m: there is no such key; is it beyond_m?",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.levels = ['bad']",
+            "ros2.topic[0].keep.levels[0]: \"bad\" is none of",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.only = { field = 'x' }",
+            "ros2.topic[0].keep.only.at_least: a condition needs",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.above = [{ at = 1 }]",
+            "ros2.topic[0].keep.above[0].field: is missing",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.above = { field = 'x' }",
+            "ros2.topic[0].keep.above.at: is missing",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.below = { field = 'x', at = 1, back_at = 0 }",
+            "ros2.topic[0].keep.below.back_at: 0 is below the limit of 1",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nmerge = true",
+            "ros2.topic[0].merge: expected a table, not a boolean",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nmerge.within = 1",
+            "ros2.topic[0].merge.within: there is no such key; is it within_",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\n[[ros2.topic]]\ntopic = '/b'\nqueue_depth = 0",
+            "ros2.topic[1].queue_depth: 0 is not between 1 and 100000",
+        ),
+    ] {
+        let found = complaints(text);
+        assert!(found.len() == 1 && found[0].starts_with(complaint), "{text}\n{found:#?}");
+    }
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let found = complaints(
+        "[ros2]\ndomain_id = -1\n[[ros2.topic]]\ntopic = '/a'\nimportance = 3\nx = 1\n\
+         [[ros2.topic]]\ntopic = 7",
+    );
+    assert_eq!(found.len(), 4, "{found:#?}");
+}
+
+#[test]
+fn a_rule_says_what_it_says() {
+    let text = "[[ros2.topic]]\ntopic = '/a'\nby = 'name'\nmerge = false\npose = '@none'\n\
+                confidence = 'score'\nlabel = ['person', 'other']\nkeep.only = { field = '^x', is = 'a' }\n\
+                [[ros2.topic]]\ntopic = '/a'\n[[ros2.topic]]\ntopic = '/*/b'\nname = '/a'\n[ros2]\nnamespace = 'r1/'";
+    let error = complaints(text);
+    assert_eq!(error.len(), 1, "{error:?}");
+    let ros2 = section(&text.replace("'r1/'", "'r1'")).resolve().unwrap();
+    assert_eq!(ros2.namespace, "/r1");
+    let names: Vec<&str> = ros2.topics.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(names, ["/a", "/a#2", "/a#3"], "ids need a name for each rule");
+    let spec = &ros2.topics[0].spec;
+    assert_eq!(spec.by, Some("{name}".parse().unwrap()));
+    assert_eq!(spec.merge, Some(Merging::Never));
+    assert_eq!(spec.pose, Some(PoseFrom::Nowhere));
+    assert_eq!(spec.confidence, Some(Amount::Field("score".parse().unwrap())));
+    assert_eq!(spec.labels, Some(vec![Label::Person, Label::Other]));
+    assert_eq!(spec.keep.as_ref().unwrap().only[0].is, [Value::from("a")]);
+    assert!(ros2.topics[2].topic.matches("/x/b"));
+}

@@ -1,0 +1,159 @@
+//! A memory that is written again meets what is stored of it by now.
+//!
+//! Somebody may have confirmed it, recalled it or anchored it, and the daemon may have merged others
+//! into it. Nothing of that may be lost for a thing that was seen once more, and no sight may count
+//! twice, also when a recording is imported again. Pure: the adapter fetches what is stored, and
+//! stores what comes out.
+
+use omir_core::instant::{Instant, Timestamp};
+use omir_core::model::{Entity, Extension, MemoryRecord, Resource};
+use omir_core::number::Number;
+use omir_core::spatial::SPATIAL_POSE_URL;
+use omir_core::value::Value;
+
+use super::outcome::{Kept, Untold};
+use super::resource::{CONSOLIDATED_URL, UNPLACED_URL};
+
+/// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
+/// this sight, or of a later one, already.
+pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
+    let fresh = || Some(kept.resource.clone());
+    let Some(stored) = stored.cloned() else { return fresh() };
+    let resources = (Resource::from_value(stored), Resource::from_value(kept.resource.clone()));
+    match resources {
+        (Ok(Resource::MemoryRecord(stored)), Ok(Resource::MemoryRecord(new))) => {
+            records(*stored, *new, kept.seen)
+        }
+        (Ok(Resource::Entity(stored)), Ok(Resource::Entity(new))) => {
+            entities(*stored, *new, kept.seen)
+        }
+        // Nothing of what is stored can be kept if it cannot be read.
+        _ => fresh(),
+    }
+}
+
+/// `stored` when it tells how often the thing was seen since it was written. `None` if it tells of that
+/// already.
+pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
+    let last = Instant::from(untold.last);
+    match Resource::from_value(stored.clone()).ok()? {
+        Resource::MemoryRecord(mut record) => {
+            if seen_last(&record) >= last.at() {
+                return None;
+            }
+            count(&mut record, untold.seen, last);
+            Some(Resource::MemoryRecord(record).to_value())
+        }
+        Resource::Entity(mut entity) => {
+            if entity.last_seen_at.as_ref().is_some_and(|seen| seen.at() >= last.at()) {
+                return None;
+            }
+            entity.mention_count = Some(mentions(&entity, untold.seen));
+            entity.last_seen_at = Some(last);
+            Some(Resource::Entity(entity).to_value())
+        }
+        Resource::Relationship(_) | Resource::Episode(_) => None,
+    }
+}
+
+fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64) -> Option<Value> {
+    let last = Instant::from(seen_last(&new));
+    if seen_last(&stored) >= last.at() {
+        return None;
+    }
+    let is_pose =
+        |extension: &Extension| extension.url == SPATIAL_POSE_URL || extension.url == UNPLACED_URL;
+    let mut extension = new.extension.unwrap_or_default();
+    extension.retain(is_pose);
+    // Where it is not known where it was seen this time, it is where it was.
+    let is_placed = extension.iter().any(|extension| extension.url == SPATIAL_POSE_URL);
+    let others = stored.extension.into_iter().flatten();
+    if is_placed {
+        extension.extend(others.filter(|extension| !is_pose(extension)));
+    } else {
+        extension = others.collect();
+    }
+    let has_evidence = stored.confidence.as_ref().is_some_and(|known| known.alpha.is_some());
+    let mut record = MemoryRecord {
+        content: new.content,
+        valid_until: new.valid_until,
+        importance: new.importance.or(stored.importance),
+        confidence: if has_evidence { stored.confidence } else { new.confidence },
+        extension: Some(extension),
+        ..stored
+    };
+    // Which version it becomes, is for the store to say.
+    record.version = None;
+    count(&mut record, seen, last);
+    Some(Resource::from(record).to_value())
+}
+
+fn entities(stored: Entity, new: Entity, seen: u64) -> Option<Value> {
+    let at = |entity: &Entity| entity.last_seen_at.as_ref().map(Instant::at);
+    if at(&stored).is_some_and(|seen| Some(seen) >= at(&new)) {
+        return None;
+    }
+    let is_pose = |extension: &Extension| extension.url == SPATIAL_POSE_URL;
+    let poses: Vec<Extension> = new.extension.into_iter().flatten().filter(is_pose).collect();
+    let others = stored.extension.clone().into_iter().flatten();
+    let extension: Vec<Extension> = if poses.is_empty() {
+        others.collect()
+    } else {
+        poses.into_iter().chain(others.filter(|extension| !is_pose(extension))).collect()
+    };
+    let mut labels = stored.labels.clone().unwrap_or_default();
+    labels.extend(new.labels.into_iter().flatten());
+    labels.dedup();
+    let entity = Entity {
+        mention_count: Some(mentions(&stored, seen)),
+        last_seen_at: new.last_seen_at,
+        summary: new.summary,
+        labels: (!labels.is_empty()).then_some(labels),
+        salience: stored.salience.clone().or(new.salience),
+        extension: (!extension.is_empty()).then_some(extension),
+        ..stored
+    };
+    Some(Resource::from(entity).to_value())
+}
+
+fn mentions(entity: &Entity, seen: u64) -> Number {
+    let before = entity.mention_count.as_ref().and_then(Number::as_u64).unwrap_or(0);
+    Number::from(before.saturating_add(seen))
+}
+
+fn consolidated(record: &MemoryRecord) -> Option<&Value> {
+    let extensions = record.extension.iter().flatten();
+    extensions
+        .filter(|extension| extension.url == CONSOLIDATED_URL)
+        .find_map(|e| e.value_json.as_ref())
+}
+
+/// When the last sight that a record tells of happened.
+fn seen_last(record: &MemoryRecord) -> Timestamp {
+    let event = record.event_time.as_ref().unwrap_or(&record.created_at).at();
+    let last =
+        consolidated(record).and_then(|known| known.get("last")?.as_str()?.parse::<Instant>().ok());
+    last.map_or(event, |last| last.at().max(event))
+}
+
+/// Adds sights to a record, the last of which happened at `last`.
+fn count(record: &mut MemoryRecord, seen: u64, last: Instant) {
+    let first = record.event_time.as_ref().unwrap_or(&record.created_at).as_str().to_owned();
+    let known = consolidated(record).and_then(Value::as_object).cloned();
+    let mut map = known.unwrap_or_default();
+    let before = map.get("count").and_then(Value::as_u64).unwrap_or(1);
+    map.insert("count", before.saturating_add(seen));
+    if !map.contains_key("first") {
+        map.insert("first", first);
+    }
+    map.insert("last", last.as_str());
+    for name in ["from", "evidence"] {
+        if !map.contains_key(name) {
+            map.insert(name, Value::Array(Vec::new()));
+        }
+    }
+    record.event_time = Some(last);
+    let extensions = record.extension.get_or_insert_default();
+    extensions.retain(|extension| extension.url != CONSOLIDATED_URL);
+    extensions.push(Extension::json(CONSOLIDATED_URL, map));
+}

@@ -1,0 +1,413 @@
+//! What of all that is seen becomes a memory: on change, beyond a distance, across a threshold, at
+//! most so often, and once for the same thing nearby.
+//!
+//! Plain data in, a verdict out; messages and transforms are not known here. First comes
+//! [`Watch::look`], which changes nothing, so that who finds that a transform is still missing may look
+//! again later; then [`Watch::note`]. What a trigger compares with is what was *stored* last, not what
+//! was seen last: a robot that creeps is noticed, and a change that came too soon is told when it
+//! may be.
+
+use std::time::Duration;
+
+use nalgebra::{Point3, UnitQuaternion};
+
+use super::things::{Key, Things, Turn};
+use crate::stamp::Stamp;
+
+/// Time that runs backwards by more than this is a simulation or a recording that begins anew: all
+/// that was seen is forgotten. Less than this is disorder.
+const NEW_START: Duration = Duration::from_secs(10);
+
+/// What one rule keeps.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    /// A change of the watched fields is kept.
+    pub on_change: bool,
+    /// Movement by more than this is kept, metres.
+    pub beyond_m: Option<f64>,
+    /// Turning by more than this is kept, radians.
+    pub beyond_rad: Option<f64>,
+    /// Readings that cross these are kept; at most 32.
+    pub thresholds: Vec<Threshold>,
+    /// Of one name, nothing is kept sooner than this after the last.
+    pub at_most_every: Option<Duration>,
+    /// The same thing seen again is the same memory.
+    pub merge: Option<Merge>,
+}
+
+impl Policy {
+    /// Whether anything is said that keeps less than everything.
+    pub fn is_limited(&self) -> bool {
+        self.is_triggered() || self.at_most_every.is_some() || self.merge.is_some()
+    }
+
+    fn is_triggered(&self) -> bool {
+        let moves = self.beyond_m.is_some() || self.beyond_rad.is_some();
+        self.on_change || moves || !self.thresholds.is_empty()
+    }
+}
+
+/// A limit with a gap between going beyond it and being back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Threshold {
+    /// Whether beyond it is above; else below.
+    pub is_above: bool,
+    /// Beyond this is kept, once ...
+    pub at: f64,
+    /// ... until it was back on the other side of this.
+    pub back_at: f64,
+}
+
+impl Threshold {
+    fn is_beyond(&self, reading: f64) -> bool {
+        if self.is_above { reading > self.at } else { reading < self.at }
+    }
+
+    fn is_back(&self, reading: f64) -> bool {
+        if self.is_above { reading <= self.back_at } else { reading >= self.back_at }
+    }
+}
+
+/// When what is seen again is the same thing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Merge {
+    /// At most so far from where it was seen last, metres; `None`: wherever it is.
+    pub within_m: Option<f64>,
+    /// At most so long after it was seen last.
+    pub within: Duration,
+    /// Its memory is written again at most this often.
+    pub update_every: Duration,
+}
+
+/// Where something is, in a frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spot {
+    /// The frame.
+    pub frame: String,
+    /// Metres.
+    pub position: Point3<f64>,
+    /// How it is turned, if that is known.
+    pub orientation: Option<UnitQuaternion<f64>>,
+}
+
+impl Spot {
+    /// Metres between two in one frame.
+    fn distance_m(&self, other: &Self) -> Option<f64> {
+        (self.frame == other.frame).then(|| nalgebra::distance(&self.position, &other.position))
+    }
+
+    /// Radians between two in one frame, 0 to π; 0 where one does not say how it is turned.
+    fn turned_rad(&self, other: &Self) -> Option<f64> {
+        let turned = match (&self.orientation, &other.orientation) {
+            (Some(a), Some(b)) => a.angle_to(b),
+            _ => 0.0,
+        };
+        (self.frame == other.frame).then_some(turned)
+    }
+}
+
+/// A look at a thing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sight {
+    /// What the thing is called.
+    pub key: Key,
+    /// When the message came.
+    pub received: Stamp,
+    /// When it happened.
+    pub event: Stamp,
+    /// Where it is, for movement.
+    pub moved: Option<Spot>,
+    /// Where it is, for whether it is the same thing.
+    pub place: Option<Spot>,
+    /// Digest of the watched fields, if any is watched.
+    pub watched: Option<Key>,
+    /// Digest of the same before anything was seen, if that is to be assumed.
+    pub assumed: Option<Key>,
+    /// One for each threshold; `None` or NaN says nothing.
+    pub readings: Vec<Option<f64>>,
+}
+
+/// What is made of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// A memory of its own.
+    New,
+    /// The memory of a known thing is written again.
+    Again(Turn),
+    /// A known thing was seen again, and that is only counted for now.
+    Counted(Turn),
+    /// Nothing changed or moved enough, or no threshold was crossed.
+    Unchanged(Option<Turn>),
+    /// Too soon after the last of that name.
+    TooSoon(Option<Turn>),
+}
+
+/// What is known of the memory that a thing has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Memo {
+    /// The id of the resource.
+    pub id: String,
+    /// Which message it came from first.
+    pub origin: String,
+    /// When that message came.
+    pub created: Stamp,
+}
+
+/// One thing, and its memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thing {
+    /// Its memory.
+    pub memo: Memo,
+    /// How often it was seen.
+    pub count: u64,
+    /// Of these, how many its memory does not tell of yet.
+    pub untold: u64,
+    /// When what was seen first happened.
+    pub first: Stamp,
+    /// When what was seen last happened.
+    pub last: Stamp,
+    seen: Stamp,
+    stored: Stamp,
+    moved: Option<Spot>,
+    place: Option<Spot>,
+    watched: Option<Key>,
+    /// One bit for each threshold that is crossed, told of, and not back yet.
+    crossed: u32,
+}
+
+/// What a rule has seen, and what it has kept.
+#[derive(Debug)]
+pub struct Watch {
+    policy: Policy,
+    things: Things<Thing>,
+    latest: Stamp,
+    /// Things that went while their memory did not tell all.
+    gone: Vec<Thing>,
+}
+
+impl Watch {
+    /// A watch that knows at most `most` things at once.
+    pub fn new(policy: Policy, most: usize) -> Self {
+        Self { policy, things: Things::new(most), latest: Stamp::MIN, gone: Vec::new() }
+    }
+
+    /// How many things it knows.
+    pub fn len(&self) -> usize {
+        self.things.len()
+    }
+
+    /// Notices time that began anew. To be called before a message is looked at.
+    pub fn at(&mut self, received: Stamp) {
+        if received.saturating_add(NEW_START) < self.latest {
+            self.gone.extend(self.things.drain().filter(|thing| thing.untold > 0));
+            self.latest = received;
+        }
+        self.latest = self.latest.max(received);
+    }
+
+    /// Whether that name was stored too lately for anything else; no place needed.
+    pub fn is_too_soon(&self, sight: &Sight) -> bool {
+        self.policy.merge.is_none() && self.too_soon(sight)
+    }
+
+    fn too_soon(&self, sight: &Sight) -> bool {
+        let stored = self.things.of(&sight.key).map(|(_, thing)| thing.stored).max();
+        stored
+            .zip(self.policy.at_most_every)
+            .is_some_and(|(stored, every)| sight.received < stored.saturating_add(every))
+    }
+
+    /// The verdict on a sight. Changes nothing.
+    pub fn look(&self, sight: &Sight) -> Verdict {
+        let known = self.known(sight);
+        let turn = known.map(|(turn, _)| turn);
+        if !self.fires(known.map(|(_, thing)| thing), sight) {
+            return Verdict::Unchanged(turn);
+        }
+        match (&self.policy.merge, known) {
+            (Some(merge), Some((turn, thing))) => {
+                if sight.received < thing.stored.saturating_add(merge.update_every) {
+                    Verdict::Counted(turn)
+                } else {
+                    Verdict::Again(turn)
+                }
+            }
+            _ if self.too_soon(sight) => Verdict::TooSoon(turn),
+            _ => Verdict::New,
+        }
+    }
+
+    /// The thing that is seen, if it is a known one: the nearest.
+    fn known(&self, sight: &Sight) -> Option<(Turn, &Thing)> {
+        let Some(merge) = self.policy.merge else {
+            return self.things.of(&sight.key).next();
+        };
+        let distance = |thing: &Thing| match (merge.within_m, &thing.place, &sight.place) {
+            (None, ..) | (Some(_), None, None) => Some(0.0),
+            (Some(within), Some(was), Some(is)) => {
+                was.distance_m(is).filter(|distance| *distance <= within)
+            }
+            (Some(_), ..) => None,
+        };
+        self.things
+            .of(&sight.key)
+            .filter(|(_, thing)| sight.received <= thing.seen.saturating_add(merge.within))
+            .filter_map(|(turn, thing)| Some((distance(thing)?, turn, thing)))
+            // Of several at one distance the one seen last.
+            .min_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+            .map(|(_, turn, thing)| (turn, thing))
+    }
+
+    /// Whether anything asks for it to be kept. Without a trigger everything does.
+    fn fires(&self, known: Option<&Thing>, sight: &Sight) -> bool {
+        let policy = &self.policy;
+        if !policy.is_triggered() {
+            return true;
+        }
+        let moves = policy.beyond_m.is_some() || policy.beyond_rad.is_some();
+        let changed = || match known {
+            Some(thing) => thing.watched != sight.watched,
+            None => sight.assumed.is_none() || sight.assumed != sight.watched,
+        };
+        let moved = || {
+            let Some(thing) = known else { return true };
+            let (Some(was), Some(is)) = (&thing.moved, &sight.moved) else {
+                return thing.moved.is_some() != sight.moved.is_some();
+            };
+            // In another frame it cannot be told, so it is told of.
+            let beyond = |limit: Option<f64>, by: Option<f64>| {
+                limit.is_some_and(|limit| by.is_none_or(|by| by > limit))
+            };
+            beyond(policy.beyond_m, was.distance_m(is))
+                || beyond(policy.beyond_rad, was.turned_rad(is))
+        };
+        let crossed = || {
+            let held = known.map_or(0, |thing| self.held(thing.crossed, sight));
+            self.beyond(sight) & !held != 0
+        };
+        (policy.on_change && changed()) || (moves && moved()) || crossed()
+    }
+
+    /// The thresholds a sight is beyond of, as bits.
+    fn beyond(&self, sight: &Sight) -> u32 {
+        self.bits(sight, Threshold::is_beyond)
+    }
+
+    /// Of the crossed ones, those that are not back.
+    fn held(&self, crossed: u32, sight: &Sight) -> u32 {
+        crossed & !self.bits(sight, Threshold::is_back)
+    }
+
+    fn bits(&self, sight: &Sight, holds: impl Fn(&Threshold, f64) -> bool) -> u32 {
+        let readings = self.policy.thresholds.iter().zip(&sight.readings).zip(0..u32::BITS);
+        readings.fold(0, |bits, ((threshold, reading), bit)| {
+            let holds = reading.is_some_and(|reading| holds(threshold, reading));
+            bits | u32::from(holds) << bit
+        })
+    }
+
+    /// Takes note of a sight and the verdict [`Watch::look`] just gave on it. `memo` says what a new
+    /// memory is called. The thing as it is now, if there is one, and how many sights its memory did
+    /// not tell of before, this one included.
+    pub fn note(
+        &mut self,
+        sight: Sight,
+        verdict: Verdict,
+        memo: impl FnOnce() -> Memo,
+    ) -> Option<(&Thing, u64)> {
+        let (turn, stored) = match verdict {
+            Verdict::New => (None, true),
+            Verdict::Again(turn) => (Some(turn), true),
+            Verdict::Counted(turn) => (Some(turn), false),
+            Verdict::Unchanged(turn) | Verdict::TooSoon(turn) => {
+                let turn = turn?;
+                let held = self.held(self.things.get(turn)?.crossed, &sight);
+                let thing = self.things.touch(turn)?;
+                thing.seen = thing.seen.max(sight.received);
+                thing.crossed = held;
+                return Some((thing, thing.untold));
+            }
+        };
+        // Without merging a name has one thing, which a new memory takes over from.
+        let before = turn.or_else(|| {
+            let is_only = self.policy.merge.is_none();
+            self.things.of(&sight.key).next().filter(|_| is_only).map(|(turn, _)| turn)
+        });
+        let was = before.and_then(|turn| self.things.get(turn)).map_or(0, |thing| thing.crossed);
+        let mut crossed = self.held(was, &sight);
+        if stored {
+            crossed |= self.beyond(&sight);
+        }
+        let Some(turn) = turn else {
+            self.forget_old(&sight);
+            let thing = Thing {
+                memo: memo(),
+                count: 1,
+                untold: 0,
+                first: sight.event,
+                last: sight.event,
+                seen: sight.received,
+                stored: sight.received,
+                moved: sight.moved,
+                place: sight.place,
+                watched: sight.watched,
+                crossed,
+            };
+            let gone = self.things.insert(sight.key, thing);
+            self.gone.extend(gone.filter(|thing| thing.untold > 0));
+            return self.things.of(&sight.key).last().map(|(_, thing)| (thing, 1));
+        };
+        let thing = self.things.touch(turn)?;
+        let seen = thing.untold + 1;
+        thing.count += 1;
+        thing.untold = if stored { 0 } else { seen };
+        thing.first = thing.first.min(sight.event);
+        thing.last = thing.last.max(sight.event);
+        thing.seen = thing.seen.max(sight.received);
+        thing.place = sight.place;
+        thing.crossed = crossed;
+        if stored {
+            thing.stored = sight.received;
+            thing.moved = sight.moved;
+            thing.watched = sight.watched;
+        }
+        Some((thing, seen))
+    }
+
+    /// Lets go of the things of that name that a new one stands for: the one there was, or with
+    /// merging those not seen for too long.
+    fn forget_old(&mut self, sight: &Sight) {
+        let merge = self.policy.merge;
+        let is_old = |thing: &Thing| {
+            merge.is_none_or(|merge| sight.received > thing.seen.saturating_add(merge.within))
+        };
+        let old: Vec<Turn> = self
+            .things
+            .of(&sight.key)
+            .filter(|(_, thing)| is_old(thing))
+            .map(|(turn, _)| turn)
+            .collect();
+        for turn in old {
+            let gone = self.things.remove(turn).map(|(_, thing)| thing);
+            self.gone.extend(gone.filter(|thing| thing.untold > 0));
+        }
+    }
+
+    /// The things whose memories do not tell yet how often they were seen, and may be written again by
+    /// now; with `all` also those that were written lately. They count as told from here on.
+    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Thing> {
+        let mut found = std::mem::take(&mut self.gone);
+        let Some(merge) = self.policy.merge else { return found };
+        for thing in self.things.iter_mut() {
+            if thing.untold > 0 && (all || thing.stored.saturating_add(merge.update_every) <= now) {
+                found.push(thing.clone());
+                thing.untold = 0;
+                thing.stored = thing.stored.max(now);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Topics to memory: what of all the messages is worth remembering, by rules and without code.
+//!
+//! A rule names a topic; what it does not say, the type of the message says (`defaults.toml`). A message
+//! and the transforms go in, outcomes come out, and nothing here has a clock, a network or a store:
+//! what was observed before is the only state, and it is bounded. See [`Rules::observe`].
+
+mod bind;
+mod builtin;
+mod config;
+mod extract;
+mod fold;
+mod keep;
+mod levels;
+mod outcome;
+mod pattern;
+mod resource;
+mod rule;
+mod template;
+mod things;
+mod written;
+
+use std::collections::BTreeMap;
+
+pub use builtin::{DEFAULTS, types as known_types};
+pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
+pub use fold::{folded, told};
+pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait};
+pub use pattern::Pattern;
+pub use resource::{CONSOLIDATED_URL, UNPLACED_URL};
+pub use written::{Complaint, ConfigError};
+
+use self::rule::{Rule, Setup};
+use self::written::Complaints;
+use crate::interface::{Registry, TypeName};
+use crate::message::Message;
+use crate::stamp::Stamp;
+use crate::tf::Buffer;
+
+/// Most topics that are counted each for itself; beyond it they are counted under `*`.
+const MAX_COUNTED: usize = 1000;
+
+/// A message's way here.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// The full name of the topic.
+    pub topic: &'a str,
+    /// The full name of the node that published it, as far as that is known.
+    pub node: Option<&'a str>,
+    /// When it came, or was recorded.
+    pub received: Stamp,
+}
+
+/// All rules, and what they have seen.
+#[derive(Debug)]
+pub struct Rules {
+    setup: Setup,
+    rules: Vec<Rule>,
+    counters: BTreeMap<String, Counters>,
+}
+
+impl Rules {
+    /// The rules of a configuration, those that name a type checked against it.
+    ///
+    /// # Errors
+    /// Everything that does not fit, each under its key. A type that the registry does not know is no
+    /// error: it may come from whoever publishes it.
+    pub fn compile(ros2: &Ros2, registry: &Registry) -> Result<Self, ConfigError> {
+        let setup = Setup {
+            fixed_frame: ros2.fixed_frame.clone(),
+            robot_frame: ros2.robot_frame.clone(),
+            things: ros2.things,
+        };
+        let complaints = Complaints::default();
+        let mut rules: Vec<Rule> = ros2.topics.iter().cloned().map(Rule::new).collect();
+        for rule in &mut rules {
+            let Some(name) = &rule.written.type_name else { continue };
+            let Ok(ty) = registry.message(&name.to_string()) else { continue };
+            if let Err(error) = rule.bind(&ty, &setup) {
+                complaints.extend(error);
+            }
+        }
+        complaints.or(Self { setup, rules, counters: BTreeMap::new() })
+    }
+
+    /// The rules as they were written: what to subscribe to.
+    pub fn topics(&self) -> impl Iterator<Item = &TopicRule> {
+        self.rules.iter().map(|rule| &rule.written)
+    }
+
+    /// Whether any rule is for that topic with messages of that type.
+    pub fn wants(&self, topic: &str, ty: &TypeName) -> bool {
+        self.rules.iter().any(|rule| is_for(rule, topic, ty))
+    }
+
+    /// Messages of that topic that may wait, by the rules for it; `None` if none says.
+    pub fn queue_depth(&self, topic: &str, ty: &TypeName) -> Option<usize> {
+        let rules = self.rules.iter().filter(|rule| is_for(rule, topic, ty));
+        rules.filter_map(|rule| rule.written.queue_depth).max()
+    }
+
+    /// What becomes of a message: every rule for its topic and type looks at it. A rule that must wait
+    /// for a transform says so in place of anything else, and is asked again by [`Rules::retry`].
+    pub fn observe(
+        &mut self,
+        arrival: &Arrival<'_>,
+        message: &Message,
+        tf: &Buffer,
+    ) -> Vec<Outcome> {
+        let Self { setup, rules, counters } = self;
+        let counters = counters_of(counters, arrival.topic);
+        counters.received += 1;
+        let mut outcomes = Vec::new();
+        for (index, rule) in rules.iter_mut().enumerate() {
+            if !is_for(rule, arrival.topic, &message.ty().name) {
+                continue;
+            }
+            for mut outcome in rule.observe(arrival, message, tf, setup, true) {
+                if let Outcome::Wait(wait) = &mut outcome {
+                    wait.rule = index;
+                    counters.waited += 1;
+                }
+                counters.count(&outcome);
+                outcomes.push(outcome);
+            }
+        }
+        outcomes
+    }
+
+    /// Asks a rule again that had to wait. With `last` it no longer does: what has no place in the
+    /// fixed frame is kept without one, or dropped if the rule says so.
+    pub fn retry(
+        &mut self,
+        waited: &Wait,
+        arrival: &Arrival<'_>,
+        message: &Message,
+        tf: &Buffer,
+        last: bool,
+    ) -> Vec<Outcome> {
+        let Self { setup, rules, counters } = self;
+        let Some(rule) = rules.get_mut(waited.rule) else { return Vec::new() };
+        let counters = counters_of(counters, arrival.topic);
+        let mut outcomes = rule.observe(arrival, message, tf, setup, !last);
+        for outcome in &mut outcomes {
+            if let Outcome::Wait(wait) = outcome {
+                wait.rule = waited.rule;
+            }
+            counters.count(outcome);
+        }
+        outcomes
+    }
+
+    /// Notes that a message of a topic was none of its type.
+    pub fn malformed(&mut self, topic: &str) {
+        let counters = counters_of(&mut self.counters, topic);
+        counters.received += 1;
+        counters.malformed += 1;
+    }
+
+    /// Things that were seen again, where their memory does not tell of it and may be written again by
+    /// now; to be asked every few seconds, and with `all` before the end. Store [`told`].
+    pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
+        self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
+    }
+
+    /// What came of each topic so far.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, &Counters)> {
+        self.counters.iter().map(|(topic, counters)| (topic.as_str(), counters))
+    }
+
+    /// How many things all rules know again.
+    pub fn things(&self) -> usize {
+        self.rules.iter().map(Rule::things).sum()
+    }
+
+    /// Why messages are dropped as [`Reason::WrongType`], for each rule and type.
+    pub fn misfits(&self) -> impl Iterator<Item = &ConfigError> {
+        self.rules.iter().flat_map(Rule::misfits)
+    }
+}
+
+fn is_for(rule: &Rule, topic: &str, ty: &TypeName) -> bool {
+    rule.written.type_name.as_ref().is_none_or(|name| name == ty)
+        && rule.written.topic.matches(topic)
+}
+
+fn counters_of<'a>(counters: &'a mut BTreeMap<String, Counters>, topic: &str) -> &'a mut Counters {
+    let has_room = counters.len() < MAX_COUNTED || counters.contains_key(topic);
+    counters.entry(if has_room { topic } else { "*" }.to_owned()).or_default()
+}
+
+#[cfg(test)]
+mod tests;

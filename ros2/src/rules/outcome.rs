@@ -1,0 +1,155 @@
+//! What became of a message, and how often that was.
+
+use std::collections::BTreeMap;
+
+use omir_core::value::{Map, Value};
+
+use crate::stamp::Stamp;
+
+/// What became of a message, or of one element of its list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It is to be remembered.
+    Keep(Box<Kept>),
+    /// It is a known thing seen again, which is counted for now and told later.
+    Merged {
+        /// How often the thing was seen by now.
+        count: u64,
+    },
+    /// Nothing.
+    Dropped(Reason),
+    /// Not decided: its transform is still to come. Nothing has changed; call
+    /// [`Rules::retry`](super::Rules::retry).
+    Wait(Wait),
+}
+
+/// A resource to be remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// The resource, ready for `remember`.
+    pub resource: Value,
+    /// Entities it refers to. To be stored in the same request, where they are not known yet: what is
+    /// known of them must not be lost for a bare name.
+    pub about: Vec<Value>,
+    /// How many sights it tells of that were not told before, this one included.
+    pub seen: u64,
+    /// Whether this id was never handed out before, so that nothing can be stored under it, unless the
+    /// same recording was imported before. If not, store [`folded`](super::folded).
+    pub is_new: bool,
+    /// Why it has no place in the fixed frame, though it should.
+    pub unplaced: Option<String>,
+}
+
+/// How often a thing was seen since its memory was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Untold {
+    /// The resource, as `Type/id`.
+    pub reference: String,
+    /// How many sights it does not tell of.
+    pub seen: u64,
+    /// When the last of them happened.
+    pub last: Stamp,
+}
+
+/// A message that waits for its transform.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    /// Which rule is to be asked again.
+    pub rule: usize,
+    /// The time on the robot's clock at which it is worth to ask again.
+    pub expected: Stamp,
+    /// Which transform is missing.
+    pub reason: String,
+}
+
+/// Why a message was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Not one of the levels.
+    Level,
+    /// A condition does not hold.
+    Condition,
+    /// Nothing changed or moved enough, and no limit was crossed.
+    Unchanged,
+    /// Too soon after the last.
+    TooSoon,
+    /// No place in the fixed frame.
+    NoTransform,
+    /// The type has not the fields that the rule names.
+    WrongType,
+    /// A name is empty, or an element is not there.
+    NoName,
+    /// The pose is not finite, or the position not on the Earth.
+    BadPose,
+    /// The text is empty.
+    NoText,
+}
+
+impl Reason {
+    /// One word for counters.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Level => "level",
+            Self::Condition => "condition",
+            Self::Unchanged => "unchanged",
+            Self::TooSoon => "too-soon",
+            Self::NoTransform => "no-transform",
+            Self::WrongType => "wrong-type",
+            Self::NoName => "no-name",
+            Self::BadPose => "bad-pose",
+            Self::NoText => "no-text",
+        }
+    }
+}
+
+/// What came of a topic, for `status`. Messages count as received once; the rest counts elements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages.
+    pub received: u64,
+    /// Memories made.
+    pub kept: u64,
+    /// Memories of known things that were written again.
+    pub updated: u64,
+    /// Sights of known things that were only counted.
+    pub merged: u64,
+    /// Messages that had to wait for a transform.
+    pub waited: u64,
+    /// Memories kept without a place in the fixed frame, though they have one.
+    pub unplaced: u64,
+    /// Messages that were no message of their type.
+    pub malformed: u64,
+    /// What was dropped, by reason.
+    pub dropped: BTreeMap<Reason, u64>,
+}
+
+impl Counters {
+    pub(super) fn count(&mut self, outcome: &Outcome) {
+        if let Outcome::Keep(kept) = outcome {
+            self.unplaced += u64::from(kept.unplaced.is_some());
+        }
+        match outcome {
+            Outcome::Keep(kept) if kept.is_new => self.kept += 1,
+            Outcome::Keep(_) => self.updated += 1,
+            Outcome::Merged { .. } => self.merged += 1,
+            Outcome::Dropped(reason) => *self.dropped.entry(*reason).or_default() += 1,
+            Outcome::Wait(_) => {}
+        }
+    }
+
+    /// As `status` shows them.
+    pub fn to_value(&self) -> Value {
+        let dropped: Map =
+            self.dropped.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
+        let mut map = Map::new();
+        map.insert("received", self.received);
+        map.insert("kept", self.kept);
+        map.insert("updated", self.updated);
+        map.insert("merged", self.merged);
+        map.insert("waited", self.waited);
+        map.insert("unplaced", self.unplaced);
+        map.insert("malformed", self.malformed);
+        map.insert("dropped", dropped);
+        Value::Object(map)
+    }
+}
