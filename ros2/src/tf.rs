@@ -7,6 +7,7 @@
 
 mod buffer;
 mod error;
+mod feed;
 mod frames;
 mod history;
 mod lookup;
@@ -14,5 +15,6 @@ pub mod transform;
 
 pub use buffer::{Buffer, FrameInfo, Inserted, Limits};
 pub use error::{InsertError, LookupError};
+pub use feed::feed;
 pub(crate) use frames::normalised;
 pub use transform::Transform;
