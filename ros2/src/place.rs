@@ -3,8 +3,8 @@
 //!
 //! The fixed frame (`map`, or `odom` without one) makes memories comparable; their own frame keeps
 //! what was measured. When mapping closes a loop, keyframes move in the map, and what was remembered
-//! near them has to move with them. So a memory may also hold where it is in its keyframe, which no
-//! loop closure changes: [`rebased`] puts it in the map again. Everything here is a pure function of
+//! near them has to move with them. So a memory may also hold its pose in its keyframe, which no loop
+//! closure changes: the daemon's `rebase` works out from it where it is in the map by then. Everything here is a pure function of
 //! the pose and of the transforms known.
 
 use std::fmt;
@@ -13,16 +13,11 @@ use nalgebra::{Isometry3, Point3, UnitQuaternion};
 use omir_core::instant::Instant;
 use omir_core::model::Extension;
 use omir_core::space::{distance, unit_quaternion};
-use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
-use omir_core::validate::{Fault, FaultCode};
-use omir_core::value::Map;
+use omir_core::spatial::SpatialPose;
 
 use crate::stamp::Stamp;
 use crate::tf::transform::{FARTHEST_M, Transform, rotate_covariance};
 use crate::tf::{Buffer, LookupError, normalised};
-
-/// The extension that ties a memory to a keyframe; see `docs/extensions.md`.
-pub const KEYFRAME_URL: &str = "urn:omird:ext:keyframe";
 
 /// A pose as a message tells it.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +80,7 @@ pub struct Placed {
     /// it is worth to ask again.
     pub in_fixed: Result<SpatialPose, LookupError>,
     /// In the nearest keyframe, if there is one.
-    pub tie: Option<Tie>,
+    pub tie: Option<SpatialPose>,
 }
 
 impl Placed {
@@ -94,8 +89,8 @@ impl Placed {
         let in_fixed = self.in_fixed.as_ref().ok();
         let own =
             Some(&self.own).filter(|own| in_fixed.is_none_or(|fixed| fixed.frame != own.frame));
-        let poses = in_fixed.into_iter().chain(own).map(SpatialPose::to_extension);
-        poses.chain(self.tie.as_ref().map(Tie::to_extension)).collect()
+        let tie = self.tie.as_ref().filter(|tie| tie.frame != self.own.frame);
+        in_fixed.into_iter().chain(own).chain(tie).map(SpatialPose::to_extension).collect()
     }
 }
 
@@ -159,109 +154,6 @@ fn tidy(rotation: UnitQuaternion<f64>) -> UnitQuaternion<f64> {
     unit_quaternion([rotation.i, rotation.j, rotation.k, rotation.w]).unwrap_or(rotation)
 }
 
-/// Where something is in a keyframe.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tie {
-    /// The frame in which keyframes move: the fixed frame.
-    pub frame: String,
-    /// The keyframe.
-    pub keyframe: String,
-    /// Metres, in the keyframe.
-    pub position: Point3<f64>,
-    /// From the frame that is posed to the keyframe.
-    pub orientation: Option<UnitQuaternion<f64>>,
-    /// 6 × 6 along the axes of the keyframe.
-    pub covariance: Option<Box<[f64; 36]>>,
-}
-
-impl Tie {
-    /// A pose tied to a keyframe that is `keyframe_in_frame` in the pose's frame.
-    pub fn new(pose: &SpatialPose, keyframe: &str, keyframe_in_frame: &Transform) -> Self {
-        let relative = moved(pose, keyframe, &keyframe_in_frame.inverse());
-        Self {
-            frame: pose.frame.clone(),
-            keyframe: relative.frame,
-            position: relative.position,
-            orientation: relative.orientation,
-            covariance: relative.covariance,
-        }
-    }
-
-    /// The extension that carries it.
-    pub fn to_extension(&self) -> Extension {
-        let mut map = Map::new();
-        map.insert("frame", self.frame.as_str());
-        map.insert("keyframe", self.keyframe.as_str());
-        if let Some(pose) = self.relative().to_value().as_object() {
-            for (name, value) in pose.iter().filter(|(name, _)| *name != "frame") {
-                map.insert(name, value.clone());
-            }
-        }
-        Extension::json(KEYFRAME_URL, map)
-    }
-
-    /// Reads it back. Faults point into the extension, as in `/valueJson/keyframe`.
-    pub fn from_extension(extension: &Extension) -> Result<Self, Vec<Fault>> {
-        let fault = |at: &str, message: &str| Err(vec![Fault::new(at, FaultCode::Pose, message)]);
-        if extension.url != KEYFRAME_URL {
-            return fault("/url", "not the extension urn:omird:ext:keyframe");
-        }
-        let Some(map) = extension.value_json.as_ref().and_then(|value| value.as_object()) else {
-            return fault("/valueJson", "a tie to a keyframe is an object");
-        };
-        let keyframe = match map.get("keyframe").and_then(|value| value.as_str()) {
-            Some(keyframe) if !keyframe.is_empty() => keyframe.to_owned(),
-            _ => return fault("/valueJson/keyframe", "the name of the keyframe is required"),
-        };
-        // The rest is a pose, and read as one.
-        let mut pose = map.clone();
-        pose.remove("keyframe");
-        let pose = SpatialPose::from_extension(&Extension::json(SPATIAL_POSE_URL, pose))?;
-        Ok(Self {
-            frame: pose.frame,
-            keyframe,
-            position: pose.position,
-            orientation: pose.orientation,
-            covariance: pose.covariance,
-        })
-    }
-
-    /// `pose` with place, orientation and covariance as they are while the keyframe is
-    /// `keyframe_in_frame`; its stamp, the frame posed and the place on the Earth stay.
-    pub fn rebased(&self, pose: &SpatialPose, keyframe_in_frame: &Transform) -> SpatialPose {
-        SpatialPose {
-            stamp: pose.stamp.clone(),
-            child_frame: pose.child_frame.clone(),
-            geo: pose.geo,
-            ..moved(&self.relative(), &self.frame, keyframe_in_frame)
-        }
-    }
-
-    fn relative(&self) -> SpatialPose {
-        SpatialPose {
-            orientation: self.orientation,
-            covariance: self.covariance.clone(),
-            ..SpatialPose::new(self.frame.clone(), self.position)
-        }
-    }
-}
-
-/// A memory's pose in the fixed frame after its keyframe has moved to `keyframe_in_frame`, by its
-/// extension [`KEYFRAME_URL`]. Moving the keyframe back gives the former pose to within rounding, and
-/// errors do not add up: each time it is computed from the extension, which stays.
-pub fn rebased(
-    pose: &SpatialPose,
-    extension: &Extension,
-    keyframe_in_frame: &Transform,
-) -> Result<SpatialPose, Vec<Fault>> {
-    let tie = Tie::from_extension(extension)?;
-    if tie.frame != pose.frame {
-        let message = format!("the tie is in {:?} and the pose in {:?}", tie.frame, pose.frame);
-        return Err(vec![Fault::new("/valueJson/frame", FaultCode::Pose, message)]);
-    }
-    Ok(tie.rebased(pose, keyframe_in_frame))
-}
-
 /// The nearest keyframe at the time of the event; of equally near ones the one named first. Keyframes
 /// rest until a loop closes, so where one is not known yet at that time, the latest that is known counts.
 fn tie(
@@ -269,7 +161,7 @@ fn tie(
     at: Stamp,
     tf: &Buffer,
     is_keyframe: impl Fn(&str) -> bool,
-) -> Option<Tie> {
+) -> Option<SpatialPose> {
     let here = |keyframe: &str| -> Option<Isometry3<f64>> {
         match tf.lookup(&pose.frame, keyframe, at) {
             Ok(transform) => Some(transform),
@@ -286,17 +178,17 @@ fn tie(
             (distance(&transform.translation.vector.into(), &pose.position), name, transform)
         })
         .min_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name, transform)| Tie::new(pose, name, &transform))
+        .map(|(_, name, transform)| moved(pose, name, &transform.inverse()))
 }
 
 #[cfg(test)]
 mod tests {
     use omir_core::model::{Entity, Resource};
-    use omir_core::spatial::pose_of;
+    use omir_core::spatial::{SPATIAL_POSE_URL, pose_of};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tf::transform::{difference, transform};
+    use crate::tf::transform::transform;
 
     fn at(seconds: f64) -> Stamp {
         Stamp::from_nanos((seconds * 1e9) as i64)
@@ -355,7 +247,7 @@ mod tests {
 
         let extensions = placed.extensions();
         let urls: Vec<_> = extensions.iter().map(|extension| extension.url.as_str()).collect();
-        assert_eq!(urls, [SPATIAL_POSE_URL, SPATIAL_POSE_URL, KEYFRAME_URL]);
+        assert_eq!(urls, [SPATIAL_POSE_URL; 3]);
         let mut cup: Resource = Entity::new("cup".parse().unwrap(), "Cup").into();
         cup.extensions_mut().extend(extensions);
         assert_eq!(pose_of(&cup).unwrap().as_ref(), Ok(fixed));
@@ -410,44 +302,14 @@ mod tests {
 
     #[test]
     fn tied_to_the_nearest_keyframe() {
-        let tie = place(&observed("camera"), &tf(), "map", is_keyframe).unwrap().tie.unwrap();
-        assert_eq!((tie.frame.as_str(), tie.keyframe.as_str()), ("map", "kf_1"));
-        let text = tie.to_extension().value_json.unwrap();
-        let members: Vec<_> = text.as_object().unwrap().keys().collect();
-        assert_eq!(members, ["frame", "keyframe", "position", "orientation"]);
+        let placed = place(&observed("camera"), &tf(), "map", is_keyframe).unwrap();
+        let tie = placed.tie.as_ref().unwrap();
+        assert_eq!((tie.frame.as_str(), tie.child_frame.as_deref()), ("kf_1", Some("cup")));
         // (13, 1, 3) in the map, seen from (10, 1, 0) with x to the left.
         assert!(distance(&tie.position, &Point3::new(0.0, -3.0, 3.0)) < 1e-12);
+        assert_eq!(placed.extensions()[2], tie.to_extension());
         let only_first = place(&observed("camera"), &tf(), "map", |name| name == "kf_0").unwrap();
-        assert_eq!(only_first.tie.unwrap().keyframe, "kf_0");
-    }
-
-    #[test]
-    fn ties_that_are_none_are_refused() {
-        let tie = Tie {
-            frame: "map".into(),
-            keyframe: "kf".into(),
-            position: Point3::origin(),
-            orientation: None,
-            covariance: None,
-        };
-        let pose = SpatialPose::new("map", Point3::origin());
-        let still = Transform::identity();
-        let pointer = |change: &dyn Fn(&mut Extension)| {
-            let mut extension = tie.to_extension();
-            change(&mut extension);
-            rebased(&pose, &extension, &still).unwrap_err().remove(0).pointer
-        };
-        let set = |extension: &mut Extension, name: &str, value: &str| {
-            let map =
-                extension.value_json.as_mut().and_then(|value| value.as_object_mut()).unwrap();
-            map.insert(name, value);
-        };
-        assert_eq!(pointer(&|extension| extension.url.push('x')), "/url");
-        assert_eq!(pointer(&|extension| extension.value_json = None), "/valueJson");
-        assert_eq!(pointer(&|extension| set(extension, "keyframe", "")), "/valueJson/keyframe");
-        assert_eq!(pointer(&|extension| set(extension, "position", "x")), "/valueJson/position");
-        assert_eq!(pointer(&|extension| set(extension, "frame", "odom")), "/valueJson/frame");
-        assert_eq!(rebased(&pose, &tie.to_extension(), &still), Ok(pose));
+        assert_eq!(only_first.tie.unwrap().frame, "kf_0");
     }
 
     fn any_transform() -> impl Strategy<Value = Transform> {
@@ -462,45 +324,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rebasing_moves_with_the_keyframe_and_back(
-            pose in any_transform(),
-            before in any_transform(),
-            after in any_transform(),
-            variances in prop::array::uniform6(0.01..9.0f64),
-        ) {
-            let mut covariance = [0.0; 36];
-            for (axis, variance) in variances.into_iter().enumerate() {
-                covariance[axis * 7] = variance;
-            }
-            let was = SpatialPose {
-                orientation: Some(pose.rotation),
-                covariance: Some(Box::new(covariance)),
-                stamp: Some(Instant::from(at(7.0))),
-                child_frame: Some("cup".into()),
-                ..SpatialPose::new("map", pose.translation.vector.into())
-            };
-            let extension = Tie::new(&was, "kf_7", &before).to_extension();
-            let isometry = |pose: &SpatialPose| {
-                Isometry3::from_parts(pose.position.into(), pose.orientation.unwrap())
-            };
-
-            let now = rebased(&was, &extension, &after).unwrap();
-            let (metres, degrees) =
-                difference(&isometry(&now), &(after * before.inverse() * isometry(&was)));
-            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
-
-            let again = rebased(&now, &extension, &before).unwrap();
-            let (metres, degrees) = difference(&isometry(&again), &isometry(&was));
-            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
-            prop_assert_eq!((&again.stamp, &again.child_frame), (&was.stamp, &was.child_frame));
-            for (a, b) in again.covariance.as_ref().unwrap().iter().zip(&covariance) {
-                prop_assert!((a - b).abs() < 1e-9);
-            }
-            // There and back once more is the same to the last bit.
-            prop_assert_eq!(rebased(&again, &extension, &after).unwrap(), now);
-        }
-
-        #[test]
         fn extensions_are_read_back_as_they_were(pose in any_transform(), keyframe in any_transform()) {
             let pose = SpatialPose {
                 orientation: Some(pose.rotation),
@@ -508,8 +331,6 @@ mod tests {
             };
             let moved = moved(&pose, "odom", &keyframe);
             prop_assert_eq!(SpatialPose::from_extension(&moved.to_extension()), Ok(moved));
-            let tie = Tie::new(&pose, "kf_7", &keyframe);
-            prop_assert_eq!(Tie::from_extension(&tie.to_extension()), Ok(tie));
         }
     }
 }
