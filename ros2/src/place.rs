@@ -4,8 +4,8 @@
 //! The fixed frame (`map`, or `odom` without one) makes memories comparable; their own frame keeps
 //! what was measured. When mapping closes a loop, keyframes move in the map, and what was remembered
 //! near them has to move with them. So a memory may also hold its pose in its keyframe, which no loop
-//! closure changes: the daemon's `rebase` works out from it where it is in the map by then. Everything here is a pure function of
-//! the pose and of the transforms known.
+//! closure changes: the daemon's `rebase` works out from it where it is in the map by then.
+//! Everything here is a pure function of the pose and of the transforms known.
 
 use std::fmt;
 
@@ -113,6 +113,7 @@ pub fn place(
 }
 
 /// The same pose told in another frame: `transform` takes coordinates of its frame to those of `frame`.
+/// A covariance that cannot be told in finite numbers is left out.
 pub fn moved(pose: &SpatialPose, frame: &str, transform: &Transform) -> SpatialPose {
     let rotated = pose.covariance.as_ref().map(|known| rotate_covariance(known, transform));
     SpatialPose {
@@ -156,6 +157,9 @@ fn tidy(rotation: UnitQuaternion<f64>) -> UnitQuaternion<f64> {
 
 /// The nearest keyframe at the time of the event; of equally near ones the one named first. Keyframes
 /// rest until a loop closes, so where one is not known yet at that time, the latest that is known counts.
+///
+/// What the pose in the fixed frame says already is not said again, for it would be stored twice: the
+/// stamp, and the covariance where an orientation shows how it has turned.
 fn tie(
     pose: &SpatialPose,
     at: Stamp,
@@ -171,14 +175,17 @@ fn tie(
             Err(_) => None,
         }
     };
-    tf.frames()
+    let (_, keyframe, transform) = tf
+        .frames()
         .filter(|frame| frame.name != pose.frame && is_keyframe(frame.name))
         .filter_map(|frame| Some((frame.name, here(frame.name)?)))
         .map(|(name, transform)| {
             (distance(&transform.translation.vector.into(), &pose.position), name, transform)
         })
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name, transform)| moved(pose, name, &transform.inverse()))
+        .min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let tie = moved(pose, keyframe, &transform.inverse());
+    let covariance = tie.covariance.filter(|_| pose.orientation.is_none());
+    Some(SpatialPose { stamp: None, covariance, ..tie })
 }
 
 #[cfg(test)]
@@ -188,7 +195,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tf::transform::transform;
+    use crate::tf::transform::{difference, transform};
 
     fn at(seconds: f64) -> Stamp {
         Stamp::from_nanos((seconds * 1e9) as i64)
@@ -308,8 +315,21 @@ mod tests {
         // (13, 1, 3) in the map, seen from (10, 1, 0) with x to the left.
         assert!(distance(&tie.position, &Point3::new(0.0, -3.0, 3.0)) < 1e-12);
         assert_eq!(placed.extensions()[2], tie.to_extension());
+        assert_eq!(tie.stamp, None);
         let only_first = place(&observed("camera"), &tf(), "map", |name| name == "kf_0").unwrap();
         assert_eq!(only_first.tie.unwrap().frame, "kf_0");
+    }
+
+    #[test]
+    fn a_point_takes_its_covariance_along_to_the_keyframe() {
+        let mut covariance = [0.0; 36];
+        covariance[0] = 4.0;
+        let pose = Observed { covariance: Some(&covariance), ..observed("map") };
+        let tied =
+            |seen: &Observed<'_>| place(seen, &tf(), "map", is_keyframe).unwrap().tie.unwrap();
+        assert_eq!(tied(&pose).covariance, None);
+        let point = tied(&Observed { orientation: None, ..pose });
+        assert!((point.covariance.unwrap()[7] - 4.0).abs() < 1e-12);
     }
 
     fn any_transform() -> impl Strategy<Value = Transform> {
@@ -323,6 +343,33 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_pose_moves_with_its_keyframe_and_back(
+            pose in any_transform(),
+            before in any_transform(),
+            after in any_transform(),
+        ) {
+            let rotation = pose.rotation.coords;
+            let seen = Observed {
+                position: pose.translation.vector.into(),
+                orientation: Some(rotation.into()),
+                ..observed("map")
+            };
+            let mut tf = Buffer::default();
+            tf.insert("map", "kf_7", Stamp::ZERO, before, true).unwrap();
+            let tie = place(&seen, &tf, "map", is_keyframe).unwrap().tie.unwrap();
+            // As it is stored.
+            prop_assert_eq!(SpatialPose::from_extension(&tie.to_extension()), Ok(tie.clone()));
+            let in_map = |keyframe: &Transform| {
+                let pose = moved(&tie, "map", keyframe);
+                Isometry3::from_parts(pose.position.into(), pose.orientation.unwrap())
+            };
+            let (metres, degrees) = difference(&in_map(&after), &(after * before.inverse() * pose));
+            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
+            let (metres, degrees) = difference(&in_map(&before), &pose);
+            prop_assert!(metres < 1e-9 && degrees < 1e-6, "{metres} m, {degrees}°");
+        }
+
         #[test]
         fn extensions_are_read_back_as_they_were(pose in any_transform(), keyframe in any_transform()) {
             let pose = SpatialPose {

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use omir_core::instant::{Instant, Timestamp};
 
+use crate::message::Message;
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Nanoseconds since 1970-01-01T00:00:00Z, from the year 1677 to 2262.
@@ -37,6 +39,13 @@ impl Stamp {
     /// write, carry over.
     pub const fn from_ros(sec: i32, nanosec: u32) -> Self {
         Self(sec as i64 * NANOS_PER_SECOND + nanosec as i64)
+    }
+
+    /// From a `builtin_interfaces/Time`; `None` for any other message.
+    pub fn from_message(time: &Message) -> Option<Self> {
+        let sec = i32::try_from(time.field("sec")?.as_i64()?).ok()?;
+        let nanosec = u32::try_from(time.field("nanosec")?.as_u64()?).ok()?;
+        Some(Self::from_ros(sec, nanosec))
     }
 
     /// The fields of `builtin_interfaces/Time`; `None` where its 32-bit second ends (1901, 2038).
