@@ -5,6 +5,7 @@ pub mod graph;
 pub mod interface;
 pub mod message;
 pub mod place;
+pub mod records;
 pub mod rules;
 pub mod stamp;
 pub mod tf;

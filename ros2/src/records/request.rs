@@ -1,0 +1,241 @@
+//! Requests of the services as the parameters of the public contract.
+
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::pointer;
+use omir_core::value::{Map, Value as Json};
+
+use super::field::{Codec, finite, instant, read, stamp};
+use super::resource::{bury, rest_of};
+use super::tables::FILTER;
+use super::{Operation, Records, Refused, pose};
+use crate::message::{Message, Value};
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Which operation.
+    pub operation: Operation,
+    /// The resources that `remember` brings; empty for any other.
+    pub resources: Vec<Json>,
+    /// Parameters in the names of the contract.
+    pub parameters: Map,
+}
+
+impl Records {
+    /// The call that a request of the service means.
+    ///
+    /// # Errors
+    /// If a value is none, or two fields disagree, with the place in the request.
+    pub fn request(&self, operation: Operation, request: &Message) -> Result<Call, Refused> {
+        let mut call = Call { operation, resources: Vec::new(), parameters: Map::new() };
+        let parameters = &mut call.parameters;
+        match operation {
+            Operation::Remember => {
+                call.resources = self.brought(request)?;
+                copy(request, parameters, &[("merge", "merge", Codec::Text)])?;
+            }
+            Operation::Recall => {
+                filter(request, parameters)?;
+                copy(
+                    request,
+                    parameters,
+                    &[
+                        ("limit", "limit", Codec::Count),
+                        ("offset", "offset", Codec::Count),
+                        ("explain", "explain", Codec::Flag),
+                    ],
+                )?;
+                if request.bool("untouched") == Some(true) {
+                    parameters.insert("touch", false);
+                }
+            }
+            Operation::Export => filter(request, parameters)?,
+            Operation::Forget => {
+                copy(request, parameters, &[("ref", "refs", Codec::Texts)])?;
+                needs(parameters, "ref", "refs", "name what to forget, as in MemoryRecord/id")?;
+            }
+            Operation::Anchor => {
+                copy(request, parameters, &[("ref", "ref", Codec::Text)])?;
+                needs(parameters, "ref", "ref", "name the record, as in MemoryRecord/id")?;
+                parameters.insert("anchored", request.bool("anchored").unwrap_or_default());
+            }
+            Operation::Feedback => {
+                copy(
+                    request,
+                    parameters,
+                    &[("ref", "ref", Codec::Text), ("outcome", "outcome", Codec::Text)],
+                )?;
+                needs(parameters, "ref", "ref", "name the record, as in MemoryRecord/id")?;
+                needs(parameters, "outcome", "outcome", "say `confirmed` or `contradicted`")?;
+                let weight = request.f64("weight").unwrap_or_default();
+                if weight != 0.0 {
+                    let weight = finite(weight).map_err(|why| Refused::new("/weight", why))?;
+                    parameters.insert("weight", weight);
+                }
+            }
+            Operation::Rebase => {
+                copy(
+                    request,
+                    parameters,
+                    &[("frame", "frame", Codec::Text), ("keyframe", "keyframe", Codec::Text)],
+                )?;
+                needs(parameters, "keyframe", "keyframe", "name the keyframe, as in kf_12")?;
+                for (name, axes) in
+                    [("position", &["x", "y", "z"][..]), ("orientation", &["x", "y", "z", "w"])]
+                {
+                    let values = axes.iter().map(|axis| {
+                        let path = format!("pose.{name}.{axis}");
+                        finite(request.f64(&path).unwrap_or_default())
+                            .map_err(|why| Refused::new(format!("/pose/{name}/{axis}"), why))
+                    });
+                    parameters.insert(name, values.collect::<Result<Vec<Json>, Refused>>()?);
+                }
+            }
+        }
+        Ok(call)
+    }
+
+    /// The parameters of an import: `path`, `format`, `merge` and what else is in `json`.
+    pub fn import_goal(&self, goal: &Message) -> Result<Map, Refused> {
+        let mut parameters = Map::new();
+        copy(
+            goal,
+            &mut parameters,
+            &[
+                ("path", "path", Codec::Text),
+                ("format", "format", Codec::Text),
+                ("merge", "merge", Codec::Text),
+            ],
+        )?;
+        needs(&parameters, "path", "path", "name the file on the robot")?;
+        more(&mut parameters, rest_of(goal)?)?;
+        Ok(parameters)
+    }
+
+    /// All resources of a `Remember` request, in its order.
+    fn brought(&self, request: &Message) -> Result<Vec<Json>, Refused> {
+        let mut all = Vec::new();
+        for field in ["records", "entities", "relationships", "episodes"] {
+            let messages = request.list(field).unwrap_or_default().iter();
+            for (i, message) in messages.filter_map(Value::as_message).enumerate() {
+                let place = pointer::join_index(&format!("/{field}"), i);
+                all.push(self.from_message(message).map_err(|wrong| wrong.within(&place))?);
+            }
+        }
+        let text = request.text("json").unwrap_or_default();
+        if !text.trim().is_empty() {
+            let value = json::from_slice(text.as_bytes(), &Limits::default()).map_err(|wrong| {
+                Refused::new("/json", format!("`json` cannot be read: {wrong}"))
+            })?;
+            let is_bundle = value.get("resourceType").and_then(Json::as_str) == Some("Bundle");
+            match value {
+                Json::Array(items) => all.extend(items),
+                Json::Object(mut bundle) if is_bundle => match bundle.remove("entry") {
+                    Some(Json::Array(entries)) => all.extend(entries),
+                    _ => {
+                        return Err(Refused::new("/json/entry", "a Bundle has its resources here"));
+                    }
+                },
+                one => all.push(one),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Parameters that are a field each: name, field, codec.
+fn copy(
+    message: &Message,
+    parameters: &mut Map,
+    rows: &[(&'static str, &str, Codec)],
+) -> Result<(), Refused> {
+    for (name, field, codec) in rows {
+        let value = read(message, field, *codec)
+            .map_err(|why| Refused::new(format!("/{}", field.replace('.', "/")), why))?;
+        if let Some(value) = value {
+            parameters.insert(*name, value);
+        }
+    }
+    Ok(())
+}
+
+fn needs(parameters: &Map, name: &str, field: &str, what: &str) -> Result<(), Refused> {
+    if parameters.contains_key(name) {
+        return Ok(());
+    }
+    Err(Refused::new(format!("/{field}"), format!("`{field}` is empty: {what}")))
+}
+
+/// The parameters of a `Filter` in the field of that name.
+fn filter(request: &Message, parameters: &mut Map) -> Result<(), Refused> {
+    let Some(filter) = request.message("filter") else {
+        return Ok(());
+    };
+    read_filter(filter, parameters).map_err(|wrong| wrong.within("/filter"))
+}
+
+fn read_filter(filter: &Message, parameters: &mut Map) -> Result<(), Refused> {
+    for row in FILTER {
+        let value = read(filter, row.field, row.codec)
+            .map_err(|why| Refused::new(format!("/{}", row.field), why))?;
+        if let Some(value) = value {
+            bury(parameters, row.json, value);
+        }
+    }
+    let point = |message: &Value, axes: &[&str], place: &str| -> Result<Vec<Json>, Refused> {
+        let values = axes.iter().map(|axis| {
+            let value = message.as_message().and_then(|point| point.f64(axis));
+            finite(value.unwrap_or_default())
+                .map_err(|why| Refused::new(format!("/{place}/{axis}"), why))
+        });
+        values.collect()
+    };
+    if let Some(near) = filter.list("near").and_then(<[Value]>::first) {
+        let plane = filter.bool("planar") == Some(true);
+        let axes: &[&str] = if plane { &["x", "y"] } else { &["x", "y", "z"] };
+        parameters.insert("near", point(near, axes, "near")?);
+    }
+    match filter.list("box").unwrap_or_default() {
+        [] => {}
+        [least, greatest] => {
+            let mut corners = point(least, &["x", "y", "z"], "box/0")?;
+            corners.extend(point(greatest, &["x", "y", "z"], "box/1")?);
+            parameters.insert("box", corners);
+        }
+        _ => return Err(Refused::new("/box", "a box has two corners, the least and the greatest")),
+    }
+    if let Some(place) = filter.message("geo[0]") {
+        let place = pose::read_geo(place).map_err(|why| Refused::new("/geo", why))?;
+        let numbers: Vec<Json> =
+            ["lat", "lon", "alt"].iter().filter_map(|name| place.get(name).cloned()).collect();
+        parameters.insert("geo", numbers);
+    }
+    let end = |name: &str| stamp(filter, name).map_err(|why| Refused::new(format!("/{name}"), why));
+    let (after, before) = (end("after")?, end("before")?);
+    if after.is_some() || before.is_some() {
+        if parameters.contains_key("_time") {
+            return Err(Refused::new(
+                "/time",
+                "`time` says it all: leave `after` and `before` at zero",
+            ));
+        }
+        let text = |at: Option<crate::stamp::Stamp>| {
+            at.map(instant).and_then(|at| at.as_str().map(str::to_string)).unwrap_or_default()
+        };
+        parameters.insert("_time", format!("[{}..{}]", text(after), text(before)));
+    }
+    more(parameters, rest_of(filter)?)
+}
+
+/// Adds parameters that have no field.
+fn more(parameters: &mut Map, rest: Map) -> Result<(), Refused> {
+    for (name, value) in rest.iter() {
+        if parameters.get(name).is_some_and(|known| known != value) {
+            let why = "a field says something else than `json`: change both or one";
+            return Err(Refused::new(pointer::join("/json", name), why));
+        }
+        parameters.insert(name, value.clone());
+    }
+    Ok(())
+}
