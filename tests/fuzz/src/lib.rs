@@ -10,6 +10,8 @@
 pub mod core;
 #[cfg(feature = "daemon")]
 pub mod daemon;
+#[cfg(feature = "daemon")]
+pub mod ros2;
 pub mod support;
 
 /// One decoder and what must hold for it.
@@ -40,13 +42,15 @@ pub const CORE: &[Target] = &[
     target("value", core::value::run),
 ];
 
-/// The decoders of the daemon and the tool.
+/// The decoders of the daemon and the tool, those for ROS 2 too.
 #[cfg(feature = "daemon")]
 pub const DAEMON: &[Target] = &[
     target("block", daemon::block::run),
     target("config", daemon::config::run),
+    target("interface", ros2::interface::run),
     target("log", daemon::log::run),
     target("manifest", daemon::manifest::run),
+    target("message", ros2::message::run),
     target("parameters", daemon::parameters::run),
     target("request", daemon::request::run),
     target("segment", daemon::segment::run),

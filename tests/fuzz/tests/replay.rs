@@ -126,8 +126,8 @@ replays! { cbor document instant json number pose profile reference stream uri v
 #[cfg(feature = "daemon")]
 replays! {
     cbor document instant json number pose profile reference stream uri value
-    block config log manifest parameters request segment signature store time_range trajectory
-    transaction
+    block config interface log manifest message parameters request segment signature store
+    time_range trajectory transaction
 }
 
 #[test]
