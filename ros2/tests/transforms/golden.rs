@@ -31,7 +31,7 @@ fn lookups_agree_with_scipy() {
         let found = tf.lookup(row[0], row[1], nanos(row[2])).unwrap();
         let expected = matrix::rigid(numbers(&row[6..10]), numbers(&row[3..6]));
         let (metres, degrees) = matrix::apart(&matrix::of(&found), &expected);
-        assert!(metres < 1e-5 && degrees < 1e-5, "{row:?}: {metres} m, {degrees}°");
+        assert!(metres < 1e-9 && degrees < 1e-9, "{row:?}: {metres} m, {degrees}°");
         count += 1;
     }
     assert_eq!(count, 150);
