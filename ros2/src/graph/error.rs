@@ -24,8 +24,6 @@ pub enum NodeError {
     Thread(String),
     /// A type of ROS that this needs is not known; why.
     Interface(String),
-    /// The system gave no random bytes.
-    Random(String),
 }
 
 impl NodeError {
@@ -43,7 +41,6 @@ impl fmt::Display for NodeError {
             Self::Type { wanted, given } => write!(f, "a {given} where a {wanted} is wanted"),
             Self::Thread(why) => write!(f, "no thread: {why}"),
             Self::Interface(why) => write!(f, "a type that this needs: {why}"),
-            Self::Random(why) => write!(f, "no random bytes: {why}"),
         }
     }
 }
