@@ -14,6 +14,8 @@ pub mod error;
 pub mod index;
 pub mod program;
 pub mod recall;
+#[cfg(feature = "ros2")]
+pub mod ros2;
 pub mod service;
 pub mod store;
 

@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::{self, Config, Host};
 use crate::disk::{Folder, is_read_only};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Listener, Parts};
 use crate::service::{EventOutlet, Keys, Mode, Service};
 use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
@@ -148,6 +148,7 @@ fn serve(config: &Config) -> Result<(), String> {
         None => Arc::new(SystemClock::new(&config.synchronised_file)),
     };
     let outlet = EventOutlet::default();
+    let announced = Announced::default();
     let parts = Parts {
         disk: Arc::new(disk),
         index: Some(data.join("index")),
@@ -155,14 +156,14 @@ fn serve(config: &Config) -> Result<(), String> {
         key,
         random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),
         settings: config.settings.clone(),
-        listener: outlet.listener(),
+        listener: announced.listener(&outlet),
     };
     let bar = RebuildBar::default();
     let engine = Engine::open(parts, &mut |progress| bar.show(progress))
         .map_err(|error| in_data(&error.to_string()))?;
     let keys = Keys::new(&config.prefix, &config.robot);
     let service = Service::start(engine.clone(), &keys, &config.network, &outlet, config.readers)
-        .and_then(|service| match simulated {
+        .and_then(|service| match simulated.clone() {
             Some(clock) => service.set_by(&keys, clock),
             None => Ok(service),
         });
@@ -178,12 +179,79 @@ fn serve(config: &Config) -> Result<(), String> {
             return Err(format!("{error}{hint}"));
         }
     };
+    let neighbours = match announced.join(config, &engine, &service, simulated) {
+        Ok(neighbours) => neighbours,
+        Err(error) => {
+            service.stop();
+            engine.stop();
+            return Err(error);
+        }
+    };
     announce(config);
     runtime.block_on(signals.wait());
     tracing::info!("stopping");
+    neighbours.leave();
     service.stop();
     engine.stop();
     Ok(())
+}
+
+/// The adapters besides Zenoh's, and who of them hears of events.
+#[derive(Default)]
+struct Announced {
+    #[cfg(feature = "ros2")]
+    ros2: crate::ros2::Announcements,
+}
+
+impl Announced {
+    fn listener(&self, outlet: &EventOutlet) -> Listener {
+        let service = outlet.listener();
+        #[cfg(feature = "ros2")]
+        let ros2 = self.ros2.listener();
+        Box::new(move |event| {
+            service(event);
+            #[cfg(feature = "ros2")]
+            ros2(event);
+        })
+    }
+
+    /// Starts those that are configured.
+    #[cfg_attr(not(feature = "ros2"), expect(unused_variables, reason = "there are none"))]
+    fn join(
+        &self,
+        config: &Config,
+        engine: &Engine,
+        service: &Service,
+        simulated: Option<Arc<SimulatedClock>>,
+    ) -> Result<Neighbours, String> {
+        Ok(Neighbours {
+            #[cfg(feature = "ros2")]
+            ros2: match &config.ros2 {
+                None => None,
+                Some(ros2) => {
+                    let session = service.session();
+                    let node =
+                        crate::ros2::Node::start(engine, session, ros2, simulated, &self.ros2);
+                    Some(node.map_err(|error| format!("ros2: {error}"))?)
+                }
+            },
+        })
+    }
+}
+
+/// Adapters that run.
+struct Neighbours {
+    #[cfg(feature = "ros2")]
+    ros2: Option<crate::ros2::Node>,
+}
+
+impl Neighbours {
+    fn leave(self) {
+        #[cfg(feature = "ros2")]
+        if let Some(node) = self.ros2 {
+            node.stop();
+        }
+    }
 }
 
 /// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.

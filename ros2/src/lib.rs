@@ -3,7 +3,11 @@
 #[cfg(feature = "node")]
 pub mod graph;
 pub mod interface;
+#[cfg(feature = "node")]
+pub mod memory;
 pub mod message;
+#[cfg(feature = "node")]
+pub mod participant;
 pub mod place;
 pub mod records;
 pub mod rules;

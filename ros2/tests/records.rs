@@ -346,17 +346,32 @@ fn the_other_requests() {
         .unwrap(),
         json(r#"{"ref": "MemoryRecord/m", "outcome": "confirmed", "weight": 2}"#)
     );
+    let (registry, all) = records();
+    let pose = |x: f64| {
+        let request = Message::new(&all.service(Operation::Rebase).request);
+        let mut pose = Message::new(&registry.message("geometry_msgs/msg/Pose").unwrap());
+        assert!(request.list("poses").is_some());
+        pose.set("position.x", x).unwrap();
+        pose
+    };
+    let two = ["kf_1", "kf_2"].map(String::from).to_vec();
     assert_eq!(
-        call(Operation::Rebase, &[("keyframe", "kf_1".into()), ("pose.position.x", 1.0.into())])
-            .unwrap(),
-        json(r#"{"keyframe": "kf_1", "position": [1, 0, 0], "orientation": [0, 0, 0, 1]}"#)
+        call(
+            Operation::Rebase,
+            &[("keyframes", two.clone().into()), ("poses", vec![pose(1.0), pose(2.0)].into())]
+        )
+        .unwrap(),
+        json(
+            r#"{"keyframes": {"kf_1": {"position": [1, 0, 0], "orientation": [0, 0, 0, 1]},
+                "kf_2": {"position": [2, 0, 0], "orientation": [0, 0, 0, 1]}}}"#
+        )
     );
-    for (operation, field) in [
-        (Operation::Forget, "/refs"),
-        (Operation::Anchor, "/ref"),
-        (Operation::Feedback, "/ref"),
-        (Operation::Rebase, "/keyframe"),
-    ] {
+    assert_eq!(call(Operation::Rebase, &[]).unwrap(), json("{}"));
+    let lacks = call(Operation::Rebase, &[("keyframes", two.into())]).unwrap_err();
+    assert_eq!(lacks.path, "/poses");
+    for (operation, field) in
+        [(Operation::Forget, "/refs"), (Operation::Anchor, "/ref"), (Operation::Feedback, "/ref")]
+    {
         assert_eq!(call(operation, &[]).unwrap_err().path, field);
     }
     assert_eq!(call(Operation::Feedback, &[named]).unwrap_err().path, "/outcome");
@@ -449,9 +464,9 @@ fn answers_become_responses() {
     assert_eq!(believed.text("json"), Some(r#"{"ref":"MemoryRecord/m"}"#));
     let moved = answer(
         Operation::Rebase,
-        r#"{"moved": 3, "previous": {"position": [1, 2, 3], "orientation": [0, 0, 0, 1]}, "durable": true, "seq": 1}"#,
+        r#"{"ref": "MemoryRecord/s", "version": 1, "moved": 3, "durable": true, "seq": 1}"#,
     );
-    assert_eq!((moved.u64("moved"), moved.f64("previous[0].position.z")), (Some(3), Some(3.0)));
+    assert_eq!((moved.u64("moved"), moved.text("ref")), (Some(3), Some("MemoryRecord/s")));
     let bundle = answer(Operation::Export, r#"{"resourceType": "Bundle", "entry": [{}, {}]}"#);
     assert_eq!(bundle.u64("count"), Some(2));
     assert_eq!(bundle.text("bundle"), Some(r#"{"resourceType":"Bundle","entry":[{},{}]}"#));

@@ -30,6 +30,9 @@ pub struct File {
     pub limits: LimitsSection,
     /// Who may do what.
     pub access: AccessSection,
+    /// ROS 2: there means on, unless it says otherwise.
+    #[cfg(feature = "ros2")]
+    pub ros2: Option<omir_ros2::rules::Ros2Section>,
 }
 
 /// `[network]`.

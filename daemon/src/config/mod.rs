@@ -39,6 +39,9 @@ pub struct Config {
     pub settings: Settings,
     /// Threads that read for queries.
     pub readers: usize,
+    /// The node in the ROS 2 graph, if there is to be one.
+    #[cfg(feature = "ros2")]
+    pub ros2: Option<omir_ros2::rules::Ros2>,
 }
 
 /// A complaint about the configuration.
@@ -231,7 +234,38 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         None => host.data(),
     };
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
-    Ok(Config { robot, prefix, data, network, source, synchronised_file, settings, readers })
+    #[cfg(feature = "ros2")]
+    let ros2 = match written.ros2 {
+        None => None,
+        Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
+    };
+    Ok(Config {
+        robot,
+        prefix,
+        data,
+        network,
+        source,
+        synchronised_file,
+        settings,
+        readers,
+        #[cfg(feature = "ros2")]
+        ros2,
+    })
+}
+
+#[cfg(feature = "ros2")]
+fn ros2(
+    section: &omir_ros2::rules::Ros2Section,
+    host: &Host,
+    source: Source,
+) -> Result<omir_ros2::rules::Ros2, String> {
+    let ros2 = section.resolve_in(host.ros_domain_id.as_deref()).map_err(|e| e.to_string())?;
+    if ros2.use_sim_time && source != Source::Simulated {
+        let message = "ros2.use_sim_time: the time can only come from /clock with \
+                       clock.source = \"simulated\"";
+        return Err(message.to_owned());
+    }
+    Ok(ros2)
 }
 
 fn flash(asked: &FlashSection) -> Result<FlashSettings, String> {
@@ -399,6 +433,8 @@ pub struct Host {
     pub state_home: Option<PathBuf>,
     /// `$HOME`.
     pub home: Option<PathBuf>,
+    /// `$ROS_DOMAIN_ID`, as ROS 2 nodes take it.
+    pub ros_domain_id: Option<String>,
 }
 
 impl Host {
@@ -412,6 +448,7 @@ impl Host {
             is_root: uid.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"),
             state_home: set("XDG_STATE_HOME"),
             home: set("HOME"),
+            ros_domain_id: std::env::var("ROS_DOMAIN_ID").ok().filter(|id| !id.is_empty()),
         }
     }
 

@@ -43,6 +43,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, TrySendError};
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
+use omir_core::value::Value;
 
 use self::command::{Change, Receipt, Reply};
 use self::compaction::Compactor;
@@ -106,6 +107,9 @@ fn stopping() -> Error {
     Error::new(Code::Internal, "the daemon is stopping")
 }
 
+/// What an adapter has to tell in `status`.
+pub type Section = Box<dyn Fn() -> Option<Value> + Send + Sync>;
+
 /// A running engine. Cloning gives another handle; the last one to go stops it.
 #[derive(Clone)]
 pub struct Engine {
@@ -125,6 +129,8 @@ struct Inner {
     rebuilt: u64,
     /// Who knows where frames are, if anybody does.
     frames: OnceLock<Arc<dyn Frames>>,
+    /// What adapters have to tell in `status`.
+    sections: Mutex<Vec<(&'static str, Section)>>,
     /// Who signs, in hex.
     public_key: String,
     /// Held by whoever prepares a backup.
@@ -284,6 +290,7 @@ impl Engine {
             damage: found.damage,
             rebuilt: found.rebuilt,
             frames: OnceLock::new(),
+            sections: Mutex::default(),
             public_key,
             backing_up: Mutex::default(),
             announced: Mutex::default(),
@@ -299,6 +306,12 @@ impl Engine {
     /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
     pub fn follow_frames(&self, frames: Arc<dyn Frames>) {
         let _ = self.inner.frames.set(frames);
+    }
+
+    /// Adds a member to `status`; it lacks while `section` gives none.
+    pub fn tell_of(&self, name: &'static str, section: Section) {
+        let mut sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
+        sections.push((name, section));
     }
 
     /// The query in the frame that memories lie in.

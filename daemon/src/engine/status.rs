@@ -1,5 +1,6 @@
 //! How the daemon is doing: contract section 1, `status`.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use omir_core::number::Number;
@@ -125,6 +126,12 @@ impl Engine {
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
+        let sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, section) in sections.iter() {
+            if let Some(section) = section() {
+                status.insert(*name, section);
+            }
+        }
         Value::Object(status)
     }
 

@@ -128,6 +128,11 @@ impl Service {
         Ok(Self { _clock: Some(subscriber), ..self })
     }
 
+    /// The session it serves over, for adapters beside it.
+    pub fn session(&self) -> &zenoh::Session {
+        &self.session
+    }
+
     /// Takes the service off the network.
     pub fn stop(self) {
         let session = self.session.clone();

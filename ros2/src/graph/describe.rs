@@ -112,21 +112,35 @@ impl Node {
         let Some(publisher) = publishers.first() else {
             return Err(DescribeError::Unpublished(topic));
         };
-        let Some((dds, announced)) = typed(publisher) else {
-            return Err(DescribeError::Unpublished(topic));
-        };
-        if publishers.iter().any(|e| typed(e).as_ref() != Some(&(dds.clone(), announced.clone()))) {
+        if publishers.iter().any(|e| typed(e) != typed(publisher)) {
             return Err(DescribeError::Several(topic));
         }
-        let name: TypeName =
-            dds.parse().map_err(|e: InterfaceError| DescribeError::Name(e.to_string()))?;
+        self.type_of_publisher(publisher, timeout)
+    }
+
+    /// The same of one publisher, where others of that topic may have another type.
+    ///
+    /// # Errors
+    /// As [`Node::type_of_topic`].
+    pub fn type_of_publisher(
+        &self,
+        publisher: &Entity,
+        timeout: Duration,
+    ) -> Result<Arc<MessageType>, DescribeError> {
+        let Some(endpoint) = &publisher.endpoint else {
+            return Err(DescribeError::Unpublished(publisher.node_name()));
+        };
+        let name: TypeName = endpoint
+            .dds_type
+            .parse()
+            .map_err(|e: InterfaceError| DescribeError::Name(e.to_string()))?;
         let known = read(self.types()).message(&name.to_string());
         if let Ok(ty) = known
-            && self.distribution().hash(&ty.hash.to_rihs_string()) == announced
+            && self.distribution().hash(&ty.hash.to_rihs_string()) == endpoint.hash
         {
             return Ok(ty);
         }
-        self.ask(&publisher.node_name(), &name, &announced, timeout)
+        self.ask(&publisher.node_name(), &name, &endpoint.hash, timeout)
     }
 
     fn ask(

@@ -61,10 +61,9 @@ impl Records {
                 let stored: Vec<Message> = stored.collect();
                 set(&mut message, "stored", stored.into());
             }
-            Operation::Rebase => self.previous(&mut message, answer),
-            Operation::Forget | Operation::Anchor | Operation::Feedback => {}
+            Operation::Forget | Operation::Anchor | Operation::Feedback | Operation::Rebase => {}
         }
-        fill(&mut message, answer, REPLY, &["hits", "stored", "previous"]);
+        fill(&mut message, answer, REPLY, &["hits", "stored"]);
         message
     }
 
@@ -156,27 +155,6 @@ impl Records {
         set(&mut message, "score", score.into());
         fill(&mut message, hit, HIT, &["resource", "score"]);
         Some(message)
-    }
-
-    /// The pose of a keyframe before, as `rebase` answers it.
-    fn previous(&self, message: &mut Message, answer: &Map) {
-        let numbers = |name: &str| -> Option<Vec<f64>> {
-            let items = answer.get("previous")?.get(name)?.as_array()?;
-            items.iter().map(Json::as_f64).collect()
-        };
-        if let Some(ty) = element(message, "previous")
-            && let (Some(position), Some(orientation)) =
-                (numbers("position"), numbers("orientation"))
-        {
-            let mut pose = Message::new(&ty);
-            for (axis, value) in ["x", "y", "z"].iter().zip(position) {
-                set(&mut pose, &format!("position.{axis}"), value.into());
-            }
-            for (axis, value) in ["x", "y", "z", "w"].iter().zip(orientation) {
-                set(&mut pose, &format!("orientation.{axis}"), value.into());
-            }
-            set(message, "previous", vec![pose].into());
-        }
     }
 }
 

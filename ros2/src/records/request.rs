@@ -78,18 +78,15 @@ impl Records {
                 copy(
                     request,
                     parameters,
-                    &[("frame", "frame", Codec::Text), ("keyframe", "keyframe", Codec::Text)],
+                    &[
+                        ("frame", "frame", Codec::Text),
+                        ("reason", "reason", Codec::Text),
+                        ("undo", "undo", Codec::Text),
+                        ("dryRun", "dry_run", Codec::Flag),
+                    ],
                 )?;
-                needs(parameters, "keyframe", "keyframe", "name the keyframe, as in kf_12")?;
-                for (name, axes) in
-                    [("position", &["x", "y", "z"][..]), ("orientation", &["x", "y", "z", "w"])]
-                {
-                    let values = axes.iter().map(|axis| {
-                        let path = format!("pose.{name}.{axis}");
-                        finite(request.f64(&path).unwrap_or_default())
-                            .map_err(|why| Refused::new(format!("/pose/{name}/{axis}"), why))
-                    });
-                    parameters.insert(name, values.collect::<Result<Vec<Json>, Refused>>()?);
+                if let Some(keyframes) = keyframes(request)? {
+                    parameters.insert("keyframes", keyframes);
                 }
             }
         }
@@ -142,6 +139,35 @@ impl Records {
         }
         Ok(all)
     }
+}
+
+/// The keyframes of a `Rebase` request with their poses; `None` if it names none.
+fn keyframes(request: &Message) -> Result<Option<Map>, Refused> {
+    let names = request.list("keyframes").unwrap_or_default();
+    let poses = request.list("poses").unwrap_or_default();
+    if names.len() != poses.len() {
+        let why = format!("{} keyframes with {} poses: each has one", names.len(), poses.len());
+        return Err(Refused::new("/poses", why));
+    }
+    let mut keyframes = Map::new();
+    for (i, (name, pose)) in names.iter().zip(poses).enumerate() {
+        let (Value::Text(name), Some(pose)) = (name, pose.as_message()) else { continue };
+        let mut known = Map::new();
+        for (part, axes) in
+            [("position", &["x", "y", "z"][..]), ("orientation", &["x", "y", "z", "w"])]
+        {
+            let values = axes.iter().map(|axis| {
+                finite(pose.f64(&format!("{part}.{axis}")).unwrap_or_default())
+                    .map_err(|why| Refused::new(format!("/poses/{i}/{part}/{axis}"), why))
+            });
+            known.insert(part, values.collect::<Result<Vec<Json>, Refused>>()?);
+        }
+        if keyframes.insert(name.as_str(), known).is_some() {
+            let why = format!("{name:?} is named twice");
+            return Err(Refused::new(format!("/keyframes/{i}"), why));
+        }
+    }
+    Ok((!keyframes.is_empty()).then_some(keyframes))
 }
 
 /// Parameters that are a field each: name, field, codec.

@@ -34,7 +34,7 @@ pub struct Ros2Section(Map);
 /// `[ros2]`, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ros2 {
-    /// Whether the daemon is a node at all.
+    /// Whether the daemon is a node at all; without the section it is none.
     pub enabled: bool,
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
@@ -246,7 +246,7 @@ pub enum Merging {
 impl Default for Ros2 {
     fn default() -> Self {
         Self {
-            enabled: false,
+            enabled: true,
             domain_id: 0,
             namespace: String::new(),
             node_name: "omird".into(),
@@ -272,14 +272,24 @@ impl Ros2Section {
     /// # Errors
     /// Everything that is wrong, each with its key.
     pub fn resolve(&self) -> Result<Ros2, ConfigError> {
+        self.resolve_in(None)
+    }
+
+    /// The same where the environment's `ROS_DOMAIN_ID` counts, unless the section has a `domain_id`. A
+    /// section that is there means a node, unless it says `enabled = false`.
+    ///
+    /// # Errors
+    /// As [`Ros2Section::resolve`].
+    pub fn resolve_in(&self, environment: Option<&str>) -> Result<Ros2, ConfigError> {
         let complaints = Complaints::default();
         let table = Table::new("ros2", &self.0, &complaints);
         let default = Ros2::default();
         let ros2 = Ros2 {
-            enabled: table.flag("enabled").unwrap_or(default.enabled),
+            enabled: table.flag("enabled").unwrap_or(true),
             domain_id: table
                 .integer("domain_id", 0..=232)
                 .and_then(|id| u32::try_from(id).ok())
+                .or_else(|| domain_of(environment?, &complaints))
                 .unwrap_or(default.domain_id),
             namespace: table.parsed("namespace", namespace).unwrap_or(default.namespace),
             node_name: table.parsed("node_name", base_name).unwrap_or(default.node_name),
@@ -312,6 +322,16 @@ impl Ros2Section {
         table.done();
         complaints.or(Ros2 { topics: with_names_of_their_own(ros2.topics), ..ros2 })
     }
+}
+
+/// The domain that the environment names.
+fn domain_of(environment: &str, complaints: &Complaints) -> Option<u32> {
+    let domain = environment.trim().parse::<u32>().ok().filter(|id| *id <= 232);
+    if domain.is_none() {
+        let message = format!("{environment:?} in the environment is no number from 0 to 232");
+        complaints.add("ROS_DOMAIN_ID", message);
+    }
+    domain
 }
 
 /// Names are part of ids, so two rules with one name would make one memory of two.

@@ -1,0 +1,264 @@
+//! The daemon in the ROS 2 graph: an adapter beside [`crate::service`], over the same session.
+//!
+//! What a node does stands in `omir-ros2`, which knows no engine; here its operations are handed to ours.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use nalgebra::Isometry3;
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
+use omir_core::reference::Ref;
+use omir_core::value::{Map, Value};
+use omir_ros2::memory::{Memory, Refusal};
+use omir_ros2::participant::{
+    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant,
+};
+use omir_ros2::records::Operation;
+use omir_ros2::rules::Ros2;
+use omir_ros2::stamp::Stamp;
+
+use crate::clock::SimulatedClock;
+use crate::engine::asked::{self, Parameters};
+use crate::engine::command::{Change, Event, EventKind};
+use crate::engine::merge::Precedence;
+use crate::engine::request::{Encoding, reference};
+use crate::engine::{Engine, Listener};
+use crate::error::{Code, Error};
+use crate::recall::frames::Frames;
+use crate::recall::parameters;
+use crate::recall::query::Query;
+
+/// Read from a file at once.
+const PIECE: usize = 1 << 20;
+
+/// Where events go once there is a node; as [`crate::service::EventOutlet`].
+#[derive(Clone, Default)]
+pub struct Announcements(Arc<OnceLock<Announcer>>);
+
+impl Announcements {
+    /// The listener to build an engine with.
+    pub fn listener(&self) -> Listener {
+        let outlet = self.0.clone();
+        Box::new(move |event| {
+            if let Some(announcer) = outlet.get() {
+                announcer.announce(|| notice(event));
+            }
+        })
+    }
+}
+
+/// A running node. Dropping it leaves the graph and stores what it had kept.
+pub struct Node(Arc<Participant>);
+
+impl Node {
+    /// Joins the graph over `session` with `engine` as the memory.
+    ///
+    /// # Errors
+    /// What stands in the way: names, definitions of messages, or the network.
+    pub fn start(
+        engine: &Engine,
+        session: &zenoh::Session,
+        config: &Ros2,
+        simulated: Option<Arc<SimulatedClock>>,
+        outlet: &Announcements,
+    ) -> Result<Self, OpenError> {
+        let clock: Clock = {
+            let engine = engine.clone();
+            Arc::new(move || Stamp::from_timestamp(engine.now().0).unwrap_or(Stamp::ZERO))
+        };
+        let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
+        let participant = Arc::new(Participant::open(session, config, memory, clock.clone())?);
+        let _ = outlet.0.set(participant.announcer());
+        engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
+        let weak = Arc::downgrade(&participant);
+        engine.tell_of("ros2", Box::new(move || Some(weak.upgrade()?.status())));
+        Ok(Self(participant))
+    }
+
+    /// Leaves the graph.
+    pub fn stop(self) {
+        drop(self.0);
+    }
+}
+
+/// Transforms, as recalls ask for them.
+struct Followed {
+    frames: Arc<Transforms>,
+    clock: Clock,
+}
+
+impl Frames for Followed {
+    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
+        self.frames.fixed(frame, (self.clock)())
+    }
+}
+
+fn notice(event: &Event) -> Option<Notice> {
+    let target = event.target.to_string();
+    let carried = match event.kind {
+        EventKind::Forgotten => {
+            let mut map = Map::new();
+            map.insert("ref", target.as_str());
+            Value::Object(map)
+        }
+        EventKind::Recorded | EventKind::Updated | EventKind::Tier => {
+            decoded(&event.resource).ok()?
+        }
+    };
+    let cause = event.cause.as_ref().map(crate::engine::command::Cause::to_value);
+    Some(Notice { kind: event.kind.as_str().to_owned(), reference: target, carried, cause })
+}
+
+/// What the daemon stored itself.
+fn decoded(bytes: &[u8]) -> Result<Value, Error> {
+    let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
+    cbor::from_slice(bytes, &limits).map_err(|error| {
+        Error::new(Code::Internal, format!("a stored resource cannot be read: {error}"))
+    })
+}
+
+struct EngineMemory {
+    engine: Engine,
+    simulated: Option<Arc<SimulatedClock>>,
+}
+
+impl EngineMemory {
+    fn execute(&self, change: Change) -> Result<Value, Error> {
+        Ok(self.engine.execute(change)?.to_value())
+    }
+
+    fn change(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Change, Error> {
+        let payload = cbor::to_vec(&Value::Array(resources));
+        let Some(merge) = merge else {
+            return self.engine.prepare(&payload, Encoding::Cbor, None);
+        };
+        let precedence = Precedence::parse(merge).ok_or_else(|| {
+            Error::query("merge", format!("{merge:?} is neither `true` nor `overwrite`"))
+        })?;
+        self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)
+    }
+
+    fn rebase(&self, parameters: &Map) -> Result<Change, Error> {
+        let (mut named, mut payload) = (Map::new(), Map::new());
+        for (name, value) in parameters.iter() {
+            let is_parameter = matches!(name, "undo" | "dryRun");
+            let part = if is_parameter { &mut named } else { &mut payload };
+            part.insert(name, value.clone());
+        }
+        let payload = (!payload.is_empty()).then_some(Value::Object(payload));
+        self.engine.rebase(parameters::from_payload(&Value::Object(named))?, payload.as_ref())
+    }
+
+    fn asked(&self, operation: Operation, parameters: &Map) -> Result<Value, Error> {
+        if operation == Operation::Rebase {
+            return self.execute(self.rebase(parameters)?);
+        }
+        let list: Parameters = parameters::from_payload(&Value::Object(parameters.clone()))?;
+        match operation {
+            Operation::Recall => {
+                let query = self.engine.query(Query::default(), &list)?;
+                self.engine.recall(&query)?.to_value()
+            }
+            Operation::Export => {
+                let query = self.engine.query(Query::everything(), &list)?;
+                Ok(self.engine.export(&query)?.to_value())
+            }
+            Operation::Forget => self.execute(asked::forget(list)?),
+            Operation::Anchor => self.execute(asked::anchor(list)?),
+            Operation::Feedback => self.execute(asked::feedback(list)?),
+            Operation::Remember | Operation::Rebase => {
+                Err(Error::new(Code::Internal, "this operation has a door of its own"))
+            }
+        }
+    }
+
+    fn merge_file(
+        &self,
+        file: &Path,
+        overwrite: bool,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Value, Error> {
+        let unreadable = |error: std::io::Error| {
+            Error::at(Code::NotFound, "/path", format!("{}: {error}", file.display()))
+        };
+        let mut input = std::fs::File::open(file).map_err(unreadable)?;
+        let metadata = input.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            let message = format!("{} is no file", file.display());
+            return Err(Error::at(Code::NotFound, "/path", message));
+        }
+        let total = metadata.len();
+        let most = self.engine.settings().limits.for_import().max_payload_bytes;
+        if usize::try_from(total).map_or(true, |total| total > most) {
+            let message = format!(
+                "{} is {total} bytes; limits.max_import_bytes is {most}. `omir import --in-parts` \
+                 takes it",
+                file.display()
+            );
+            return Err(Error::at(Code::TooLarge, "/path", message));
+        }
+        let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
+        while progress(bytes.len() as u64, total) {
+            match input.read(&mut piece).map_err(unreadable)? {
+                0 => {
+                    let encoding = Encoding::sniff(&bytes);
+                    let precedence = if overwrite { Precedence::File } else { Precedence::Newer };
+                    let change = self.engine.prepare_merge(&bytes, encoding, precedence)?;
+                    return self.execute(change);
+                }
+                read => bytes.extend_from_slice(&piece[..read]),
+            }
+            if bytes.len() > most {
+                let message = format!("{} grows while it is read", file.display());
+                return Err(Error::at(Code::TooLarge, "/path", message));
+            }
+        }
+        Err(Error::new(Code::Busy, "cancelled before anything was stored"))
+    }
+
+    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Refusal> {
+        result.map_err(|error| {
+            self.engine.note_rejected();
+            Refusal {
+                code: error.code.as_str().to_owned(),
+                message: error.message,
+                path: error.path,
+            }
+        })
+    }
+}
+
+impl Memory for EngineMemory {
+    fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
+        self.told(self.change(resources, merge).and_then(|change| self.execute(change)))
+    }
+
+    fn get(&self, target: &str) -> Result<Option<Value>, Refusal> {
+        let found = reference("ref", target)
+            .and_then(|target: Ref| self.engine.get(&target))
+            .and_then(|bytes| bytes.map(|bytes| decoded(&bytes)).transpose());
+        self.told(found)
+    }
+
+    fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal> {
+        self.told(self.asked(operation, parameters))
+    }
+
+    fn import(
+        &self,
+        file: &Path,
+        overwrite: bool,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Value, Refusal> {
+        self.told(self.merge_file(file, overwrite, progress))
+    }
+
+    fn show(&self, now: Stamp) {
+        if let Some(clock) = &self.simulated {
+            clock.set(Timestamp::from_micros(now.nanos().div_euclid(1000)));
+        }
+    }
+}

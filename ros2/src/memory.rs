@@ -1,0 +1,89 @@
+//! What of the memory ROS reaches: the operations of the public contract, whoever carries them out.
+//!
+//! The daemon hands its engine in; a test hands in what it likes. Every call may wait for a disk and comes
+//! from a thread that may wait.
+
+use std::fmt;
+use std::path::Path;
+
+use omir_core::value::{Map, Value};
+
+use crate::records::Operation;
+use crate::stamp::Stamp;
+
+/// A memory.
+pub trait Memory: Send + Sync {
+    /// Stores resources, all or none; answers once they are durable. With `merge` (`true` or
+    /// `overwrite`) they meet what is stored as an import does.
+    ///
+    /// # Errors
+    /// As the contract's `remember`.
+    fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal>;
+
+    /// A resource by its reference, `Type/id`; `None` if it is not there.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read.
+    fn get(&self, reference: &str) -> Result<Option<Value>, Refusal>;
+
+    /// Carries out an operation other than `remember`; its parameters and its answer are those of the
+    /// contract.
+    ///
+    /// # Errors
+    /// As the contract's operation.
+    fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal>;
+
+    /// Merges a file (`.omir` or `.omirb`) of the robot into what is stored, as `omir import` does: all of
+    /// it or nothing. `progress` is told how many bytes of how many were read, and stops it with `false`.
+    ///
+    /// # Errors
+    /// As the contract's `remember` with `merge`; `NOT_FOUND` if the file cannot be read.
+    fn import(
+        &self,
+        file: &Path,
+        overwrite: bool,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Value, Refusal>;
+
+    /// What time it is in a simulation, where the daemon takes its time from one.
+    fn show(&self, now: Stamp);
+}
+
+/// Why something was not done: the error object of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// For programs, such as `INVALID_RESOURCE`.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// JSON Pointer to what is meant; empty if it is the whole.
+    pub path: String,
+}
+
+impl Refusal {
+    /// As JSON.
+    pub fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("code", self.code.as_str());
+        map.insert("message", self.message.as_str());
+        map.insert("path", self.path.as_str());
+        Value::Object(map)
+    }
+
+    /// Whether the same may be taken a little later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.code.as_str(), "BUSY" | "STORAGE_FULL" | "INTERNAL")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        if !self.path.is_empty() {
+            write!(f, " (at {})", self.path)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}

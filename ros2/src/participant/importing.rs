@@ -1,0 +1,97 @@
+//! The action `~/import`: a file of the robot into the memory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use omir_core::value::{Map, Value};
+
+use super::OpenError;
+use crate::graph::{ActionConfig, ActionServer, Ending, Goal, GoalHandler, Node};
+use crate::memory::{Memory, Refusal};
+use crate::message::Message;
+use crate::records::{Progress, Records};
+
+/// Feedback after so many bytes.
+const STEP: u64 = 1 << 20;
+
+pub(super) fn serve(
+    node: &Node,
+    memory: Arc<dyn Memory>,
+    records: Arc<Records>,
+) -> Result<ActionServer, OpenError> {
+    let ty = records.import().clone();
+    let importer = Importer { memory, records };
+    Ok(node.action_server("~/import", &ty, ActionConfig::default(), importer)?)
+}
+
+struct Importer {
+    memory: Arc<dyn Memory>,
+    records: Arc<Records>,
+}
+
+/// What a goal asks for.
+struct Wanted {
+    path: PathBuf,
+    overwrite: bool,
+}
+
+fn wrong(path: &str, message: impl Into<String>) -> Refusal {
+    Refusal { code: "INVALID_QUERY".to_owned(), message: message.into(), path: path.to_owned() }
+}
+
+impl Importer {
+    fn wanted(&self, goal: &Message) -> Result<Wanted, Refusal> {
+        let parameters: Map =
+            self.records.import_goal(goal).map_err(|refused| wrong(&refused.path, refused.why))?;
+        let text = |name: &str| parameters.get(name).and_then(Value::as_str);
+        let path = PathBuf::from(text("path").unwrap_or_default());
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let format = text("format").unwrap_or(ending);
+        if !["omir", "omirb"].contains(&format) {
+            let message = format!(
+                "{format:?} is none of omir, omirb; `omir import` on the robot reads all formats"
+            );
+            return Err(wrong("/format", message));
+        }
+        let overwrite = match text("merge") {
+            None | Some("true") => false,
+            Some("overwrite") => true,
+            Some(other) => {
+                let message = format!("{other:?} is neither `true` nor `overwrite`");
+                return Err(wrong("/merge", message));
+            }
+        };
+        Ok(Wanted { path, overwrite })
+    }
+}
+
+impl GoalHandler for Importer {
+    fn accept(&self, goal: &Message) -> Result<(), String> {
+        self.wanted(goal).map(drop).map_err(|refusal| refusal.to_string())
+    }
+
+    fn execute(&self, goal: &Goal) -> Ending {
+        let mut told = 0;
+        let outcome = self.wanted(goal.message()).and_then(|wanted| {
+            let mut progress = |bytes_done: u64, bytes_total: u64| {
+                if bytes_done == 0 || bytes_done == bytes_total || bytes_done - told >= STEP {
+                    told = bytes_done;
+                    let progress = Progress { bytes_done, bytes_total, read: 0, stored: 0 };
+                    let feedback = self.records.import_feedback(progress);
+                    if let Err(error) = goal.send_feedback(&feedback) {
+                        tracing::debug!(%error, "feedback was not sent");
+                    }
+                }
+                !goal.is_canceling()
+            };
+            self.memory.import(&wanted.path, wanted.overwrite, &mut progress)
+        });
+        match outcome {
+            Ok(answer) => Ending::Succeeded(self.records.import_result(Ok(&answer))),
+            Err(refusal) => {
+                let result = self.records.import_result(Err(&refusal.to_value()));
+                if goal.is_canceling() { Ending::Canceled(result) } else { Ending::Aborted(result) }
+            }
+        }
+    }
+}

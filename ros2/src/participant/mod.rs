@@ -1,0 +1,284 @@
+//! The daemon as a ROS 2 node: what it hears becomes memory, and the memory answers.
+//!
+//! Everything that decides stands elsewhere and knows no network: rules, transforms, records. Here they
+//! meet a [`Node`] and a [`Memory`].
+//!
+//! ```text
+//! /tf, /tf_static ──► frames ─┐
+//! topics ──► feeds ──► intake (rules) ──► recorder ──► memory
+//! services, action ◄──────────────────────────────────►  memory ──► ~/events
+//! ```
+
+mod events;
+mod feeds;
+mod importing;
+mod intake;
+mod recorder;
+mod services;
+mod status;
+mod transforms;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::graph::{
+    ActionServer, Distribution, Event, Node, NodeConfig, NodeError, Qos, Received, Rule,
+    Subscription,
+};
+use crate::interface::{InterfaceError, Registry};
+use crate::memory::Memory;
+use crate::records::Records;
+use crate::rules::{ConfigError, Kept, Ros2, Rules};
+use crate::stamp::Stamp;
+
+use self::feeds::Feeds;
+use self::intake::Intake;
+use self::recorder::{Inlet, Job, Recorder};
+use self::services::Services;
+
+pub use self::events::{Announcer, Notice};
+pub use self::transforms::Frames;
+pub use crate::graph::Clock;
+
+/// Transforms of `/tf` that may wait; as tf2's listener has it.
+const TF_DEPTH: u64 = 100;
+
+/// Why there is no node.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The rules do not fit the types.
+    Config(ConfigError),
+    /// Message definitions cannot be read.
+    Interface(InterfaceError),
+    /// The graph cannot be joined.
+    Node(NodeError),
+    /// The machine gives no thread.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Interface(error) => error.fmt(f),
+            Self::Node(error) => write!(f, "the ROS graph cannot be joined: {error}"),
+            Self::Thread(error) => write!(f, "no thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<NodeError> for OpenError {
+    fn from(error: NodeError) -> Self {
+        Self::Node(error)
+    }
+}
+
+impl From<InterfaceError> for OpenError {
+    fn from(error: InterfaceError) -> Self {
+        Self::Interface(error)
+    }
+}
+
+/// A running participant. Dropping it leaves the graph and stores what was kept.
+///
+/// The fields go in this order: first what brings messages, then what stores them.
+pub struct Participant {
+    feeds: Option<Feeds>,
+    subscriptions: Vec<Subscription>,
+    _services: Services,
+    _importing: ActionServer,
+    announcer: Announcer,
+    context: Arc<Context>,
+    node: Arc<Node>,
+    recorder: Recorder,
+}
+
+/// What every thread of the participant shares.
+struct Context {
+    intake: Mutex<Intake>,
+    frames: Arc<Frames>,
+    inlet: Mutex<Option<Inlet>>,
+    clock: Clock,
+    queue_depth: usize,
+    /// Topics that are not listened to, and why.
+    refused: Mutex<BTreeMap<String, String>>,
+}
+
+impl Participant {
+    /// Joins the graph over `session` and begins to listen and to answer.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        session: &zenoh::Session,
+        config: &Ros2,
+        memory: Arc<dyn Memory>,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let mut registry = Registry::standard();
+        for folder in &config.interfaces {
+            registry.add_folder(folder)?;
+        }
+        let rules = Rules::compile(config, &registry).map_err(OpenError::Config)?;
+        let types = Arc::new(RwLock::new(registry));
+        let node = NodeConfig {
+            name: config.node_name.clone(),
+            namespace: config.namespace.clone(),
+            domain: config.domain_id,
+            distribution: config.distribution.parse::<Distribution>().unwrap_or_default(),
+            remap: remapping(&config.remap)?,
+        };
+        // The node logs and counts its events itself.
+        let on_event = Arc::new(|_: &Event| {});
+        let node = Arc::new(Node::open(session, node, types, clock.clone(), on_event)?);
+        let recorder = Recorder::start(memory.clone()).map_err(OpenError::Thread)?;
+        let context = Arc::new(Context {
+            intake: Mutex::new(Intake::new(rules, config.transform_wait)),
+            frames: Arc::new(Frames::new(&config.fixed_frame, config.tf_buffer)),
+            inlet: Mutex::new(recorder.inlet()),
+            clock: clock.clone(),
+            queue_depth: config.queue_depth,
+            refused: Mutex::default(),
+        });
+        let mut subscriptions = follow_transforms(&node, &context)?;
+        if config.use_sim_time {
+            subscriptions.push(follow_clock(&node, memory.clone())?);
+        }
+        let records = {
+            let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+            Arc::new(Records::new(&types)?)
+        };
+        let announcer = Announcer::start(&node, records.clone(), clock)?;
+        let services = Services::start(&node, &context, &memory, &records, &config.keyframes)?;
+        let importing = importing::serve(&node, memory, records)?;
+        let feeds = Feeds::start(node.clone(), context.clone()).map_err(OpenError::Thread)?;
+        tracing::info!(node = node.names().full(), domain = config.domain_id, "in the ROS graph");
+        Ok(Self {
+            feeds: Some(feeds),
+            subscriptions,
+            _services: services,
+            _importing: importing,
+            announcer,
+            context,
+            node,
+            recorder,
+        })
+    }
+
+    /// Where frames are, for whoever recalls.
+    pub fn frames(&self) -> Arc<Frames> {
+        self.context.frames.clone()
+    }
+
+    /// A way to announce what was committed: never waits.
+    pub fn announcer(&self) -> Announcer {
+        self.announcer.clone()
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        // No message comes after this.
+        self.feeds = None;
+        self.subscriptions.clear();
+        self.context.go_on(true);
+        self.context.inlet.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Context {
+    fn intake(&self) -> MutexGuard<'_, Intake> {
+        self.intake.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inlet(&self) -> Option<Inlet> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A message came.
+    fn observe(&self, topic: &str, node: Option<&str>, received: &Received) {
+        let kept = {
+            let frames = self.frames.read();
+            let (at, message) = (received.received, &received.message);
+            self.intake().observe(topic, node, at, message, &frames)
+        };
+        self.keep(kept);
+    }
+
+    /// Time went by: what waited for a transform is asked again, and what was seen again is told.
+    fn go_on(&self, all: bool) {
+        let now = (self.clock)();
+        let (kept, untold) = {
+            let frames = self.frames.read();
+            let mut intake = self.intake();
+            (intake.go_on(now, &frames, all), intake.untold(now, all))
+        };
+        self.keep(kept);
+        if let Some(inlet) = self.inlet() {
+            untold.into_iter().for_each(|untold| inlet.put(Job::Tell(untold)));
+        }
+    }
+
+    fn keep(&self, kept: Vec<Kept>) {
+        // Without the lock on the intake: whoever waits for the disk here holds nobody else up.
+        if let Some(inlet) = self.inlet().filter(|_| !kept.is_empty()) {
+            kept.into_iter().for_each(|kept| inlet.put(Job::Keep(Box::new(kept))));
+        }
+    }
+
+    fn note_refused(&self, topic: &str, why: &str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < 1000 || refused.contains_key(topic) {
+            refused.insert(topic.to_owned(), why.to_owned());
+        }
+    }
+}
+
+fn remapping(rules: &[String]) -> Result<Vec<Rule>, NodeError> {
+    rules.iter().map(|rule| rule.parse::<Rule>().map_err(NodeError::from)).collect()
+}
+
+/// `/tf` and `/tf_static`; whatever waited for a transform is asked again when one came.
+fn follow_transforms(node: &Node, context: &Arc<Context>) -> Result<Vec<Subscription>, OpenError> {
+    let ty = {
+        let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+        types.message("tf2_msgs/msg/TFMessage")?
+    };
+    let listen = |topic: &str, qos: Qos, is_static: bool| {
+        let context = context.clone();
+        node.subscribe(topic, &ty, qos, move |received: Received| {
+            let now = (context.clock)();
+            context.frames.take(&received.message, is_static, now);
+            if context.intake().is_waiting() {
+                context.go_on(false);
+            }
+        })
+    };
+    Ok(vec![
+        listen("/tf", Qos::DEFAULT.keep_last(TF_DEPTH), false)?,
+        listen(
+            "/tf_static",
+            Qos { durability: Qos::LATCHED.durability, ..Qos::DEFAULT.keep_last(TF_DEPTH) },
+            true,
+        )?,
+    ])
+}
+
+/// `/clock`: the time of a simulation.
+fn follow_clock(node: &Node, memory: Arc<dyn Memory>) -> Result<Subscription, OpenError> {
+    let ty = {
+        let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+        types.message("rosgraph_msgs/msg/Clock")?
+    };
+    let show = move |received: Received| {
+        let part = |path| received.message.i64(path).unwrap_or_default();
+        let (sec, nanosec) = (part("clock.sec"), part("clock.nanosec"));
+        memory.show(Stamp::from_nanos(sec.saturating_mul(1_000_000_000).saturating_add(nanosec)));
+    };
+    // As rclcpp's time source: only the newest counts.
+    Ok(node.subscribe("/clock", &ty, Qos::SENSOR_DATA.keep_last(1), show)?)
+}

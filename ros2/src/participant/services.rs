@@ -1,0 +1,113 @@
+//! The services of the memory: a request in, an operation of the contract, a response out.
+
+use std::sync::Arc;
+
+use omir_core::value::{Map, Value};
+
+use super::{Context, OpenError};
+use crate::graph::{Node, Request, Server};
+use crate::memory::{Memory, Refusal};
+use crate::records::{Call, Operation, Records};
+use crate::rules::Pattern;
+use crate::tf::Transform;
+
+/// All services. Dropping it takes them out of the graph.
+pub(super) struct Services {
+    _servers: Vec<Server>,
+}
+
+impl Services {
+    /// Offers `~/remember`, `~/recall` and so on.
+    pub(super) fn start(
+        node: &Node,
+        context: &Arc<Context>,
+        memory: &Arc<dyn Memory>,
+        records: &Arc<Records>,
+        keyframes: &[Pattern],
+    ) -> Result<Self, OpenError> {
+        let mut servers = Vec::new();
+        for operation in Operation::ALL {
+            let desk = Desk {
+                context: context.clone(),
+                memory: memory.clone(),
+                records: records.clone(),
+                keyframes: keyframes.to_vec(),
+            };
+            let name = format!("~/{}", operation.as_str());
+            let each = move |request: Request| {
+                let answer = desk.answer(operation, &request);
+                let response = desk.records.response(
+                    operation,
+                    answer.as_ref().map_err(Refusal::to_value).as_ref().map(|value| *value),
+                );
+                if let Err(error) = request.answer(&response) {
+                    tracing::warn!(%error, operation = operation.as_str(), "an answer was not sent");
+                }
+            };
+            servers.push(node.serve(&name, records.service(operation), each)?);
+        }
+        Ok(Self { _servers: servers })
+    }
+}
+
+struct Desk {
+    context: Arc<Context>,
+    memory: Arc<dyn Memory>,
+    records: Arc<Records>,
+    keyframes: Vec<Pattern>,
+}
+
+impl Desk {
+    fn answer(&self, operation: Operation, request: &Request) -> Result<Value, Refusal> {
+        let call = self.records.request(operation, request.message()).map_err(|wrong| Refusal {
+            code: if operation == Operation::Remember {
+                "INVALID_RESOURCE"
+            } else {
+                "INVALID_QUERY"
+            }
+            .to_owned(),
+            message: wrong.why,
+            path: wrong.path,
+        })?;
+        let Call { resources, mut parameters, .. } = call;
+        match operation {
+            Operation::Remember => {
+                let merge = parameters.get("merge").and_then(Value::as_str);
+                self.memory.remember(resources, merge)
+            }
+            Operation::Rebase => {
+                if !parameters.contains_key("keyframes") && !parameters.contains_key("undo") {
+                    parameters.insert("keyframes", self.keyframes_now()?);
+                }
+                self.memory.ask(operation, &parameters)
+            }
+            _ => self.memory.ask(operation, &parameters),
+        }
+    }
+
+    /// Where the keyframes are by the latest transforms: what a request means that names none.
+    fn keyframes_now(&self) -> Result<Map, Refusal> {
+        let is_keyframe = |name: &str| self.keyframes.iter().any(|pattern| pattern.matches(name));
+        let all = self.context.frames.all(is_keyframe);
+        if all.is_empty() {
+            return Err(Refusal {
+                code: "INVALID_QUERY".to_owned(),
+                message: "no keyframe is named, and /tf tells of none that ros2.keyframes names"
+                    .to_owned(),
+                path: "/keyframes".to_owned(),
+            });
+        }
+        let mut keyframes = Map::new();
+        for (name, pose) in all {
+            keyframes.insert(name, pose_value(&pose));
+        }
+        Ok(keyframes)
+    }
+}
+
+fn pose_value(pose: &Transform) -> Map {
+    let mut map = Map::new();
+    map.insert("position", pose.translation.vector.iter().copied().collect::<Value>());
+    map.insert("orientation", pose.rotation.coords.iter().copied().collect::<Value>());
+    map
+}
