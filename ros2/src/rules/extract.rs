@@ -21,7 +21,7 @@ pub struct StatedPose {
     pub position: Point3<f64>,
     /// The rotation, unless there is none or it is all zeros, as in a message nobody filled in.
     pub orientation: Option<UnitQuaternion<f64>>,
-    /// 6×6 row by row, unless it is all zeros or begins with -1, which both say that it is unknown.
+    /// 6×6 row by row, if there is one; it may be all zeros, which says that it is unknown.
     pub covariance: Option<Box<[f64; 36]>>,
     /// The frame of the header nearest to it, if it names one.
     pub frame: Option<String>,
@@ -97,19 +97,12 @@ fn pose_at(message: &Message, depth: usize) -> Option<StatedPose> {
         None => WITHIN.into_iter().find_map(|name| pose_at(inner(name)?, depth + 1))?,
     };
     if let Some(covariance) = message.field("covariance").and_then(Value::as_floats) {
-        stated.covariance = known_covariance(covariance);
+        stated.covariance = covariance.try_into().ok().map(Box::new);
     }
     let frame = inner("header").and_then(|header| name_at(header, "frame_id"));
     stated.frame = stated.frame.or(frame);
     stated.child_frame = stated.child_frame.or_else(|| name_at(message, "child_frame_id"));
     Some(stated)
-}
-
-fn known_covariance(numbers: &[f64]) -> Option<Box<[f64; 36]>> {
-    let numbers: [f64; 36] = numbers.try_into().ok()?;
-    let is_finite = numbers.iter().all(|number| number.is_finite());
-    let says_unknown = numbers[0] == -1.0 || numbers.iter().all(|number| *number == 0.0);
-    (is_finite && !says_unknown).then(|| Box::new(numbers))
 }
 
 /// A text that is not empty; of a frame, without the slash that ROS 1 put before it.
@@ -209,7 +202,6 @@ mod tests {
         assert_eq!(stated.frame.as_deref(), Some("odom"));
         assert_eq!(stated.child_frame.as_deref(), Some("base_link"));
         assert_eq!(stated.orientation, Some(UnitQuaternion::identity()));
-        assert_eq!(stated.covariance, None, "all zeros: unknown");
         assert_eq!(own_stamp(&odometry), Some(Stamp::from_ros(7, 0)));
         odometry.set("pose.covariance[7]", 0.25).unwrap();
         assert_eq!(pose_of(&odometry).unwrap().covariance.unwrap()[7], 0.25);

@@ -14,18 +14,22 @@ use omir_core::value::Value;
 use super::outcome::{Kept, Untold};
 use super::resource::{CONSOLIDATED_URL, UNPLACED_URL};
 
+/// The extension that a step of the map leaves on what it moved; see `docs/extensions.md`.
+const REBASE_URL: &str = "urn:omird:ext:rebase";
+
 /// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
 /// this sight, or of a later one, already.
 pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
     let fresh = || Some(kept.resource.clone());
     let Some(stored) = stored.cloned() else { return fresh() };
     let resources = (Resource::from_value(stored), Resource::from_value(kept.resource.clone()));
+    let is_placed = kept.unplaced.is_none();
     match resources {
         (Ok(Resource::MemoryRecord(stored)), Ok(Resource::MemoryRecord(new))) => {
-            records(*stored, *new, kept.seen)
+            records(*stored, *new, kept.seen, is_placed)
         }
         (Ok(Resource::Entity(stored)), Ok(Resource::Entity(new))) => {
-            entities(*stored, *new, kept.seen)
+            entities(*stored, *new, kept.seen, is_placed)
         }
         // Nothing of what is stored can be kept if it cannot be read.
         _ => fresh(),
@@ -56,23 +60,12 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
     }
 }
 
-fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64) -> Option<Value> {
+fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64, is_placed: bool) -> Option<Value> {
     let last = Instant::from(seen_last(&new));
     if seen_last(&stored) >= last.at() {
         return None;
     }
-    let is_pose =
-        |extension: &Extension| extension.url == SPATIAL_POSE_URL || extension.url == UNPLACED_URL;
-    let mut extension = new.extension.unwrap_or_default();
-    extension.retain(is_pose);
-    // Where it is not known where it was seen this time, it is where it was.
-    let is_placed = extension.iter().any(|extension| extension.url == SPATIAL_POSE_URL);
-    let others = stored.extension.into_iter().flatten();
-    if is_placed {
-        extension.extend(others.filter(|extension| !is_pose(extension)));
-    } else {
-        extension = others.collect();
-    }
+    let extension = extensions(new.extension, stored.extension, is_placed);
     let has_evidence = stored.confidence.as_ref().is_some_and(|known| known.alpha.is_some());
     let mut record = MemoryRecord {
         content: new.content,
@@ -88,32 +81,48 @@ fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64) -> Option<Value> 
     Some(Resource::from(record).to_value())
 }
 
-fn entities(stored: Entity, new: Entity, seen: u64) -> Option<Value> {
+fn entities(stored: Entity, new: Entity, seen: u64, is_placed: bool) -> Option<Value> {
     let at = |entity: &Entity| entity.last_seen_at.as_ref().map(Instant::at);
     if at(&stored).is_some_and(|seen| Some(seen) >= at(&new)) {
         return None;
     }
-    let is_pose = |extension: &Extension| extension.url == SPATIAL_POSE_URL;
-    let poses: Vec<Extension> = new.extension.into_iter().flatten().filter(is_pose).collect();
-    let others = stored.extension.clone().into_iter().flatten();
-    let extension: Vec<Extension> = if poses.is_empty() {
-        others.collect()
-    } else {
-        poses.into_iter().chain(others.filter(|extension| !is_pose(extension))).collect()
-    };
+    let mentions = mentions(&stored, seen);
+    let extension = extensions(new.extension, stored.extension, is_placed);
     let mut labels = stored.labels.clone().unwrap_or_default();
-    labels.extend(new.labels.into_iter().flatten());
-    labels.dedup();
+    for label in new.labels.into_iter().flatten() {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
     let entity = Entity {
-        mention_count: Some(mentions(&stored, seen)),
+        mention_count: Some(mentions),
         last_seen_at: new.last_seen_at,
         summary: new.summary,
         labels: (!labels.is_empty()).then_some(labels),
-        salience: stored.salience.clone().or(new.salience),
+        salience: stored.salience.or(new.salience),
         extension: (!extension.is_empty()).then_some(extension),
         ..stored
     };
     Some(Resource::from(entity).to_value())
+}
+
+/// The poses of the new, if it has any and lies in the fixed frame, and what else the old one says. Where
+/// it is not known where it was seen this time, it is where it was.
+fn extensions(
+    new: Option<Vec<Extension>>,
+    stored: Option<Vec<Extension>>,
+    is_placed: bool,
+) -> Vec<Extension> {
+    // With a new place, what says from where the old one was moved is over.
+    let is_pose =
+        |e: &Extension| [SPATIAL_POSE_URL, UNPLACED_URL, REBASE_URL].contains(&e.url.as_str());
+    let stored = stored.into_iter().flatten();
+    let mut poses: Vec<Extension> = new.into_iter().flatten().filter(is_pose).collect();
+    if !is_placed || poses.is_empty() {
+        return stored.collect();
+    }
+    poses.extend(stored.filter(|extension| !is_pose(extension)));
+    poses
 }
 
 fn mentions(entity: &Entity, seen: u64) -> Number {
@@ -157,3 +166,6 @@ fn count(record: &mut MemoryRecord, seen: u64, last: Instant) {
     extensions.retain(|extension| extension.url != CONSOLIDATED_URL);
     extensions.push(Extension::json(CONSOLIDATED_URL, map));
 }
+
+#[cfg(test)]
+mod tests;

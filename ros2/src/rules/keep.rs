@@ -181,14 +181,15 @@ pub struct Watch {
     policy: Policy,
     things: Things<Thing>,
     latest: Stamp,
-    /// Things that went while their memory did not tell all.
+    /// Things that went while their memory did not tell all; no more than there may be things.
     gone: Vec<Thing>,
+    most: usize,
 }
 
 impl Watch {
     /// A watch that knows at most `most` things at once.
     pub fn new(policy: Policy, most: usize) -> Self {
-        Self { policy, things: Things::new(most), latest: Stamp::MIN, gone: Vec::new() }
+        Self { policy, things: Things::new(most), latest: Stamp::MIN, gone: Vec::new(), most }
     }
 
     /// How many things it knows.
@@ -199,7 +200,8 @@ impl Watch {
     /// Notices time that began anew. To be called before a message is looked at.
     pub fn at(&mut self, received: Stamp) {
         if received.saturating_add(NEW_START) < self.latest {
-            self.gone.extend(self.things.drain().filter(|thing| thing.untold > 0));
+            let gone: Vec<Thing> = self.things.drain().collect();
+            gone.into_iter().for_each(|thing| self.let_go(thing));
             self.latest = received;
         }
         self.latest = self.latest.max(received);
@@ -353,8 +355,9 @@ impl Watch {
                 watched: sight.watched,
                 crossed,
             };
-            let gone = self.things.insert(sight.key, thing);
-            self.gone.extend(gone.filter(|thing| thing.untold > 0));
+            if let Some(gone) = self.things.insert(sight.key, thing) {
+                self.let_go(gone);
+            }
             return self.things.of(&sight.key).last().map(|(_, thing)| (thing, 1));
         };
         let thing = self.things.touch(turn)?;
@@ -367,7 +370,7 @@ impl Watch {
         thing.place = sight.place;
         thing.crossed = crossed;
         if stored {
-            thing.stored = sight.received;
+            thing.stored = thing.stored.max(sight.received);
             thing.moved = sight.moved;
             thing.watched = sight.watched;
         }
@@ -388,8 +391,16 @@ impl Watch {
             .map(|(turn, _)| turn)
             .collect();
         for turn in old {
-            let gone = self.things.remove(turn).map(|(_, thing)| thing);
-            self.gone.extend(gone.filter(|thing| thing.untold > 0));
+            if let Some((_, gone)) = self.things.remove(turn) {
+                self.let_go(gone);
+            }
+        }
+    }
+
+    /// What its memory does not tell is told later, unless nobody asks for it.
+    fn let_go(&mut self, thing: Thing) {
+        if thing.untold > 0 && self.gone.len() < self.most {
+            self.gone.push(thing);
         }
     }
 

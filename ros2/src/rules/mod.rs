@@ -11,8 +11,10 @@ mod extract;
 mod fold;
 mod keep;
 mod levels;
+mod look;
 mod outcome;
 mod pattern;
+mod placing;
 mod resource;
 mod rule;
 mod template;
@@ -29,7 +31,8 @@ pub use pattern::Pattern;
 pub use resource::{CONSOLIDATED_URL, UNPLACED_URL};
 pub use written::{Complaint, ConfigError};
 
-use self::rule::{Rule, Setup};
+use self::placing::Setup;
+use self::rule::Rule;
 use self::written::Complaints;
 use crate::interface::{Registry, TypeName};
 use crate::message::Message;
@@ -68,6 +71,7 @@ impl Rules {
         let setup = Setup {
             fixed_frame: ros2.fixed_frame.clone(),
             robot_frame: ros2.robot_frame.clone(),
+            keyframes: ros2.keyframes.clone(),
             things: ros2.things,
         };
         let complaints = Complaints::default();

@@ -19,6 +19,7 @@ use super::bind::Bound;
 use super::config::{Amount, Make};
 use super::keep::{Memo, Thing};
 use super::levels::Level;
+use super::placing::Placement;
 use super::template::Scene;
 use crate::stamp::Stamp;
 
@@ -27,17 +28,6 @@ use crate::stamp::Stamp;
 pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
 /// The extension that says why a record has no place in the fixed frame.
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
-
-/// Where a sight lies, as far as that could be found out.
-#[derive(Debug, Clone, Default)]
-pub struct Placement {
-    /// In the fixed frame, at the time of the event.
-    pub fixed: Option<SpatialPose>,
-    /// In its own frame, if that is another.
-    pub own: Option<SpatialPose>,
-    /// Why it is not known in the fixed frame, if it should be.
-    pub missing: Option<String>,
-}
 
 /// What a resource is made of, beside the message.
 #[derive(Debug)]
@@ -178,10 +168,9 @@ impl Making<'_> {
     }
 
     fn extensions(&self) -> Vec<Extension> {
-        let Placement { fixed, own, missing } = &self.placement;
-        let poses = fixed.iter().chain(own).map(SpatialPose::to_extension);
-        let mut extensions: Vec<Extension> = poses.collect();
-        if let Some(missing) = missing {
+        let mut extensions: Vec<Extension> =
+            self.placement.poses().map(SpatialPose::to_extension).collect();
+        if let Some(missing) = &self.placement.missing {
             extensions.push(Extension {
                 value_string: Some(missing.clone()),
                 ..Extension::new(UNPLACED_URL)

@@ -786,3 +786,27 @@ fn the_number_of_things_is_bounded() {
     assert_eq!(bench.rules.things(), 10);
     assert!(is_dropped(&bench.one(100.0, &mine), Reason::Unchanged));
 }
+
+#[test]
+fn a_memory_is_tied_to_the_nearest_keyframe() {
+    let mut bench =
+        Bench::new("/goal", "[ros2]\nkeyframes = ['kf_*']\n[[ros2.topic]]\ntopic = '/goal'")
+            .with_robot();
+    let mut pose = bench.message("geometry_msgs/msg/PoseStamped");
+    pose.set("header.frame_id", "map").unwrap();
+    pose.set("pose.position.x", 5.0).unwrap();
+    assert_eq!(poses(&record(bench.one(1.0, &pose))).len(), 1, "no keyframe is known yet");
+    let quarter = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), std::f64::consts::FRAC_PI_2);
+    for (name, x) in [("kf_1", 100.0), ("kf_2", 4.0), ("kf_3", -4.0), ("other", 5.0)] {
+        let keyframe = Isometry3::from_parts(Translation3::new(x, 0.0, 0.0), quarter);
+        bench.tf.insert("map", name, at(0.0), keyframe, false).unwrap();
+    }
+    pose.set("pose.position.x", 6.0).unwrap();
+    pose.set("pose.position.y", 1.0).unwrap();
+    let memory = record(bench.one(2.0, &pose));
+    let poses = poses(&memory);
+    assert_eq!(poses.len(), 2);
+    near(&poses[0], "map", [6.0, 1.0, 0.0]);
+    // Seen from (4, 0), turned a quarter to the left: what is 2 m in x lies 2 m to the right.
+    near(&poses[1], "kf_2", [1.0, -2.0, 0.0]);
+}

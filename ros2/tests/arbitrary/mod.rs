@@ -53,7 +53,8 @@ fn fields(level: usize) -> impl Strategy<Value = String> {
     })
 }
 
-fn of(ty: &Arc<MessageType>) -> BoxedStrategy<Message> {
+/// A message of that type.
+pub fn of(ty: &Arc<MessageType>) -> BoxedStrategy<Message> {
     let values: Vec<_> = ty.fields.iter().map(value).collect();
     let ty = ty.clone();
     values

@@ -1,0 +1,146 @@
+use omir_core::decode::Limits;
+use omir_core::json;
+
+use super::*;
+use crate::stamp::Stamp;
+
+fn value(text: &str) -> Value {
+    let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
+    Resource::from_value(value.clone()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    value
+}
+
+/// A record of a cup, with more members.
+fn cup(event: &str, x: f64, more: &str) -> Value {
+    value(&format!(
+        r#"{{"resourceType":"MemoryRecord","id":"ros2-1","content":"saw cup at {x}",
+        "createdAt":"2026-05-30T11:00:00Z","eventTime":"{event}",
+        "confidence":{{"calibrated":0.5}},
+        "extension":[{{"url":"{SPATIAL_POSE_URL}",
+            "valueJson":{{"frame":"map","position":[{x},0,0]}}}}]{more}}}"#
+    ))
+}
+
+fn kept(resource: Value, seen: u64) -> Kept {
+    Kept { resource, about: Vec::new(), seen, is_new: false, unplaced: None }
+}
+
+fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    value.pointer(pointer)
+}
+
+/// What `urn:omird:ext:consolidated` says.
+fn told_of(value: &Value) -> &Value {
+    let extensions = value.get("extension").and_then(Value::as_array).unwrap();
+    let is_it = |e: &&Value| e.get("url").and_then(Value::as_str) == Some(CONSOLIDATED_URL);
+    extensions.iter().find(is_it).and_then(|e| e.get("valueJson")).unwrap()
+}
+
+#[test]
+fn what_was_never_stored_is_stored_as_it_is() {
+    let new = cup("2026-05-30T11:00:00Z", 1.0, "");
+    assert_eq!(folded(None, &kept(new.clone(), 1)), Some(new));
+}
+
+#[test]
+fn what_use_and_others_made_of_it_stays() {
+    let stored = cup("2026-05-30T11:00:00Z", 1.0, "");
+    let mut stored = stored.as_object().cloned().unwrap();
+    stored.insert("version", 4);
+    stored.insert("tier", "longterm");
+    stored.insert("confidence", value_of(r#"{"alpha":3,"beta":1,"calibrated":0.8}"#));
+    stored.insert("decay", value_of(r#"{"halfLifeHours":99,"accessCount":7,"anchored":true}"#));
+    let extensions = stored.get_mut("extension").and_then(Value::as_array_mut).unwrap();
+    extensions.push(value_of(r#"{"url":"urn:other:note","valueString":"mine"}"#));
+    // The daemon merged four others into it.
+    extensions.push(value_of(&format!(
+        r#"{{"url":"{CONSOLIDATED_URL}","valueJson":{{"count":5,"first":"2026-05-01T00:00:00Z",
+        "last":"2026-05-30T11:00:00Z","from":["a","b"],
+        "evidence":[{{"source":"x","alpha":2,"beta":0}}]}}}}"#
+    )));
+    let stored = Value::Object(stored);
+    let new = kept(cup("2026-05-30T12:00:00Z", 2.0, ""), 3);
+    let value = folded(Some(&stored), &new).unwrap();
+    Resource::from_value(value.clone()).unwrap();
+    assert_eq!(at(&value, "/content"), Some(&Value::from("saw cup at 2")));
+    assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T12:00:00Z")));
+    for pointer in ["/tier", "/confidence", "/decay", "/createdAt"] {
+        assert_eq!(at(&value, pointer), at(&stored, pointer), "{pointer}");
+    }
+    assert_eq!(at(&value, "/version"), None, "the store says which it becomes");
+    assert_eq!(at(&value, "/extension/0/valueJson/position/0"), Some(&Value::from(2.0)));
+    assert_eq!(at(&value, "/extension/1/valueString"), Some(&Value::from("mine")));
+    let told = told_of(&value);
+    assert_eq!(told.get("count"), Some(&Value::from(8)));
+    assert_eq!(told.get("first"), Some(&Value::from("2026-05-01T00:00:00Z")));
+    assert_eq!(told.get("last"), Some(&Value::from("2026-05-30T12:00:00Z")));
+    assert_eq!(told.get("from"), told_of(&stored).get("from"));
+    assert_eq!(told.get("evidence"), told_of(&stored).get("evidence"));
+    assert_eq!(folded(Some(&value), &new), None, "no sight counts twice");
+    let earlier = kept(cup("2026-05-30T11:30:00Z", 9.0, ""), 1);
+    assert_eq!(folded(Some(&value), &earlier), None, "nor one that it is later than");
+}
+
+fn value_of(text: &str) -> Value {
+    json::from_slice(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+#[test]
+fn where_it_was_not_placed_it_is_where_it_was() {
+    let stored = cup("2026-05-30T11:00:00Z", 1.0, "");
+    let new = value(
+        r#"{"resourceType":"MemoryRecord","id":"ros2-1","content":"saw cup",
+        "createdAt":"2026-05-30T11:00:00Z","eventTime":"2026-05-30T12:00:00Z",
+        "extension":[{"url":"https://omir.io/spec/R1/extension/spatial-pose",
+            "valueJson":{"frame":"camera","position":[1,2,3]}},
+            {"url":"urn:omird:ext:unplaced","valueString":"no transform"}]}"#,
+    );
+    let new = Kept { unplaced: Some("no transform".into()), ..kept(new, 1) };
+    let value = folded(Some(&stored), &new).unwrap();
+    assert_eq!(at(&value, "/extension/0"), at(&stored, "/extension/0"));
+    assert_eq!(value.get("extension").and_then(Value::as_array).unwrap().len(), 2);
+    assert_eq!(told_of(&value).get("count"), Some(&Value::from(2)));
+}
+
+#[test]
+fn what_was_only_counted_is_told() {
+    let stored = cup("2026-05-30T11:00:00Z", 1.0, "");
+    let last = "2026-05-30T11:05:00Z".parse().unwrap();
+    let untold = Untold {
+        reference: "MemoryRecord/ros2-1".into(),
+        seen: 41,
+        last: Stamp::from_timestamp(last).unwrap(),
+    };
+    let value = told(&stored, &untold).unwrap();
+    assert_eq!(told_of(&value).get("count"), Some(&Value::from(42)));
+    assert_eq!(told_of(&value).get("first"), Some(&Value::from("2026-05-30T11:00:00Z")));
+    assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T11:05:00Z")));
+    assert_eq!(at(&value, "/content"), at(&stored, "/content"));
+    assert_eq!(told(&value, &untold), None);
+}
+
+#[test]
+fn an_entity_keeps_what_is_known_of_it() {
+    let stored = value(
+        r#"{"resourceType":"Entity","id":"dock","name":"The Dock","labels":["location"],
+        "mentionCount":3,"salience":0.9,"attributes":{"maker":"acme"},
+        "extension":[{"url":"urn:other:note","valueString":"mine"}]}"#,
+    );
+    let new = value(&format!(
+        r#"{{"resourceType":"Entity","id":"dock","name":"dock","labels":["location","technology"],
+        "mentionCount":1,"salience":0.1,"summary":"free","lastSeenAt":"2026-05-30T12:00:00Z",
+        "extension":[{{"url":"{SPATIAL_POSE_URL}",
+            "valueJson":{{"frame":"map","position":[1,2,0]}}}}]}}"#
+    ));
+    let value = folded(Some(&stored), &kept(new.clone(), 2)).unwrap();
+    Resource::from_value(value.clone()).unwrap();
+    assert_eq!(at(&value, "/name"), Some(&Value::from("The Dock")));
+    assert_eq!(at(&value, "/mentionCount"), Some(&Value::from(5)));
+    assert_eq!(at(&value, "/salience"), at(&stored, "/salience"));
+    assert_eq!(at(&value, "/attributes"), at(&stored, "/attributes"));
+    assert_eq!(at(&value, "/summary"), Some(&Value::from("free")));
+    assert_eq!(at(&value, "/labels"), Some(&vec!["location", "technology"].into()));
+    assert_eq!(at(&value, "/extension/0"), at(&new, "/extension/0"));
+    assert_eq!(at(&value, "/extension/1"), at(&stored, "/extension/0"));
+    assert_eq!(folded(Some(&value), &kept(new, 2)), None);
+}

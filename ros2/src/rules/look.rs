@@ -1,0 +1,281 @@
+//! A rule looks at a message: what its elements are, what the verdict goes by, and what is made of them.
+
+use std::borrow::Cow;
+
+use omir_core::geo::GeoPoint;
+use omir_core::value::Value as Json;
+use sha2::{Digest, Sha256};
+
+use super::Arrival;
+use super::bind::{Bound, PlaceFrom, first_half, watched};
+use super::config::{Condition, Make, StampFrom, Whence, WithoutTransform};
+use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
+use super::keep::{Memo, Sight, Verdict, Watch};
+use super::outcome::{Kept, Outcome, Reason};
+use super::placing::{Placement, Setup, ground_spot, origin_of};
+use super::resource::{Making, entity_id, level_of, origin};
+use super::template::{FieldRef, Scene, Template, stamp_of};
+use super::things::Key;
+use crate::message::{Message, Value};
+use crate::stamp::Stamp;
+use crate::tf::{Buffer, LookupError};
+
+/// What the rule looks at: the message, or each element of its list.
+pub fn elements<'a>(bound: &Bound, message: &'a Message) -> Vec<&'a Message> {
+    let Some(each) = &bound.each else { return vec![message] };
+    messages(each, &Scene { whole: message, element: message, topic: "", node: None })
+}
+
+/// The messages that a field leads to.
+fn messages<'a>(field: &FieldRef, scene: &Scene<'a>) -> Vec<&'a Message> {
+    let found = field.select(scene).into_iter();
+    found
+        .filter_map(|value| match value {
+            Cow::Borrowed(Value::Message(message)) => Some(message),
+            _ => None,
+        })
+        .collect()
+}
+
+/// One element before the verdict.
+pub struct Candidate<'a> {
+    scene: Scene<'a>,
+    index: usize,
+    /// What the verdict goes by.
+    pub sight: Sight,
+    stated: Option<StatedPose>,
+    geo: Option<GeoPoint>,
+    entity: Option<String>,
+    placement: Option<Placement>,
+}
+
+/// A rule that looks at a message.
+pub struct Looker<'a> {
+    /// The rule.
+    pub bound: &'a Bound,
+    /// The transforms.
+    pub tf: &'a Buffer,
+    /// The frames that matter.
+    pub setup: &'a Setup,
+    /// The message's way here.
+    pub arrival: &'a Arrival<'a>,
+    /// The message.
+    pub message: &'a Message,
+}
+
+impl<'a> Looker<'a> {
+    /// Draws out of an element what the verdict goes by, as far as no transform is needed.
+    pub fn candidate(&self, element: &'a Message, index: usize) -> Result<Candidate<'a>, Reason> {
+        let (bound, arrival) = (self.bound, self.arrival);
+        let scene =
+            Scene { whole: self.message, element, topic: arrival.topic, node: arrival.node };
+        if let Some(levels) = &bound.levels
+            && !level_of(&scene).is_some_and(|level| levels.contains(&level))
+        {
+            return Err(Reason::Level);
+        }
+        if !bound.only.iter().all(|condition| holds(condition, &scene)) {
+            return Err(Reason::Condition);
+        }
+        let name = |template: &Option<Template>| match template {
+            Some(template) => template.render_name(&scene).map(Some).ok_or(Reason::NoName),
+            None => Ok(None),
+        };
+        let key = self.key(name(&bound.by)?.as_deref().unwrap_or_default());
+        let entity = name(&bound.entity)?;
+        let stated = match &bound.place {
+            PlaceFrom::Stated(whence) => {
+                let stated = from(whence, &scene).and_then(pose_of).ok_or(Reason::BadPose)?;
+                Some(self.with_frames(stated, &scene))
+            }
+            _ => None,
+        };
+        let geo = match &bound.geo {
+            Some(whence) => Some(from(whence, &scene).and_then(geo_of).ok_or(Reason::BadPose)?),
+            None => None,
+        };
+        let own = stated.as_ref().filter(|_| bound.in_own_frame).and_then(StatedPose::spot);
+        let sight = Sight {
+            key,
+            received: arrival.received,
+            event: self.event(&scene),
+            moved: geo.map(ground_spot).or(own),
+            place: None,
+            watched: (!bound.on_change.is_empty()).then(|| watched(&bound.on_change, &scene)),
+            assumed: bound.assumed,
+            readings: bound.readings.iter().map(|field| field.number(&scene)).collect(),
+        };
+        Ok(Candidate { scene, index, sight, stated, geo, entity, placement: None })
+    }
+
+    /// What is merged is the same thing on every topic; what is watched is watched on each.
+    fn key(&self, name: &str) -> Key {
+        let mut hasher = Sha256::new();
+        if self.bound.policy.merge.is_none() {
+            hasher.update(self.arrival.topic);
+        }
+        hasher.update([0]);
+        hasher.update(name);
+        first_half(hasher)
+    }
+
+    fn event(&self, scene: &Scene<'_>) -> Stamp {
+        let stamp = match &self.bound.stamp {
+            Some(StampFrom::Received) => None,
+            Some(StampFrom::Field(field)) => messages(field, scene)
+                .first()
+                .and_then(|time| stamp_of(time))
+                .filter(|stamp| !stamp.is_zero()),
+            None => own_stamp(scene.element).or_else(|| own_stamp(scene.whole)),
+        };
+        stamp.unwrap_or(self.arrival.received)
+    }
+
+    /// The rule's word on the frame goes before that of the nearest header.
+    fn with_frames(&self, stated: StatedPose, scene: &Scene<'_>) -> StatedPose {
+        let by_rule = self.bound.frame.as_ref().and_then(|frame| frame.render_name(scene));
+        let frame = by_rule
+            .or(stated.frame)
+            .or_else(|| frame_of(scene.element))
+            .or_else(|| frame_of(scene.whole));
+        let child_frame = stated.child_frame.or_else(|| child_frame_of(scene.element));
+        StatedPose { frame, child_frame, ..stated }
+    }
+
+    /// Whether a place is needed: to decide, or because it will be stored.
+    pub fn is_to_be_placed(&self, watch: &Watch, sight: &Sight) -> bool {
+        if self.bound.needs_place() {
+            return !watch.is_too_soon(sight);
+        }
+        matches!(watch.look(sight), Verdict::New | Verdict::Again(_))
+    }
+
+    /// Puts it where it was at the time of the event. If that is not known but will be, this is done
+    /// without, and the error says when it will be and what is missing.
+    pub fn place(&self, candidate: &mut Candidate<'_>) -> Result<(), (Stamp, String)> {
+        let (bound, setup) = (self.bound, self.setup);
+        let event = candidate.sight.event;
+        let origin = |frame: Option<String>| {
+            Cow::Owned(origin_of(frame.as_deref().unwrap_or(&setup.robot_frame)))
+        };
+        let stated = match (&bound.place, &candidate.stated) {
+            (PlaceFrom::Nowhere, _) => None,
+            (PlaceFrom::Robot, _) => Some(origin(None)),
+            (PlaceFrom::FrameOfMessage, _) => Some(origin(frame_of(candidate.scene.element))),
+            (PlaceFrom::Stated(_), stated) => stated.as_ref().map(Cow::Borrowed),
+        };
+        let (mut placement, lacks) = match stated {
+            Some(stated) => setup.place(&stated, candidate.geo, event, self.tf),
+            None => (Placement::default(), None),
+        };
+        match bound.place {
+            PlaceFrom::Robot | PlaceFrom::FrameOfMessage => {
+                // Where a frame is in itself says nothing, but of where on the Earth it is.
+                placement.own = placement.own.filter(|own| own.geo.is_some() && lacks.is_some());
+                // A robot without that frame has no place; no need to say so each time.
+                let is_silent = bound.without_transform == WithoutTransform::Keep
+                    && matches!(lacks, Some(LookupError::UnknownFrame { .. }));
+                placement.missing = placement.missing.filter(|_| !is_silent);
+            }
+            PlaceFrom::Stated(_) | PlaceFrom::Nowhere => {}
+        }
+        let spot = placement.spot();
+        if candidate.geo.is_none() && !bound.in_own_frame {
+            candidate.sight.moved.clone_from(&spot);
+        }
+        candidate.sight.place = spot.or_else(|| candidate.geo.map(ground_spot));
+        candidate.placement = Some(placement);
+        match lacks.and_then(|error| Some((error.expected()?, error.to_string()))) {
+            Some(wait) => Err(wait),
+            None => Ok(()),
+        }
+    }
+
+    /// The verdict, and the resource if there is to be one.
+    pub fn decide(
+        &self,
+        mut candidate: Candidate<'_>,
+        watch: &mut Watch,
+        id: impl FnOnce(usize, Stamp) -> String,
+    ) -> Outcome {
+        let bound = self.bound;
+        let mut verdict = watch.look(&candidate.sight);
+        if matches!(verdict, Verdict::New | Verdict::Again(_)) && candidate.placement.is_none() {
+            // An element before this one changed what it is compared with.
+            _ = self.place(&mut candidate);
+            verdict = watch.look(&candidate.sight);
+        }
+        let is_new = match verdict {
+            Verdict::New => true,
+            Verdict::Again(_) => false,
+            Verdict::Counted(_) | Verdict::Unchanged(_) | Verdict::TooSoon(_) => {
+                let count = watch
+                    .note(candidate.sight, verdict, Memo::default)
+                    .map_or(0, |(thing, _)| thing.count);
+                return match verdict {
+                    Verdict::TooSoon(_) => Outcome::Dropped(Reason::TooSoon),
+                    Verdict::Unchanged(_) => Outcome::Dropped(Reason::Unchanged),
+                    _ => Outcome::Merged { count },
+                };
+            }
+        };
+        let Candidate { scene, index, sight, entity, placement, .. } = candidate;
+        let placement = placement.unwrap_or_default();
+        if placement.missing.is_some() && bound.without_transform == WithoutTransform::Drop {
+            return Outcome::Dropped(Reason::NoTransform);
+        }
+        let text = bound.text.render(&scene);
+        if text.is_empty() {
+            return Outcome::Dropped(Reason::NoText);
+        }
+        let (event, topic) = (sight.event, self.arrival.topic);
+        let created = sight.received;
+        let element = bound.each.is_some().then_some(index);
+        let name = entity.as_deref();
+        let noted = watch.note(sight, verdict, || Memo {
+            id: match (bound.make, name) {
+                (Make::Entity, Some(name)) => entity_id(name),
+                _ => id(index, event),
+            },
+            origin: origin(topic, event, element),
+            created,
+        });
+        let Some((thing, seen)) = noted else { return Outcome::Dropped(Reason::Unchanged) };
+        let unplaced = placement.missing.clone();
+        let making = Making { bound, scene, thing, event, text, entity, placement };
+        let (resource, about) = making.finish();
+        if resource == Json::Null {
+            return Outcome::Dropped(Reason::NoName);
+        }
+        Outcome::Keep(Box::new(Kept { resource, about, seen, is_new, unplaced }))
+    }
+}
+
+/// The message that states something: the element itself, or one in it.
+fn from<'a>(whence: &Whence, scene: &Scene<'a>) -> Option<&'a Message> {
+    match whence {
+        Whence::Itself => Some(scene.element),
+        Whence::Field(field) => messages(field, scene).into_iter().next(),
+    }
+}
+
+/// Whether a condition holds. What is not there, or is NaN, is within no bounds.
+fn holds(condition: &Condition, scene: &Scene<'_>) -> bool {
+    let Condition { field, at_least, at_most, is } = condition;
+    let bounds = || {
+        let number = field.number(scene);
+        at_least.is_none_or(|least| number.is_some_and(|number| number >= least))
+            && at_most.is_none_or(|most| number.is_some_and(|number| number <= most))
+    };
+    let values = || {
+        let values = field.select(scene);
+        let Some(value) = values.first() else { return false };
+        is.iter().any(|wanted| match (&**value, wanted) {
+            (Value::Text(text), Json::Text(wanted)) => text == wanted,
+            (Value::Bool(truth), Json::Bool(wanted)) => truth == wanted,
+            (number, Json::Number(wanted)) => number.as_f64() == Some(wanted.as_f64()),
+            _ => false,
+        })
+    };
+    bounds() && (is.is_empty() || values())
+}
