@@ -209,6 +209,7 @@ impl Bound {
             beyond_rad: keep.beyond_deg.map(f64::to_radians),
             thresholds: keep.thresholds.iter().map(|(_, threshold)| *threshold).collect(),
             at_most_every: keep.at_most_every,
+            at_most_per_hour: keep.at_most_per_hour,
             merge,
         };
         let policy = if policy.is_limited() {

@@ -217,8 +217,10 @@ pub struct Keep {
     pub in_own_frame: bool,
     /// Readings that go beyond a limit.
     pub thresholds: Vec<(FieldRef, Threshold)>,
-    /// At most so often.
+    /// At most so often, of one name.
     pub at_most_every: Option<Duration>,
+    /// At most so many new ones in an hour, of all names.
+    pub at_most_per_hour: Option<u64>,
 }
 
 /// A condition on a field.
@@ -470,6 +472,7 @@ impl Keep {
             at_most_every: table
                 .number("at_most_every_s", 0.0..=YEAR_S)
                 .map(Duration::from_secs_f64),
+            at_most_per_hour: table.integer("at_most_per_hour", 1..=1_000_000_000),
         };
         table.done();
         keep
@@ -478,21 +481,18 @@ impl Keep {
 
 fn condition(table: Table<'_>) -> Option<Condition> {
     let field = the_field(&table);
-    let condition = Condition {
-        at_least: table.number("at_least", f64::MIN..=f64::MAX),
-        at_most: table.number("at_most", f64::MIN..=f64::MAX),
-        is: match table.value("is") {
-            None => Vec::new(),
-            Some(Value::Array(items)) => items.clone(),
-            Some(one) => vec![one.clone()],
-        },
-        field: field?,
+    let at_least = table.number("at_least", f64::MIN..=f64::MAX);
+    let at_most = table.number("at_most", f64::MIN..=f64::MAX);
+    let is = match table.value("is") {
+        None => Vec::new(),
+        Some(Value::Array(items)) => items.clone(),
+        Some(one) => vec![one.clone()],
     };
-    if condition.at_least.is_none() && condition.at_most.is_none() && condition.is.is_empty() {
+    if at_least.is_none() && at_most.is_none() && is.is_empty() {
         table.complain("at_least", "a condition needs at_least, at_most or is");
     }
     table.done();
-    Some(condition)
+    Some(Condition { field: field?, at_least, at_most, is })
 }
 
 fn threshold(table: Table<'_>, is_above: bool) -> Option<(FieldRef, Threshold)> {

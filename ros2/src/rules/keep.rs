@@ -33,12 +33,15 @@ pub struct Policy {
     pub at_most_every: Option<Duration>,
     /// The same thing seen again is the same memory.
     pub merge: Option<Merge>,
+    /// Of all names together, no more new memories than this in an hour.
+    pub at_most_per_hour: Option<u64>,
 }
 
 impl Policy {
     /// Whether anything is said that keeps less than everything.
     pub fn is_limited(&self) -> bool {
-        self.is_triggered() || self.at_most_every.is_some() || self.merge.is_some()
+        let is_slowed = self.at_most_every.is_some() || self.at_most_per_hour.is_some();
+        self.is_triggered() || is_slowed || self.merge.is_some()
     }
 
     fn is_triggered(&self) -> bool {
@@ -140,6 +143,8 @@ pub enum Verdict {
     Unchanged(Option<Turn>),
     /// Too soon after the last of that name.
     TooSoon(Option<Turn>),
+    /// There were enough new ones in this hour.
+    TooMany(Option<Turn>),
 }
 
 /// What is known of the memory that a thing has.
@@ -175,10 +180,16 @@ pub struct Thing {
     crossed: u32,
 }
 
+/// Nanoseconds.
+const HOUR: i64 = 3_600_000_000_000;
+
 /// What a rule has seen, and what it has kept.
 #[derive(Debug)]
 pub struct Watch {
     policy: Policy,
+    /// The hour by the clock that `new_in_hour` is of.
+    hour: i64,
+    new_in_hour: u64,
     things: Things<Thing>,
     latest: Stamp,
     /// Things that went while their memory did not tell all; no more than there may be things.
@@ -189,7 +200,15 @@ pub struct Watch {
 impl Watch {
     /// A watch that knows at most `most` things at once.
     pub fn new(policy: Policy, most: usize) -> Self {
-        Self { policy, things: Things::new(most), latest: Stamp::MIN, gone: Vec::new(), most }
+        Self {
+            policy,
+            things: Things::new(most),
+            latest: Stamp::MIN,
+            hour: 0,
+            new_in_hour: 0,
+            gone: Vec::new(),
+            most,
+        }
     }
 
     /// How many things it knows.
@@ -203,8 +222,13 @@ impl Watch {
             let gone: Vec<Thing> = self.things.drain().collect();
             gone.into_iter().for_each(|thing| self.let_go(thing));
             self.latest = received;
+            self.new_in_hour = 0;
         }
         self.latest = self.latest.max(received);
+        let hour = self.latest.nanos().div_euclid(HOUR);
+        if hour != self.hour {
+            (self.hour, self.new_in_hour) = (hour, 0);
+        }
     }
 
     /// Whether that name was stored too lately for anything else; no place needed.
@@ -235,6 +259,9 @@ impl Watch {
                 }
             }
             _ if self.too_soon(sight) => Verdict::TooSoon(turn),
+            _ if self.policy.at_most_per_hour.is_some_and(|most| self.new_in_hour >= most) => {
+                Verdict::TooMany(turn)
+            }
             _ => Verdict::New,
         }
     }
@@ -321,7 +348,7 @@ impl Watch {
             Verdict::New => (None, true),
             Verdict::Again(turn) => (Some(turn), true),
             Verdict::Counted(turn) => (Some(turn), false),
-            Verdict::Unchanged(turn) | Verdict::TooSoon(turn) => {
+            Verdict::Unchanged(turn) | Verdict::TooSoon(turn) | Verdict::TooMany(turn) => {
                 let turn = turn?;
                 let held = self.held(self.things.get(turn)?.crossed, &sight);
                 let thing = self.things.touch(turn)?;
@@ -341,6 +368,7 @@ impl Watch {
             crossed |= self.beyond(&sight);
         }
         let Some(turn) = turn else {
+            self.new_in_hour += 1;
             self.forget_old(&sight);
             let thing = Thing {
                 memo: memo(),

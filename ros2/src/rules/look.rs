@@ -94,7 +94,7 @@ impl<'a> Looker<'a> {
             Some(whence) => Some(from(whence, &scene).and_then(geo_of).ok_or(Reason::BadPose)?),
             None => None,
         };
-        let own = stated.as_ref().filter(|_| bound.in_own_frame).and_then(StatedPose::spot);
+        let own = stated.as_ref().filter(|_| bound.in_own_frame).map(StatedPose::spot);
         let sight = Sight {
             key,
             received: arrival.received,
@@ -179,7 +179,8 @@ impl<'a> Looker<'a> {
             }
             PlaceFrom::Stated(_) | PlaceFrom::Nowhere => {}
         }
-        let spot = placement.spot();
+        let stated = || candidate.stated.as_ref().map(StatedPose::spot);
+        let spot = placement.spot().or_else(stated);
         if candidate.geo.is_none() && !bound.in_own_frame {
             candidate.sight.moved.clone_from(&spot);
         }
@@ -208,12 +209,16 @@ impl<'a> Looker<'a> {
         let is_new = match verdict {
             Verdict::New => true,
             Verdict::Again(_) => false,
-            Verdict::Counted(_) | Verdict::Unchanged(_) | Verdict::TooSoon(_) => {
+            Verdict::Counted(_)
+            | Verdict::Unchanged(_)
+            | Verdict::TooSoon(_)
+            | Verdict::TooMany(_) => {
                 let count = watch
                     .note(candidate.sight, verdict, Memo::default)
                     .map_or(0, |(thing, _)| thing.count);
                 return match verdict {
                     Verdict::TooSoon(_) => Outcome::Dropped(Reason::TooSoon),
+                    Verdict::TooMany(_) => Outcome::Dropped(Reason::TooMany),
                     Verdict::Unchanged(_) => Outcome::Dropped(Reason::Unchanged),
                     _ => Outcome::Merged { count },
                 };

@@ -73,6 +73,8 @@ pub enum Reason {
     Unchanged,
     /// Too soon after the last.
     TooSoon,
+    /// The rule made enough new memories in this hour.
+    TooMany,
     /// No place in the fixed frame.
     NoTransform,
     /// The type has not the fields that the rule names.
@@ -93,6 +95,7 @@ impl Reason {
             Self::Condition => "condition",
             Self::Unchanged => "unchanged",
             Self::TooSoon => "too-soon",
+            Self::TooMany => "too-many",
             Self::NoTransform => "no-transform",
             Self::WrongType => "wrong-type",
             Self::NoName => "no-name",

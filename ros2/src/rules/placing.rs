@@ -117,12 +117,12 @@ pub fn ground_spot(geo: GeoPoint) -> Spot {
 }
 
 impl StatedPose {
-    /// Where it is in its own frame, for comparing.
-    pub fn spot(&self) -> Option<Spot> {
-        Some(Spot {
-            frame: self.frame.clone()?,
+    /// Where it is in its own frame, for comparing. Without a name all are in one.
+    pub fn spot(&self) -> Spot {
+        Spot {
+            frame: self.frame.clone().unwrap_or_default(),
             position: self.position,
             orientation: self.orientation,
-        })
+        }
     }
 }

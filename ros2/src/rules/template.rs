@@ -7,7 +7,7 @@
 //! | `{percentage:.0%}` | times a hundred, with a percent sign |
 //! | `{yaw:.1deg}` | radians as degrees |
 //! | `{level:name}` | the name of the constant of that value, as in `WARN` |
-//! | `{msg:words}` | every number in it as `#`: the same words for each reading |
+//! | `{msg:words}` | every number or address in it as `#`: the same words for each reading |
 //! | `{values[*]:.1 join( / )}` | a list with something else between its elements |
 //! | `{^header.frame_id}` | in a rule with `each`: from the whole message, not the element |
 //! | `{@topic}` `{@node}` `{@type}` | where the message came from |
@@ -455,21 +455,49 @@ fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// A text with `#` for each run of digits; of a decimal number the point belongs to it.
+/// A text with `#` for each number; of a decimal number the point belongs to it. A run of at least four
+/// hexadecimal digits with a decimal one among them is an address or a hash, and as much a number.
 fn words(text: &str, out: &mut String) {
-    let mut in_number = false;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let goes_on = letter == '.' && letters.peek().is_some_and(char::is_ascii_digit);
-        if letter.is_ascii_digit() || (in_number && goes_on) {
-            if !in_number {
-                out.push('#');
-            }
-            in_number = true;
-        } else {
-            in_number = false;
-            out.push(letter);
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_run = |c: char| c.is_ascii_alphanumeric();
+        let (run, after) = rest.split_at(rest.find(|c| !is_run(c)).unwrap_or(rest.len()));
+        if run.is_empty() {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
         }
+        rest = after;
+        let digits = run.strip_prefix("0x").unwrap_or(run);
+        let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit())
+            && digits.bytes().any(|b| b.is_ascii_digit())
+            && (digits.len() >= 4 || digits.len() < run.len());
+        if is_hex {
+            out.push('#');
+        } else {
+            digits_as_one(run, out);
+        }
+        // The fraction of a decimal number.
+        if run.ends_with(|c: char| c.is_ascii_digit())
+            && let Some(fraction) = rest.strip_prefix('.')
+        {
+            let end = fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len());
+            rest = if end > 0 { &fraction[end..] } else { rest };
+        }
+    }
+}
+
+/// Letters as they are, and `#` for each run of digits.
+fn digits_as_one(run: &str, out: &mut String) {
+    let mut in_number = false;
+    for letter in run.chars() {
+        let is_digit = letter.is_ascii_digit();
+        if !is_digit {
+            out.push(letter);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = is_digit;
     }
 }
 
@@ -588,6 +616,27 @@ mod tests {
         let scene = Scene { whole: &message, element: &message, topic: "/r", node: None };
         let text = "{label}{label}".parse::<Template>().unwrap().render(&scene);
         assert!(text.len() <= MAX_TEXT && text.len() > MAX_TEXT - 4);
+    }
+
+    #[test]
+    fn words_are_the_same_for_each_reading() {
+        let plain = |text: &str| {
+            let mut out = String::new();
+            words(text, &mut out);
+            out
+        };
+        for (text, expected) in [
+            ("took 3.25 s, 14 s", "took # s, # s"),
+            ("at 0x7ffe3a, id 5f3ac9d1.", "at #, id #."),
+            ("wheel_left2 of arm12b", "wheel_left# of arm#b"),
+            ("dead face 12:30:45", "dead face #:#:#"),
+            ("v1.2.3", "v#.#"),
+            ("12.", "#."),
+            ("größe 7 µm", "größe # µm"),
+            ("", ""),
+        ] {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 
     #[test]

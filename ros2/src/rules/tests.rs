@@ -387,15 +387,15 @@ fn a_battery_tells_when_it_runs_low_and_when_it_is_charged() {
         battery.set("power_supply_status", status).unwrap();
         bench.one(seconds, &battery)
     };
-    let memory = record(reads(0.0, 0.9, 2));
+    let memory = record(reads(00.0, 0.9, 2));
     assert_eq!(memory.content, "battery at 90%, 11.1 V, DISCHARGING");
-    assert!(is_dropped(&reads(1.0, 0.21, 2), Reason::Unchanged));
-    assert_eq!(record(reads(2.0, 0.19, 2)).content, "battery at 19%, 11.1 V, DISCHARGING");
-    assert!(is_dropped(&reads(3.0, 0.21, 2), Reason::Unchanged), "not back yet");
-    assert!(is_dropped(&reads(4.0, 0.18, 2), Reason::Unchanged));
-    assert!(matches!(reads(5.0, 0.09, 2), Outcome::Keep(_)));
-    assert_eq!(record(reads(6.0, 0.09, 1)).content, "battery at 9%, 11.1 V, CHARGING");
-    assert!(is_dropped(&reads(7.0, f32::NAN, 1), Reason::Unchanged), "not measured");
+    assert!(is_dropped(&reads(10.0, 0.21, 2), Reason::Unchanged));
+    assert_eq!(record(reads(20.0, 0.19, 2)).content, "battery at 19%, 11.1 V, DISCHARGING");
+    assert!(is_dropped(&reads(30.0, 0.21, 2), Reason::Unchanged), "not back yet");
+    assert!(is_dropped(&reads(40.0, 0.18, 2), Reason::Unchanged));
+    assert!(matches!(reads(50.0, 0.09, 2), Outcome::Keep(_)));
+    assert_eq!(record(reads(60.0, 0.09, 1)).content, "battery at 9%, 11.1 V, CHARGING");
+    assert!(is_dropped(&reads(70.0, f32::NAN, 1), Reason::Unchanged), "not measured");
 }
 
 /// A detection of a class with a score, at a place in the frame `camera`.
@@ -661,6 +661,19 @@ fn a_message_waits_for_its_transform_and_changes_nothing() {
 }
 
 #[test]
+fn a_pose_without_a_frame_is_compared_too() {
+    let mut bench = Bench::plain("/goal");
+    let mut pose = bench.message("geometry_msgs/msg/PoseStamped");
+    let memory = record(bench.one(0.0, &pose));
+    let extension = memory.extension.unwrap().remove(0);
+    assert_eq!(extension.value_string.as_deref(), Some("a pose without a frame_id"));
+    pose.set("pose.position.y", 0.9).unwrap();
+    assert!(is_dropped(&bench.one(1.0, &pose), Reason::Unchanged));
+    pose.set("pose.position.y", 1.1).unwrap();
+    assert!(kept(bench.one(2.0, &pose)).is_new);
+}
+
+#[test]
 fn without_a_transform_it_may_be_dropped() {
     let mut bench =
         Bench::new("/goal", "[[ros2.topic]]\ntopic = '/goal'\nwithout_transform = 'drop'");
@@ -693,7 +706,7 @@ fn a_recording_seen_twice_says_the_same() {
 
 #[test]
 fn two_messages_of_one_moment_are_two_memories() {
-    let mut bench = Bench::plain("/note");
+    let mut bench = Bench::new("/note", "[[ros2.topic]]\ntopic = '/note'\nkeep.on_change = 'data'");
     let mut message = bench.message("std_msgs/msg/String");
     let mut say = |text: &str| {
         message.set("data", text).unwrap();

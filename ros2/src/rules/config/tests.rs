@@ -187,3 +187,31 @@ fn a_rule_says_what_it_says() {
     assert_eq!(spec.keep.as_ref().unwrap().only[0].is, [Value::from("a")]);
     assert!(ros2.topics[2].topic.matches("/x/b"));
 }
+
+#[test]
+fn the_page_tells_of_every_key() {
+    let page = include_str!("../../../../docs/topics.md");
+    let table_of = |read: &dyn Fn(Table<'_>)| {
+        // A key that does not exist is answered with those that do.
+        let complaints = Complaints::default();
+        let wrong: Map = [("?", Value::Null)].into_iter().collect();
+        read(Table::new("t", &wrong, &complaints));
+        let error = complaints.or(()).unwrap_err().complaints;
+        let known = error.iter().find_map(|complaint| {
+            complaint.message.strip_prefix("there is no such key; there are ").map(str::to_owned)
+        });
+        known.unwrap()
+    };
+    let rule = table_of(&|table| drop(TopicRule::read(&table)));
+    let keep = table_of(&|table| drop(Keep::read(table)));
+    let merge = table_of(&|table| _ = merging(table));
+    let condition = table_of(&|table| drop(condition(table)));
+    let threshold = table_of(&|table| _ = threshold(table, true));
+    for keys in [rule, keep, merge, condition, threshold] {
+        for key in keys.split(", ") {
+            let told =
+                [format!("`{key}`"), format!("`{key} "), format!(" {key},"), format!(" {key} }}")];
+            assert!(told.iter().any(|told| page.contains(told)), "docs/topics.md lacks {key}");
+        }
+    }
+}

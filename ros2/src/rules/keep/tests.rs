@@ -121,6 +121,16 @@ fn what_was_only_counted_is_told_in_the_end() {
     assert_eq!((told.len(), told[0].untold), (1, 1), "what had to make room is told at once");
 }
 
+#[test]
+fn an_hour_has_room_for_so_many() {
+    let policy = Policy { at_most_per_hour: Some(2), ..Policy::default() };
+    let mut watch = Watch::new(policy, 9);
+    let mut is_new = |name, seconds| see(&mut watch, sight(name, seconds)) == Verdict::New;
+    let kept = [(0, 0), (1, 10), (2, 20), (0, 3599), (3, 3600), (4, 3601), (5, 3602)]
+        .map(|(name, seconds)| is_new(name, seconds));
+    assert_eq!(kept, [true, true, false, false, true, true, false]);
+}
+
 /// What is seen: a name, seconds since the sight before, a place and a reading.
 fn sights() -> impl Strategy<Value = Vec<(u8, i64, i32, i32)>> {
     proptest::collection::vec((0..3u8, 0..8i64, -6..6i32, -3..4i32), 0..80)
