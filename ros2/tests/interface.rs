@@ -1,6 +1,6 @@
 //! Hashes and descriptions of types, against those of ROS itself and of another implementation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use omir_ros2::interface::{InterfaceError, Registry, TypeHash, TypeName, message_type};
 
@@ -205,4 +205,31 @@ fn a_schema_of_a_recording_brings_what_it_contains() {
         registry.message("std_msgs/Header").unwrap(),
         Registry::standard().message("std_msgs/Header").unwrap()
     );
+}
+
+#[test]
+fn the_package_for_ros_builds_all_there_is() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("omir_msgs");
+    let listed = std::fs::read_to_string(dir.join("CMakeLists.txt")).unwrap();
+    let listed: BTreeSet<&str> = listed
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix('"'))
+        .collect();
+    let mut there = BTreeSet::new();
+    for kind in ["msg", "srv", "action"] {
+        for file in std::fs::read_dir(dir.join(kind)).unwrap() {
+            there.insert(format!("{kind}/{}", file.unwrap().file_name().to_string_lossy()));
+        }
+    }
+    assert_eq!(listed, there.iter().map(String::as_str).collect());
+    // A package that a type is taken from is one that the package depends on.
+    let manifest = std::fs::read_to_string(dir.join("package.xml")).unwrap();
+    for file in &there {
+        for line in std::fs::read_to_string(dir.join(file)).unwrap().lines() {
+            let ty = line.split_whitespace().next().unwrap_or_default();
+            if let Some((package, _)) = ty.split_once('/').filter(|_| !ty.starts_with('#')) {
+                assert!(manifest.contains(&format!("<depend>{package}</depend>")), "{file}: {ty}");
+            }
+        }
+    }
 }

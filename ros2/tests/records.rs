@@ -77,6 +77,34 @@ proptest! {
         prop_assert_eq!(sent(records, &resource), resource);
     }
 
+    /// Somebody changes a field of what was given: the change is in the resource, or it is refused.
+    #[test]
+    fn a_changed_field_is_never_passed_over(
+        resource in resources::resource(),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let (_, records) = records();
+        let mut message = records.to_message(&resource).unwrap();
+        let changes: [(&str, omir_ros2::message::Value, &str, &str); 8] = [
+            ("content", "changed".into(), "/content", r#""changed""#),
+            ("importance", vec![0.123].into(), "/importance", "0.123"),
+            ("decay.half_life_hours", vec![7.5].into(), "/decay/halfLifeHours", "7.5"),
+            ("version", 77.into(), "/version", "77"),
+            ("name", "changed".into(), "/name", r#""changed""#),
+            ("entities", vec!["Entity/new".to_string()].into(), "/entityRefs", r#"[{"ref":"Entity/new"}]"#),
+            ("from_ref", "Entity/new".into(), "/from/ref", r#""Entity/new""#),
+            ("strength", vec![0.123].into(), "/strength", "0.123"),
+        ];
+        let mine: Vec<_> =
+            changes.iter().filter(|(field, ..)| message.get(field).is_some()).collect();
+        let (field, value, pointer, expected) = mine[which.index(mine.len())];
+        message.set(field, value.clone()).unwrap();
+        match records.from_message(&message) {
+            Ok(changed) => prop_assert_eq!(changed.pointer(pointer), Some(&json(expected))),
+            Err(Refused { path, .. }) => prop_assert!(pointer.starts_with(&path), "{} {}", path, pointer),
+        }
+    }
+
     #[test]
     fn poses_among_other_extensions(
         order in prop::collection::vec(0usize..5, 0..6),
