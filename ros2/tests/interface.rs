@@ -162,6 +162,27 @@ fn descriptions_that_describe_nothing_are_refused() {
     assert!(within.contains("itself"), "{within}");
 }
 
+/// A description from the network must not fill the memory of whoever makes a message of it.
+#[test]
+fn types_that_fill_the_memory_are_refused() {
+    let mut registry = Registry::new();
+    let mut refused = |name: &str, text: &str| {
+        registry.add_text(&name.parse().unwrap(), text).unwrap();
+        matches!(registry.message(name), Err(InterfaceError::TooLarge { .. }))
+    };
+    assert!(!refused(
+        "demo_msgs/msg/A",
+        "uint8[1000000] a\nfloat64[1000000] b\nbool[<=18446744073709551615] c"
+    ));
+    assert!(refused("demo_msgs/msg/B", "uint8[18446744073709551615] a"));
+    assert!(refused("demo_msgs/msg/C", "string[3000000] a"));
+    assert!(refused("demo_msgs/msg/D", "A[8] a"));
+    // Nested arrays multiply.
+    assert!(!refused("demo_msgs/msg/E0", "bool[1000] a"));
+    assert!(!refused("demo_msgs/msg/E1", "E0[1000] a"));
+    assert!(refused("demo_msgs/msg/E2", "E1[1000] a"));
+}
+
 #[test]
 fn folders_are_read_as_colcon_lays_them_out() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

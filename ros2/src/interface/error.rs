@@ -36,6 +36,11 @@ pub enum InterfaceError {
         /// The type.
         name: String,
     },
+    /// Its arrays alone would fill the memory.
+    TooLarge {
+        /// The type.
+        name: String,
+    },
     /// Another definition under the same name is in use already.
     Conflict {
         /// The type.
@@ -79,6 +84,9 @@ impl fmt::Display for InterfaceError {
             }
             Self::Depth { name } => {
                 write!(f, "the type {name} contains itself or is nested too deeply")
+            }
+            Self::TooLarge { name } => {
+                write!(f, "the type {name} has arrays of a fixed length that are too large to hold")
             }
             Self::Conflict { name, known, other } => write!(
                 f,

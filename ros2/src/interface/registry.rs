@@ -13,6 +13,7 @@ use super::{
     ActionType, Element, Field, FieldType, InterfaceError, Kind, MessageType, ServiceType, Shape,
     TypeName, bundled, description,
 };
+use crate::message::Value;
 
 /// Types by name. What they contain is looked up when one is asked for, so that the order in which they
 /// are added means nothing.
@@ -24,6 +25,9 @@ pub struct Registry {
 
 /// Types nested deeper are refused: nobody makes them, and each level takes stack.
 const DEEPEST: usize = 64;
+
+/// Bytes of memory that a new message of a type may take. Whoever has more to send has sequences.
+const MOST_ROOM: usize = 64 << 20;
 
 /// Folders within folders are looked into so far.
 const FOLDERS: usize = 8;
@@ -318,7 +322,14 @@ impl Registry {
                 default: field.default.clone(),
             });
         }
+        let room = fields.iter().fold(0usize, |sum, field| {
+            sum.saturating_add(size_of::<Value>()).saturating_add(field.ty.room())
+        });
+        if room > MOST_ROOM {
+            return Err(InterfaceError::TooLarge { name: name.to_string() });
+        }
         let ty = Arc::new(MessageType {
+            room,
             name: name.clone(),
             hash: description::hash(name, &fields),
             fields,

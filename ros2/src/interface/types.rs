@@ -19,6 +19,8 @@ pub struct MessageType {
     pub constants: Vec<Constant>,
     /// RIHS01 of this type and all it contains.
     pub hash: TypeHash,
+    /// Bytes of memory that a new message takes: arrays have their length from the beginning.
+    pub(crate) room: usize,
 }
 
 /// A field of a structure.
@@ -191,6 +193,21 @@ impl PartialEq for Element {
 }
 
 impl FieldType {
+    /// Bytes of memory that a new value takes. Saturates, for a description may say anything.
+    pub(super) fn room(&self) -> usize {
+        let one = match &self.element {
+            Element::Byte | Element::Char | Element::U8 if self.shape != Shape::Single => 1,
+            Element::F32 | Element::F64 if self.shape != Shape::Single => 8,
+            Element::Message(ty) => size_of::<Value>().saturating_add(ty.room),
+            _ => size_of::<Value>(),
+        };
+        match self.shape {
+            Shape::Single => one,
+            Shape::Array(n) => one.saturating_mul(n),
+            Shape::Bounded(_) | Shape::Unbounded => 0,
+        }
+    }
+
     /// One value of the kind.
     pub fn single(element: Element) -> Self {
         Self { element, shape: Shape::Single }
