@@ -9,6 +9,8 @@ pub mod message;
 #[cfg(feature = "node")]
 pub mod participant;
 pub mod place;
+#[cfg(feature = "mcap")]
+pub mod recording;
 pub mod records;
 pub mod rules;
 pub mod stamp;

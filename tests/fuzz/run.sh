@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 core="cbor document instant json number pose profile reference stream uri value"
-daemon="block config interface log manifest message parameters request segment signature store
+daemon="block config interface log manifest message parameters recording request segment signature store
     time_range trajectory transaction"
 # No input may take long or much memory: a decoder reserves nothing because a header says so.
 bounds=(-max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64)

@@ -44,7 +44,7 @@ mod values;
 
 pub use backup::{BackupArgs, RestoreArgs};
 pub use convert::ConvertArgs;
-pub use import::{Axes, Format, ImportArgs, TrajectoryArgs};
+pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
@@ -157,7 +157,7 @@ pub enum Command {
     Sweep(SweepArgs),
     /// Move memories with the keyframes they are tied to, after a loop closure
     Rebase(RebaseArgs),
-    /// Load .omir and .omirb files or recorded trajectories
+    /// Load .omir and .omirb files, recordings of ROS 2, or trajectories
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
     Export(Box<ExportArgs>),
@@ -532,6 +532,7 @@ pub struct SweepArgs {
     "Examples:
   omir export -o backup.omirb
   omir export --since 1d -o today.omir
+  omir export --format mcap -o memories.mcap         (for Foxglove: docs/recordings.md)
   omir export | jq '.entry | length'
 
 Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at
@@ -540,12 +541,29 @@ all.",
 ))]
 pub struct ExportArgs {
     /// File to write; .omir is JSON, .omirb is CBOR
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", required_if_eq("format", "mcap"))]
     pub output: Option<PathBuf>,
+
+    /// What to write; a Bundle, or a timeline that Foxglove shows
+    #[arg(long, value_enum, default_value_t = ExportFormat::Omir)]
+    pub format: ExportFormat,
+
+    /// Leave a timeline uncompressed
+    #[arg(long)]
+    pub uncompressed: bool,
 
     /// Which memories to export.
     #[command(flatten)]
     pub filters: FilterArgs,
+}
+
+/// What `omir export` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// By the ending: .omir is JSON, .omirb is CBOR
+    Omir,
+    /// A timeline: what is to be seen on /omird/memories, all of it on /omird/records
+    Mcap,
 }
 
 /// `omir completions`

@@ -52,6 +52,7 @@ pub const DAEMON: &[Target] = &[
     target("manifest", daemon::manifest::run),
     target("message", ros2::message::run),
     target("parameters", daemon::parameters::run),
+    target("recording", ros2::recording::run),
     target("request", daemon::request::run),
     target("segment", daemon::segment::run),
     target("signature", daemon::signature::run),

@@ -2,3 +2,4 @@
 
 pub mod interface;
 pub mod message;
+pub mod recording;

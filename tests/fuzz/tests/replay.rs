@@ -126,7 +126,7 @@ replays! { cbor document instant json number pose profile reference stream uri v
 #[cfg(feature = "daemon")]
 replays! {
     cbor document instant json number pose profile reference stream uri value
-    block config interface log manifest message parameters request segment signature store
+    block config interface log manifest message parameters recording request segment signature store
     time_range trajectory transaction
 }
 

@@ -19,6 +19,8 @@ pub enum Format {
     Kitti,
     /// CSV: nanoseconds, position, quaternion with w first
     Euroc,
+    /// A recording of ROS 2 (rosbag2's .mcap, or its folder)
+    Mcap,
 }
 
 /// How the axes of a trajectory lie.
@@ -41,6 +43,9 @@ pub enum Axes {
   omir import --format tum --dry-run -o desk.omir groundtruth.txt
   omir import monday.omirb tuesday.omirb                    (in this order)
   omir import --overwrite golden.omir                       (the file is right)
+  omir import --format mcap --rules omird.toml monday/ tuesday/
+  omir import --format mcap --topics '/camera*' --dry-run drive_0.mcap
+  omir import --format mcap -o drive.omir drive_0.mcap      (no daemon)
 
 A file is merged into what is stored, all of it or nothing. Of two versions of a resource the higher
 version stays where the file states one, then the later meta.lastUpdated; what is stored without one
@@ -57,6 +62,11 @@ A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. 
 --name and the pose, times from the file: importing again stores nothing new. Times that do not
 begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
 --times, to ten poses a second.
+
+A recording becomes what a daemon that listened would remember, by the rules in [ros2] of --rules or,
+without it, by what the well-known types say. All files are one recording, and its times are those of
+the messages. A file that was cut off is used as far as it goes, with exit code 3. docs/recordings.md
+tells more.
 
 If the daemon goes away, what it did not acknowledge is sent again for --wait seconds. Exit code 4
 means that nothing was acknowledged; 3 that some files were, or with --in-parts a part of one;
@@ -84,17 +94,46 @@ pub struct ImportArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub in_parts: bool,
 
-    /// Send nothing: write the Bundle to -o, or to standard output
+    /// Send nothing: write the Bundle to -o, or to standard output; of a recording, count
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Where --dry-run writes; .omir is JSON, .omirb is CBOR
-    #[arg(short, long, value_name = "FILE", requires = "dry_run")]
+    /// Where --dry-run writes, or a recording is written to; .omir is JSON, .omirb is CBOR
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["overwrite", "in_parts"])]
     pub output: Option<PathBuf>,
+
+    /// How a recording is read.
+    #[command(flatten)]
+    pub recording: RecordingArgs,
 
     /// How a trajectory is read.
     #[command(flatten)]
     pub trajectory: TrajectoryArgs,
+}
+
+/// Options that only recordings understand.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Recordings")]
+pub struct RecordingArgs {
+    /// Configuration with the rules: its [ros2] [default: what the types say]
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+
+    /// Only topics of this name; `*` stands for anything; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub topics: Vec<String>,
+}
+
+impl RecordingArgs {
+    /// The first option that was given, to refuse it where there is no recording.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        match (&self.rules, self.topics.is_empty()) {
+            (Some(_), _) => Some("--rules"),
+            (None, false) => Some("--topics"),
+            (None, true) => None,
+        }
+    }
 }
 
 /// Options that only trajectories understand.

@@ -94,7 +94,6 @@ fn what_makes_no_sense_is_refused() {
         &["recall", "--near", "0,0", "--geo", "0,0"],
         &["recall", "--limit", "1001"],
         &["recall", "--since", "yesterday"],
-        &["import", "-o", "x.omir", "y.omir"],
         &["import", "--dry-run", "--overwrite", "y.omir"],
         &["import", "--dry-run", "--in-parts", "y.omir"],
         &["feedback", "x", "maybe"],

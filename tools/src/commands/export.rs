@@ -1,11 +1,14 @@
-//! `omir export`: a Bundle in a file.
+//! `omir export`: a Bundle in a file, or a timeline of it.
 
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use omir_core::value::Value;
+use omir_ros2::recording::{Exported, write_timeline};
 
 use super::filters;
-use crate::cli::{ExportArgs, Globals};
+use crate::cli::{ExportArgs, ExportFormat, Globals};
 use crate::client::Client;
 use crate::document::{self, Encoding};
 use crate::error::{Error, Result};
@@ -16,7 +19,10 @@ use crate::{output, progress};
 const AT_LEAST: Duration = Duration::from_secs(120);
 
 pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
-    if let Some(file) = &args.output {
+    if args.uncompressed && args.format == ExportFormat::Omir {
+        return Err(Error::Usage("--uncompressed is for --format mcap".to_owned()));
+    }
+    if let Some(file) = args.output.as_ref().filter(|_| args.format == ExportFormat::Omir) {
         document::encoding_for_output(file)?;
     }
     let mut parameters = Parameters::new();
@@ -28,11 +34,14 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
     let spinner = progress::spinner(globals, &format!("exporting the memory of {robot}"));
     let bundle = client.ask(&robot, "export", &parameters, None)?.value()?;
     spinner.finish_and_clear();
-    let count = bundle
+    let entries = bundle
         .get("entry")
         .and_then(Value::as_array)
-        .map(<[Value]>::len)
         .ok_or_else(|| Error::Partial(format!("the answer of {robot} is no Bundle")))?;
+    if let Some(file) = args.output.as_ref().filter(|_| args.format == ExportFormat::Mcap) {
+        return timeline(globals, file, entries, !args.uncompressed);
+    }
+    let count = entries.len();
     let as_json = match &args.output {
         Some(file) => document::encoding_for_output(file)? == Encoding::Json,
         None => true,
@@ -47,4 +56,25 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
         }
         None => Ok(output::print_bytes(&Encoding::Json.write(&bundle))?),
     }
+}
+
+fn timeline(globals: &Globals, file: &Path, entries: &[Value], compressed: bool) -> Result<()> {
+    let mut exported = Exported::default();
+    let mut write = |out: &mut dyn io::Write| {
+        exported = write_timeline(entries, compressed, out).map_err(io::Error::other)?;
+        Ok(())
+    };
+    if document::is_standard(file) {
+        write(&mut io::stdout().lock())?;
+    } else {
+        document::replace(file, write)?;
+    }
+    let remark = format!(
+        "{} resources written to {}, {} of them with a place",
+        exported.resources,
+        file.display(),
+        exported.placed
+    );
+    output::remark(globals.quiet || globals.json, &remark);
+    Ok(())
 }

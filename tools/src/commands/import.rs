@@ -2,6 +2,7 @@
 
 mod check;
 mod load;
+mod recording;
 mod send;
 mod tally;
 
@@ -9,15 +10,19 @@ use omir_core::value::Value;
 
 use self::load::File;
 use self::tally::Tally;
-use crate::cli::{Globals, ImportArgs};
+use crate::cli::{Format, Globals, ImportArgs};
 use crate::client::Client;
 use crate::document::{self, Encoding};
 use crate::error::{Error, Result};
 use crate::output::{self, object};
 
 pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
+    recording::check(args)?;
     if let Some(file) = &args.output {
         document::encoding_for_output(file)?;
+    }
+    if args.format == Format::Mcap {
+        return recording::run(globals, args);
     }
     let quiet = globals.quiet || globals.json;
     // All of them before anything is sent, so that a fault in the last one is found in time.

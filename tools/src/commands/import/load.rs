@@ -104,6 +104,16 @@ fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<File> {
     Ok(File { path: path.to_owned(), resources, repeated })
 }
 
+/// Resources that were made here, each with its name.
+pub(super) fn made(values: Vec<Value>) -> Result<File> {
+    let mut scratch = Vec::new();
+    let pointers = (0..values.len()).map(|index| format!("/entry/{index}"));
+    let path = PathBuf::from("the recording");
+    let named = pointers.zip(values).map(|(at, value)| named(&path, at, value, &mut scratch));
+    let resources = named.collect::<Result<Vec<_>>>()?;
+    Ok(File { path, resources, repeated: 0 })
+}
+
 /// Gives a resource of a checked document its name. The check has seen to it that there is one, and a
 /// date where the schema wants it; otherwise the daemon would make them up, and importing again would
 /// store everything twice.
@@ -130,7 +140,7 @@ fn drive(file: &Path, format: Format, args: &TrajectoryArgs, quiet: bool) -> Res
     let (word, axes, poses) = match format {
         Format::Tum => ("tum", Axes::Ros, tum::parse(&text).map_err(at)?),
         Format::Euroc => ("euroc", Axes::Ros, euroc::parse(&text).map_err(at)?),
-        Format::Kitti | Format::Omir => {
+        Format::Kitti | Format::Omir | Format::Mcap => {
             ("kitti", Axes::Optical, kitti_poses(file, &text, args, quiet)?)
         }
     };

@@ -125,18 +125,39 @@ impl<'a> Shipment<'a> {
             0 | 1 => progress::spinner(self.globals, "importing"),
             _ => progress::bar(self.globals, file.resources.len() as u64, "importing"),
         };
-        for parcel in plan {
-            let sent = self
-                .deliver(file, &parcel, &bar, tally)
-                .map_err(|error| located(error, file, &parcel))
-                .and_then(|reply| tally.count(&reply));
-            if let Err(error) = sent {
-                bar.abandon();
-                return Err(error);
-            }
-            bar.inc(parcel.len() as u64);
+        let sent = self.deliver_all(file, plan, &bar, tally, |sent| bar.inc(sent));
+        match sent {
+            Ok(()) => bar.finish_and_clear(),
+            Err(_) => bar.abandon(),
         }
-        bar.finish_and_clear();
+        sent
+    }
+
+    /// Sends a file in parts; the bar shows something else and only says what hinders.
+    pub(super) fn send_parts(
+        &mut self,
+        file: &File,
+        bar: &ProgressBar,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let items: Vec<parcels::Item> = file.resources.iter().map(Resource::item).collect();
+        self.deliver_all(file, parcels::plan(&items), bar, tally, |_| {})
+    }
+
+    fn deliver_all(
+        &mut self,
+        file: &File,
+        plan: Vec<Vec<usize>>,
+        bar: &ProgressBar,
+        tally: &mut Tally,
+        sent: impl Fn(u64),
+    ) -> Result<()> {
+        for parcel in plan {
+            self.deliver(file, &parcel, bar, tally)
+                .map_err(|error| located(error, file, &parcel))
+                .and_then(|reply| tally.count(&reply))?;
+            sent(parcel.len() as u64);
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use omir_core::value::Value;
+use omir_core::value::{Map, Value};
 
 use super::load::File;
 use crate::error::{Error, Result};
@@ -88,10 +88,21 @@ impl Tally {
     }
 
     pub(super) fn to_json(&self, file: &File) -> Value {
-        object([
+        let of_file = [
             ("file", file.path.display().to_string().into()),
             ("resources", file.resources.len().into()),
             ("repeated", file.repeated.into()),
+        ];
+        Value::Object(of_file.into_iter().chain(self.members()).collect::<Map>())
+    }
+
+    /// The numbers alone, for what is no file.
+    pub(super) fn counts(&self) -> Value {
+        object(self.members())
+    }
+
+    fn members(&self) -> [(&'static str, Value); 9] {
+        [
             ("added", self.added.into()),
             ("updated", self.updated.into()),
             ("restored", self.restored.into()),
@@ -101,7 +112,7 @@ impl Tally {
             ("keptRefs", Value::Array(self.kept_refs.clone())),
             ("requests", self.requests.into()),
             ("retries", self.retries.into()),
-        ])
+        ]
     }
 
     /// What a person should know about these numbers.

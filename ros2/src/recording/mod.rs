@@ -1,0 +1,45 @@
+//! Recordings: MCAP files, as rosbag2 and Foxglove write them, to memories and memories to a timeline.
+
+mod asked;
+mod channels;
+mod export;
+mod idl;
+mod import;
+mod made;
+mod piece;
+mod scan;
+mod scene;
+mod source;
+mod types;
+
+use std::fmt;
+
+pub use asked::{by_type, configured};
+pub use channels::Channel;
+pub use export::{Exported, MEMORIES, RECORDS, write_timeline};
+pub use import::{Advance, Import, ImportError, Malformed, Report, TopicReport};
+pub use scan::Loss;
+pub use source::{Recorded, Recording, Source};
+
+/// A file that is of no use at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingError {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl RecordingError {
+    fn new(file: &str, why: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), why: why.into() }
+    }
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.why)
+    }
+}
+
+impl std::error::Error for RecordingError {}
