@@ -127,7 +127,8 @@ impl Participant {
         let types = Arc::new(RwLock::new(registry));
         let node = NodeConfig {
             name: config.node_name.clone(),
-            namespace: config.namespace.clone(),
+            // The root, where ROS writes nothing.
+            namespace: format!("/{}", config.namespace.trim_start_matches('/')),
             domain: config.domain_id,
             distribution: config.distribution.parse::<Distribution>().unwrap_or_default(),
             remap: remapping(&config.remap)?,

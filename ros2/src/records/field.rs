@@ -15,11 +15,11 @@ pub(super) enum Codec {
     Text,
     /// `builtin_interfaces/Time`; zero is absent.
     Instant,
-    /// `float64[<=1]`
+    /// `float64[]`, none or one
     Float,
-    /// `uint64[<=1]`
+    /// `uint64[]`, none or one
     Uint,
-    /// `bool[<=1]`
+    /// `bool[]`, none or one
     Bool,
     /// `bool`; false is absent.
     Flag,
@@ -150,12 +150,25 @@ pub(super) fn set(message: &mut Message, path: &str, value: Value) {
     debug_assert!(done.is_ok(), "{done:?}");
 }
 
+/// The one element of a sequence that holds none or one. A bound (`[<=1]`) would say so in the type, but not
+/// every implementation of ROS hashes bounded sequences as `rosidl` does.
+///
+/// # Errors
+/// If there are more.
+pub(super) fn alone_of<T>(items: &[T]) -> Result<Option<&T>, String> {
+    match items {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        more => Err(format!("{} values; there is room for none or one", more.len())),
+    }
+}
+
 /// What the field says; `None` if it says nothing.
 ///
 /// # Errors
 /// A sentence on what no value looks like.
 pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option<Json>, String> {
-    let first = || message.list(path).and_then(<[Value]>::first);
+    let alone = || alone_of(message.list(path).unwrap_or_default());
     let reference = |text: &str| {
         let mut map = Map::new();
         map.insert("ref", text);
@@ -176,12 +189,11 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
         Codec::Text => some_text().map(Json::from),
         Codec::Ref => some_text().map(reference),
         Codec::Instant => stamp(message, path)?.map(instant),
-        Codec::Float => match message.floats(path).and_then(<[f64]>::first) {
-            Some(float) => Some(finite(*float)?),
-            None => None,
-        },
-        Codec::Uint => first().and_then(Value::as_u64).map(Json::from),
-        Codec::Bool => first().and_then(Value::as_bool).map(Json::from),
+        Codec::Float => {
+            alone_of(message.floats(path).unwrap_or_default())?.map(|n| finite(*n)).transpose()?
+        }
+        Codec::Uint => alone()?.and_then(Value::as_u64).map(Json::from),
+        Codec::Bool => alone()?.and_then(Value::as_bool).map(Json::from),
         Codec::Flag => message.bool(path).filter(|flag| *flag).map(Json::from),
         Codec::Count => message.u64(path).filter(|n| *n != 0).map(Json::from),
         Codec::Texts => texts(&|text| Json::from(text)),

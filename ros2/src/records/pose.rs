@@ -5,7 +5,7 @@ use omir_core::value::{Map, Value as Json};
 
 use super::Refused;
 use super::field::{
-    Codec, finite, near as near_value, read as read_value, set, write as write_value,
+    Codec, alone_of, finite, near as near_value, read as read_value, set, write as write_value,
 };
 use crate::interface::{Element, FieldType};
 use crate::message::{FieldPath, Message, Value};
@@ -153,7 +153,8 @@ pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
     let some = |values: &[f64]| values.iter().any(|value| *value != 0.0);
     let position = numbers(&POSITION);
     let covariance = message.floats("pose.pose.covariance").unwrap_or_default();
-    let geo = message.list("pose.geo").and_then(<[Value]>::first).and_then(Value::as_message);
+    let geo = alone_of(message.list("pose.geo").unwrap_or_default());
+    let geo = geo.map_err(|why| bad("geo", why))?.and_then(Value::as_message);
 
     let mut pose = Map::new();
     let Some(frame) = value("header.frame_id", Codec::Text)? else {

@@ -5,7 +5,7 @@ use omir_core::json;
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
-use super::field::{Codec, finite, instant, read, stamp};
+use super::field::{Codec, alone_of, finite, instant, read, stamp};
 use super::resource::{bury, rest_of};
 use super::tables::FILTER;
 use super::{Operation, Records, Refused, pose};
@@ -217,7 +217,11 @@ fn read_filter(filter: &Message, parameters: &mut Map) -> Result<(), Refused> {
         });
         values.collect()
     };
-    if let Some(near) = filter.list("near").and_then(<[Value]>::first) {
+    let one = |name: &str| {
+        let items = filter.list(name).unwrap_or_default();
+        alone_of(items).map_err(|why| Refused::new(format!("/{name}"), why))
+    };
+    if let Some(near) = one("near")? {
         let plane = filter.bool("planar") == Some(true);
         let axes: &[&str] = if plane { &["x", "y"] } else { &["x", "y", "z"] };
         parameters.insert("near", point(near, axes, "near")?);
@@ -231,7 +235,7 @@ fn read_filter(filter: &Message, parameters: &mut Map) -> Result<(), Refused> {
         }
         _ => return Err(Refused::new("/box", "a box has two corners, the least and the greatest")),
     }
-    if let Some(place) = filter.message("geo[0]") {
+    if let Some(place) = one("geo")?.and_then(Value::as_message) {
         let place = pose::read_geo(place).map_err(|why| Refused::new("/geo", why))?;
         let numbers: Vec<Json> =
             ["lat", "lon", "alt"].iter().filter_map(|name| place.get(name).cloned()).collect();
