@@ -149,11 +149,12 @@ fn what_was_published_before_comes_once_and_in_order() {
     let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
     let ty = talker.ty("std_msgs/msg/String");
     let latched = Qos::LATCHED.keep_last(3);
-    let early = talker.node.publisher("map", &ty, latched).unwrap();
-    for text in ["1", "2", "3", "4"] {
+    let early = talker.node.publisher("map", &ty, latched.keep_last(4)).unwrap();
+    for text in ["0", "1", "2", "3", "4"] {
         early.publish(&talker.text(text)).unwrap();
     }
     listener.sees("/map", EntityKind::Publisher);
+    // Four are kept, and three are wanted.
     let (_subscription, receive) = listener.listen("map", latched);
     assert_eq!(texts(&receive, 3), ["2", "3", "4"]);
     talker.sees("/map", EntityKind::Subscription);

@@ -18,8 +18,24 @@ pub(crate) struct Latched<T> {
     /// Questions to caches without an end yet.
     asking: usize,
     /// By publisher and sequence number.
-    held: BTreeMap<(Gid, i64), T>,
-    last: HashMap<Gid, i64>,
+    held: BTreeMap<(Gid, i64), (Mark, T)>,
+    last: HashMap<Gid, Mark>,
+}
+
+/// Which message of a publisher it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) sequence: i64,
+    pub(crate) source_time: i64,
+}
+
+impl Mark {
+    /// Whether a message was delivered already, or is older than one that was. A publisher whose
+    /// session has a fixed id counts from 1 again after a restart, with the same gid: then the
+    /// time of sending is later although the number is not.
+    fn is_behind(self, last: Self) -> bool {
+        self.sequence <= last.sequence && self.source_time <= last.source_time
+    }
 }
 
 impl<T> Latched<T> {
@@ -39,33 +55,33 @@ impl<T> Latched<T> {
     }
 
     /// A message, of a cache or a new one. Returns what can be delivered, in order.
-    pub(crate) fn offer(&mut self, gid: Gid, sequence: i64, item: T) -> Vec<T> {
-        if self.last.get(&gid).is_some_and(|last| sequence <= *last) {
+    pub(crate) fn offer(&mut self, gid: Gid, mark: Mark, item: T) -> Vec<T> {
+        if self.last.get(&gid).is_some_and(|last| mark.is_behind(*last)) {
             return Vec::new();
         }
         if self.asking == 0 {
-            self.delivered(gid, sequence);
+            self.delivered(gid, mark);
             return vec![item];
         }
-        self.held.entry((gid, sequence)).or_insert(item);
+        self.held.entry((gid, mark.sequence)).or_insert((mark, item));
         if self.held.len() > HELD { self.flush() } else { Vec::new() }
     }
 
     fn flush(&mut self) -> Vec<T> {
         let held = std::mem::take(&mut self.held);
         held.into_iter()
-            .map(|((gid, sequence), item)| {
-                self.delivered(gid, sequence);
+            .map(|((gid, _), (mark, item))| {
+                self.delivered(gid, mark);
                 item
             })
             .collect()
     }
 
-    fn delivered(&mut self, gid: Gid, sequence: i64) {
+    fn delivered(&mut self, gid: Gid, mark: Mark) {
         if self.last.len() >= PUBLISHERS && !self.last.contains_key(&gid) {
             self.last.clear();
         }
-        self.last.insert(gid, sequence);
+        self.last.insert(gid, mark);
     }
 }
 
@@ -76,14 +92,19 @@ mod tests {
     const A: Gid = Gid([1; 16]);
     const B: Gid = Gid([2; 16]);
 
+    /// The message of this number, sent at that second.
+    fn nth(sequence: i64) -> Mark {
+        Mark { sequence, source_time: 100 + sequence }
+    }
+
     #[test]
     fn without_a_question_messages_pass_and_none_passes_twice() {
         let mut latched = Latched::new();
-        assert_eq!(latched.offer(A, 1, "a1"), ["a1"]);
-        assert!(latched.offer(A, 1, "a1").is_empty());
-        assert_eq!(latched.offer(B, 1, "b1"), ["b1"]);
+        assert_eq!(latched.offer(A, nth(1), "a1"), ["a1"]);
+        assert!(latched.offer(A, nth(1), "a1").is_empty());
+        assert_eq!(latched.offer(B, nth(1), "b1"), ["b1"]);
         // A gap is a loss; it holds nothing up.
-        assert_eq!(latched.offer(A, 5, "a5"), ["a5"]);
+        assert_eq!(latched.offer(A, nth(5), "a5"), ["a5"]);
     }
 
     #[test]
@@ -91,25 +112,34 @@ mod tests {
         let mut latched = Latched::new();
         latched.asked();
         latched.asked();
-        assert!(latched.offer(A, 3, "a3").is_empty());
-        assert!(latched.offer(A, 1, "a1").is_empty());
+        assert!(latched.offer(A, nth(3), "a3").is_empty());
+        assert!(latched.offer(A, nth(1), "a1").is_empty());
         assert!(latched.answered().is_empty());
-        assert!(latched.offer(A, 2, "a2").is_empty());
-        assert!(latched.offer(A, 1, "a1 again").is_empty());
+        assert!(latched.offer(A, nth(2), "a2").is_empty());
+        assert!(latched.offer(A, nth(1), "a1 again").is_empty());
         assert_eq!(latched.answered(), ["a1", "a2", "a3"]);
-        assert!(latched.offer(A, 2, "a2").is_empty());
-        assert_eq!(latched.offer(A, 4, "a4"), ["a4"]);
+        assert!(latched.offer(A, nth(2), "a2").is_empty());
+        assert_eq!(latched.offer(A, nth(4), "a4"), ["a4"]);
+    }
+
+    #[test]
+    fn a_publisher_that_counts_from_one_again_is_heard() {
+        let mut latched = Latched::new();
+        assert_eq!(latched.offer(A, nth(7), "before"), ["before"]);
+        let restarted = Mark { sequence: 1, source_time: 200 };
+        assert_eq!(latched.offer(A, restarted, "after"), ["after"]);
+        assert!(latched.offer(A, restarted, "after").is_empty());
     }
 
     #[test]
     fn what_is_held_and_what_is_remembered_has_an_end() {
         let mut latched = Latched::new();
         latched.asked();
-        let out: usize = (0..=HELD as i64).map(|i| latched.offer(A, i, i).len()).sum();
+        let out: usize = (0..=HELD as i64).map(|i| latched.offer(A, nth(i), i).len()).sum();
         assert_eq!(out, HELD + 1);
         latched.answered();
         for i in 0..2 * PUBLISHERS as u128 {
-            latched.offer(Gid(i.to_le_bytes()), 1, 0);
+            latched.offer(Gid(i.to_le_bytes()), nth(1), 0);
         }
         assert!(latched.last.len() <= PUBLISHERS);
     }

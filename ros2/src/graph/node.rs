@@ -84,8 +84,9 @@ struct Local {
     closed: bool,
     entities: Vec<Arc<Entity>>,
     held: Vec<Weak<Held>>,
-    /// Tokens of others whose type was refused, so that each is told of once.
-    refused: HashSet<String>,
+    /// Ids of our entities and tokens of those whose type was refused, so that each pair is told of
+    /// once.
+    refused: HashSet<(String, String)>,
 }
 
 /// Numbers for entities. Zenoh sessions may be shared by several nodes of one process, and rmw_zenoh
@@ -262,7 +263,7 @@ impl Shared {
         let token = sample.key_expr().as_str();
         if sample.kind() == SampleKind::Delete {
             self.graph.went(token);
-            self.lock().refused.remove(token);
+            self.lock().refused.retain(|(_, theirs)| theirs != token);
             return;
         }
         match self.graph.came(token) {
@@ -282,7 +283,7 @@ impl Shared {
 
     fn compare(&self, ours: &Arc<Entity>, theirs: &Arc<Entity>) {
         if let Some(other) = OtherType::between(ours, theirs)
-            && self.lock().refused.insert(theirs.token())
+            && self.lock().refused.insert((ours.id.clone(), theirs.token()))
         {
             self.events.report(&Event::OtherType(other));
         }
@@ -306,7 +307,9 @@ impl Drop for Announced {
         // First the token, that the view does not learn of it again.
         drop(self.declared.take());
         self.shared.graph.went(&self.token);
-        self.shared.lock().entities.retain(|e| !Arc::ptr_eq(e, &self.entity));
+        let mut local = self.shared.lock();
+        local.entities.retain(|e| !Arc::ptr_eq(e, &self.entity));
+        local.refused.retain(|(ours, _)| *ours != self.entity.id);
     }
 }
 

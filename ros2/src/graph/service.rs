@@ -21,7 +21,8 @@ use crate::interface::{MessageType, ServiceType};
 use crate::message::Message;
 use crate::stamp::Stamp;
 
-/// A service server. Dropping it takes it out of the graph; no call comes after that.
+/// A service server. Dropping it takes it out of the graph and waits for the call that is running;
+/// none comes after that.
 pub struct Server {
     held: Arc<Held>,
     name: String,

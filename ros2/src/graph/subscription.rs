@@ -14,7 +14,7 @@ use zenoh::sample::{Sample, SampleKind};
 use super::attachment::{Attachment, AttachmentError};
 use super::error::NodeError;
 use super::event::Event;
-use super::latched::Latched;
+use super::latched::{Latched, Mark};
 use super::node::{AtDrop, Held, Node, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
@@ -42,7 +42,8 @@ pub struct Received {
     pub received: Stamp,
 }
 
-/// A subscription to one topic. Dropping it takes it out of the graph; no call comes after that.
+/// A subscription to one topic. Dropping it takes it out of the graph and waits for the call that is
+/// running; none comes after that.
 pub struct Subscription {
     held: Arc<Held>,
     queue: Arc<Queue<Raw>>,
@@ -203,7 +204,8 @@ impl Inlet {
             Some(latched) => {
                 // Kept until all is in the queue: another thread may bring what follows.
                 let mut latched = lock(latched);
-                for raw in latched.offer(attachment.gid, attachment.sequence, raw) {
+                let Attachment { sequence, source_time, gid } = attachment;
+                for raw in latched.offer(gid, Mark { sequence, source_time }, raw) {
                     self.push(raw);
                 }
             }
