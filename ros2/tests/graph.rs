@@ -155,8 +155,9 @@ fn what_was_published_before_comes_once_and_in_order() {
     }
     listener.sees("/map", EntityKind::Publisher);
     // Four are kept, and three are wanted.
-    let (_subscription, receive) = listener.listen("map", latched);
+    let (subscription, receive) = listener.listen("map", latched);
     assert_eq!(texts(&receive, 3), ["2", "3", "4"]);
+    assert_eq!(subscription.dropped(), 0);
     talker.sees("/map", EntityKind::Subscription);
     early.publish(&talker.text("5")).unwrap();
     assert_eq!(texts(&receive, 1), ["5"]);
@@ -371,6 +372,40 @@ fn an_unknown_type_is_asked_of_its_publisher_and_must_have_its_hash() {
     let asked = listener.node.type_of_topic("/odd", LONG).unwrap();
     assert_eq!(asked.hash, theirs.hash);
     assert_ne!(listener.ty("std_msgs/msg/String").hash, theirs.hash);
+}
+
+#[test]
+fn a_description_that_is_not_of_the_announced_hash_is_refused() {
+    let (a, b) = sessions();
+    let (liar, listener) = (node(&a, "accomplice"), node(&b, "listener"));
+    let ty = liar.node.types().read().unwrap();
+    let ty = ty.service("type_description_interfaces/srv/GetTypeDescription").unwrap();
+    let _server = liar
+        .node
+        .serve("/liar/get_type_description", &ty, |request| {
+            let mut response = request.response();
+            let name = request.message().text("type_name").unwrap().to_owned();
+            response.set("successful", true).unwrap();
+            response.set("type_description.type_description.type_name", name).unwrap();
+            request.answer(&response).unwrap();
+        })
+        .unwrap();
+    let announced = format!("RIHS01_{}", "1".repeat(64));
+    let token = format!(
+        "@ros2_lv/0/{}/900/901/MP/%/%/liar/%lie/lab_msgs::msg::dds_::Lie_/{announced}/::,10:,:,:,,",
+        a.zid()
+    );
+    let _token = a.liveliness().declare_token(token).wait().unwrap();
+    listener.sees("/lie", EntityKind::Publisher);
+    listener.sees("/liar/get_type_description", EntityKind::Server);
+    match listener.node.type_of_topic("/lie", LONG) {
+        Err(DescribeError::Hash { name, announced: said, described }) => {
+            assert_eq!((name.as_str(), said), ("lab_msgs/msg/Lie", announced.clone()));
+            assert_ne!(described, announced);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(listener.node.types().read().unwrap().message("lab_msgs/msg/Lie").is_err());
 }
 
 /// Copies until it is told that it is done.
