@@ -116,8 +116,8 @@ fn a_recording_becomes_what_a_daemon_would_remember() {
 #[test]
 fn the_same_recording_gives_the_same_memories() {
     let drive = bytes("drive.mcap");
-    let once = import(&[drive.clone()], &rules(), &[]).0;
-    assert_eq!(once, import(&[drive.clone()], &rules(), &[]).0);
+    let once = import(std::slice::from_ref(&drive), &rules(), &[]).0;
+    assert_eq!(once, import(std::slice::from_ref(&drive), &rules(), &[]).0);
     // Given twice it is every message twice, and each thing is the same thing.
     let twice = import(&[drive.clone(), drive], &rules(), &["/chatter"]).0;
     let names = |all: &[Value]| -> Vec<String> {
@@ -201,7 +201,7 @@ fn of_a_damaged_file_the_rest_is_used() {
     let chunks: Vec<usize> =
         boundaries(&whole).into_iter().filter(|at| whole[*at] == 0x06).collect();
     let messages = |report: &Report| report.topics.iter().map(|one| one.messages).sum::<u64>();
-    let all = messages(&import(&[whole.clone()], &rules(), &[]).1);
+    let all = messages(&import(std::slice::from_ref(&whole), &rules(), &[]).1);
     let middle = chunks[chunks.len() / 2];
     // A bit in the data, the name of the compression, the length, the opcode.
     for (offset, xor, what) in [

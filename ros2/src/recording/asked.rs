@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::rules::{Pattern, Ros2, Ros2Section, Spec, TopicRule, known_types};
+use crate::rules::{Pattern, Ros2, Ros2Section, TopicRule, known_types};
 
 /// The part of a configuration that is read; the rest is for others.
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub fn by_type() -> Ros2 {
             topic: Pattern::new("*"),
             type_name: Some(name.parse().ok()?),
             queue_depth: None,
-            spec: Spec::default(),
+            spec: Default::default(),
         })
     };
     Ros2 { topics: known_types().filter_map(rule).collect(), ..Ros2::default() }

@@ -24,7 +24,7 @@ mod written;
 use std::collections::BTreeMap;
 
 pub use builtin::{DEFAULTS, types as known_types};
-pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, Spec, TopicRule};
+pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
 pub use fold::{folded, told};
 pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait};
 pub use pattern::Pattern;

@@ -115,7 +115,7 @@ pub struct ImportArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recordings")]
 pub struct RecordingArgs {
-    /// Configuration with the rules: its [ros2] [default: what the types say]
+    /// Configuration with the rules for ROS 2 [default: what the types say]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 

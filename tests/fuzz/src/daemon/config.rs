@@ -14,7 +14,7 @@ pub fn run(bytes: &[u8]) {
         is_root: false,
         state_home: None,
         home: Some("/home/robot".into()),
-        ..Host::default()
+        ros_domain_id: None,
     };
     match resolve(file.clone(), &host) {
         Ok(config) => {

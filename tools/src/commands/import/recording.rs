@@ -111,7 +111,7 @@ struct Sink<'a> {
 
 enum To<'a> {
     Daemon(Box<Shipment<'a>>),
-    Document(PathBuf, Option<document::Writer>),
+    Document(PathBuf, Option<Box<document::Writer>>),
     Nowhere,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Sink<'a> {
                 writer.part(Event::Member("resourceType".to_owned(), "Bundle".into()))?;
                 writer.part(Event::Member("omirVersion".to_owned(), "R1".into()))?;
                 writer.part(Event::Entries)?;
-                To::Document(file.clone(), Some(writer))
+                To::Document(file.clone(), Some(Box::new(writer)))
             }
             None if args.dry_run => To::Nowhere,
             None => {
