@@ -196,6 +196,17 @@ fn of_a_file_that_is_cut_off_what_is_there_is_used() {
 }
 
 #[test]
+fn static_transforms_hold_from_the_beginning_without_an_index_too() {
+    let whole = bytes("drive.mcap");
+    let end = boundaries(&whole).into_iter().find(|at| whole[*at] == 0x0f).unwrap();
+    let (resources, report) = import(&[whole[..end].to_vec()], &rules(), &["/camera/*"]);
+    assert_eq!(report.losses.len(), 1);
+    let topic = report.topics.iter().find(|topic| topic.topic == "/camera/detections").unwrap();
+    assert_eq!((topic.counters.kept, topic.counters.unplaced), (2, 0));
+    assert_eq!(resources, import(&[whole], &rules(), &["/camera/*"]).0);
+}
+
+#[test]
 fn of_a_damaged_file_the_rest_is_used() {
     let whole = bytes("drive.mcap");
     let chunks: Vec<usize> =

@@ -183,8 +183,9 @@ impl Recording {
         let mut looked_at = vec![0; self.files.len()];
         for (index, piece) in self.pieces.iter().rev() {
             let Some(File { input, channels, .. }) = self.files.get_mut(*index) else { continue };
-            let is_one = |id: &u16| channels.get(*id).is_some_and(|channel| matches(channel));
-            let may_have = piece.channels.is_empty() || piece.channels.iter().any(is_one);
+            // A channel that is not known yet may be the one.
+            let may_be = |id: &u16| channels.get(*id).is_none_or(|channel| matches(channel));
+            let may_have = piece.channels.is_empty() || piece.channels.iter().any(may_be);
             if looked_at[*index] >= most || !may_have {
                 continue;
             }
