@@ -20,7 +20,6 @@ def recall_charger(navigator: BasicNavigator, name: str) -> Recall.Response:
     request = Recall.Request()
     request.filter.entities = [f'Entity/{name}']
     request.filter.types = ['MemoryRecord']
-    request.filter.min_confidence = []  # [0.5] would leave out what nobody rated
     request.limit = 20
     future = client.call_async(request)
     rclpy.spin_until_future_complete(navigator, future, timeout_sec=10.0)
