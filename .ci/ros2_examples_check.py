@@ -321,8 +321,8 @@ class Python(ast.NodeVisitor):
         elif isinstance(function, ast.Attribute):
             base = self.type_of(function.value)
             made = part(base, function.attr) if base and base.is_class else None
-            # A method of what is no message: its name is no field.
-            name = None
+            # A method of a class of this file, or of what is no message at all.
+            name = function.attr if base is None else None
             if base and not base.is_class and not base.many:
                 field_of(self.where, node.lineno, base, function.attr)
         else:
@@ -712,7 +712,7 @@ def document(where):
         except (ValueError, IndexError) as error:
             problem(where, line, f"cannot be read as YAML: {error}")
         calls += 1
-    if calls == 0 or calls != len(re.findall(r"ros2 (?:service call|action send_goal)[^`]*\{", text)):
+    if calls == 0 or calls != len(re.findall(r"ros2 (?:service call|action send_goal)[^\n]*\{", text)):
         problem(where, 1, f"{calls} calls of ros2 are read, and more or none are there")
 
 
