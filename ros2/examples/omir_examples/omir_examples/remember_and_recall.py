@@ -91,7 +91,7 @@ def main(args=None):
             return 1
         for hit in found.hits:
             for record in hit.resource.record:  # exactly one kind of resource is there
-                away = f', {hit.distance[0]:.1f} m away' if hit.distance else ''
+                away = f', {hit.distance[0]:.1f} m away' if len(hit.distance) else ''
                 node.get_logger().info(f'{hit.score:.2f} {record.content}{away}')
     except KeyboardInterrupt:
         pass
