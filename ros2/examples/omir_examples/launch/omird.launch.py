@@ -16,11 +16,16 @@ def generate_launch_description():
             description='configuration of omird'),
         DeclareLaunchArgument(
             'data',
-            default_value=PathJoinSubstitution([EnvironmentVariable('HOME'), '.local', 'state', 'omird']),
+            default_value=PathJoinSubstitution(
+                [EnvironmentVariable('HOME'), '.local', 'state', 'omird']),
             description='folder of the memories'),
         ExecuteProcess(
             name='omird',
-            cmd=['omird', '--config', LaunchConfiguration('config'), '--data', LaunchConfiguration('data')],
+            cmd=[
+                'omird',
+                '--config', LaunchConfiguration('config'),
+                '--data', LaunchConfiguration('data'),
+            ],
             # It writes what it has to the card before it goes.
             sigterm_timeout='30',
             output='screen'),

@@ -1,9 +1,9 @@
 """
 Go back to where the charger was.
 
-omird is asked for the latest memory of the charger that has a place in the map, and Nav2 drives there.
-The memory may be of last week: after a loop closure and a rebase its place is where the charger is in
-the map of today.
+omird is asked for the latest memory of the charger that has a place in the map, and Nav2 drives
+there. The memory may be of last week: after a loop closure and a rebase its place is where the
+charger is in the map of today.
 """
 
 from geometry_msgs.msg import PoseStamped
@@ -71,7 +71,7 @@ def main(args=None):
             return 1
         record = latest_in(frame, response)
         if record is None:
-            navigator.error(f'of {response.total} memories of the charger none has a place in {frame}')
+            navigator.error(f'none of {response.total} memories has a place in {frame}')
             return 1
         navigator.info(f'going where it was: {record.content}')
 

@@ -79,7 +79,8 @@ def main(args=None):
         node.wait_for_omird()
         stored = node.remember_charger()
         if not stored.status.ok:
-            node.get_logger().error(f'{stored.status.code}: {stored.status.message} {stored.status.path}')
+            status = stored.status
+            node.get_logger().error(f'{status.code}: {status.message} {status.path}')
             return 1
         for one in stored.stored:
             node.get_logger().info(f'stored {one.ref}, version {one.version}')
