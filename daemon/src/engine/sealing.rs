@@ -41,7 +41,7 @@ pub enum SealOrder {
     Report(Sender<Sealed>),
     /// Compact, once everything before is sealed.
     Compact(Scope, Answer),
-    /// Seal what is due, once, and stop.
+    /// Seal what is due, or all if there is no segment yet, once, and stop.
     Stop,
 }
 
@@ -153,7 +153,8 @@ impl Sealing {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let is_of_all = |(scope, _): &(Scope, Answer)| *scope != Scope::Due;
-            self.seal(report.is_some() || self.asked.iter().any(is_of_all));
+            let is_first = is_stopping && self.shared.segments.load(Ordering::Relaxed) == 0;
+            self.seal(report.is_some() || is_first || self.asked.iter().any(is_of_all));
             if let Some(done) = look {
                 let _ = done.send(());
             }

@@ -724,13 +724,18 @@ impl Writer {
     fn stop(mut self) {
         self.keep_time();
         self.take_touches();
-        // The log stays a log: what is durable need not be written a second time for every stop.
-        let touches = self.drain_touches();
-        self.note(touches);
-        if self.log.is_dirty()
-            && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
-        {
-            tracing::error!(%error, "the last sync failed");
+        // A store that has no segment yet leaves one, so that whoever takes the card out finds a file that
+        // any CBOR reader opens. After that the log stays a log: what is durable need not be written a
+        // second time for every stop.
+        let is_first = self.shared.segments.load(Ordering::Relaxed) == 0;
+        if !(is_first && self.log_has_changes && !self.settings.read_only && self.rotate()) {
+            let touches = self.drain_touches();
+            self.note(touches);
+            if self.log.is_dirty()
+                && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
+            {
+                tracing::error!(%error, "the last sync failed");
+            }
         }
         let _ = self.sealing.send(SealOrder::Stop);
     }

@@ -15,10 +15,10 @@ use super::values::{self, numbers};
   omir rebase --frame map --keyframe kf_1=0,0,0 --keyframe kf_2=10,0.2,0 --dry-run
   omir rebase --undo MemoryRecord/5d1f
 
-After a loop closure a keyframe has another pose in the map. Memories that have a pose in the frame of
-that keyframe move with it: their pose in the map is worked out anew. All of them move, or none. A record
-tells of the step; --undo with its reference moves back, to the very same poses, what nothing else has
-moved since.",
+After a loop closure a keyframe has another pose in the map. Memories that have a pose in the frame
+of that keyframe move with it: their pose in the map is worked out anew. All of them move, or none.
+A record tells of the step; --undo with its reference moves back, to the very same poses, what
+nothing else has moved since.",
     online_codes!()
 ))]
 pub struct RebaseArgs {
