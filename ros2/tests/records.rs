@@ -527,7 +527,9 @@ fn events_and_the_import() {
     let progress = Progress { bytes_done: 1, bytes_total: 2, read: 3, stored: 4 };
     let feedback = records.import_feedback(progress);
     assert_eq!((feedback.u64("bytes_total"), feedback.u64("stored")), (Some(2), Some(4)));
-    let result =
-        records.import_result(Ok(&json(r#"{"stored": 5, "dropped": 2, "durable": true}"#)));
-    assert_eq!((result.u64("stored"), result.u64("dropped")), (Some(5), Some(2)));
+    let result = records.import_result(Ok(&json(
+        r#"{"stored": [{"ref": "Entity/a", "version": 1}, {"ref": "Entity/b", "version": 2,
+                "unchanged": true}], "durable": true}"#,
+    )));
+    assert_eq!((result.u64("stored"), result.u64("unchanged")), (Some(1), Some(1)));
 }

@@ -50,6 +50,8 @@ const TF_DEPTH: u64 = 100;
 pub enum OpenError {
     /// The rules do not fit the types.
     Config(ConfigError),
+    /// No distribution that is spoken.
+    Distribution(String),
     /// Message definitions cannot be read.
     Interface(InterfaceError),
     /// The graph cannot be joined.
@@ -62,6 +64,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => error.fmt(f),
+            Self::Distribution(why) => f.write_str(why),
             Self::Interface(error) => error.fmt(f),
             Self::Node(error) => write!(f, "the ROS graph cannot be joined: {error}"),
             Self::Thread(error) => write!(f, "no thread: {error}"),
@@ -130,7 +133,10 @@ impl Participant {
             // The root, where ROS writes nothing.
             namespace: format!("/{}", config.namespace.trim_start_matches('/')),
             domain: config.domain_id,
-            distribution: config.distribution.parse::<Distribution>().unwrap_or_default(),
+            distribution: config
+                .distribution
+                .parse::<Distribution>()
+                .map_err(OpenError::Distribution)?,
             remap: remapping(&config.remap)?,
         };
         // The node logs and counts its events itself.

@@ -72,11 +72,11 @@ impl Records {
         let mut message = Message::new(&self.import.result);
         if let Some(answer) = self.status(&mut message, answer) {
             fill(&mut message, answer, REPLY, &["stored"]);
-            let stored = match answer.get("stored") {
-                Some(Json::Array(all)) => all.len() as u64,
-                other => other.and_then(Json::as_u64).unwrap_or_default(),
-            };
-            set(&mut message, "stored", stored.into());
+            let all = answer.get("stored").and_then(Json::as_array).unwrap_or_default();
+            let is_same = |one: &&Json| one.get("unchanged").and_then(Json::as_bool) == Some(true);
+            let unchanged = all.iter().filter(is_same).count();
+            set(&mut message, "unchanged", (unchanged as u64).into());
+            set(&mut message, "stored", ((all.len() - unchanged) as u64).into());
         }
         message
     }

@@ -21,7 +21,7 @@ use super::written::{Complaints, ConfigError, Table, one_of};
 use crate::interface::TypeName;
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.
-pub const DISTRIBUTIONS: &[&str] = &["humble", "iron", "jazzy", "kilted", "rolling"];
+pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted"];
 /// Most thresholds of one rule.
 const MAX_THRESHOLDS: usize = 32;
 const YEAR_S: f64 = 31_536_000.0;
