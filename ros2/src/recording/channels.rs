@@ -57,7 +57,8 @@ impl Channels {
     }
 
     pub(super) fn add(&mut self, written: &mcap::records::Channel) {
-        if self.known.get(&written.id).is_some_and(|known| known.written == *written) {
+        let is_known = |known: &Known| known.written == *written && known.channel.ty.is_ok();
+        if self.known.get(&written.id).is_some_and(is_known) {
             return;
         }
         let schema = self.schemas.get(&written.schema_id);

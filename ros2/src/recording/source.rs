@@ -55,6 +55,8 @@ struct File {
     name: String,
     input: Box<dyn Source>,
     channels: Channels,
+    /// Whether the channels were known before any piece was read.
+    is_indexed: bool,
 }
 
 /// A message that earlier ones may come before; of one time, in the order in which they were read.
@@ -114,7 +116,8 @@ impl Recording {
             }
             found.channels.values().for_each(|channel| channels.add(channel));
             let mut pieces = found.pieces;
-            if found.channels.is_empty() {
+            let is_indexed = !found.channels.is_empty();
+            if !is_indexed {
                 // Each piece may need what an earlier one says of its channels: keep their order.
                 let mut least = u64::MAX;
                 for piece in pieces.iter_mut().rev().filter(|piece| piece.start > 0) {
@@ -130,7 +133,7 @@ impl Recording {
             }));
             recording.size += pieces.iter().map(|piece| piece.length).sum::<u64>();
             recording.pieces.extend(pieces.into_iter().map(|piece| (index, piece)));
-            recording.files.push(File { name, input, channels });
+            recording.files.push(File { name, input, channels, is_indexed });
         }
         recording.pieces.sort_by_key(|(file, piece)| Reverse((piece.start, *file, piece.offset)));
         Ok(recording)
@@ -182,10 +185,12 @@ impl Recording {
         let mut found = Vec::new();
         let mut looked_at = vec![0; self.files.len()];
         for (index, piece) in self.pieces.iter().rev() {
-            let Some(File { input, channels, .. }) = self.files.get_mut(*index) else { continue };
-            // A channel that is not known yet may be the one.
-            let may_be = |id: &u16| channels.get(*id).is_none_or(|channel| matches(channel));
-            let may_have = piece.channels.is_empty() || piece.channels.iter().any(may_be);
+            let Some(file) = self.files.get_mut(*index) else { continue };
+            let File { input, channels, is_indexed, .. } = file;
+            let is_one = |id: &u16| channels.get(*id).is_some_and(|channel| matches(channel));
+            // Without an index each piece may tell what later ones are made of.
+            let may_have =
+                !*is_indexed || piece.channels.is_empty() || piece.channels.iter().any(is_one);
             if looked_at[*index] >= most || !may_have {
                 continue;
             }
