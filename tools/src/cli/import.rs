@@ -63,10 +63,10 @@ A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. 
 begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
 --times, to ten poses a second.
 
-A recording becomes what a daemon that listened would remember, by the rules in [ros2] of --rules or,
-without it, by what the well-known types say. All files are one recording, and its times are those of
-the messages. A file that was cut off is used as far as it goes, with exit code 3. docs/recordings.md
-tells more.
+A recording becomes what a daemon that listened would remember, by the rules in [ros2] of --rules
+or, without it, by what the well-known types say. All files are one recording, and its times are
+those of the messages. A file that was cut off is used as far as it goes, with exit code 3.
+docs/recordings.md tells more.
 
 If the daemon goes away, what it did not acknowledge is sent again for --wait seconds. Exit code 4
 means that nothing was acknowledged; 3 that some files were, or with --in-parts a part of one;

@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(code(&["ls", &store, "--files"]), 0);
         assert_eq!(code(&["cat", &store, "Entity/dock"]), 0);
         assert_eq!(code(&["cat", &store, "Entity/hall"]), 1, "forgotten");
-        assert_eq!(code(&["cat", &store, "Entity/hall", "--version", "1"]), 0);
+        let gone = ["cat", &store, "Entity/hall", "--version", "1"];
+        assert_eq!(code(&gone), 1, "and left out when it was sealed");
         assert_eq!(code(&["cat", &store, "Entity/dock", "--version", "7"]), 1);
         assert_eq!(code(&["cat", &store, "0000000001.omirb"]), 0);
         assert_eq!(code(&["cat", &store, "0000000009.omirb"]), 2);
