@@ -532,7 +532,7 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     }
     let least = most - may_be_gone.values().sum::<usize>();
     let first = Query { limit: Some(1), ..query.clone() };
-    let total = world.session().recall(&first).expect("it is answered").total as usize;
+    let mut total = world.session().recall(&first).expect("it is answered").total as usize;
     assert!((least..=most).contains(&total), "{total} of {least} to {most}: {query:?}");
     let page = (1 + random.below(400)).max(total / 8).min(1000);
     let mut found: BTreeMap<Key, usize> = BTreeMap::new();
@@ -541,6 +541,12 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     loop {
         let asked = Query { limit: Some(page), offset, ..query.clone() };
         let recalled = world.session().recall(&asked).expect("it is answered");
+        // Sealing goes on meanwhile: what was forgotten may go between two pages, and never comes back.
+        if recalled.total < total as u64 && recalled.total >= least as u64 {
+            (total, offset, last) = (recalled.total as usize, 0, (f64::INFINITY, 0.0));
+            found.clear();
+            continue;
+        }
         assert_eq!(recalled.total, total as u64, "total of {asked:?}");
         let wanted = page.min(total.saturating_sub(offset));
         assert_eq!(recalled.hits.len(), wanted, "hits of {asked:?}");
