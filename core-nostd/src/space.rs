@@ -9,7 +9,7 @@
 //! (contract §3). So the arithmetic is the plain textbook sequence, written out in the
 //! documentation: a scan in any other language computes the same number, to the last bit.
 
-use nalgebra::{Point3, Quaternion, UnitQuaternion};
+use nalgebra::{Matrix6, Point3, Quaternion, UnitQuaternion};
 
 /// A rigid transform between two frames: a rotation, then a translation in metres.
 ///
@@ -100,6 +100,18 @@ impl Aabb {
             && self.min.z <= point.z
             && point.z <= self.max.z
     }
+}
+
+/// A covariance of a pose (row by row: x, y, z, rotation about each fixed axis), told along the axes of
+/// another frame: each 3×3 block `C` becomes `R C Rᵀ`, with `R` the rotation from its frame to the other.
+/// The rotation is taken as exact, as `tf2_geometry_msgs` does.
+pub fn rotate_covariance(covariance: &[f64; 36], rotation: &UnitQuaternion<f64>) -> [f64; 36] {
+    let rotation = rotation.to_rotation_matrix().into_inner();
+    let mut both = Matrix6::zeros();
+    both.fixed_view_mut::<3, 3>(0, 0).copy_from(&rotation);
+    both.fixed_view_mut::<3, 3>(3, 3).copy_from(&rotation);
+    let rotated = both * Matrix6::from_row_slice(covariance) * both.transpose();
+    core::array::from_fn(|i| rotated[(i / 6, i % 6)])
 }
 
 /// The rotation that `[x, y, z, w]` stands for (ROS order, REP-103), scaled to unit length.

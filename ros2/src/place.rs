@@ -12,11 +12,11 @@ use std::fmt;
 use nalgebra::{Isometry3, Point3, UnitQuaternion};
 use omir_core::instant::Instant;
 use omir_core::model::Extension;
-use omir_core::space::{distance, unit_quaternion};
+use omir_core::space::{distance, rotate_covariance, unit_quaternion};
 use omir_core::spatial::SpatialPose;
 
 use crate::stamp::Stamp;
-use crate::tf::transform::{FARTHEST_M, Transform, rotate_covariance};
+use crate::tf::transform::{FARTHEST_M, Transform};
 use crate::tf::{Buffer, LookupError, normalised};
 
 /// A pose as a message tells it.
@@ -115,7 +115,8 @@ pub fn place(
 /// The same pose told in another frame: `transform` takes coordinates of its frame to those of `frame`.
 /// A covariance that cannot be told in finite numbers is left out.
 pub fn moved(pose: &SpatialPose, frame: &str, transform: &Transform) -> SpatialPose {
-    let rotated = pose.covariance.as_ref().map(|known| rotate_covariance(known, transform));
+    let rotated =
+        pose.covariance.as_ref().map(|known| rotate_covariance(known, &transform.rotation));
     SpatialPose {
         frame: frame.to_owned(),
         position: transform * pose.position,

@@ -6,13 +6,13 @@
 //! the memory ([`REBASE_URL`]), so that taking the step back gives the very same pose. One request is one
 //! transaction: all memories move, or none.
 
-use nalgebra::{Isometry3, Matrix3, SMatrix, Translation3, UnitQuaternion};
+use nalgebra::{Isometry3, Translation3, UnitQuaternion};
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Extension, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::pointer;
 use omir_core::reference::{Id, Ref, ResourceType};
-use omir_core::space::unit_quaternion;
+use omir_core::space::{rotate_covariance, unit_quaternion};
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::{Map, Value};
 
@@ -232,24 +232,12 @@ fn placed(old: &SpatialPose, own: &SpatialPose, pose: &Isometry3<f64>) -> Spatia
     };
     let orientation = turned.or(old.orientation);
     let covariance = match (&own.covariance, &old.covariance, turn) {
-        (Some(own), ..) => Some(rotated(own, &pose.rotation)),
-        (None, Some(old), Some(turn)) => Some(rotated(old, &turn)),
+        (Some(own), ..) => Some(Box::new(rotate_covariance(own, &pose.rotation))),
+        (None, Some(old), Some(turn)) => Some(Box::new(rotate_covariance(old, &turn))),
         (None, old, None) => old.clone(),
         (None, None, _) => None,
     };
     SpatialPose { position, orientation, covariance, ..old.clone() }
-}
-
-/// `R Σ Rᵀ` for each 3×3 block: a covariance in another frame's axes.
-fn rotated(covariance: &[f64; 36], rotation: &UnitQuaternion<f64>) -> Box<[f64; 36]> {
-    let turn: Matrix3<f64> = rotation.to_rotation_matrix().into_inner();
-    let mut both = SMatrix::<f64, 6, 6>::zeros();
-    both.fixed_view_mut::<3, 3>(0, 0).copy_from(&turn);
-    both.fixed_view_mut::<3, 3>(3, 3).copy_from(&turn);
-    let turned = both * SMatrix::<f64, 6, 6>::from_row_slice(covariance) * both.transpose();
-    let mut rows = Box::new([0.0; 36]);
-    rows.copy_from_slice(turned.transpose().as_slice());
-    rows
 }
 
 fn isometry(pose: &SpatialPose) -> Isometry3<f64> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nalgebra::{Matrix3, Matrix6, Translation3, Vector3};
+use nalgebra::{Translation3, Vector3};
 use omir_core::space::{Isometry3, unit_quaternion};
 
 /// The transform *of* a child *in* its parent: `p_parent = transform * p_child`.
@@ -75,18 +75,6 @@ pub fn interpolate(older: &Transform, newer: &Transform, ratio: f64) -> Transfor
     Transform::from_parts(translation.into(), rotation)
 }
 
-/// A covariance of `geometry_msgs/PoseWithCovariance` (row by row: x, y, z, rotation about each fixed
-/// axis), told along the axes of another frame: each 3×3 block `C` becomes `R C Rᵀ`, with `R` the
-/// rotation of the transform. The transform is taken as exact, as `tf2_geometry_msgs` does.
-pub fn rotate_covariance(covariance: &[f64; 36], transform: &Transform) -> [f64; 36] {
-    let rotation: Matrix3<f64> = transform.rotation.to_rotation_matrix().into_inner();
-    let mut both = Matrix6::zeros();
-    both.fixed_view_mut::<3, 3>(0, 0).copy_from(&rotation);
-    both.fixed_view_mut::<3, 3>(3, 3).copy_from(&rotation);
-    let rotated = both * Matrix6::from_row_slice(covariance) * both.transpose();
-    std::array::from_fn(|i| rotated[(i / 6, i % 6)])
-}
-
 /// Metres between the origins and degrees of rotation (0 to 180) between two transforms.
 pub fn difference(a: &Transform, b: &Transform) -> (f64, f64) {
     let apart: Vector3<f64> = a.translation.vector - b.translation.vector;
@@ -99,6 +87,8 @@ mod tests {
 
     use nalgebra::UnitQuaternion;
     use proptest::prelude::*;
+
+    use omir_core::space::rotate_covariance;
 
     use super::*;
 
@@ -145,7 +135,7 @@ mod tests {
         covariance[4] = 0.25; // x with rotation about y
         covariance[24] = 0.25;
         let quarter = transform([7.0, 8.0, 9.0], [0.0, 0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2]).unwrap();
-        let rotated = rotate_covariance(&covariance, &quarter);
+        let rotated = rotate_covariance(&covariance, &quarter.rotation);
         // x becomes y, y becomes −x.
         let expected = [
             (0, 4.0),
@@ -174,8 +164,8 @@ mod tests {
             let Some(rotation) = unit_quaternion(q) else { return Ok(()) };
             let turn = Transform::from_parts(Translation3::identity(), rotation);
             let covariance: [f64; 36] = covariance.try_into().unwrap();
-            let there = rotate_covariance(&covariance, &turn);
-            let back = rotate_covariance(&there, &turn.inverse());
+            let there = rotate_covariance(&covariance, &turn.rotation);
+            let back = rotate_covariance(&there, &turn.rotation.inverse());
             for (a, b) in covariance.iter().zip(&back) {
                 prop_assert!((a - b).abs() < 1e-12);
             }

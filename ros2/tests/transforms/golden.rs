@@ -1,8 +1,9 @@
 //! What SciPy computed of the same transforms: see `tests/data/transforms.py`.
 
+use omir_core::space::rotate_covariance;
 use omir_ros2::stamp::Stamp;
 use omir_ros2::tf::Buffer;
-use omir_ros2::tf::transform::{rotate_covariance, transform};
+use omir_ros2::tf::transform::transform;
 
 use super::matrix;
 
@@ -41,7 +42,7 @@ fn lookups_agree_with_scipy() {
 fn covariances_agree_with_numpy() {
     for row in rows(include_str!("../data/covariances.csv")) {
         let turn = transform([1.0, 2.0, 3.0], numbers(&row[..4])).unwrap();
-        let rotated = rotate_covariance(&numbers(&row[4..40]), &turn);
+        let rotated = rotate_covariance(&numbers(&row[4..40]), &turn.rotation);
         for (found, expected) in rotated.iter().zip(numbers::<36>(&row[40..76])) {
             assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
         }
