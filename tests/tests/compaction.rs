@@ -82,8 +82,13 @@ fn the_past_is_as_it_was_while_history_is_kept_and_never_another() {
         let (disk, clock, mut journal) = (CutDisk::new(), TestClock::new(), Journal::default());
         let mut past: Vec<(i64, Model)> = Vec::new();
         let mut session = open(&disk, &clock, HISTORY);
-        let mut horizon = i64::MIN;
-        for step in life::random(seed, 100) {
+        let context = format!("OMIRD_SEED={seed}");
+        // Sealing drops by the same rule as compaction, in a thread of its own, at any step.
+        let kept_from = |session: &Session| {
+            let (now, _) = session.now();
+            now.as_micros() - HISTORY.as_micros() as i64
+        };
+        for (number, step) in life::random(seed, 100).into_iter().enumerate() {
             clock.advance(Duration::from_secs(1));
             match step {
                 Step::Ask(request) => {
@@ -100,27 +105,24 @@ fn the_past_is_as_it_was_while_history_is_kept_and_never_another() {
                 Step::Compact(_) | Step::Recall(_) if random.chance(70) => {
                     let scope = *random.pick(&Scope::ALL);
                     session.compact(scope).expect("a good disk");
-                    let (now, _) = session.now();
-                    horizon = now.as_micros() - HISTORY.as_micros() as i64;
                 }
                 Step::Sweep(_) => drop(session.sweep(false).expect("a good disk")),
                 Step::Compact(_) | Step::Recall(_) => {}
             }
             let (now, _) = session.now();
             past.push((now.as_micros(), journal.acknowledged.clone()));
+            if number % 10 == 9 {
+                let horizon = kept_from(&session);
+                let context = format!("{context}, step {number}");
+                past_holds(&session, &past, &journal.acknowledged, horizon, &context);
+            }
         }
-        let context = format!("OMIRD_SEED={seed}");
-        past_holds(&session, &past, &journal.acknowledged, horizon, &context);
         drop(session);
         let session = open(&disk, &clock, HISTORY);
         assert!(session.damage().is_empty(), "{context}: {:?}", session.damage());
-        past_holds(
-            &session,
-            &past,
-            &journal.acknowledged,
-            horizon,
-            &format!("{context}, reopened"),
-        );
+        let horizon = kept_from(&session);
+        let reopened = format!("{context}, reopened");
+        past_holds(&session, &past, &journal.acknowledged, horizon, &reopened);
         drop(session);
         check::segments(&disk).unwrap_or_else(|why| panic!("{context}: {why}"));
     }
