@@ -8,6 +8,8 @@ use std::time::Duration;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
+use omird::engine::chore::Chore;
+use omird::engine::settings::Settings;
 use omird::index::key::RefKey;
 use omird::store::segment;
 use omird::store::transaction::{Op, Transaction};
@@ -18,7 +20,7 @@ use omird_tests::journal::{Journal, change};
 use omird_tests::life::{self, Step};
 use omird_tests::model::{Model, Request, settled};
 use omird_tests::random::{Random, seeds};
-use omird_tests::session::{Session, TestClock};
+use omird_tests::session::{Session, TestClock, settings};
 
 /// A card with several segments and a log, and all that was ever stored on it.
 struct Past {
@@ -201,6 +203,73 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
     match session.get(&late.reference()) {
         Ok(Some(bytes)) if decode(&bytes) == late => Ok(()),
         other => Err(format!("what was stored after the damage is {other:?}")),
+    }
+}
+
+/// Logs wait for weeks before they are sealed, and what is sealed is dropped.
+#[test]
+fn a_log_that_rots_while_it_waits_is_set_aside_and_what_is_left_of_it_is_sealed() {
+    // A bit of the first memory, one of the last, whose frame no later one vouches for, the header
+    // and all behind it, and the end.
+    for damage in 0..4 {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        let day = Duration::from_secs(86_400);
+        let weeks = 28 * day;
+        let patient = Settings {
+            seal_after: weeks,
+            purge_after: weeks,
+            segment_bytes: 1 << 20,
+            ..settings()
+        };
+        let open = |disk: &CutDisk| {
+            Session::open_with(Arc::new(disk.clone()), &clock, patient.clone(), None)
+                .expect("it opens")
+        };
+        let put = |session: &Session, id: &str| {
+            let request = Request::Remember(vec![life::entity(id, &format!("the {id}"))]);
+            session.execute(change(session, &request).expect("valid")).expect("a good disk");
+        };
+        let session = open(&disk);
+        ["first", "middle", "last"].iter().for_each(|id| put(&session, id));
+        let logs =
+            || disk.paths().into_iter().filter(|path| path.ends_with(".wal")).collect::<Vec<_>>();
+        let waiting = logs().remove(0);
+        clock.advance(8 * day);
+        session.attend(Chore::Seal).expect("it runs");
+        put(&session, "newest");
+        assert_eq!(logs().len(), 2, "a week old, it is written on no more");
+        let bytes = disk.bytes(&waiting);
+        let at = |word: &str| {
+            let place = bytes.windows(word.len()).position(|bytes| bytes == word.as_bytes());
+            place.expect("it is in the log")
+        };
+        let (first, last) = (at("the first"), at("the last"));
+        disk.rot(&waiting, |bytes| match damage {
+            0 => bytes[first] ^= 1,
+            1 => bytes[last] ^= 1,
+            2 => bytes.fill(0),
+            _ => bytes.truncate(last),
+        });
+        session.seal_now(Duration::from_secs(60)).expect("what is left is sealed");
+        let paths = disk.paths();
+        assert!(paths.contains(&format!("{waiting}.damaged")), "{damage}: {paths:?}");
+        let damaged = session.status("robot").pointer("/disk/damagedFiles").cloned();
+        assert_eq!(damaged, Some(Value::from(1u64)), "{damage}");
+        let served = |session: &Session| -> Vec<&str> {
+            let is_served = |id: &&str| {
+                let target = format!("Entity/{id}").parse().expect("a reference");
+                matches!(session.get(&target), Ok(Some(_)))
+            };
+            ["first", "middle", "last", "newest"].into_iter().filter(is_served).collect()
+        };
+        let expected: &[&str] = match damage {
+            0 => &["middle", "last", "newest"],
+            1 | 3 => &["first", "middle", "newest"],
+            _ => &["newest"],
+        };
+        assert_eq!(served(&session), expected, "{damage}");
+        drop(session);
+        assert_eq!(served(&open(&disk)), expected, "{damage}, at the next start");
     }
 }
 

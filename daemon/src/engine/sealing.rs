@@ -207,6 +207,18 @@ impl Sealing {
                     shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
                     waiting.drain(..count);
                 }
+                Err(SealError::Rotten { log, bytes }) => {
+                    tracing::error!(
+                        log,
+                        bytes,
+                        "a log that was sound is not any more: what is left \
+                        of it is sealed alone, and the file set aside"
+                    );
+                    shared.rotten_logs.fetch_add(1, Ordering::Relaxed);
+                    for closed in waiting.iter_mut().filter(|closed| closed.log.log == log) {
+                        closed.log.is_sound = false;
+                    }
+                }
                 Err(error) => {
                     if let SealError::Disk(error) = &error {
                         shared.trouble(&*sealer.disk, Part::Seal, error);
@@ -250,7 +262,7 @@ mod tests {
     /// Logs of so many bytes, one a week from day 0 on.
     fn waiting(bytes: &[u64]) -> VecDeque<Closed> {
         let closed = |(week, &end): (i64, &u64)| Closed {
-            log: Unsealed { log: week as u64, end, first: 1, is_sound: true },
+            log: Unsealed { log: week as u64, end, durable: end, first: 1, is_sound: true },
             began: Timestamp::from_micros(7 * DAY * week),
             at: Timestamp::from_micros(7 * DAY * (week + 1)),
         };

@@ -60,6 +60,8 @@ pub struct Shared {
     pub flash: FlashSettings,
     /// Logs that wait to be sealed.
     pub unsealed_logs: AtomicU64,
+    /// Logs that became unreadable in part after the start.
+    pub rotten_logs: AtomicU64,
     /// Segments on disk.
     pub segments: AtomicU64,
     /// What was written since boot, and what lies on the disk.
@@ -105,6 +107,7 @@ impl Shared {
             can_free: AtomicBool::default(),
             flash,
             unsealed_logs: AtomicU64::default(),
+            rotten_logs: AtomicU64::default(),
             segments: AtomicU64::default(),
             usage,
             began: AtomicI64::new(mark.began),

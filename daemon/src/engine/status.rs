@@ -66,7 +66,8 @@ impl Engine {
         disk.insert("lastError", trouble.map_or(Value::Null, |t| t.error.into()));
         let hint = Some(state.hint()).filter(|hint| !hint.is_empty());
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
-        disk.insert("damagedFiles", int(self.inner.damage.len() as u64));
+        let rotten = shared.rotten_logs.load(Ordering::Relaxed);
+        disk.insert("damagedFiles", int(self.inner.damage.len() as u64 + rotten));
         let mut queue = Map::new();
         let accepted = shared.accepted.load(Ordering::Relaxed);
         let committed = shared.committed.load(Ordering::Relaxed);

@@ -476,6 +476,7 @@ impl Writer {
                 let unsealed = Unsealed {
                     log: old.number(),
                     end: old.synced(),
+                    durable: old.synced(),
                     first: self.log_first,
                     is_sound: true,
                 };

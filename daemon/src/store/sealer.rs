@@ -32,8 +32,14 @@ use crate::index::key::RefKey;
 pub enum SealError {
     /// The disk refused (for example because it is full): worth another try later.
     Disk(io::Error),
-    /// The log's header is unreadable.
-    Header,
+    /// A log is sound no more: bytes of it that were durable cannot be read. What is left of it is
+    /// sealed if it is given as unsound.
+    Rotten {
+        /// Its number.
+        log: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// A transaction of the log cannot be understood.
     Transaction(Unreadable),
     /// A resource of the log cannot be put into a valid Bundle.
@@ -44,7 +50,9 @@ impl std::fmt::Display for SealError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Disk(error) => write!(f, "the disk refused: {error}"),
-            Self::Header => f.write_str("the log's header is unreadable"),
+            Self::Rotten { log, bytes } => {
+                write!(f, "{bytes} bytes of log {log} were durable and cannot be read any more")
+            }
             Self::Transaction(fault) => write!(f, "a transaction is unreadable: {fault}"),
             Self::Resource(fault) => write!(f, "a resource is unreadable: {fault}"),
         }
@@ -158,7 +166,7 @@ impl Sealer {
 
     /// Puts the transactions of a log into a draft.
     fn gather(&self, unsealed: &Unsealed, draft: &mut Draft) -> Result<(), SealError> {
-        let &Unsealed { log, end, first, is_sound } = unsealed;
+        let &Unsealed { log, end, durable, first, is_sound } = unsealed;
         let mut bytes = match wal::load(&*self.disk, log) {
             // Recovery has said already what is lost.
             Err(error) if !is_sound && disk::is_loss(&error) => {
@@ -167,7 +175,20 @@ impl Sealer {
             bytes => bytes?,
         };
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-        let contents = wal::read(&bytes, log).map_err(|_| SealError::Header)?;
+        let durable = usize::try_from(durable).unwrap_or(usize::MAX);
+        let contents = match wal::read_known(&bytes, log, durable) {
+            Ok(contents) => contents,
+            Err(_) if is_sound => return Err(SealError::Rotten { log, bytes: end }),
+            // Nothing is left.
+            Err(_) => return Ok(()),
+        };
+        if is_sound {
+            let lost: usize = contents.damage.iter().map(|damage| damage.len).sum();
+            let lost = lost + durable.saturating_sub(bytes.len());
+            if lost > 0 {
+                return Err(SealError::Rotten { log, bytes: lost as u64 });
+            }
+        }
         for frame in &contents.frames {
             let transaction = match Transaction::decode(frame.payload) {
                 Ok((transaction, _)) => transaction,

@@ -331,7 +331,19 @@ fn frame_at(bytes: &[u8], number: u64, at: usize) -> Option<(Frame<'_>, u32)> {
 ///
 /// A file too short for its header was torn while it was made and holds nothing. Never panics,
 /// whatever the bytes are.
+///
+/// # Errors
+/// If neither the header nor any frame can be read, or it is the header of another log.
 pub fn read(bytes: &[u8], number: u64) -> Result<Contents<'_>, BadHeader> {
+    read_known(bytes, number, 0)
+}
+
+/// The same where the first `durable` bytes are known to have been durable, the header among them:
+/// all that is unreadable in them is damage, and ends nothing.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_known(bytes: &[u8], number: u64, durable: usize) -> Result<Contents<'_>, BadHeader> {
     let header = header(bytes);
     if header.is_err() && bytes.len() <= FILE_HEADER {
         return Err(BadHeader);
@@ -342,7 +354,7 @@ pub fn read(bytes: &[u8], number: u64) -> Result<Contents<'_>, BadHeader> {
         Err(BadHeader) => (number, 0),
     };
     let mut frames = Vec::new();
-    let mut durable = 0;
+    let mut durable = durable;
     let mut gaps: Vec<Damage> = Vec::new();
     let mut at = FILE_HEADER;
     while at < bytes.len() {

@@ -132,6 +132,7 @@ impl Recovery<'_> {
             unsealed: Unsealed {
                 log: number,
                 end: contents.end as u64,
+                durable: 0,
                 first: 0,
                 is_sound: contents.damage.is_empty(),
             },
@@ -192,6 +193,9 @@ impl Recovery<'_> {
         }
         if contents.frames.is_empty() && contents.end == wal::FILE_HEADER {
             log.unsealed.end = wal::FILE_HEADER as u64;
+        }
+        if log.unsealed.is_sound {
+            log.unsealed.durable = log.unsealed.end;
         }
         if !log.has_frames {
             log.unsealed.first = self.last_seq + 1;

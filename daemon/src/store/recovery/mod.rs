@@ -54,6 +54,9 @@ pub struct Unsealed {
     pub log: u64,
     /// Where its good part ends.
     pub end: u64,
+    /// So much of it is known to have been durable: whatever is unreadable in that was lost later. Of a
+    /// log that was damaged when it was found, only its frames can tell.
+    pub durable: u64,
     /// Its first transaction that no segment covers.
     pub first: u64,
     /// Whether all of it that was acknowledged can be read. What is left of another is sealed, and
