@@ -114,8 +114,10 @@ fn observe(walk: &mut Walk, number: usize, now: i64) -> Seen {
         1..3 => Some("odom"),
         _ => Some("map"),
     };
-    // Events lie in the hour before they are recorded, many at the very same second.
-    let when = now - 1_000_000 * random.below(3600) as i64;
+    // Events lie in the hour before they are recorded, many at the very same second; a few are dated
+    // by a clock that is ahead.
+    let ago = if random.chance(5) { -7200 } else { random.below(3600) as i64 };
+    let when = now - 1_000_000 * ago;
     let optional = |random: &mut Random| random.chance(70).then(|| random.below(11) as f64 / 10.0);
     let mut mentions: Vec<&'static str> = Vec::new();
     if !is_entity && random.chance(40) {
@@ -206,6 +208,17 @@ impl Seen {
         let hours = (now - self.last_access) as f64 / 3.6e9;
         let half_life = self.half_life.unwrap_or(omir_core::forgetting::HalfLife::DEFAULT.hours());
         if hours <= 0.0 { 1.0 } else { 1.0 / (1.0 + 3.0 * (hours / half_life)).sqrt() }
+    }
+
+    /// How lately it happened: half of it is gone after a week. What is dated later than it was
+    /// recorded counts from then.
+    fn recency(&self, now: i64) -> f64 {
+        let is_intention = self.experience == Some(ExperienceType::Intention);
+        let at = self.when.min(self.recorded);
+        if !self.is_record() || self.kind != Kind::Memory || is_intention || now <= at {
+            return 1.0;
+        }
+        1.0 / (1.0 + 3.0 * ((now - at) as f64 / 3.6e9 / 168.0)).sqrt()
     }
 
     /// Where a record that nobody accesses is by now: the rules of tiers with their default numbers.
@@ -425,9 +438,14 @@ impl World {
 fn question(random: &mut Random, world: &World) -> Query {
     let seen = random.pick(&world.seen).clone();
     let other = random.pick(&world.seen).clone();
-    let mut query = Query { touch: false, ..Query::default() };
+    let mut query = Query { touch: false, explain: true, ..Query::default() };
     let radius = *random.pick(&[0.0, 0.01, 0.05, 0.5, 2.0, 20.0, 300.0, 5000.0]);
     let [x, y, z] = seen.at;
+    if random.chance(5) {
+        // Nothing but words: most of what has them is passed over at a glance.
+        query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)));
+        return query;
+    }
     match random.below(10) {
         0 => query.near = Some(Center::Plane { x, y }),
         1 => query.near = Some(Center::Space { x: x + 0.005, y, z: z - 0.005 }),
@@ -501,15 +519,16 @@ fn question(random: &mut Random, world: &World) -> Query {
     query
 }
 
-/// What tells one version from all others, as far as a hit shows it.
-type Key = (Ref, String, Option<u64>);
+/// What tells one version from all others, as far as a hit shows it; the last is how lately it happened.
+type Key = (Ref, String, Option<u64>, u64);
 
 fn key_of(hit: &Hit) -> Key {
     let value = cbor::from_slice(&hit.resource, &Limits::default()).expect("it is CBOR");
     let text = |name| value.get(name).and_then(Value::as_str);
     let name = format!("{}/{}", text("resourceType").unwrap_or(""), text("id").unwrap_or(""));
     let words = text("content").or(text("name")).unwrap_or_default();
-    (reference(&name), words.to_owned(), hit.distance.map(f64::to_bits))
+    let (parts, _) = hit.parts.expect("it is explained");
+    (reference(&name), words.to_owned(), hit.distance.map(f64::to_bits), parts.recency.to_bits())
 }
 
 /// Asks, page by page, and compares with the scan. What was forgotten may be gone already: sealing leaves it
@@ -523,7 +542,8 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     let mut most = 0;
     for seen in world.seen.iter().filter(|seen| seen.matches(query, now)) {
         let distance = seen.distance(query).map(f64::to_bits);
-        let key = (seen.name.clone(), seen.words.clone(), distance);
+        let recency = seen.recency(query.as_of.map_or(now, Timestamp::as_micros)).to_bits();
+        let key = (seen.name.clone(), seen.words.clone(), distance, recency);
         if forgotten.contains(&seen.name) {
             *may_be_gone.entry(key.clone()).or_default() += 1;
         }
@@ -531,8 +551,9 @@ fn check(world: &World, query: &Query, random: &mut Random) {
         most += 1;
     }
     let least = most - may_be_gone.values().sum::<usize>();
-    let first = Query { limit: Some(1), ..query.clone() };
-    let mut total = world.session().recall(&first).expect("it is answered").total as usize;
+    let few = Query { limit: Some(1 + random.below(4)), ..query.clone() };
+    let best = world.session().recall(&few).expect("it is answered");
+    let mut total = best.total as usize;
     assert!((least..=most).contains(&total), "{total} of {least} to {most}: {query:?}");
     let page = (1 + random.below(400)).max(total / 8).min(1000);
     let mut found: BTreeMap<Key, usize> = BTreeMap::new();
@@ -548,6 +569,12 @@ fn check(world: &World, query: &Query, random: &mut Random) {
             continue;
         }
         assert_eq!(recalled.total, total as u64, "total of {asked:?}");
+        if offset == 0 && may_be_gone.is_empty() {
+            // However few are asked for, they are the first of all.
+            for (few, all) in best.hits.iter().zip(&recalled.hits) {
+                assert_eq!(key_of(few), key_of(all), "{asked:?}");
+            }
+        }
         let wanted = page.min(total.saturating_sub(offset));
         assert_eq!(recalled.hits.len(), wanted, "hits of {asked:?}");
         for hit in &recalled.hits {

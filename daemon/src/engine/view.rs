@@ -138,6 +138,7 @@ impl Hit {
             map.insert("text", part(parts.text, w.text));
             map.insert("proximity", part(parts.proximity, w.proximity));
             map.insert("retrievability", part(parts.retrievability, w.retrievability));
+            map.insert("recency", part(parts.recency, w.recency));
             map.insert("importance", part(parts.importance, w.importance));
             map.insert("confidence", part(parts.confidence, w.confidence));
             members.push(("parts", Value::Object(map)));

@@ -81,7 +81,7 @@ pub struct Fate {
     pub end: End,
 }
 
-/// What can be seen of a version at a glance, in four bytes: enough to pass over most candidates
+/// What can be seen of a version at a glance, in five bytes: enough to pass over most candidates
 /// of a query for common words without touching their rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
@@ -91,6 +91,8 @@ pub struct Glance {
     confidence: u8,
     /// As of [`Catalog::refresh_glances`]; it only falls from then on, unless there is an access.
     retrievability: u8,
+    /// As of then, too.
+    recency: u8,
 }
 
 impl Glance {
@@ -104,6 +106,7 @@ impl Glance {
             importance: if is_fixed { Self::up(neutral(doc.importance)) } else { u8::MAX },
             confidence: Self::up(confidence),
             retrievability: u8::MAX,
+            recency: u8::MAX,
         }
     }
 
@@ -115,6 +118,11 @@ impl Glance {
     /// Not less than its retrievability, if [`Catalog::glances_hold_at`] says so.
     pub fn retrievability(self) -> f64 {
         f64::from(self.retrievability) / 255.0
+    }
+
+    /// Not less than its recency, likewise.
+    pub fn recency(self) -> f64 {
+        f64::from(self.recency) / 255.0
     }
 
     /// Not less than its importance.
@@ -214,19 +222,22 @@ impl Catalog {
         self.glances[id as usize]
     }
 
-    /// Works out anew how retrievable everything is at `now` (microseconds), for the glances.
+    /// Works out anew how retrievable and how recent everything is at `now` (microseconds), for the glances.
     pub fn refresh_glances(&mut self, now: i64) {
         for id in 0..self.docs.len() {
             if self.docs[id].is_live() {
                 let retrievability = self.retrievability(id as DocId, false, now);
-                self.glances[id].retrievability = Glance::up(retrievability);
+                let recency = self.docs[id].recency(now);
+                let glance = &mut self.glances[id];
+                glance.retrievability = Glance::up(retrievability);
+                glance.recency = Glance::up(recency);
             }
         }
         self.glanced_at = now;
     }
 
-    /// Whether the retrievability of the glances is a bound at `now`: memories fade as time goes on,
-    /// but a clock may be set back.
+    /// Whether the retrievability and recency of the glances are bounds at `now`: memories fade as time
+    /// goes on, but a clock may be set back.
     pub fn glances_hold_at(&self, now: i64) -> bool {
         now >= self.glanced_at
     }

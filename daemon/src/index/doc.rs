@@ -139,6 +139,25 @@ impl Doc {
         if self.recorded > now { self.since } else { self.recorded }
     }
 
+    /// How lately it happened, in [0, 1], at `now` (microseconds): the retrievability it would have if
+    /// nobody had used it since, with the half-life of what states none. So no use renews it, and it
+    /// never rises. What is no event does not get old: it is 1.
+    ///
+    /// What is dated after it was recorded was dated by a clock that is ahead, and must not be the
+    /// newest until that date comes: it counts as of recording.
+    pub fn recency(&self, now: i64) -> f64 {
+        if !self.class.is_event() {
+            return 1.0;
+        }
+        let unused = Access {
+            half_life_hours: HalfLife::DEFAULT.hours(),
+            last_access: self.when.as_micros().min(self.recorded),
+            access_count: 0,
+            anchored: self.access.is_some_and(|access| access.anchored),
+        };
+        retrievability(&unused, now)
+    }
+
     /// The tier it was stored with; `None` for what is no record.
     pub fn stored_tier(&self) -> Option<Tier> {
         Tier::ALL.get(usize::from(self.class.tier)).copied()
@@ -194,4 +213,69 @@ pub struct Stamp {
     pub version: u64,
     /// When, on the store's clock; microseconds.
     pub recorded: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use omir_core::model::Resource;
+    use omir_core::{decode::Limits, json};
+
+    const DAY: i64 = 86_400_000_000;
+    /// 2026-06-01T00:00:00Z, in microseconds.
+    const DAWN: i64 = 1_780_272_000_000_000;
+
+    /// The row of a record that was recorded at [`DAWN`].
+    fn row(more: &str) -> Doc {
+        let text = format!(
+            r#"{{"resourceType":"MemoryRecord","id":"a","content":"a cup",
+            "createdAt":"2026-06-01T00:00:00Z"{more}}}"#
+        );
+        let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
+        let facts = Facts::of(&Resource::from_value(value).unwrap());
+        let stamp = Stamp { seq: 1, ordinal: 0, version: 1, recorded: DAWN };
+        let location = Location { file: FileId::Log(1), offset: 0, len: 0, crc: 0 };
+        Doc::new(&facts, super::super::producers::OURS, stamp, location, 0, 0)
+    }
+
+    #[test]
+    fn recency_by_hand() {
+        let plain = row("");
+        assert_eq!(plain.recency(DAWN), 1.0);
+        assert_eq!(plain.recency(DAWN + 7 * DAY), 0.5); // 1 + 3 = 4
+        assert_eq!(plain.recency(DAWN + 35 * DAY), 0.25); // 1 + 15 = 16
+        assert_eq!(plain.recency(DAWN - DAY), 1.0, "the clock was set back");
+        // When it happened, not when it was told.
+        let told_later = row(r#","eventTime":"2026-05-25T00:00:00Z""#);
+        assert_eq!(told_later.recency(DAWN), 0.5);
+        let last_access = r#","decay":{"lastAccess":"2026-06-05T00:00:00Z"}"#;
+        assert_eq!(row(last_access).recency(DAWN + 35 * DAY), 0.25, "use renews nothing");
+        let stated = r#","decay":{"halfLifeHours":1}"#;
+        assert_eq!(row(stated).recency(DAWN + 7 * DAY), 0.5, "of all alike");
+        let anchored = r#","decay":{"anchored":true}"#;
+        assert_eq!(row(anchored).recency(DAWN + 35 * DAY), 0.5, "its floor");
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_does_not_make_it_new() {
+        let ahead = row(r#","eventTime":"2027-06-01T00:00:00Z""#);
+        assert_eq!(ahead.recency(DAWN + 7 * DAY), 0.5);
+        let unset = row(r#","eventTime":"1970-01-01T00:00:07Z""#).recency(DAWN);
+        assert!(unset > 0.0 && unset < 0.02, "{unset}");
+        assert_eq!(row("").recency(0), 1.0, "asked in 1970");
+    }
+
+    #[test]
+    fn what_does_not_happen_does_not_get_old() {
+        for more in [
+            r#","kind":"learning""#,
+            r#","kind":"plan","eventTime":"2026-05-01T00:00:00Z""#,
+            r#","experienceType":"intention","eventTime":"2026-07-01T00:00:00Z""#,
+        ] {
+            assert_eq!(row(more).recency(DAWN + 90 * DAY), 1.0, "{more}");
+        }
+        assert!(
+            row(r#","kind":"memory","experienceType":"observation""#).recency(DAWN + DAY) < 1.0
+        );
+    }
 }

@@ -43,6 +43,18 @@ impl Class {
         ResourceType::ALL[usize::from(self.resource_type) % ResourceType::ALL.len()]
     }
 
+    /// Whether it tells of something that happened: an Episode, or a record of kind `memory` that is no
+    /// intention. What was learned, is planned or is to be done holds until something else does.
+    pub fn is_event(&self) -> bool {
+        match self.resource_type() {
+            ResourceType::MemoryRecord => {
+                self.kind == position(Kind::ALL, &Kind::Memory) && !self.is_intention()
+            }
+            ResourceType::Episode => true,
+            ResourceType::Entity | ResourceType::Relationship => false,
+        }
+    }
+
     /// Whether it is an intention (prospective memory, spec: Memory Semantics §8).
     pub fn is_intention(&self) -> bool {
         self.experience == position(ExperienceType::ALL, &ExperienceType::Intention)

@@ -7,9 +7,16 @@
 //! |---|---|---|
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
-//! | `retrievability` | contract section 6 | 0.15 |
+//! | `retrievability` | how lately and how often it was used: contract section 6 | 0.05 |
+//! | `recency` | how lately it happened: [`Doc::recency`] | 0.15 |
 //! | `importance` | as stated, 0.5 if not; of another producer by rank | 0.10 |
 //! | `confidence` | as stated, 0.5 if not; of another producer from its α and β | 0.05 |
+//!
+//! OMIR keeps two times apart, when something was last used and when it happened (Memory Semantics §2
+//! and §6), and so does the score. Use alone does not tell where a thing is now: each question uses
+//! every place that it lists, those of last month too. Of hits that say the same the one that happened
+//! last comes first, however often others were asked for. A question with a time range says when by
+//! itself: all in the range is meant alike, and recency does not count.
 //!
 //! Scores of two producers share no scale (spec: Theory & Scope), so importance, salience and
 //! strength of another producer count by their rank among its own, laid onto ours where we have 20
@@ -20,6 +27,9 @@
 //! Parts that were not asked for do not count, and the weights of the others are scaled to sum to
 //! one. A place without a radius and without words means "nearest first": proximity alone counts.
 
+#[cfg(doc)]
+use crate::index::doc::Doc;
+
 use super::query::Query;
 
 /// The parts of one score.
@@ -29,8 +39,10 @@ pub struct Parts {
     pub text: f64,
     /// Closeness.
     pub proximity: f64,
-    /// Retrievability.
+    /// How lately it was used.
     pub retrievability: f64,
+    /// How lately it happened.
+    pub recency: f64,
     /// Importance.
     pub importance: f64,
     /// Confidence.
@@ -50,6 +62,7 @@ impl Weights {
                 text: 0.0,
                 proximity: 1.0,
                 retrievability: 0.0,
+                recency: 0.0,
                 importance: 0.0,
                 confidence: 0.0,
             });
@@ -57,19 +70,22 @@ impl Weights {
         let parts = Parts {
             text: if query.text.is_some() { 0.35 } else { 0.0 },
             proximity: if has_place { 0.35 } else { 0.0 },
-            retrievability: 0.15,
+            retrievability: 0.05,
+            recency: if query.time.is_none() { 0.15 } else { 0.0 },
             importance: 0.10,
             confidence: 0.05,
         };
         let sum = parts.text
             + parts.proximity
             + parts.retrievability
+            + parts.recency
             + parts.importance
             + parts.confidence;
         Self(Parts {
             text: parts.text / sum,
             proximity: parts.proximity / sum,
             retrievability: parts.retrievability / sum,
+            recency: parts.recency / sum,
             importance: parts.importance / sum,
             confidence: parts.confidence / sum,
         })
@@ -86,6 +102,7 @@ impl Weights {
         w.text * parts.text
             + w.proximity * parts.proximity
             + w.retrievability * parts.retrievability
+            + w.recency * parts.recency
             + w.importance * parts.importance
             + w.confidence * parts.confidence
     }
@@ -100,7 +117,9 @@ pub fn proximity(distance: f64, radius: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recall::query::Span;
     use omir_core::space::Center;
+    use std::ops::Bound;
 
     #[test]
     fn weights_always_sum_to_one() {
@@ -113,6 +132,7 @@ mod tests {
                         text: 1.0,
                         proximity: 1.0,
                         retrievability: 1.0,
+                        recency: 1.0,
                         importance: 1.0,
                         confidence: 1.0,
                     };
@@ -121,6 +141,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn recency_does_not_count_where_a_time_is_asked_for() {
+        let text = Some("dock".to_owned());
+        let whenever = Query { text, ..Query::default() };
+        assert!(Weights::of(&whenever).parts().recency > Weights::of(&whenever).parts().importance);
+        let time = Some(Span { from: Bound::Unbounded, to: Bound::Unbounded });
+        let then = Query { time, ..whenever };
+        assert_eq!(Weights::of(&then).parts().recency, 0.0);
     }
 
     #[test]

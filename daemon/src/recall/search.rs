@@ -240,6 +240,7 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
                 text,
                 proximity: 0.0,
                 retrievability: glance.retrievability(),
+                recency: glance.recency(),
                 importance: glance.importance(),
                 confidence: glance.confidence(),
             };
@@ -254,10 +255,12 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
             text,
             proximity: distance.map_or(0.0, |metres| proximity(metres, query.radius)),
             retrievability: 1.0,
+            recency: 1.0,
             importance: catalog.importance(id, query.as_of.is_some(), at),
             confidence: catalog.confidence(id, doc),
         };
-        // With everything else known, even full retrievability may not lift it onto the page.
+        // With everything else known, even being used and having happened just now may not lift it
+        // onto the page.
         let within_reach = weights.score(&parts) >= best.bar();
         if within_reach || query.min_retrievability.is_some() {
             parts.retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
@@ -267,6 +270,7 @@ pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
         }
         total += 1;
         if within_reach && best.room > 0 {
+            parts.recency = doc.recency(at);
             let score = weights.score(&parts);
             let order = (doc.seq, doc.key);
             best.offer(Ranked { doc: id, score, parts, distance, order });
@@ -328,6 +332,7 @@ fn nearest(
             text: 0.0,
             proximity: proximity(distance, None),
             retrievability: catalog.retrievability(id, false, at),
+            recency: doc.recency(at),
             importance: catalog.importance(id, false, at),
             confidence: catalog.confidence(id, doc),
         };
