@@ -7,6 +7,7 @@
 //! transaction: all memories move, or none.
 
 use nalgebra::{Isometry3, Translation3, UnitQuaternion};
+use omir_core::extension::REBASE_URL;
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Extension, MemoryRecord, Resource};
 use omir_core::number::Number;
@@ -17,10 +18,6 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::{Map, Value};
 
 use crate::error::{Code, Error};
-
-/// On a memory: its pose in the map before it was moved, and by what. On the record of the step: where
-/// the keyframes came to lie.
-pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 
 /// Most keyframes that move in one step.
 pub const MAX_KEYFRAMES: usize = 10_000;

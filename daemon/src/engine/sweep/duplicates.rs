@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use omir_core::extension::CONSOLIDATED_URL;
 use omir_core::model::{ExperienceType, MemoryRecord, Resource};
 
-use super::consolidate::CONSOLIDATED_URL;
 use crate::index::facts::{Facts, Place, terms_of};
 use crate::index::text::DocTerms;
 
