@@ -1,18 +1,39 @@
-//! One at a time: whoever has the turn keeps it until it is dropped.
+//! Large imports come one at a time, whoever brings them: the memory that one takes is enough. Whoever has
+//! the turn keeps it until it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Engine;
+use crate::error::{Code, Error};
+
+impl Engine {
+    /// The turn to merge a payload of so many bytes, to be taken before it is read and kept until it is
+    /// merged; `None` for one that is no larger than any other payload may be.
+    ///
+    /// # Errors
+    /// `BUSY` while somebody else has it.
+    pub fn turn_to_merge(&self, bytes: usize) -> Result<Option<Turn>, Error> {
+        if bytes <= self.settings().limits.max_payload_bytes {
+            return Ok(None);
+        }
+        let message = "another import is under way; try again in a moment";
+        let turn = self.inner.imports.take();
+        turn.map(Some).ok_or_else(|| Error::new(Code::Busy, message))
+    }
+}
 
 /// Where the turn is given out.
 #[derive(Default)]
 pub(super) struct Turns(Arc<AtomicBool>);
 
 /// The turn.
-pub(super) struct Turn(Arc<AtomicBool>);
+#[derive(Debug)]
+pub struct Turn(Arc<AtomicBool>);
 
 impl Turns {
     /// The turn, unless somebody has it.
-    pub(super) fn take(&self) -> Option<Turn> {
+    fn take(&self) -> Option<Turn> {
         (!self.0.swap(true, Ordering::AcqRel)).then(|| Turn(self.0.clone()))
     }
 }
