@@ -26,9 +26,8 @@ use std::collections::BTreeMap;
 pub use builtin::{DEFAULTS, types as known_types};
 pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
 pub use fold::{folded, told};
-pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait};
+pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait, reference};
 pub use pattern::Pattern;
-pub use resource::{CONSOLIDATED_URL, UNPLACED_URL};
 pub use written::{Complaint, ConfigError};
 
 use self::placing::Setup;
