@@ -11,8 +11,8 @@ use crate::value::{Map, Value};
 
 /// What became part of a record: see [`Consolidated`].
 pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
-/// On a memory that a step of the map moved: its pose in the map before that, and by what. On the record
-/// of the step: where the keyframes came to lie.
+/// On a memory that a step of the map moved: its pose in the map before that, and by what; likewise of the
+/// steps before it. On the record of a step: where the keyframes came to lie.
 pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 /// Why a record has no place in the fixed frame.
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";

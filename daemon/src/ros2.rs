@@ -14,7 +14,7 @@ use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::participant::{
-    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant,
+    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant, Surveyor,
 };
 use omir_ros2::records::Operation;
 use omir_ros2::rules::Ros2;
@@ -24,6 +24,7 @@ use crate::clock::SimulatedClock;
 use crate::engine::asked::{self, Parameters};
 use crate::engine::command::{Change, Event, EventKind};
 use crate::engine::merge::Precedence;
+use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
 use crate::engine::{Engine, Found, Listener, Turn};
 use crate::error::{Code, Error};
@@ -36,14 +37,17 @@ const PIECE: usize = 1 << 20;
 
 /// Where events go once there is a node; as [`crate::service::EventOutlet`].
 #[derive(Clone, Default)]
-pub struct Announcements(Arc<OnceLock<Announcer>>);
+pub struct Announcements(Arc<OnceLock<(Announcer, Surveyor)>>);
 
 impl Announcements {
     /// The listener to build an engine with.
     pub fn listener(&self) -> Listener {
         let outlet = self.0.clone();
         Box::new(move |event| {
-            if let Some(announcer) = outlet.get() {
+            if let Some((announcer, surveyor)) = outlet.get() {
+                if event.cause.as_ref().is_some_and(|cause| cause.name == rebase::CAUSE) {
+                    surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
+                }
                 announcer.announce(|| notice(event));
             }
         })
@@ -71,7 +75,7 @@ impl Node {
         };
         let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
         let participant = Arc::new(Participant::open(session, config, memory, clock.clone())?);
-        let _ = outlet.0.set(participant.announcer());
+        let _ = outlet.0.set((participant.announcer(), participant.surveyor()));
         engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
         let weak = Arc::downgrade(&participant);
         engine.tell_of("ros2", Box::new(move || Some(weak.upgrade()?.status())));

@@ -134,6 +134,15 @@ fn note_of(resource: &Resource) -> Option<&Extension> {
     resource.extensions().iter().find(|extension| extension.url == CLOCK_URL)
 }
 
+/// Whether it may still become known when a resource came in: it came in one of these spans, in which
+/// nobody knew the time.
+pub fn waits(resource: &Resource, spans: &[Unsettled]) -> bool {
+    let doubt = note_of(resource).and_then(Doubt::of);
+    let may_tell =
+        |doubt: Doubt| spans.iter().any(|span| !span.coarse && span.boot_id == doubt.boot_id);
+    doubt.is_some_and(may_tell)
+}
+
 /// Takes the note away.
 pub fn strip(resource: &mut Resource) {
     if note_of(resource).is_some() {
@@ -340,6 +349,20 @@ mod tests {
             ("1970-01-01T09:00:00Z", "2019-01-01T00:00:00Z", "2026-06-01T00:00:00Z");
         assert!(is_noted(wrong, wrong) && is_noted(wrong, right) && is_noted(right, wrong));
         assert!(!is_noted(right, right) && !is_noted(old, old) && !is_noted(right, old));
+    }
+
+    #[test]
+    fn only_what_can_still_be_dated_anew_waits_for_it() {
+        let mut noted = record(r#","createdAt":"1970-01-01T00:00:00Z""#);
+        assert!(!waits(&noted, &[span()]));
+        doubt().note(&mut noted, true, true);
+        let open = Unsettled { until: 0, after: None, ..span() };
+        assert!(waits(&noted, &[open]) && waits(&noted, &[span()]));
+        assert!(!waits(&noted, &[]), "the machine has been started again");
+        assert!(!waits(&noted, &[Unsettled { boot_id: "c".into(), ..span() }]));
+        assert!(!waits(&noted, &[Unsettled { coarse: true, ..span() }]));
+        let anew = corrected(&noted, 0, &[span()]).unwrap();
+        assert!(!waits(&anew, &[span()]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod intake;
 mod recorder;
 mod services;
 mod status;
+mod surveyor;
 mod transforms;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ use self::recorder::{Inlet, Job, Recorder};
 use self::services::Services;
 
 pub use self::events::{Announcer, Notice};
+pub use self::surveyor::Surveyor;
 pub use self::transforms::Frames;
 pub use crate::graph::Clock;
 
@@ -179,6 +181,11 @@ impl Participant {
     /// Where frames are, for whoever recalls.
     pub fn frames(&self) -> Arc<Frames> {
         self.context.frames.clone()
+    }
+
+    /// A way to tell the rules that the map moved.
+    pub fn surveyor(&self) -> Surveyor {
+        Surveyor(Arc::downgrade(&self.context))
     }
 
     /// A way to announce what was committed: never waits.

@@ -30,6 +30,11 @@ pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait, reference};
 pub use pattern::Pattern;
 pub use written::{Complaint, ConfigError};
 
+use omir_core::model::Resource;
+use omir_core::reference::Ref;
+use omir_core::spatial::SpatialPose;
+
+use self::keep::Spot;
 use self::placing::Setup;
 use self::rule::Rule;
 use self::written::Complaints;
@@ -163,6 +168,24 @@ impl Rules {
     /// now; to be asked every few seconds, and with `all` before the end. Store [`told`].
     pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
         self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
+    }
+
+    /// Whether a rule knows a thing that has this memory.
+    pub fn has_memory(&self, memory: &Ref) -> bool {
+        self.rules.iter().any(|rule| rule.has_memory(memory.kind, memory.id.as_str()))
+    }
+
+    /// Takes note that the map moved and this memory with it, and lies in the fixed frame where it says by
+    /// now. What is known of its thing moves along, so that it is the same thing when it is seen there.
+    pub fn map_moved(&mut self, memory: &Resource) {
+        let Ref { kind, id } = memory.reference();
+        let poses = memory.extensions().iter().filter_map(|e| SpatialPose::from_extension(e).ok());
+        let Some(pose) = poses.into_iter().find(|pose| pose.frame == self.setup.fixed_frame) else {
+            return;
+        };
+        let SpatialPose { frame, position, orientation, .. } = pose;
+        let to = Spot { frame, position, orientation };
+        self.rules.iter_mut().for_each(|rule| rule.map_moved(kind, id.as_str(), &to));
     }
 
     /// What came of each topic so far.

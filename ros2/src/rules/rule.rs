@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use omir_core::reference::ResourceType;
+
 use super::Arrival;
 use super::bind::Bound;
 use super::config::TopicRule;
-use super::keep::Watch;
+use super::keep::{Spot, Watch};
 use super::look::{Looker, elements};
 use super::outcome::{Outcome, Reason, Untold, Wait};
 use super::placing::Setup;
@@ -110,6 +112,20 @@ impl Rule {
             })
         });
         untold.collect()
+    }
+
+    /// Whether it knows a thing that has this memory.
+    pub fn has_memory(&self, kind: ResourceType, id: &str) -> bool {
+        let states = self.bindings.iter().filter_map(|binding| binding.state.as_ref().ok());
+        let mut of_kind = states.filter(|state| state.bound.make.resource_type() == kind);
+        of_kind.any(|state| state.watch.has_memory(id))
+    }
+
+    /// Moves the things of a memory that lies there by now.
+    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &Spot) {
+        let states = self.bindings.iter_mut().filter_map(|binding| binding.state.as_mut().ok());
+        let of_kind = states.filter(|state| state.bound.make.resource_type() == kind);
+        of_kind.for_each(|state| state.watch.map_moved(id, to));
     }
 
     /// How many things it knows again.

@@ -824,3 +824,36 @@ fn a_memory_is_tied_to_the_nearest_keyframe() {
     // Seen from (4, 0), turned a quarter to the left: what is 2 m in x lies 2 m to the right.
     near(&poses[1], "kf_2", [1.0, -2.0, 0.0]);
 }
+
+#[test]
+fn a_thing_stays_the_same_when_the_map_moves() {
+    let mut bench = Bench::plain("/detections");
+    let cup = |bench: &Bench, t, x| {
+        let mut seen = detections(bench, t, vec![detection(bench, "cup", 0.9, [x, 0.0, 0.0])]);
+        seen.set("header.frame_id", "map").unwrap();
+        seen
+    };
+    let first = cup(&bench, 10.0, 1.0);
+    let kept = kept(bench.one(10.0, &first));
+    let mut memory = valid(&kept.resource);
+    let target = memory.reference();
+    assert!(bench.rules.has_memory(&target));
+    let record = omir_core::reference::Ref { id: "other".parse().unwrap(), ..target.clone() };
+    assert!(!bench.rules.has_memory(&record));
+    let entity = omir_core::reference::Ref {
+        kind: omir_core::reference::ResourceType::Entity,
+        ..target.clone()
+    };
+    assert!(!bench.rules.has_memory(&entity));
+    // As a rebase leaves it.
+    let place = memory.extensions().iter().position(|e| SpatialPose::from_extension(e).is_ok());
+    let pose = SpatialPose::from_extension(&memory.extensions()[place.unwrap()]).unwrap();
+    let moved = SpatialPose { position: [1.0, 100.0, 0.0].into(), ..pose };
+    memory.extensions_mut()[place.unwrap()] = moved.to_extension();
+    bench.rules.map_moved(&memory);
+    let mut again = cup(&bench, 11.0, 1.0);
+    again.set("detections[0].bbox.center.position.y", 100.0).unwrap();
+    assert_eq!(bench.one(11.0, &again), Outcome::Merged { count: 2 });
+    let third = cup(&bench, 12.0, 1.0);
+    assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_new));
+}

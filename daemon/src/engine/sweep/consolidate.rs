@@ -14,6 +14,7 @@ use omir_core::model::{Confidence, MemoryRecord};
 use omir_core::number::Number;
 use omir_core::reference::Id;
 
+use crate::engine::doubt::CLOCK_URL;
 use crate::index::facts::Access;
 
 /// Most sources of evidence one record can keep apart. What would go beyond is not merged.
@@ -107,9 +108,9 @@ pub fn count(record: &MemoryRecord) -> u64 {
 /// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of
 /// them; `None` if it could not keep their evidence apart.
 ///
-/// Its words and its place are those of the newest. Importance and half-life are the greatest, accesses are
+/// Its words, its place and how that was found out are those of the newest. Importance and half-life are the greatest, accesses are
 /// added up, the last access is the latest, it is as old as the oldest and happened when the newest
-/// did. Its confidence is the evidence of all sources over the prior, calibrated by
+/// did; what is in doubt about a date goes with the date. Its confidence is the evidence of all sources over the prior, calibrated by
 /// [`Beta::damped`]; where nobody gave evidence it states what it stated.
 pub fn consolidate<'a>(
     keeper: &Id,
@@ -119,10 +120,11 @@ pub fn consolidate<'a>(
     let mut record = newest.record.clone();
     let mut access = newest.access;
     let mut history = history_of(&record);
+    let mut oldest = &newest.record;
     for Observation { record: other, access: used } in others {
         absorb(&mut history, other.id.as_str(), history_of(other));
-        if other.created_at.at() < record.created_at.at() {
-            record.created_at = other.created_at.clone();
+        if other.created_at.at() < oldest.created_at.at() {
+            oldest = other;
         }
         let importance = |n: &Option<Number>| n.as_ref().map(Number::as_f64);
         if importance(&other.importance) > importance(&record.importance) {
@@ -135,6 +137,7 @@ pub fn consolidate<'a>(
     if history.evidence.len() > MAX_SOURCES {
         return None;
     }
+    record.created_at = oldest.created_at.clone();
     if record.id != *keeper {
         history.from.push(record.id.as_str().to_owned());
         history.from.retain(|id| id != keeper.as_str());
@@ -157,6 +160,10 @@ pub fn consolidate<'a>(
         confidence.beta = Number::from_f64(belief.beta());
         confidence.calibrated = Number::from_f64(belief.damped());
     }
+    let extensions = record.extension.get_or_insert_default();
+    extensions.retain(|known| known.url != CLOCK_URL);
+    let doubt = oldest.extension.iter().flatten().find(|known| known.url == CLOCK_URL);
+    extensions.extend(doubt.cloned());
     history.write_to(&mut record);
     Some(record)
 }
@@ -168,7 +175,7 @@ mod tests {
     use super::*;
     use crate::index::facts::Facts;
     use omir_core::extension::CONSOLIDATED_URL;
-    use omir_core::model::{Provenance, Resource};
+    use omir_core::model::{Extension, Provenance, Resource};
     use proptest::prelude::*;
 
     fn observation(n: usize, source: Option<usize>, alpha: u32, beta: u32) -> Observation {
@@ -224,6 +231,32 @@ mod tests {
         // Merged once more with what it is made of, it believes no more than before.
         let again = merge(&seen(merged.clone()), &all[..3]).unwrap();
         assert_eq!(evidence(&again), evidence(&merged));
+    }
+
+    #[test]
+    fn what_is_known_of_a_place_comes_of_the_newest_and_of_a_date_with_the_date() {
+        let noted = |n, notes: &[(&str, &str)]| {
+            let mut observation = observation(n, None, 0, 0);
+            let note = |(url, text): &(&str, &str)| Extension {
+                value_string: Some((*text).to_owned()),
+                ..Extension::new(*url)
+            };
+            observation.record.extension = Some(notes.iter().map(note).collect());
+            observation
+        };
+        let all = [
+            noted(0, &[("urn:omird:ext:rebase", "a"), (CLOCK_URL, "a")]),
+            noted(1, &[("urn:omird:ext:unplaced", "b")]),
+            noted(2, &[("urn:omird:ext:rebase", "c"), (CLOCK_URL, "c")]),
+        ];
+        let merged = merge(&all[2], &all[..2]).unwrap();
+        let notes = merged.extension.iter().flatten();
+        let notes: Vec<_> = notes
+            .filter_map(|note| Some((note.url.as_str(), note.value_string.as_deref()?)))
+            .collect();
+        assert_eq!(notes, [("urn:omird:ext:rebase", "c"), (CLOCK_URL, "a")]);
+        let merged = merge(&all[2], &all[1..2]).unwrap();
+        assert!(merged.extension.iter().flatten().all(|note| note.url != CLOCK_URL));
     }
 
     #[test]
