@@ -70,6 +70,11 @@ impl Refusal {
         Value::Object(map)
     }
 
+    /// Whether something is wrong inside the memory: with its disk, or with what it has stored.
+    pub fn is_fault(&self) -> bool {
+        self.code == "INTERNAL"
+    }
+
     /// Whether the same may be taken a little later.
     pub fn may_pass(&self) -> bool {
         matches!(self.code.as_str(), "BUSY" | "STORAGE_FULL" | "INTERNAL")

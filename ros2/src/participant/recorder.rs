@@ -3,11 +3,15 @@
 //!
 //! What a rule has kept is not dropped any more. If the memory is busy or its disk is full, it is tried
 //! again; meanwhile the queue fills, whoever fills it waits, and the subscriptions drop by their depth.
+//!
+//! A fault inside the memory may be that of the disk, which passes, or of one thing whose stored version
+//! cannot be read, which does not. So what meets one is set aside for a while: if others are stored
+//! meanwhile, it was not the disk, and it is tried a last time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,11 +26,15 @@ const QUEUE: usize = 1024;
 const MOST_AT_ONCE: usize = 256;
 /// Entities that are known to be stored, so that nobody asks again; then the list begins anew.
 const MOST_KNOWN: usize = 10_000;
+/// What is set aside at most.
+const MOST_ASIDE: usize = 64;
+/// How often something that meets a fault is tried before it is set aside.
+const TRIES: u32 = 3;
 /// The pause before something is tried again: from, and up to.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
 /// What is to be stored.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Job {
     /// A memory.
     Keep(Box<Kept>),
@@ -62,11 +70,18 @@ impl Recorder {
             known: HashSet::new(),
             counts: counts.clone(),
             is_stopping: is_stopping.clone(),
+            aside: Vec::new(),
+            is_hopeless: false,
         };
         let thread = std::thread::Builder::new()
             .name("omird-ros2-rec".into())
             .spawn(move || desk.work(&jobs))?;
         Ok(Self { queue: Some(queue), thread: Some(thread), is_stopping, counts })
+    }
+
+    /// From here on nobody waits long for a disk that takes nothing.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
     }
 
     /// A way to hand in jobs; waits while too many wait.
@@ -77,7 +92,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.is_stopping.store(true, Ordering::Release);
+        self.stop();
         self.queue = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that stores what ROS brings panicked");
@@ -103,6 +118,10 @@ struct Desk {
     known: HashSet<String>,
     counts: Arc<Counts>,
     is_stopping: Arc<AtomicBool>,
+    /// What met a fault.
+    aside: Vec<Job>,
+    /// The daemon stops, and waiting did not help.
+    is_hopeless: bool,
 }
 
 /// What goes into one request, each name once.
@@ -131,8 +150,19 @@ impl Basket {
 
 impl Desk {
     fn work(mut self, jobs: &Receiver<Job>) {
-        while let Ok(first) = jobs.recv() {
-            let mut batch = vec![first];
+        loop {
+            let next = match self.aside.is_empty() {
+                true => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => jobs.recv_timeout(PAUSE.1),
+            };
+            let mut batch = match next {
+                Ok(first) => vec![first],
+                Err(RecvTimeoutError::Timeout) => {
+                    self.try_what_is_aside(false);
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
             while batch.len() < MOST_AT_ONCE
                 && let Ok(job) = jobs.try_recv()
             {
@@ -140,17 +170,35 @@ impl Desk {
             }
             self.store(&batch);
         }
+        for job in std::mem::take(&mut self.aside) {
+            let job = std::slice::from_ref(&job);
+            if let Err(refusal) = self.attempt(job) {
+                self.give_up(job, &refusal);
+            }
+        }
     }
 
     /// Stores a batch, or each of it for itself if the whole is refused.
     fn store(&mut self, batch: &[Job]) {
         let mut pause = PAUSE.0;
-        loop {
+        for tries in 1.. {
             match self.attempt(batch) {
-                Ok(()) => return,
+                Ok(true) => return self.try_what_is_aside(true),
+                Ok(false) => return,
+                Err(refusal)
+                    if refusal.is_fault() && tries >= TRIES && self.aside.len() < MOST_ASIDE =>
+                {
+                    match batch {
+                        [job] => self.aside.push(job.clone()),
+                        _ => batch.chunks(1).for_each(|job| self.store(job)),
+                    }
+                    return;
+                }
                 Err(refusal) if refusal.may_pass() => {
-                    // When the daemon stops nobody waits for a disk that is full.
-                    if pause == PAUSE.1 && self.is_stopping.load(Ordering::Acquire) {
+                    // When the daemon stops nobody waits for a disk that is full, but once.
+                    let is_stopping = self.is_stopping.load(Ordering::Acquire);
+                    if is_stopping && (pause == PAUSE.1 || self.is_hopeless) {
+                        self.is_hopeless = true;
                         return self.give_up(batch, &refusal);
                     }
                     tracing::debug!(%refusal, "tried again in a moment");
@@ -163,12 +211,27 @@ impl Desk {
         }
     }
 
+    /// Tries again what met a fault. If something else was stored meanwhile, the memory works: what still
+    /// meets a fault is at fault itself.
+    fn try_what_is_aside(&mut self, mut works: bool) {
+        for job in std::mem::take(&mut self.aside) {
+            match self.attempt(std::slice::from_ref(&job)) {
+                Ok(is_stored) => works |= is_stored,
+                Err(refusal) if works && (refusal.is_fault() || !refusal.may_pass()) => {
+                    self.give_up(&[job], &refusal);
+                }
+                Err(_) => self.aside.push(job),
+            }
+        }
+    }
+
     fn give_up(&self, batch: &[Job], refusal: &Refusal) {
         self.counts.refused.fetch_add(batch.len() as u64, Ordering::Relaxed);
         tracing::warn!(%refusal, memories = batch.len(), "what ROS brought is not stored");
     }
 
-    fn attempt(&mut self, batch: &[Job]) -> Result<(), Refusal> {
+    /// Whether anything had to be stored, and was.
+    fn attempt(&mut self, batch: &[Job]) -> Result<bool, Refusal> {
         let mut basket = Basket::default();
         let mut entities = Vec::new();
         let mut count = 0;
@@ -204,7 +267,8 @@ impl Desk {
                 count += 1;
             }
         }
-        if !basket.resources.is_empty() {
+        let is_any = !basket.resources.is_empty();
+        if is_any {
             self.memory.remember(basket.resources, None)?;
             self.counts.stored.fetch_add(count, Ordering::Relaxed);
         }
@@ -212,7 +276,7 @@ impl Desk {
             self.known.clear();
         }
         self.known.extend(entities);
-        Ok(())
+        Ok(is_any)
     }
 
     /// What there is under a name: in this request, or in the memory.

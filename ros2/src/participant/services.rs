@@ -77,6 +77,17 @@ impl Desk {
             }
             Operation::Rebase => {
                 if !parameters.contains_key("keyframes") && !parameters.contains_key("undo") {
+                    let fixed = self.context.frames.fixed_frame();
+                    let frame = parameters.get("frame").and_then(Value::as_str).unwrap_or(fixed);
+                    if frame != fixed {
+                        let message = format!(
+                            "where keyframes are by /tf is known in {fixed:?}, the fixed frame; for \
+                             {frame:?} name them with their poses"
+                        );
+                        let (code, path) = ("INVALID_QUERY".to_owned(), "/frame".to_owned());
+                        return Err(Refusal { code, message, path });
+                    }
+                    parameters.insert("frame", fixed);
                     parameters.insert("keyframes", self.keyframes_now()?);
                 }
                 self.memory.ask(operation, &parameters)

@@ -7,12 +7,14 @@ use super::*;
 use crate::records::Operation;
 use crate::stamp::Stamp;
 
-/// A memory that is busy at first, and refuses what is called `bad`.
+/// A memory that is busy or at fault at first, refuses what is called `bad`, and cannot read what is called
+/// `rotten`.
 #[derive(Default)]
 struct Shelf {
     stored: Mutex<HashMap<String, Value>>,
     requests: AtomicU64,
     busy: AtomicU64,
+    faults: AtomicU64,
 }
 
 fn refusal(code: &str) -> Refusal {
@@ -22,12 +24,14 @@ fn refusal(code: &str) -> Refusal {
 impl Memory for Shelf {
     fn remember(&self, resources: Vec<Value>, _: Option<&str>) -> Result<Value, Refusal> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        if self
-            .busy
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
-            .is_ok()
-        {
+        let is_left = |count: &AtomicU64| {
+            count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+        };
+        if is_left(&self.busy) {
             return Err(refusal("BUSY"));
+        }
+        if is_left(&self.faults) {
+            return Err(refusal("INTERNAL"));
         }
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
         let named: Vec<(String, Value)> = named.collect();
@@ -39,6 +43,9 @@ impl Memory for Shelf {
     }
 
     fn get(&self, reference: &str) -> Result<Option<Value>, Refusal> {
+        if reference.contains("rotten") {
+            return Err(refusal("INTERNAL"));
+        }
         Ok(self.stored.lock().unwrap().get(reference).cloned())
     }
 
@@ -104,6 +111,27 @@ fn what_is_refused_takes_nothing_else_with_it() {
     let jobs = vec![keep("a"), keep("bad"), keep("b")];
     assert_eq!(record(&shelf, jobs), (2, 1));
     assert!(shelf.get("MemoryRecord/b").unwrap().is_some());
+}
+
+#[test]
+fn what_cannot_be_read_holds_up_nothing_else() {
+    let again = |id: &str| match keep(id) {
+        Job::Keep(kept) => Job::Keep(Box::new(Kept { is_new: false, ..*kept })),
+        told => told,
+    };
+    let shelf = Arc::new(Shelf::default());
+    let jobs = vec![again("rotten"), keep("a"), keep("b"), again("rotten")];
+    assert_eq!(record(&shelf, jobs), (2, 2));
+    assert!(shelf.get("MemoryRecord/b").unwrap().is_some());
+    // With nothing else to store it ends all the same.
+    assert_eq!(record(&shelf, vec![again("rotten")]), (0, 1));
+}
+
+#[test]
+fn a_disk_that_fails_for_a_while_costs_nothing() {
+    let shelf = Arc::new(Shelf { faults: AtomicU64::new(20), ..Shelf::default() });
+    let jobs = (0..40).map(|n| keep(&format!("cup-{n}"))).collect();
+    assert_eq!(record(&shelf, jobs), (40, 0));
 }
 
 #[test]
