@@ -128,6 +128,47 @@ fn memories_move_with_their_keyframe_and_are_found_there_and_move_back() {
     }
 }
 
+/// The first keyframe lies ten metres along y by now, the second is where it was.
+const AGAIN: &str = r#"{"frame":"map","keyframes":{"kf_1":{"position":[0,10,0]}}}"#;
+
+#[test]
+fn steps_are_undone_one_after_the_other_and_in_any_order_in_the_end() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let step = |session: &Session, payload: &str| match rebase(session, &[], Some(payload)) {
+        Ok(Receipt { effect: Effect::Rebased { record: Some(step), .. }, .. }) => {
+            step.target.to_string()
+        }
+        other => panic!("{other:?}"),
+    };
+    let undo = |session: &Session, step: &str| match rebase(session, &[("undo", step)], None) {
+        Ok(Receipt { effect: Effect::Rebased { moved, .. }, .. }) => Ok(moved),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err((error.code, error.message)),
+    };
+    for is_last_first in [true, false] {
+        let session = furnished(&CutDisk::new(), &clock);
+        let (first, second) = (step(&session, LOOP), step(&session, AGAIN));
+        assert_eq!(places(&session)[..2], [[1.0, 10.0, 0.0]; 2]);
+        if is_last_first {
+            assert_eq!(undo(&session, &second), Ok(2));
+            assert_eq!(places(&session), AFTER);
+            assert_eq!(undo(&session, &first), Ok(3));
+        } else {
+            // The pan alone lies where the first step left it; then the cup and the pot do again.
+            assert_eq!(undo(&session, &first), Ok(1));
+            let (code, why) = undo(&session, &first).unwrap_err();
+            assert!(code == Code::Conflict && why.contains("undone already"), "{why}");
+            assert_eq!(undo(&session, &second), Ok(2));
+            assert_eq!(undo(&session, &first), Ok(2));
+        }
+        assert_eq!(places(&session), BEFORE);
+    }
+    let session = furnished(&disk, &clock);
+    let (first, _) = (step(&session, AGAIN), step(&session, LOOP));
+    let (code, why) = undo(&session, &first).unwrap_err();
+    assert!(code == Code::Conflict && why.contains("undo later steps first"), "{why}");
+}
+
 #[test]
 fn a_cut_anywhere_leaves_all_of_it_or_nothing() {
     for cut in 0.. {

@@ -22,6 +22,9 @@ use crate::error::{Code, Error};
 /// the keyframes came to lie.
 pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 
+/// How many steps a memory knows the way back of; each costs it the bytes of a pose.
+pub const MAX_BACK: usize = 4;
+
 /// Most keyframes that move in one step.
 pub const MAX_KEYFRAMES: usize = 10_000;
 
@@ -147,12 +150,15 @@ pub struct Told {
     pub frame: String,
     /// The keyframes.
     pub keyframes: Vec<String>,
+    /// When the step was undone, if it was. Something that another step had moved on may come to lie where
+    /// this one left it once the other is undone too, so that it may be undone again.
+    pub undone: Option<String>,
 }
 
 /// Reads what the record of a step tells.
 ///
 /// # Errors
-/// `INVALID_QUERY` if it tells of none, `CONFLICT` if that was undone already.
+/// `INVALID_QUERY` if it tells of none.
 pub fn told(record: &Resource) -> Result<Told, Error> {
     let target = record.reference();
     let step = extension(record).and_then(|at| record.extensions()[at].value_json.as_ref());
@@ -162,12 +168,9 @@ pub fn told(record: &Resource) -> Result<Told, Error> {
         let message = format!("{target} does not tell of a map that moved");
         return Err(Error::at(Code::InvalidQuery, "/undo", message));
     };
-    if step.is_some_and(|step| step.get("undone").is_some()) {
-        let message = format!("{target} was undone already");
-        return Err(Error::at(Code::Conflict, "/undo", message));
-    }
     let keyframes = keyframes.keys().map(ToOwned::to_owned).collect();
-    Ok(Told { frame: frame.to_owned(), keyframes })
+    let undone = step.and_then(|step| Some(step.get("undone")?.as_str()?.to_owned()));
+    Ok(Told { frame: frame.to_owned(), keyframes, undone })
 }
 
 /// The record of a step that was taken back.
@@ -192,11 +195,13 @@ pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Resource>
         return None;
     }
     let mut resource = resource.clone();
-    let mut note = Map::new();
-    note.insert("by", by.to_string());
-    note.insert("before", old.to_value());
-    let note = Extension::json(REBASE_URL, note);
     let before = extension(&resource);
+    let mut last = Map::new();
+    last.insert("by", by.to_string());
+    last.insert("before", old.to_value());
+    let mut steps = before.map(|at| steps(&resource.extensions()[at])).unwrap_or_default();
+    steps.insert(0, last);
+    let note = note_of(steps)?;
     let extensions = resource.extensions_mut();
     extensions[*at] = new.to_extension();
     match before {
@@ -209,16 +214,47 @@ pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Resource>
 /// A memory where it lay before the step `by`; `None` if that was not what moved it last.
 pub fn moved_back(resource: &Resource, frame: &str, by: &Ref) -> Option<Resource> {
     let at = extension(resource)?;
-    let note = resource.extensions()[at].value_json.as_ref()?;
-    let is_last = note.get("by").and_then(Value::as_str) == Some(&by.to_string());
-    let before = note.get("before").filter(|_| is_last)?.clone();
+    let mut steps = steps(&resource.extensions()[at]);
+    let is_last = steps.first()?.get("by").and_then(Value::as_str) == Some(&by.to_string());
+    let before = steps.remove(0).get("before").filter(|_| is_last)?.clone();
     let (pose_at, _) = poses(resource).into_iter().find(|(_, pose)| pose.frame == frame)?;
     let before = Extension::json(SPATIAL_POSE_URL, before);
     SpatialPose::from_extension(&before).ok()?;
     let mut resource = resource.clone();
-    resource.extensions_mut()[pose_at] = before;
-    resource.extensions_mut().remove(at);
+    let extensions = resource.extensions_mut();
+    extensions[pose_at] = before;
+    match note_of(steps) {
+        Some(note) => extensions[at] = note,
+        None => drop(extensions.remove(at)),
+    }
     Some(resource)
+}
+
+/// The steps that a memory knows the way back of, the last first: what its note says itself, and then what
+/// stands under `earlier`.
+fn steps(note: &Extension) -> Vec<Map> {
+    let Some(Value::Object(last)) = &note.value_json else { return Vec::new() };
+    let mut last = last.clone();
+    let earlier = match last.remove("earlier") {
+        Some(Value::Array(earlier)) => earlier,
+        _ => Vec::new(),
+    };
+    let earlier = earlier.into_iter().filter_map(|step| match step {
+        Value::Object(step) => Some(step),
+        _ => None,
+    });
+    std::iter::once(last).chain(earlier).collect()
+}
+
+/// The note of these steps, the last first; `None` if there are none.
+fn note_of(steps: Vec<Map>) -> Option<Extension> {
+    let mut steps = steps.into_iter().take(MAX_BACK);
+    let mut note = steps.next()?;
+    let earlier: Vec<Value> = steps.map(Value::Object).collect();
+    if !earlier.is_empty() {
+        note.insert("earlier", earlier);
+    }
+    Some(Extension::json(REBASE_URL, note))
 }
 
 /// The pose in the map that follows from the pose `own` in a keyframe and the keyframe's `pose` there.

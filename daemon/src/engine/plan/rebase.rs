@@ -35,10 +35,13 @@ impl Planner<'_> {
                 let change = |resource: &Resource| moved_back(resource, &told.frame, by);
                 let (count, unreadable) = self.move_all(&mut plan, request, tied, by, change)?;
                 if count == 0 {
-                    let message = format!(
-                        "nothing is where {by} left it: what it moved was moved again, changed or \
-                         forgotten since"
-                    );
+                    let message = match told.undone {
+                        Some(when) => format!("{by} was undone already, at {when}"),
+                        None => format!(
+                            "nothing is where {by} left it: what it moved was moved again, changed \
+                             or forgotten since; undo later steps first"
+                        ),
+                    };
                     return Err(Error::at(Code::Conflict, "/undo", message).into());
                 }
                 (count, unreadable)

@@ -76,6 +76,29 @@ fn only_what_is_tied_to_it_moves_and_only_once() {
 }
 
 #[test]
+fn several_steps_are_undone_one_after_the_other_as_far_as_a_memory_knows() {
+    let mut all = vec![seen("kf_1", Isometry3::identity(), Isometry3::identity())];
+    for n in 0..2 * MAX_BACK {
+        let at = Isometry3::translation(n as f64 + 1.0, 0.0, 0.0);
+        let by = step(&format!("s{n}"));
+        all.push(moved(&all[n], &forward("kf_1", at), &by).unwrap());
+    }
+    let mut now = all.last().unwrap().clone();
+    for n in (MAX_BACK..2 * MAX_BACK).rev() {
+        // Only the last step can be undone.
+        assert_eq!(moved_back(&now, "map", &step(&format!("s{}", n - 1))), None);
+        now = moved_back(&now, "map", &step(&format!("s{n}"))).unwrap();
+        assert_eq!(in_map(&now), in_map(&all[n]));
+    }
+    assert_eq!(extension(&now), None);
+    // The first ones leave no trace at all.
+    let twice = moved_back(&all[2], "map", &step("s1")).unwrap();
+    assert_eq!(twice.to_value(), all[1].to_value());
+    let back = moved_back(&twice, "map", &step("s0")).unwrap();
+    assert_eq!(back.to_value(), all[0].to_value());
+}
+
+#[test]
 fn uncertainty_turns_with_the_thing() {
     let quarter = Isometry3::rotation(Vector3::z() * std::f64::consts::FRAC_PI_2);
     let mut before = seen("kf_1", Isometry3::identity(), Isometry3::identity());
@@ -125,9 +148,11 @@ fn the_record_of_a_step_tells_what_moved_until_it_is_undone() {
     let record = rebase.record("s".parse().unwrap(), 3, Timestamp::EPOCH);
     assert_eq!(Resource::from_value(record.to_value()), Ok(record.clone()));
     let keyframes = vec!["kf_1".to_owned()];
-    assert_eq!(told(&record), Ok(Told { frame: "map".to_owned(), keyframes }));
-    let undone = undone(&record, Timestamp::EPOCH);
-    assert_eq!(told(&undone).unwrap_err().code, Code::Conflict);
+    let expected = Told { frame: "map".to_owned(), keyframes, undone: None };
+    assert_eq!(told(&record), Ok(expected.clone()));
+    let back = undone(&record, Timestamp::EPOCH);
+    let undone = Some("1970-01-01T00:00:00Z".to_owned());
+    assert_eq!(told(&back), Ok(Told { undone, ..expected }));
     let other = seen("kf_1", Isometry3::identity(), Isometry3::identity());
     assert_eq!(told(&other).unwrap_err().code, Code::InvalidQuery);
 }
