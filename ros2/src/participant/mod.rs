@@ -54,7 +54,9 @@ pub enum OpenError {
     Config(ConfigError),
     /// No distribution that is spoken.
     Distribution(String),
-    /// Message definitions cannot be read.
+    /// A folder of `ros2.interfaces` cannot be read.
+    Folder(InterfaceError),
+    /// A type of our own is not what it should be.
     Interface(InterfaceError),
     /// The graph cannot be joined.
     Node(NodeError),
@@ -67,6 +69,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Distribution(why) => f.write_str(why),
+            Self::Folder(error) => write!(f, "ros2.interfaces: {error}"),
             Self::Interface(error) => error.fmt(f),
             Self::Node(error) => write!(f, "the ROS graph cannot be joined: {error}"),
             Self::Thread(error) => write!(f, "no thread: {error}"),
@@ -131,7 +134,7 @@ impl Participant {
     ) -> Result<Self, OpenError> {
         let mut registry = Registry::standard();
         for folder in &config.interfaces {
-            registry.add_folder(folder)?;
+            registry.add_folder(folder).map_err(OpenError::Folder)?;
         }
         let rules = Rules::compile(config, &registry).map_err(OpenError::Config)?;
         let types = Arc::new(RwLock::new(registry));
