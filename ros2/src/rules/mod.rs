@@ -57,6 +57,17 @@ pub struct Arrival<'a> {
     pub received: Stamp,
 }
 
+/// What the rules make of a topic with one type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest<'a> {
+    /// A rule is for it.
+    Wanted,
+    /// A rule names the topic, and this type.
+    OtherType(&'a TypeName),
+    /// No rule knows the topic; or only by a pattern and with another type, which is a choice.
+    None,
+}
+
 /// All rules, and what they have seen.
 #[derive(Debug)]
 pub struct Rules {
@@ -98,6 +109,17 @@ impl Rules {
     /// Whether any rule is for that topic with messages of that type.
     pub fn wants(&self, topic: &str, ty: &TypeName) -> bool {
         self.rules.iter().any(|rule| is_for(rule, topic, ty))
+    }
+
+    /// The same, and which type a rule names instead.
+    pub fn interest(&self, topic: &str, ty: &TypeName) -> Interest<'_> {
+        if self.wants(topic, ty) {
+            return Interest::Wanted;
+        }
+        let named = self.rules.iter().map(|rule| &rule.written);
+        let named = named.filter(|rule| rule.topic.is_exact() && rule.topic.matches(topic));
+        let mut wanted = named.filter_map(|rule| rule.type_name.as_ref());
+        wanted.next().map_or(Interest::None, Interest::OtherType)
     }
 
     /// Messages of that topic that may wait, by the rules for it; `None` if none says.

@@ -733,10 +733,33 @@ fn several_rules_look_at_a_topic_each_for_itself() {
     let name = |ty: &str| ty.parse::<TypeName>().unwrap();
     assert!(bench.rules.wants("/left/mine", &name("std_msgs/msg/String")));
     assert!(!bench.rules.wants("/mine", &name("std_msgs/msg/String")));
+    assert_eq!(bench.rules.interest("/mine", &name("std_msgs/msg/String")), Interest::None);
     assert_eq!(bench.rules.queue_depth("/left/mine", &name("std_msgs/msg/String")), Some(3));
     assert_eq!(bench.rules.queue_depth("/left/mine", &name("my_msgs/msg/Mine")), None);
     bench.rules.malformed("/left/mine");
     assert_eq!(bench.counters().malformed, 1);
+}
+
+#[test]
+fn two_definitions_of_one_name_at_once_are_one_rule() {
+    let mut bench = Bench::new(
+        "/mine",
+        "[[ros2.topic]]\ntopic = '/mine'\ntext = '{name}'\nby = 'name'\nkeep.at_most_every_s = 60",
+    );
+    let mut other = Registry::standard();
+    let name = "my_msgs/msg/Mine".parse().unwrap();
+    other.add_text(&name, "string name\nint32 more").unwrap();
+    let mut new = Message::new(&other.message("my_msgs/msg/Mine").unwrap());
+    let mut old = bench.message("my_msgs/msg/Mine");
+    for message in [&mut new, &mut old] {
+        message.set("name", "x").unwrap();
+    }
+    // Half of the fleet is updated: what limits a rule does not begin anew with each message.
+    for n in 0..10 {
+        bench.see(f64::from(n), if n % 2 == 0 { &old } else { &new });
+    }
+    assert_eq!(bench.counters().kept, 1);
+    assert_eq!(bench.counters().dropped[&Reason::TooSoon], 9);
 }
 
 #[test]
@@ -855,5 +878,5 @@ fn a_thing_stays_the_same_when_the_map_moves() {
     again.set("detections[0].bbox.center.position.y", 100.0).unwrap();
     assert_eq!(bench.one(11.0, &again), Outcome::Merged { count: 2 });
     let third = cup(&bench, 12.0, 1.0);
-    assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_new));
+    assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_first));
 }
