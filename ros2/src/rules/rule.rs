@@ -43,6 +43,14 @@ struct Binding {
     watch: Option<Watch>,
 }
 
+impl Binding {
+    /// Whether resources of a type come of it; which, the rule says, whatever the definition.
+    fn makes(&self, kind: ResourceType) -> bool {
+        let mut bound = self.versions.iter().filter_map(|version| version.bound.as_ref().ok());
+        bound.any(|bound| bound.make.resource_type() == kind)
+    }
+}
+
 #[derive(Debug)]
 struct Version {
     ty: Arc<MessageType>,
@@ -125,16 +133,15 @@ impl Rule {
 
     /// Whether it knows a thing that has this memory.
     pub fn has_memory(&self, kind: ResourceType, id: &str) -> bool {
-        let states = self.bindings.iter().filter_map(|binding| binding.state.as_ref().ok());
-        let mut of_kind = states.filter(|state| state.bound.make.resource_type() == kind);
-        of_kind.any(|state| state.watch.has_memory(id))
+        let of_kind = self.bindings.iter().filter(|binding| binding.makes(kind));
+        of_kind.filter_map(|binding| binding.watch.as_ref()).any(|watch| watch.has_memory(id))
     }
 
     /// Moves the things of a memory that lies there by now.
     pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &Spot) {
-        let states = self.bindings.iter_mut().filter_map(|binding| binding.state.as_mut().ok());
-        let of_kind = states.filter(|state| state.bound.make.resource_type() == kind);
-        of_kind.for_each(|state| state.watch.map_moved(id, to));
+        let of_kind = self.bindings.iter_mut().filter(|binding| binding.makes(kind));
+        let watches = of_kind.filter_map(|binding| binding.watch.as_mut());
+        watches.for_each(|watch| watch.map_moved(id, to));
     }
 
     /// How many things it knows again.
