@@ -52,6 +52,8 @@ pub mod cbor;
 #[cfg(feature = "alloc")]
 pub mod decode;
 #[cfg(feature = "alloc")]
+pub mod extension;
+#[cfg(feature = "alloc")]
 pub mod json;
 #[cfg(feature = "alloc")]
 pub mod json_schema;

@@ -12,9 +12,9 @@ use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
-use omir_ros2::memory::{Memory, Refusal};
+use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::participant::{
-    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant,
+    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant, Surveyor,
 };
 use omir_ros2::records::Operation;
 use omir_ros2::rules::Ros2;
@@ -24,8 +24,9 @@ use crate::clock::SimulatedClock;
 use crate::engine::asked::{self, Parameters};
 use crate::engine::command::{Change, Event, EventKind};
 use crate::engine::merge::Precedence;
+use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
-use crate::engine::{Engine, Listener};
+use crate::engine::{Engine, Found, Listener, Turn};
 use crate::error::{Code, Error};
 use crate::recall::frames::Frames;
 use crate::recall::parameters;
@@ -36,14 +37,17 @@ const PIECE: usize = 1 << 20;
 
 /// Where events go once there is a node; as [`crate::service::EventOutlet`].
 #[derive(Clone, Default)]
-pub struct Announcements(Arc<OnceLock<Announcer>>);
+pub struct Announcements(Arc<OnceLock<(Announcer, Surveyor)>>);
 
 impl Announcements {
     /// The listener to build an engine with.
     pub fn listener(&self) -> Listener {
         let outlet = self.0.clone();
         Box::new(move |event| {
-            if let Some(announcer) = outlet.get() {
+            if let Some((announcer, surveyor)) = outlet.get() {
+                if event.cause.as_ref().is_some_and(|cause| cause.name == rebase::CAUSE) {
+                    surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
+                }
                 announcer.announce(|| notice(event));
             }
         })
@@ -71,7 +75,7 @@ impl Node {
         };
         let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
         let participant = Arc::new(Participant::open(session, config, memory, clock.clone())?);
-        let _ = outlet.0.set(participant.announcer());
+        let _ = outlet.0.set((participant.announcer(), participant.surveyor()));
         engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
         let weak = Arc::downgrade(&participant);
         engine.tell_of("ros2", Box::new(move || Some(weak.upgrade()?.status())));
@@ -120,6 +124,20 @@ fn decoded(bytes: &[u8]) -> Result<Value, Error> {
     })
 }
 
+fn unreadable(file: &Path, error: &std::io::Error) -> Error {
+    Error::at(Code::NotFound, "/path", format!("{}: {error}", file.display()))
+}
+
+/// Bytes of a file. Asked before it is opened: opening a pipe waits for somebody to write into it.
+fn size_of(file: &Path) -> Result<u64, Error> {
+    let metadata = std::fs::metadata(file).map_err(|error| unreadable(file, &error))?;
+    if !metadata.is_file() {
+        let message = format!("{} is no file", file.display());
+        return Err(Error::at(Code::NotFound, "/path", message));
+    }
+    Ok(metadata.len())
+}
+
 struct EngineMemory {
     engine: Engine,
     simulated: Option<Arc<SimulatedClock>>,
@@ -130,15 +148,21 @@ impl EngineMemory {
         Ok(self.engine.execute(change)?.to_value())
     }
 
-    fn change(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Change, Error> {
+    /// The change, and the turn that it may need.
+    fn change(
+        &self,
+        resources: Vec<Value>,
+        merge: Option<&str>,
+    ) -> Result<(Change, Option<Turn>), Error> {
         let payload = cbor::to_vec(&Value::Array(resources));
         let Some(merge) = merge else {
-            return self.engine.prepare(&payload, Encoding::Cbor, None);
+            return Ok((self.engine.prepare(&payload, Encoding::Cbor, None)?, None));
         };
         let precedence = Precedence::parse(merge).ok_or_else(|| {
             Error::query("merge", format!("{merge:?} is neither `true` nor `overwrite`"))
         })?;
-        self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)
+        let turn = self.engine.turn_to_merge(payload.len())?;
+        Ok((self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?, turn))
     }
 
     fn rebase(&self, parameters: &Map) -> Result<Change, Error> {
@@ -164,7 +188,8 @@ impl EngineMemory {
             }
             Operation::Export => {
                 let query = self.engine.query(Query::everything(), &list)?;
-                Ok(self.engine.export(&query)?.to_value())
+                let most = self.engine.settings().limits.for_import().max_payload_bytes;
+                Ok(self.engine.export_within(&query, most as u64)?.to_value())
             }
             Operation::Forget => self.execute(asked::forget(list)?),
             Operation::Anchor => self.execute(asked::anchor(list)?),
@@ -181,16 +206,8 @@ impl EngineMemory {
         overwrite: bool,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Error> {
-        let unreadable = |error: std::io::Error| {
-            Error::at(Code::NotFound, "/path", format!("{}: {error}", file.display()))
-        };
-        let mut input = std::fs::File::open(file).map_err(unreadable)?;
-        let metadata = input.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            let message = format!("{} is no file", file.display());
-            return Err(Error::at(Code::NotFound, "/path", message));
-        }
-        let total = metadata.len();
+        let unreadable = |error| unreadable(file, &error);
+        let total = size_of(file)?;
         let most = self.engine.settings().limits.for_import().max_payload_bytes;
         if usize::try_from(total).map_or(true, |total| total > most) {
             let message = format!(
@@ -200,6 +217,8 @@ impl EngineMemory {
             );
             return Err(Error::at(Code::TooLarge, "/path", message));
         }
+        let _turn = self.engine.turn_to_merge(usize::try_from(total).unwrap_or(usize::MAX))?;
+        let mut input = std::fs::File::open(file).map_err(unreadable)?;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
         while progress(bytes.len() as u64, total) {
             match input.read(&mut piece).map_err(unreadable)? {
@@ -211,7 +230,8 @@ impl EngineMemory {
                 }
                 read => bytes.extend_from_slice(&piece[..read]),
             }
-            if bytes.len() > most {
+            // The turn is for so many.
+            if bytes.len() as u64 > total {
                 let message = format!("{} grows while it is read", file.display());
                 return Err(Error::at(Code::TooLarge, "/path", message));
             }
@@ -221,25 +241,36 @@ impl EngineMemory {
 
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Refusal> {
         result.map_err(|error| {
-            self.engine.note_rejected();
-            Refusal {
+            let refusal = Refusal {
                 code: error.code.as_str().to_owned(),
                 message: error.message,
                 path: error.path,
+            };
+            // What a rule kept is tried again until it is taken.
+            if !refusal.may_pass() {
+                self.engine.note_rejected();
             }
+            refusal
         })
     }
 }
 
 impl Memory for EngineMemory {
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
-        self.told(self.change(resources, merge).and_then(|change| self.execute(change)))
+        let changed =
+            self.change(resources, merge).and_then(|(change, _turn)| self.execute(change));
+        self.told(changed)
     }
 
-    fn get(&self, target: &str) -> Result<Option<Value>, Refusal> {
+    fn get(&self, target: &str) -> Result<Stored, Refusal> {
         let found = reference("ref", target)
-            .and_then(|target: Ref| self.engine.get(&target))
-            .and_then(|bytes| bytes.map(|bytes| decoded(&bytes)).transpose());
+            .and_then(|target: Ref| self.engine.look_up(&target))
+            .map(|found| match found {
+                Found::Nothing => Stored::Nothing,
+                Found::Whole(bytes) => decoded(&bytes)
+                    .map_or_else(|error| Stored::Damaged(error.message), Stored::Whole),
+                Found::Damaged(error) => Stored::Damaged(error.message),
+            });
         self.told(found)
     }
 
@@ -262,3 +293,6 @@ impl Memory for EngineMemory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,11 +20,11 @@ pub trait Memory: Send + Sync {
     /// As the contract's `remember`.
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal>;
 
-    /// A resource by its reference, `Type/id`; `None` if it is not there.
+    /// What there is under a reference, `Type/id`.
     ///
     /// # Errors
-    /// If it is there and cannot be read.
-    fn get(&self, reference: &str) -> Result<Option<Value>, Refusal>;
+    /// If that cannot be told now, because the disk is away.
+    fn get(&self, reference: &str) -> Result<Stored, Refusal>;
 
     /// Carries out an operation other than `remember`; its parameters and its answer are those of the
     /// contract.
@@ -47,6 +47,18 @@ pub trait Memory: Send + Sync {
 
     /// What time it is in a simulation, where the daemon takes its time from one.
     fn show(&self, now: Stamp);
+}
+
+/// What there is under a name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stored {
+    /// Nothing.
+    Nothing,
+    /// A resource.
+    Whole(Value),
+    /// A resource that the disk does not give back any more, and why. Asking again does not help; what
+    /// refers to it may still be stored.
+    Damaged(String),
 }
 
 /// Why something was not done: the error object of the contract.

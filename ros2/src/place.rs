@@ -17,7 +17,7 @@ use omir_core::spatial::SpatialPose;
 
 use crate::stamp::Stamp;
 use crate::tf::transform::{FARTHEST_M, Transform};
-use crate::tf::{Buffer, LookupError, normalised};
+use crate::tf::{Buffer, LONGEST_NAME, LookupError, normalised};
 
 /// A pose as a message tells it.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub struct Observed<'m> {
 pub enum BadPose {
     /// Its frame has no name.
     NoFrame,
+    /// A frame has a name longer than 255 bytes, which transforms have not either.
+    NameTooLong,
     /// A coordinate or a component of the quaternion is not finite.
     NotFinite,
     /// Beyond 1e12 m along an axis.
@@ -53,7 +55,7 @@ impl BadPose {
     /// One word for counters.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NoFrame => "frame-name",
+            Self::NoFrame | Self::NameTooLong => "frame-name",
             Self::NotFinite | Self::TooFar => "no-pose",
         }
     }
@@ -63,6 +65,7 @@ impl fmt::Display for BadPose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoFrame => "a pose without a frame_id",
+            Self::NameTooLong => "a pose whose frame has a name longer than 255 bytes",
             Self::NotFinite => "a number of the pose is not finite",
             Self::TooFar => "the position is beyond 1e12 m",
         })
@@ -128,6 +131,9 @@ pub fn moved(pose: &SpatialPose, frame: &str, transform: &Transform) -> SpatialP
 
 fn own_pose(observed: &Observed<'_>) -> Result<SpatialPose, BadPose> {
     let frame = normalised(observed.frame).ok_or(BadPose::NoFrame)?;
+    if frame.len().max(observed.child_frame.map_or(0, str::len)) > LONGEST_NAME {
+        return Err(BadPose::NameTooLong);
+    }
     let orientation = observed.orientation.unwrap_or_default();
     if !observed.position.iter().chain(&orientation).all(|number| number.is_finite()) {
         return Err(BadPose::NotFinite);
@@ -289,6 +295,10 @@ mod tests {
             Observed { orientation: Some([f64::INFINITY, 0.0, 0.0, 1.0]), ..observed("map") };
         assert_eq!(place(&turned, &tf, "map", no), Err(BadPose::NotFinite));
         assert_eq!(place(&observed("/"), &tf, "map", no), Err(BadPose::NoFrame));
+        let long = "x".repeat(LONGEST_NAME + 1);
+        assert_eq!(place(&observed(&long), &tf, "map", no), Err(BadPose::NameTooLong));
+        let child = Observed { child_frame: Some(&long), ..observed("map") };
+        assert_eq!(place(&child, &tf, "map", no), Err(BadPose::NameTooLong));
     }
 
     #[test]

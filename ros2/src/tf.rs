@@ -16,5 +16,5 @@ pub mod transform;
 pub use buffer::{Buffer, FrameInfo, Inserted, Limits};
 pub use error::{InsertError, LookupError};
 pub use feed::feed;
-pub(crate) use frames::normalised;
+pub(crate) use frames::{LONGEST_NAME, normalised};
 pub use transform::Transform;

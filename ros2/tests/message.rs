@@ -163,7 +163,7 @@ fn what_does_not_fit_is_not_set() {
     assert_eq!(refused("inner[1].a", 1.into()), "inner[1]: there are at most 1, counted from 0");
     assert_eq!(
         refused("smal", 1.into()),
-        "smal: demo_msgs/msg/Demo has no such field, it has small, raw, name, wide, inner, f, u"
+        "smal: demo_msgs/msg/Demo has no such field; is it small? it has small, raw, name, wide, inner, f, u"
     );
     assert_eq!(refused("small.x", 1.into()), "small.x: a int8 has no fields");
     assert_eq!(refused("raw[*]", 1.into()), "raw[*]: [*] names no single value");

@@ -225,6 +225,64 @@ fn what_came_in_without_a_clock_is_dated_anew_and_says_so() {
     assert_eq!(version(&get(&session, "stated")), 2, "never twice");
 }
 
+/// What a member of an extension says.
+fn told(record: &MemoryRecord, url: &str, name: &str) -> Option<String> {
+    let mut extensions = record.extension.iter().flatten();
+    let value = extensions.find(|extension| extension.url.ends_with(url))?.value_json.as_ref()?;
+    Some(value.get(name)?.as_str()?.to_owned())
+}
+
+/// As the node in ROS does: it dates events by our clock and leaves `createdAt` to us.
+#[test]
+fn events_that_were_dated_by_our_clock_are_dated_anew_with_it() {
+    let (disk, clock) = lived();
+    let known = clock_now(&clock);
+    clock.reboot(0);
+    clock.advance(seconds(30));
+    let session = open(&disk, &clock);
+    let at = |micros: i64| Timestamp::from_micros(micros).to_string();
+    let seen = |first: i64, last: i64| {
+        let (first, until, last) = (at(first), at(last + 30 * DAY), at(last));
+        format!(
+            r#","eventTime":"{last}","validUntil":"{until}","extension":[
+            {{"url":"https://omir.io/spec/R1/extension/spatial-pose",
+              "valueJson":{{"frame":"map","position":[1,2,3],"stamp":"{last}"}}}},
+            {{"url":"urn:omird:ext:consolidated","valueJson":{{"count":2,"first":"{first}",
+              "last":"{last}","from":[],"evidence":{{}}}}}}]"#
+        )
+    };
+    clock.advance(seconds(1));
+    let first = session.now().0.as_micros();
+    assert_eq!(first, known + 31 * SECOND);
+    remember(&session, &record("cup", &seen(first - SECOND, first)));
+    // By the wall clock, which a camera has for its stamps.
+    let wall = clock_now(&clock);
+    remember(&session, &record("door", &seen(wall - SECOND, wall)));
+    // Seen again: what is stored, with a later event.
+    clock.advance(seconds(7200));
+    let last = session.now().0.as_micros();
+    let created = format!(r#","createdAt":"{}""#, get(&session, "cup").created_at.as_str());
+    remember(&session, &record("cup", &(created + &seen(first - SECOND, last))));
+
+    // Ten days off, and until the clock is set.
+    let booted = known + 10 * DAY;
+    clock.set(booted + 7231 * SECOND, true);
+    corrected(&session, 2);
+    let cup = get(&session, "cup");
+    let (then, again) = (booted + 31 * SECOND, booted + 7231 * SECOND);
+    assert_eq!(micros(&cup.created_at), then);
+    assert_eq!(cup.event_time.as_ref().map(micros), Some(again));
+    assert_eq!(cup.valid_until.as_ref().map(micros), Some(again + 30 * DAY));
+    assert_eq!(told(&cup, "spatial-pose", "stamp"), Some(at(again)));
+    assert_eq!(told(&cup, "consolidated", "first"), Some(at(then - SECOND)));
+    assert_eq!(told(&cup, "consolidated", "last"), Some(at(again)));
+    let door = get(&session, "door");
+    assert_eq!(micros(&door.created_at), then);
+    assert_eq!(door.event_time.as_ref().map(micros), Some(then));
+    assert_eq!(door.valid_until.as_ref().map(micros), Some(then + 30 * DAY));
+    assert_eq!(told(&door, "consolidated", "first"), Some(at(then - SECOND)));
+}
+
 #[test]
 fn what_was_thought_of_without_a_clock_was_thought_of_then() {
     let (disk, clock) = lived();

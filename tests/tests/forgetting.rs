@@ -301,6 +301,74 @@ fn observations_of_the_same_become_one_with_the_evidence_of_all() {
 }
 
 #[test]
+fn what_was_moved_or_dated_anew_still_merges_with_what_is_new() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    // Seen again, each from another place in the life of the robot.
+    let noted = |id: &str, minute, note: &str| {
+        let note = format!(r#""extension":[{note},{{"#);
+        cup(id, minute, 1.0, id, "").replace(r#""extension":[{"#, &note)
+    };
+    let moved = r#"{"url":"urn:omird:ext:rebase","valueJson":{"by":"MemoryRecord/s",
+        "before":{"frame":"map","position":[0,0,0]}}}"#;
+    let doubtful = r#"{"url":"urn:omird:ext:clock","valueJson":{"state":"unknown","bootId":"gone",
+        "boot":1,"monotonicMicros":5,"wallMicros":7}}"#;
+    let unplaced = r#"{"url":"urn:omird:ext:unplaced","valueString":"no transform"}"#;
+    let other = r#"{"url":"urn:example:colour","valueString":"red"}"#;
+    put(&session, r#"{"resourceType":"Entity","id":"cup","name":"Cup"}"#);
+    put(&session, &noted("moved", 1, moved));
+    put(&session, &noted("doubtful", 2, doubtful));
+    put(&session, &noted("unplaced", 3, unplaced));
+    put(&session, &noted("other", 4, other));
+    put(&session, &cup("new", 5, 1.0, "new", ""));
+    clock.advance(2 * HOUR);
+    assert_eq!(sweep(&session).merged, 3);
+    let left = evidence(&session);
+    assert_eq!(left, BTreeMap::from([("moved".to_owned(), 4.0), ("other".to_owned(), 1.0)]));
+    let merged = get(&session, "MemoryRecord/moved").expect("it is live").to_string();
+    // The place is that of the newest, which no step has moved.
+    assert!(!merged.contains("urn:omird:ext:rebase"), "{merged}");
+}
+
+#[test]
+fn what_still_waits_for_the_clock_is_not_merged_before() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    put(&session, r#"{"resourceType":"Entity","id":"cup","name":"Cup"}"#);
+    let undated =
+        |id: &str| cup(id, 0, 1.0, id, "").replace(r#""createdAt":"2026-06-01T00:00:00Z","#, "");
+    put(&session, &undated("known"));
+    drop(session);
+    clock.reboot(0);
+    let session = Session::open(&disk, &clock).expect("it opens again");
+    put(&session, &undated("waits"));
+    clock.advance(2 * HOUR);
+    assert_eq!(sweep(&session).merged, 0);
+    drop(session);
+    // Nobody will ever know.
+    clock.reboot(0);
+    let session = Session::open(&disk, &clock).expect("it opens again");
+    put(&session, &undated("later"));
+    clock.advance(2 * HOUR);
+    assert_eq!(sweep(&session).merged, 1);
+    assert_eq!(evidence(&session)["known"], 2.0);
+    clock.advance(HOUR);
+    let found = get(&session, "MemoryRecord/known").expect("it is live");
+    let first = found.get("createdAt").cloned();
+    // The clock is set: only what came in since is dated anew.
+    clock.set(omird_tests::session::DAWN + 30 * 86_400_000_000, true);
+    omird_tests::process::eventually("what waits is dated anew", || {
+        let corrected = session.status("r").pointer("/clock/corrected").and_then(Value::as_u64);
+        corrected == Some(1)
+    });
+    let found = get(&session, "MemoryRecord/known").expect("it is live");
+    assert_eq!(found.get("createdAt").cloned(), first);
+    clock.advance(2 * HOUR);
+    assert_eq!(sweep(&session).merged, 1);
+    assert_eq!(evidence(&session)["known"], 3.0);
+}
+
+#[test]
 fn merging_waits_for_a_day_whose_budget_is_not_used_up() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let (tell, told) = std::sync::mpsc::channel();

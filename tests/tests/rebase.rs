@@ -5,11 +5,12 @@ use std::sync::Arc;
 use nalgebra::{Isometry3, UnitQuaternion, Vector3};
 use omir_core::decode::Limits;
 use omir_core::json;
-use omir_core::model::Resource;
+use omir_core::model::{Extension, Resource};
 use omir_core::space::Center;
 use omir_core::spatial::{SpatialPose, pose_of};
 use omird::engine::asked::Parameters;
 use omird::engine::command::{Effect, Receipt};
+use omird::engine::rebase::MAX_STEPS;
 use omird::error::{Code, Error};
 use omird::recall::Query;
 use omird::recall::frames::Frames;
@@ -147,6 +148,127 @@ fn a_cut_anywhere_leaves_all_of_it_or_nothing() {
             );
         }
         if done && !was_cut {
+            assert!(cut > 0, "nothing was cut");
+            return;
+        }
+    }
+}
+
+/// Both keyframes lie so far along y by now, the second also half as far along x.
+fn along(y: f64) -> String {
+    let x = y / 2.0;
+    format!(
+        r#"{{"keyframes":{{"kf_1":{{"position":[0,{y},0]}},"kf_2":{{"position":[{x},{y},0]}}}}}}"#
+    )
+}
+
+/// A step forward, and the reference of its record.
+fn go(session: &Session, payload: &str) -> String {
+    let receipt = rebase(session, &[], Some(payload)).expect("they move");
+    let Effect::Rebased { record: Some(step), .. } = receipt.effect else { panic!("{receipt:?}") };
+    step.target.to_string()
+}
+
+fn stored(session: &Session, target: &str) -> Resource {
+    decode(&session.get(&reference(target)).expect("it is read").expect("it is there"))
+}
+
+/// All that the memories say of where they lie and lay.
+fn extensions(session: &Session) -> Vec<Vec<Extension>> {
+    let names = ["cup", "pot", "pan", "door"];
+    let of = |name| stored(session, &format!("MemoryRecord/{name}")).extensions().to_vec();
+    names.map(of).to_vec()
+}
+
+fn is_anchored(session: &Session, target: &str) -> bool {
+    let Resource::MemoryRecord(record) = stored(session, target) else { panic!("{target}") };
+    record.decay.is_some_and(|decay| decay.anchored == Some(true))
+}
+
+#[test]
+fn steps_are_taken_back_in_the_reverse_of_their_order() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = furnished(&disk, &clock);
+    let mut states = vec![extensions(&session)];
+    let mut steps = Vec::new();
+    for y in [5.0, 7.0, 11.0] {
+        steps.push(go(&session, &along(y)));
+        states.push(extensions(&session));
+    }
+    assert!(steps.iter().all(|step| is_anchored(&session, step)));
+    // Not out of turn: what a later step moved would stay behind.
+    let error = rebase(&session, &[("undo", &steps[0])], None).unwrap_err();
+    assert_eq!(error.code, Code::Conflict, "{error}");
+    assert!(error.message.contains(&steps[2]), "{error}");
+    assert_eq!(extensions(&session), states[3]);
+
+    drop(session);
+    let session = Session::open(&disk, &clock).expect("it opens again");
+    for (step, before) in steps.iter().zip(&states).rev() {
+        rebase(&session, &[("undo", step)], None).unwrap();
+        assert_eq!(extensions(&session), *before);
+        assert!(!is_anchored(&session, step));
+    }
+}
+
+#[test]
+fn a_step_that_was_forgotten_is_not_in_the_way() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = furnished(&disk, &clock);
+    let first = go(&session, &along(5.0));
+    let second = go(&session, r#"{"keyframes":{"kf_2":{"position":[9,9,0]}}}"#);
+    let forget = change(&session, &Request::Forget(reference(&second))).expect("it is valid");
+    session.execute(forget).expect("it is forgotten");
+    rebase(&session, &[("undo", &first)], None).unwrap();
+    let [cup, pot, pan, _] = places(&session);
+    assert_eq!([cup, pot, pan], [BEFORE[0], BEFORE[1], [10.0, 9.0, 0.0]]);
+}
+
+#[test]
+fn no_more_steps_are_anchored_than_can_be_taken_back() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = furnished(&disk, &clock);
+    let steps: Vec<String> = (1..=MAX_STEPS + 2).map(|n| go(&session, &along(n as f64))).collect();
+    let anchored: Vec<bool> = steps.iter().map(|step| is_anchored(&session, step)).collect();
+    let expected: Vec<bool> = (0..steps.len()).map(|n| n >= 2).collect();
+    assert_eq!(anchored, expected);
+    for step in steps[2..].iter().rev() {
+        rebase(&session, &[("undo", step)], None).unwrap();
+    }
+    assert_eq!(place(&session, "cup"), [1.0, 2.0, 0.0]);
+    let error = rebase(&session, &[("undo", &steps[1])], None).unwrap_err();
+    assert_eq!(error.code, Code::Conflict, "{error}");
+}
+
+#[test]
+fn a_cut_anywhere_in_several_steps_leaves_whole_ones() {
+    for cut in 0.. {
+        let (disk, clock) = (CutDisk::new(), TestClock::new());
+        let session = furnished(&disk, &clock);
+        let mut states = vec![extensions(&session)];
+        let mut steps = Vec::new();
+        for y in [5.0, 7.0, 11.0] {
+            steps.push(go(&session, &along(y)));
+            states.push(extensions(&session));
+        }
+        disk.cut_at(disk.operations() + cut);
+        let undo = |session: &Session, step| rebase(session, &[("undo", step)], None);
+        let done = steps.iter().rev().take_while(|step| undo(&session, step).is_ok()).count();
+        let was_cut = disk.is_off();
+        drop(session);
+        for seed in 0..2 {
+            let disk = disk.survivors(seed);
+            let session = Session::open(&disk, &clock).expect("it opens again");
+            let found = extensions(&session);
+            let left = states.iter().position(|state| *state == found);
+            let left = left.unwrap_or_else(|| panic!("cut {cut}, seed {seed}: {found:?}"));
+            assert!(left + done <= 3, "cut {cut}, seed {seed}: {done} undone, {left} left");
+            for step in steps[..left].iter().rev() {
+                undo(&session, step).unwrap();
+            }
+            assert_eq!(extensions(&session), states[0], "cut {cut}, seed {seed}");
+        }
+        if done == 3 && !was_cut {
             assert!(cut > 0, "nothing was cut");
             return;
         }

@@ -5,6 +5,7 @@
 //! dates by that. It is ours, as our stamp in `meta` is (`engine/stamp.rs`): sending back what one
 //! got, or the original again, is no change.
 
+use omir_core::extension::CONSOLIDATED_URL;
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{Extension, Resource};
 use omir_core::number::Number;
@@ -133,6 +134,15 @@ fn note_of(resource: &Resource) -> Option<&Extension> {
     resource.extensions().iter().find(|extension| extension.url == CLOCK_URL)
 }
 
+/// Whether it may still become known when a resource came in: it came in one of these spans, in which
+/// nobody knew the time.
+pub fn waits(resource: &Resource, spans: &[Unsettled]) -> bool {
+    let doubt = note_of(resource).and_then(Doubt::of);
+    let may_tell =
+        |doubt: Doubt| spans.iter().any(|span| !span.coarse && span.boot_id == doubt.boot_id);
+    doubt.is_some_and(may_tell)
+}
+
 /// Takes the note away.
 pub fn strip(resource: &mut Resource) {
     if note_of(resource).is_some() {
@@ -159,9 +169,13 @@ fn places(resource: &Resource) -> Vec<String> {
     let mut places: Vec<String> =
         ["createdAt", "eventTime", "decay/lastAccess"].map(str::to_owned).into();
     for (index, extension) in resource.extensions().iter().enumerate() {
-        if extension.url == SPATIAL_POSE_URL {
-            places.push(format!("extension/{index}/valueJson/stamp"));
-        }
+        let members: &[&str] = match extension.url.as_str() {
+            SPATIAL_POSE_URL => &["stamp"],
+            CONSOLIDATED_URL => &["first", "last"],
+            _ => &[],
+        };
+        let named = |member| format!("extension/{index}/valueJson/{member}");
+        places.extend(members.iter().map(named));
     }
     places
 }
@@ -176,6 +190,17 @@ fn member<'v>(value: &'v mut Value, path: &str) -> Option<&'v mut Value> {
 
 fn time_at(value: &Value, path: &str) -> Option<Instant> {
     Instant::parse(value.pointer(&format!("/{path}"))?.as_str()?).ok()
+}
+
+/// Moves a time, and notes what it was.
+fn shift(value: &mut Value, place: String, offset: i64, was: &mut Map) {
+    let Some(time) = time_at(value, &place) else { return };
+    if let Some(moved) = time.at().checked_add_micros(offset)
+        && let Some(held) = member(value, &place)
+    {
+        *held = Instant::from(moved).as_str().into();
+        was.insert(place, time.as_str());
+    }
 }
 
 /// The resource as it is dated now that the clock was set, or `None` if nothing of it was in doubt
@@ -197,27 +222,41 @@ pub fn corrected(resource: &Resource, recorded: i64, spans: &[Unsettled]) -> Opt
     let by_dating = span.step()?;
     let by_wall = after.saturating_add(doubt.monotonic).saturating_sub(doubt.wall);
     let dated = span.dated();
+    // Who leaves `createdAt` to us may have asked us for the time as well, as our node in ROS does: then
+    // an event lies in what we dated by, and nearer to our date than to the wall clock.
+    let dated_at = span.before.saturating_add(doubt.monotonic);
+    let is_of_ours = |time: i64| {
+        let is_nearer = time.abs_diff(dated_at) <= time.abs_diff(doubt.wall);
+        doubt.stamped && dated.contains(&time) && is_nearer
+    };
     let mut value = resource.to_value();
     let mut was = Map::new();
+    let mut event = None;
     for place in places(resource) {
         let Some(time) = time_at(&value, &place) else { continue };
+        let micros = time.at().as_micros();
         let is_ours = match place.as_str() {
             "createdAt" => doubt.stamped,
-            "decay/lastAccess" => dated.contains(&time.at().as_micros()),
-            _ => false,
+            "decay/lastAccess" => dated.contains(&micros),
+            _ => is_of_ours(micros),
         };
         let offset = match (is_ours, doubt.covers(&time)) {
             (true, _) => by_dating,
             (false, true) => by_wall,
             (false, false) => continue,
         };
-        let (Some(moved), Some(held)) =
-            (time.at().checked_add_micros(offset), member(&mut value, &place))
-        else {
-            continue;
-        };
-        was.insert(place, time.as_str());
-        *held = Instant::from(moved).as_str().into();
+        if place == "eventTime" {
+            event = Some((micros, offset, is_ours));
+        }
+        shift(&mut value, place, offset, &mut was);
+    }
+    // Who read the event off our clock counted from that how long it holds; who read it off the wall
+    // clock too, unless that is nearer to where the event comes to lie.
+    if let Some((event, offset, is_ours)) = event
+        && let Some(until) = time_at(&value, "validUntil").map(|until| until.at().as_micros())
+        && (is_ours || until.abs_diff(event) < until.abs_diff(event.saturating_add(offset)))
+    {
+        shift(&mut value, "validUntil".to_owned(), offset, &mut was);
     }
     let mut note = doubt.members();
     note.insert("state", "corrected");
@@ -310,6 +349,20 @@ mod tests {
             ("1970-01-01T09:00:00Z", "2019-01-01T00:00:00Z", "2026-06-01T00:00:00Z");
         assert!(is_noted(wrong, wrong) && is_noted(wrong, right) && is_noted(right, wrong));
         assert!(!is_noted(right, right) && !is_noted(old, old) && !is_noted(right, old));
+    }
+
+    #[test]
+    fn only_what_can_still_be_dated_anew_waits_for_it() {
+        let mut noted = record(r#","createdAt":"1970-01-01T00:00:00Z""#);
+        assert!(!waits(&noted, &[span()]));
+        doubt().note(&mut noted, true, true);
+        let open = Unsettled { until: 0, after: None, ..span() };
+        assert!(waits(&noted, &[open]) && waits(&noted, &[span()]));
+        assert!(!waits(&noted, &[]), "the machine has been started again");
+        assert!(!waits(&noted, &[Unsettled { boot_id: "c".into(), ..span() }]));
+        assert!(!waits(&noted, &[Unsettled { coarse: true, ..span() }]));
+        let anew = corrected(&noted, 0, &[span()]).unwrap();
+        assert!(!waits(&anew, &[span()]));
     }
 
     #[test]

@@ -58,6 +58,15 @@ impl Engine {
     /// # Errors
     /// `INTERNAL` if a resource cannot be read: an export is whole or it is none.
     pub fn export(&self, query: &Query) -> Result<Export, Error> {
+        self.export_within(query, u64::MAX)
+    }
+
+    /// As [`Engine::export`], of at most so many bytes as they are stored: for an answer of which several
+    /// copies are made.
+    ///
+    /// # Errors
+    /// As [`Engine::export`], and `TOO_LARGE`.
+    pub fn export_within(&self, query: &Query, most: u64) -> Result<Export, Error> {
         let query = &*self.placed(query)?;
         let (now, _) = self.now();
         let as_of = query.as_of;
@@ -77,6 +86,7 @@ impl Engine {
         let mut queue = selected;
         queue.reverse();
         let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
+        let mut bytes = 0;
         while let Some(id) = queue.pop() {
             let (key, recorded) = {
                 let catalog = self.catalog();
@@ -96,6 +106,15 @@ impl Engine {
                 }
                 Outgoing::of(&catalog, id, as_of.is_some(), at)
             };
+            bytes += outgoing.stored_bytes();
+            if bytes > most {
+                let message = format!(
+                    "what this exports is more than {most} bytes (limits.max_import_bytes); ask for \
+                     less by type, since, near or other filters, or page with limit and offset. \
+                     `omir export` gives it at once"
+                );
+                return Err(Error::new(Code::TooLarge, message));
+            }
             let mut resource = outgoing.resource()?;
             let catalog = self.catalog();
             if as_of.is_none() {

@@ -27,6 +27,7 @@ pub mod stamp;
 pub mod status;
 pub mod sweep;
 mod time;
+mod turn;
 pub mod upkeep;
 mod view;
 pub mod wear;
@@ -56,6 +57,7 @@ use self::sealing::{Closed, SealOrder, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::time::Time;
+use self::turn::Turns;
 use self::writer::{Message, Writer};
 use crate::clock::{Clock, ClockState};
 use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
@@ -72,7 +74,8 @@ use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{self, LogError};
 
 pub use self::publisher::Listener;
-pub use self::view::{Hit, Recall, id_of};
+pub use self::turn::Turn;
+pub use self::view::{Found, Hit, Recall, id_of};
 
 /// How many segments are open at once, besides one for each thread that reads: a few of the 1024
 /// descriptors that a process usually gets.
@@ -133,6 +136,7 @@ struct Inner {
     sections: Mutex<Vec<(&'static str, Section)>>,
     /// Who signs, in hex.
     public_key: String,
+    imports: Turns,
     /// Held by whoever prepares a backup.
     backing_up: Mutex<()>,
     announced: Mutex<sweep::Announced>,
@@ -292,6 +296,7 @@ impl Engine {
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,
+            imports: Turns::default(),
             backing_up: Mutex::default(),
             announced: Mutex::default(),
             sweeping: Mutex::new(Some(sweeping)),

@@ -3,12 +3,14 @@
 //!
 //! A memory is tied to a keyframe by having a pose in the keyframe's frame beside the one in the map
 //! (`docs/extensions.md`). Its pose in the map is worked out anew from the other; what it was stays in
-//! the memory ([`REBASE_URL`]), so that taking the step back gives the very same pose. One request is one
-//! transaction: all memories move, or none.
+//! the memory ([`REBASE_URL`]), so that taking the step back gives the very same pose. Steps are taken back
+//! in the reverse of their order, as many as [`MAX_STEPS`] of one memory. One request is one transaction:
+//! all memories move, or none.
 
 use nalgebra::{Isometry3, Translation3, UnitQuaternion};
+use omir_core::extension::REBASE_URL;
 use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{Extension, MemoryRecord, Resource};
+use omir_core::model::{Decay, Extension, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::pointer;
 use omir_core::reference::{Id, Ref, ResourceType};
@@ -18,12 +20,15 @@ use omir_core::value::{Map, Value};
 
 use crate::error::{Code, Error};
 
-/// On a memory: its pose in the map before it was moved, and by what. On the record of the step: where
-/// the keyframes came to lie.
-pub const REBASE_URL: &str = "urn:omird:ext:rebase";
+/// The cause that the event of a memory bears that was moved.
+pub const CAUSE: &str = "rebase";
 
 /// Most keyframes that move in one step.
 pub const MAX_KEYFRAMES: usize = 10_000;
+
+/// Most steps that one memory can be taken back by. Each costs it about a hundred bytes, four times that
+/// with a covariance; of more the oldest falls off.
+pub const MAX_STEPS: usize = 4;
 
 /// Where keyframes lie in a map by now.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +119,8 @@ impl Rebase {
         self.keyframes.iter().find(|(known, _)| known == name).map(|(_, pose)| pose)
     }
 
-    /// The record that tells of the step: in the same transaction, and what a step back starts from.
+    /// The record that tells of the step: in the same transaction, and what a step back starts from. It is
+    /// anchored until nobody can take that back any more, or it might be forgotten before.
     pub fn record(&self, id: Id, moved: u64, now: Timestamp) -> Resource {
         let names: Vec<&str> = self.keyframes.iter().map(|(name, _)| name.as_str()).collect();
         let shown = names[..names.len().min(5)].join(", ");
@@ -136,6 +142,7 @@ impl Rebase {
         step.insert("keyframes", keyframes);
         step.insert("moved", Value::Number(Number::from(moved)));
         record.extension = Some(vec![Extension::json(REBASE_URL, step)]);
+        record.decay = Some(Decay { anchored: Some(true), ..Decay::default() });
         record.into()
     }
 }
@@ -178,11 +185,31 @@ pub fn undone(record: &Resource, now: Timestamp) -> Resource {
     {
         step.insert("undone", Instant::from(now).as_str());
     }
-    record
+    released(&record).unwrap_or(record)
+}
+
+/// The record of a step that need not be kept any longer than others; `None` if it is free already, or
+/// tells of no step.
+pub fn released(record: &Resource) -> Option<Resource> {
+    let at = extension(record)?;
+    record.extensions()[at].value_json.as_ref()?.get("keyframes")?;
+    let mut record = record.clone();
+    let Resource::MemoryRecord(free) = &mut record else { return None };
+    let anchored = &mut free.decay.as_mut()?.anchored;
+    (anchored.replace(false) == Some(true)).then_some(record)
+}
+
+/// A memory that was moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moved {
+    /// As it is by now.
+    pub resource: Resource,
+    /// The step that it can no longer be taken back by, because of too many later ones.
+    pub over: Option<Ref>,
 }
 
 /// A memory where it lies by now; `None` if it is tied to none of the keyframes, or lies there already.
-pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Resource> {
+pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Moved> {
     let poses = poses(resource);
     let (at, old) = poses.iter().find(|(_, pose)| pose.frame == rebase.frame)?;
     let (pose, own) =
@@ -192,33 +219,90 @@ pub fn moved(resource: &Resource, rebase: &Rebase, by: &Ref) -> Option<Resource>
         return None;
     }
     let mut resource = resource.clone();
-    let mut note = Map::new();
-    note.insert("by", by.to_string());
-    note.insert("before", old.to_value());
-    let note = Extension::json(REBASE_URL, note);
-    let before = extension(&resource);
-    let extensions = resource.extensions_mut();
-    extensions[*at] = new.to_extension();
-    match before {
-        Some(at) => extensions[at] = note,
-        None => extensions.push(note),
-    }
-    Some(resource)
+    let mut moves = moves(&resource);
+    // As it was written: what is worked out from it again may be spelled differently.
+    let before = resource.extensions_mut()[*at].value_json.replace(new.to_value())?;
+    moves.insert(0, Move { by: by.clone(), before });
+    let over = moves.drain(MAX_STEPS.min(moves.len())..).next().map(|oldest| oldest.by);
+    note(&mut resource, moves);
+    Some(Moved { resource, over })
 }
 
 /// A memory where it lay before the step `by`; `None` if that was not what moved it last.
 pub fn moved_back(resource: &Resource, frame: &str, by: &Ref) -> Option<Resource> {
-    let at = extension(resource)?;
-    let note = resource.extensions()[at].value_json.as_ref()?;
-    let is_last = note.get("by").and_then(Value::as_str) == Some(&by.to_string());
-    let before = note.get("before").filter(|_| is_last)?.clone();
-    let (pose_at, _) = poses(resource).into_iter().find(|(_, pose)| pose.frame == frame)?;
-    let before = Extension::json(SPATIAL_POSE_URL, before);
+    let mut moves = moves(resource);
+    if moves.first()?.by != *by {
+        return None;
+    }
+    let Move { before, .. } = moves.remove(0);
+    let mut before = Extension::json(SPATIAL_POSE_URL, before);
     SpatialPose::from_extension(&before).ok()?;
+    let (pose_at, pose) = poses(resource).into_iter().find(|(_, pose)| pose.frame == frame)?;
+    // No step changes when a pose held; the clock may have been set since.
+    if let (Some(Value::Object(before)), Some(stamp)) = (&mut before.value_json, &pose.stamp) {
+        before.insert("stamp", stamp.as_str());
+    }
     let mut resource = resource.clone();
     resource.extensions_mut()[pose_at] = before;
-    resource.extensions_mut().remove(at);
+    note(&mut resource, moves);
     Some(resource)
+}
+
+/// What moved a memory last, if the step `by` moved it before that.
+pub fn moved_since(resource: &Resource, by: &Ref) -> Option<Ref> {
+    let moves = moves(resource);
+    let is_earlier = moves.iter().skip(1).any(|earlier| earlier.by == *by);
+    moves.into_iter().next().filter(|_| is_earlier).map(|last| last.by)
+}
+
+/// One move of a memory: by which step, and its pose in the map before.
+struct Move {
+    by: Ref,
+    before: Value,
+}
+
+impl Move {
+    fn read(value: &Value) -> Option<Self> {
+        let by = value.get("by")?.as_str()?.parse().ok()?;
+        Some(Self { by, before: value.get("before")?.clone() })
+    }
+
+    fn into_map(self) -> Map {
+        let mut map = Map::new();
+        map.insert("by", self.by.to_string());
+        map.insert("before", self.before);
+        map
+    }
+}
+
+/// The moves that a memory tells of, the last one first.
+fn moves(resource: &Resource) -> Vec<Move> {
+    let note = extension(resource).and_then(|at| resource.extensions()[at].value_json.as_ref());
+    let Some(note) = note else { return Vec::new() };
+    let earlier = note.get("earlier").and_then(Value::as_array).unwrap_or_default();
+    std::iter::once(note).chain(earlier).map_while(Move::read).collect()
+}
+
+/// Writes the moves down, where they stood before.
+fn note(resource: &mut Resource, moves: Vec<Move>) {
+    let at = extension(resource);
+    let extensions = resource.extensions_mut();
+    let mut moves = moves.into_iter().map(Move::into_map);
+    let Some(mut note) = moves.next() else {
+        if let Some(at) = at {
+            extensions.remove(at);
+        }
+        return;
+    };
+    let earlier: Vec<Value> = moves.map(Value::Object).collect();
+    if !earlier.is_empty() {
+        note.insert("earlier", Value::Array(earlier));
+    }
+    let note = Extension::json(REBASE_URL, note);
+    match at {
+        Some(at) => extensions[at] = note,
+        None => extensions.push(note),
+    }
 }
 
 /// The pose in the map that follows from the pose `own` in a keyframe and the keyframe's `pose` there.

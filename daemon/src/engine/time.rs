@@ -302,6 +302,11 @@ impl Time {
         self.look().1.adjustments.pop_front()
     }
 
+    /// The spans that may still be put right, those included that can be by now.
+    pub fn unsettled(&self) -> Vec<Unsettled> {
+        self.look().1.unsettled.clone()
+    }
+
     /// The spans that can be put right.
     pub fn settling(&self) -> Vec<Unsettled> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,6 +18,7 @@ use omir_core::value::{Map, Value};
 use super::Engine;
 use super::plan::{inherit_access, set_tier};
 use super::shared;
+use crate::disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
@@ -53,6 +54,11 @@ impl Outgoing {
             tier: catalog.moved(id, as_of, now),
             may_dangle: catalog.has_graves() && !as_of,
         }
+    }
+
+    /// How much of the disk it takes.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        u64::from(self.handle.location.len)
     }
 
     /// The resource as CBOR.
@@ -108,6 +114,17 @@ pub struct Recall {
     pub total: u64,
     /// How long it took inside the engine.
     pub took_micros: u64,
+}
+
+/// What there is under a name.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// Nothing that lives.
+    Nothing,
+    /// A resource as CBOR.
+    Whole(Vec<u8>),
+    /// A resource that the disk does not give back, though it is there.
+    Damaged(Error),
 }
 
 fn float(n: f64) -> Value {
@@ -234,6 +251,20 @@ impl Engine {
         match id.and_then(|id| self.outgoing([id]).pop()) {
             Some(outgoing) => self.counted(self.emit(&outgoing)).map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// As [`Engine::get`], but tells what is damaged from a card that is away for now.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the card is away.
+    pub fn look_up(&self, reference: &Ref) -> Result<Found, Error> {
+        match self.get(reference) {
+            Ok(found) => Ok(found.map_or(Found::Nothing, Found::Whole)),
+            Err(error) => match self.inner.disk.mounting() {
+                Err(away) if disk::is_gone(&away) => Err(error),
+                _ => Ok(Found::Damaged(error)),
+            },
         }
     }
 

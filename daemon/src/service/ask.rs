@@ -7,7 +7,7 @@ use zenoh::bytes::Encoding as ZenohEncoding;
 use zenoh::query::Query;
 
 use super::keys::Keys;
-use super::turn::Turn;
+use crate::engine::Turn;
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};

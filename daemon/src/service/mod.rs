@@ -9,7 +9,6 @@ mod memory;
 mod network;
 mod operations;
 mod pool;
-mod turn;
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +23,6 @@ use crate::error::{Code, Error};
 
 use self::ask::Ask;
 use self::pool::Pool;
-use self::turn::Turns;
 
 pub use self::ask::selector_parameters;
 pub use self::keys::Keys;
@@ -81,13 +79,8 @@ impl Service {
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let pool = Pool::start(workers).map_err(|error| format!("no worker threads: {error}"))?;
         let events = events::Outlet::new(session.clone(), keys.clone());
-        let context = Arc::new(Context {
-            engine,
-            keys: keys.clone(),
-            pool,
-            events: events.clone(),
-            imports: Turns::default(),
-        });
+        let context =
+            Arc::new(Context { engine, keys: keys.clone(), pool, events: events.clone() });
         let _ = outlet.0.set(events);
 
         let mut queryables = Vec::new();
@@ -149,8 +142,6 @@ struct Context {
     keys: Keys,
     pool: Pool,
     events: events::Outlet,
-    /// Large imports: the memory of one at a time is enough.
-    imports: Turns,
 }
 
 /// The queryables of contract section 1, and `backup`.
@@ -243,12 +234,9 @@ impl Context {
             } else if size > bound {
                 return self.refuse(ask, &too_large(size, ("max_import_bytes", bound)));
             }
-            match self.imports.take() {
-                Some(turn) => ask.turn = Some(turn),
-                None => {
-                    let message = "another import is under way; try again in a moment";
-                    return self.refuse(ask, &Error::new(Code::Busy, message));
-                }
+            match self.engine.turn_to_merge(size) {
+                Ok(turn) => ask.turn = turn,
+                Err(error) => return self.refuse(ask, &error),
             }
         }
         let context = self.clone();

@@ -1,10 +1,13 @@
 //! What a node reports besides messages: refused types, broken messages, drops; each is counted.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::token::{Entity, TokenError};
+use super::ledger::{Ledger, Refused};
+use super::node::Clock;
+use super::token::{Entity, EntityKind, TokenError};
 
 /// Something that its owner should know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub enum Event {
     OtherType(OtherType),
     /// A message, request or response that could not be read, and was refused.
     Malformed {
+        /// What this node has under the name.
+        kind: EntityKind,
         /// The topic or service.
         name: String,
         /// What was wrong with it.
@@ -20,22 +25,37 @@ pub enum Event {
     },
     /// A token that could not be read: someone whom this node cannot see.
     Token(TokenError),
-    /// More messages, requests or tokens than there is room for: the oldest went.
+    /// More messages or requests than there is room for: the oldest went. More tokens: the newest.
     Dropped {
+        /// What this node has under the name; a node for tokens.
+        kind: EntityKind,
         /// The topic or service.
         name: String,
     },
+}
+
+impl Event {
+    /// The name it came under, and what this node has there; none for tokens.
+    pub(super) fn under(&self) -> Option<(EntityKind, &str)> {
+        match self {
+            Self::OtherType(other) => Some((other.ours.kind, &other.ours.endpoint.as_ref()?.name)),
+            Self::Malformed { kind, name, .. } | Self::Dropped { kind, name } => {
+                (*kind != EntityKind::Node).then_some((*kind, name.as_str()))
+            }
+            Self::Token(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherType(other) => other.fmt(f),
-            Self::Malformed { name, why } => {
+            Self::Malformed { name, why, .. } => {
                 write!(f, "{name}: refused what cannot be read: {why}")
             }
             Self::Token(error) => error.fmt(f),
-            Self::Dropped { name } => write!(f, "{name}: more than there is room for"),
+            Self::Dropped { name, .. } => write!(f, "{name}: more than there is room for"),
         }
     }
 }
@@ -68,29 +88,29 @@ impl OtherType {
     pub fn theirs(&self) -> &Entity {
         &self.theirs
     }
+
+    /// Who is refused and how the two differ, without the name they share.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let (Some(ours), Some(theirs)) = (&self.ours.endpoint, &self.theirs.endpoint) else {
+            return String::new();
+        };
+        let who = format!("the {} of {} is refused", self.theirs.kind, self.theirs.node_name());
+        if ours.dds_type == theirs.dds_type {
+            format!(
+                "{who}: its {} has the hash {}, ours {}: the definitions of that type differ",
+                ours.dds_type, theirs.hash, ours.hash
+            )
+        } else {
+            format!("{who}: its type is {}, ours {}", theirs.dds_type, ours.dds_type)
+        }
+    }
 }
 
 impl fmt::Display for OtherType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Some(ours), Some(theirs)) = (&self.ours.endpoint, &self.theirs.endpoint) else {
-            return Ok(());
-        };
-        write!(
-            f,
-            "{}: the {} of {} is refused: ",
-            ours.name,
-            self.theirs.kind,
-            self.theirs.node_name()
-        )?;
-        if ours.dds_type == theirs.dds_type {
-            write!(
-                f,
-                "its {} has the hash {}, ours {}: the definitions of that type differ",
-                ours.dds_type, theirs.hash, ours.hash
-            )
-        } else {
-            write!(f, "its type is {}, ours {}", theirs.dds_type, ours.dds_type)
-        }
+        let name = self.ours.endpoint.as_ref().map_or("", |endpoint| &endpoint.name);
+        write!(f, "{name}: {}", self.reason())
     }
 }
 
@@ -113,12 +133,14 @@ pub type OnEvent = Arc<dyn Fn(&Event) + Send + Sync>;
 /// Counts events, logs them, and passes them on.
 pub(crate) struct Events {
     on_event: OnEvent,
+    clock: Clock,
     counts: [AtomicU64; 4],
+    ledger: Mutex<Ledger>,
 }
 
 impl Events {
-    pub(crate) fn new(on_event: OnEvent) -> Self {
-        Self { on_event, counts: Default::default() }
+    pub(crate) fn new(on_event: OnEvent, clock: Clock) -> Self {
+        Self { on_event, clock, counts: Default::default(), ledger: Mutex::default() }
     }
 
     pub(crate) fn report(&self, event: &Event) {
@@ -128,9 +150,11 @@ impl Events {
             Event::Token(_) => 2,
             Event::Dropped { .. } => 3,
         };
-        let count = self.counts[index].fetch_add(1, Ordering::Relaxed) + 1;
-        // Whatever comes at the rate of messages is logged ever more rarely.
-        if index == 0 || count.is_power_of_two() {
+        let all = self.counts[index].fetch_add(1, Ordering::Relaxed) + 1;
+        let now = (self.clock)();
+        let count = self.ledger().note(event, now).unwrap_or(all);
+        // Whatever comes at the rate of messages is logged ever more rarely, each name for itself.
+        if count.is_power_of_two() {
             tracing::warn!(count, "{event}");
         }
         (self.on_event)(event);
@@ -141,11 +165,20 @@ impl Events {
             [0, 1, 2, 3].map(|i| self.counts[i].load(Ordering::Relaxed));
         Counts { other_types, malformed, tokens, dropped }
     }
+
+    pub(crate) fn refused(&self) -> BTreeMap<(EntityKind, String), Refused> {
+        self.ledger().all()
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::Stamp;
 
     const TALKER: &str = "@ros2_lv/0/a/0/10/MP/%/%/talker/%chatter/std_msgs::msg::dds_::String_/RIHS01_df/::,7:,:,:,,";
 
@@ -184,11 +217,25 @@ mod tests {
 
     #[test]
     fn events_are_counted_by_their_kind() {
-        let events = Events::new(Arc::new(|_| ()));
+        let events = Events::new(Arc::new(|_| ()), Arc::new(|| Stamp::ZERO));
+        let (kind, name) = (EntityKind::Server, "/a".to_owned());
         for _ in 0..3 {
-            events.report(&Event::Malformed { name: "/a".into(), why: "short".into() });
+            let (name, why) = (name.clone(), "short".to_owned());
+            events.report(&Event::Malformed { kind, name, why });
         }
-        events.report(&Event::Dropped { name: "/a".into() });
-        assert_eq!(events.counts(), Counts { malformed: 3, dropped: 1, ..Counts::default() });
+        events.report(&Event::Dropped { kind, name: name.clone() });
+        let tokens = "tokens of the graph".to_owned();
+        events.report(&Event::Dropped { kind: EntityKind::Node, name: tokens });
+        events.report(&Event::OtherType(OtherType {
+            ours: entity(&TALKER.replace("MP", "MS")),
+            theirs: entity(&TALKER.replace("String_", "Int32_")),
+        }));
+        let expected = Counts { malformed: 3, dropped: 2, other_types: 1, tokens: 0 };
+        assert_eq!(events.counts(), expected);
+        let refused = events.refused();
+        assert_eq!(refused.len(), 2, "{refused:?}");
+        assert_eq!(refused[&(kind, name)].malformed, 3);
+        let topic = &refused[&(EntityKind::Subscription, "/chatter".to_owned())];
+        assert!(topic.last.as_ref().unwrap().1.contains("its type is std_msgs::msg::dds_::Int32_"));
     }
 }

@@ -1,6 +1,6 @@
 //! The node itself: its names, its token, its view of the graph, and what its entities share.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -13,6 +13,7 @@ use super::describe;
 use super::distribution::Distribution;
 use super::error::NodeError;
 use super::event::{Counts, Event, Events, OnEvent, OtherType};
+use super::ledger::Refused;
 use super::qos::Qos;
 use super::remap::{Names, Rule};
 use super::service::Server;
@@ -109,8 +110,8 @@ impl Node {
         let shared = Arc::new(Shared {
             session: session.clone(),
             names,
+            events: Events::new(on_event, clock.clone()),
             clock,
-            events: Events::new(on_event),
             graph: Arc::default(),
             domain: config.domain,
             distribution: config.distribution,
@@ -157,6 +158,13 @@ impl Node {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.events.counts()
+    }
+
+    /// What was refused and dropped under each name that this node listens to, publishes, serves or
+    /// asks, if anything was.
+    #[must_use]
+    pub fn refused(&self) -> BTreeMap<(EntityKind, String), Refused> {
+        self.shared.events.refused()
     }
 
     /// The types that are known.
@@ -275,7 +283,8 @@ impl Shared {
             }
             Ok(Came::Known) => {}
             Ok(Came::TooMany) => {
-                self.events.report(&Event::Dropped { name: "tokens of the graph".into() });
+                let name = "tokens of the graph".into();
+                self.events.report(&Event::Dropped { kind: EntityKind::Node, name });
             }
             Err(error) => self.events.report(&Event::Token(error)),
         }

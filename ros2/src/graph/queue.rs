@@ -8,6 +8,9 @@ use super::qos::{History, Qos};
 /// The most that waits under KEEP_ALL: rmw promises everything, memory does not.
 const KEEP_ALL: usize = 10_000;
 
+/// The most bytes that wait: depths are of small messages, and there are large ones.
+const MOST_BYTES: usize = 64 << 20;
+
 /// A queue that keeps the last so many items and counts what it dropped.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -16,7 +19,8 @@ pub(crate) struct Queue<T> {
 }
 
 struct State<T> {
-    items: VecDeque<T>,
+    items: VecDeque<(T, usize)>,
+    bytes: usize,
     dropped: u64,
     closed: bool,
 }
@@ -28,25 +32,28 @@ impl<T> Queue<T> {
             History::KeepLast => usize::try_from(qos.depth).unwrap_or(KEEP_ALL).clamp(1, KEEP_ALL),
             History::KeepAll => KEEP_ALL,
         };
-        let state = State { items: VecDeque::new(), dropped: 0, closed: false };
+        let state = State { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
         Self { state: Mutex::new(state), ready: Condvar::new(), depth }
     }
 
-    /// Adds an item. When the queue is full the oldest one makes room and comes back.
-    pub(crate) fn push(&self, item: T) -> Option<T> {
+    /// Adds an item of so many bytes. When the queue is full the oldest ones make room and come back. One
+    /// alone may be of any size.
+    pub(crate) fn push(&self, item: T, bytes: usize) -> Vec<T> {
         let mut state = self.lock();
+        let mut gone = Vec::new();
         if state.closed {
-            return None;
+            return gone;
         }
-        let oldest = if state.items.len() >= self.depth {
+        while state.items.len() >= self.depth || state.bytes.saturating_add(bytes) > MOST_BYTES {
+            let Some((oldest, size)) = state.items.pop_front() else { break };
+            state.bytes -= size;
             state.dropped += 1;
-            state.items.pop_front()
-        } else {
-            None
-        };
-        state.items.push_back(item);
+            gone.push(oldest);
+        }
+        state.bytes += bytes;
+        state.items.push_back((item, bytes));
         self.ready.notify_one();
-        oldest
+        gone
     }
 
     /// The oldest item; waits for one. `None` once the queue is closed.
@@ -56,7 +63,8 @@ impl<T> Queue<T> {
             if state.closed {
                 return None;
             }
-            if let Some(item) = state.items.pop_front() {
+            if let Some((item, bytes)) = state.items.pop_front() {
+                state.bytes -= bytes;
                 return Some(item);
             }
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -68,6 +76,7 @@ impl<T> Queue<T> {
         let mut state = self.lock();
         state.closed = true;
         state.items.clear();
+        state.bytes = 0;
         self.ready.notify_all();
     }
 
@@ -90,10 +99,8 @@ mod tests {
     #[test]
     fn a_full_queue_drops_the_oldest_and_counts_it() {
         let queue = Queue::new(&Qos::DEFAULT.keep_last(2));
-        assert_eq!(
-            [queue.push(1), queue.push(2), queue.push(3), queue.push(4)],
-            [None, None, Some(1), Some(2)]
-        );
+        let gone: Vec<_> = (1..5).map(|n| queue.push(n, 1)).collect();
+        assert_eq!(gone, [vec![], vec![], vec![1], vec![2]]);
         assert_eq!(queue.dropped(), 2);
         assert_eq!((queue.pop(), queue.pop()), (Some(3), Some(4)));
     }
@@ -107,8 +114,19 @@ mod tests {
         });
         queue.close();
         assert_eq!(waiting.join().unwrap(), None);
-        assert_eq!(queue.push(1), None);
+        assert!(queue.push(1, 1).is_empty());
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn large_items_make_room_for_each_other_and_one_alone_may_be_of_any_size() {
+        let queue = Queue::new(&Qos::DEFAULT.keep_last(10));
+        let third = MOST_BYTES / 3;
+        assert!((1..4).all(|n| queue.push(n, third).is_empty()));
+        assert_eq!(queue.push(4, 2 * third), vec![1, 2]);
+        assert_eq!(queue.push(5, 2 * MOST_BYTES), vec![3, 4]);
+        assert_eq!((queue.dropped(), queue.pop()), (4, Some(5)));
+        assert!(queue.push(6, third).is_empty());
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Shared {
                         }
                         Err(why) => {
                             refuse(&query, &name, &why);
-                            shared.malformed(&name, why);
+                            shared.malformed(EntityKind::Server, &name, why);
                         }
                     }
                 }
@@ -113,9 +113,11 @@ impl Shared {
             .callback({
                 let shared = Arc::clone(self);
                 move |query| {
-                    if let Some((oldest, _)) = queue.push((query, (shared.clock)())) {
+                    let size = query.payload().map_or(0, |payload| payload.len());
+                    for (oldest, _) in queue.push((query, (shared.clock)()), size) {
                         refuse(&oldest, &name, "too many requests wait here; ask again later");
-                        shared.events.report(&Event::Dropped { name: name.clone() });
+                        let (kind, name) = (EntityKind::Server, name.clone());
+                        shared.events.report(&Event::Dropped { kind, name });
                     }
                 }
             })

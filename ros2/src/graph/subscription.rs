@@ -40,6 +40,8 @@ pub struct Received {
     pub source: Stamp,
     /// When it came, by this node's clock.
     pub received: Stamp,
+    /// Bytes it took on its way.
+    pub size: usize,
 }
 
 /// A subscription to one topic. Dropping it takes it out of the graph and waits for the call that is
@@ -94,7 +96,9 @@ impl Node {
                 while let Some(raw) = queue.pop() {
                     match Message::decode(&ty, &raw.payload.to_bytes()) {
                         Ok(message) => each(raw.with(message)),
-                        Err(error) => shared.malformed(&topic, error.to_string()),
+                        Err(error) => {
+                            shared.malformed(EntityKind::Subscription, &topic, error.to_string());
+                        }
                     }
                 }
             }
@@ -170,6 +174,7 @@ impl fmt::Debug for Subscription {
 impl Raw {
     fn with(self, message: Message) -> Received {
         Received {
+            size: self.payload.len(),
             message,
             publisher: self.attachment.gid,
             sequence: self.attachment.sequence,
@@ -195,7 +200,10 @@ impl Inlet {
         }
         let attachment = match attachment(sample.attachment()) {
             Ok(attachment) => attachment,
-            Err(error) => return self.shared.malformed(&self.topic, error.to_string()),
+            Err(error) => {
+                let (kind, why) = (EntityKind::Subscription, error.to_string());
+                return self.shared.malformed(kind, &self.topic, why);
+            }
         };
         let received = (self.shared.clock)();
         let raw = Raw { payload: sample.payload().clone(), attachment, received };
@@ -213,8 +221,10 @@ impl Inlet {
     }
 
     fn push(&self, raw: Raw) {
-        if self.queue.push(raw).is_some() {
-            self.shared.events.report(&Event::Dropped { name: self.topic.clone() });
+        let size = raw.payload.len();
+        for _ in self.queue.push(raw, size) {
+            let (kind, name) = (EntityKind::Subscription, self.topic.clone());
+            self.shared.events.report(&Event::Dropped { kind, name });
         }
     }
 
@@ -264,8 +274,8 @@ impl Inlet {
 }
 
 impl Shared {
-    pub(super) fn malformed(&self, name: &str, why: String) {
-        self.events.report(&Event::Malformed { name: name.to_owned(), why });
+    pub(super) fn malformed(&self, kind: EntityKind, name: &str, why: String) {
+        self.events.report(&Event::Malformed { kind, name: name.to_owned(), why });
     }
 }
 

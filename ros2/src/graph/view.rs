@@ -1,6 +1,7 @@
 //! Who is in the graph: a live view, made of tokens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ const MOST: usize = 100_000;
 pub struct Graph {
     entities: Mutex<Entities>,
     changed: Condvar,
+    /// Counts changes.
+    version: AtomicU64,
 }
 
 #[derive(Default)]
@@ -32,6 +35,12 @@ pub(crate) enum Came {
 }
 
 impl Graph {
+    /// Another number after every change: who has seen this one has seen all.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
     /// Everything there is.
     #[must_use]
     pub fn entities(&self) -> Vec<Arc<Entity>> {
@@ -111,6 +120,7 @@ impl Graph {
         }
         entities.by_token.insert(token.to_owned(), Arc::clone(&entity));
         entities.by_gid.insert(Gid::of_token(token), Arc::clone(&entity));
+        self.version.fetch_add(1, Ordering::Release);
         self.changed.notify_all();
         Ok(Came::New(entity))
     }
@@ -119,6 +129,7 @@ impl Graph {
         let mut entities = self.lock();
         entities.by_token.remove(token);
         entities.by_gid.remove(&Gid::of_token(token));
+        self.version.fetch_add(1, Ordering::Release);
         self.changed.notify_all();
     }
 
@@ -153,7 +164,12 @@ mod tests {
         assert!(graph.topics().is_empty());
         assert_eq!(graph.who(Gid::of_token(TALKER)), None);
         assert_eq!(graph.entities().len(), 2);
+        let version = graph.version();
         assert!(graph.came("@ros2_lv/0/a").is_err());
+        assert_eq!(graph.came(NODE), Ok(Came::Known));
+        assert_eq!(graph.version(), version);
+        graph.came(TALKER).unwrap();
+        assert_ne!(graph.version(), version);
     }
 
     #[test]

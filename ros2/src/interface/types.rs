@@ -194,7 +194,7 @@ impl PartialEq for Element {
 
 impl FieldType {
     /// Bytes of memory that a new value takes. Saturates, for a description may say anything.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         let one = match &self.element {
             Element::Byte | Element::Char | Element::U8 if self.shape != Shape::Single => 1,
             Element::F32 | Element::F64 if self.shape != Shape::Single => 8,

@@ -4,7 +4,8 @@
 //! counts from behind them.
 //!
 //! Nothing is allocated for what is not there: each value takes at least one byte of the input, and a
-//! length is believed only as far as bytes are left.
+//! length is believed only as far as bytes are left. A value takes more room here than on the wire, a
+//! small message a hundred times as much, so that all lists of a message together are bounded too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +21,10 @@ pub(super) const HEADER: usize = 4;
 
 /// Bytes that may stand behind the last field: a payload is filled up to a multiple of four.
 const PADDING: usize = 3;
+
+/// Bytes of memory that the lists of one message may take, bytes and floats left out, which take no more
+/// than on the wire or twice that. Half a million detections have room in it.
+const MOST_ROOM: usize = 256 << 20;
 
 /// Why bytes are not a message of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +117,15 @@ impl Wrong {
 }
 
 fn read<Order: ByteOrder>(ty: &Arc<MessageType>, body: &[u8]) -> (Result<Message, Wrong>, usize) {
-    let mut reader = Reader { cdr: CdrReader::<Order>::new(body) };
+    let mut reader = Reader { cdr: CdrReader::<Order>::new(body), room: MOST_ROOM };
     let message = reader.message(ty);
     (message, reader.cdr.position())
 }
 
 struct Reader<'a, Order> {
     cdr: CdrReader<'a, Order>,
+    /// Bytes of memory that lists may still take.
+    room: usize,
 }
 
 impl<Order: ByteOrder> Reader<'_, Order> {
@@ -162,6 +169,11 @@ impl<Order: ByteOrder> Reader<'_, Order> {
                 Ok(Value::Floats(floats))
             }
             Many::Values => {
+                let all = n.saturating_mul(FieldType::single(ty.element.clone()).room());
+                self.room = self.room.checked_sub(all).ok_or_else(|| {
+                    let most = MOST_ROOM >> 20;
+                    Wrong::new(format!("with {n} values of {ty} it takes more than {most} MiB"))
+                })?;
                 let mut items = Vec::with_capacity(n);
                 for i in 0..n {
                     let item =

@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use omir_core::validate::closest;
+
 use super::value::{Message, Value, fit};
 use crate::interface::{Element, FieldType, MessageType, Shape};
 
@@ -104,7 +106,9 @@ impl FieldPath {
                     FieldType { element: Element::Message(ty), shape: Shape::Single },
                 ) => ty.field(name).map(|(_, field)| field.ty.clone()).ok_or_else(|| {
                     let names: Vec<&str> = ty.fields.iter().map(|f| f.name.as_str()).collect();
-                    bad(format!("{} has no such field, it has {}", ty.name, names.join(", ")))
+                    let near = closest(name, names.iter().copied());
+                    let near = near.map(|near| format!("is it {near}? ")).unwrap_or_default();
+                    bad(format!("{} has no such field; {near}it has {}", ty.name, names.join(", ")))
                 })?,
                 (Step::Field(_), ty) => {
                     return Err(bad(match ty.shape {

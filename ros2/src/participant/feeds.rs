@@ -3,15 +3,22 @@
 //! A topic that a rule names with a type that is known is subscribed to at once, so that `ros2 topic info`
 //! shows who listens. Everything else waits for a publisher: its token tells type, hash and quality of
 //! service, and a type that is not known is asked of its node.
+//!
+//! Whoever is in the graph may announce what it likes: how many topics are listened to is bounded, a node
+//! that does not answer is asked once for all its topics, and between two questions what waits goes on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::Context;
-use crate::graph::{Durability, Entity, EntityKind, Node, Qos, Received, Subscription};
+use crate::graph::{
+    DescribeError, Durability, Entity, EntityKind, Gid, Node, Qos, Received, Subscription,
+};
 use crate::interface::{MessageType, TypeName};
+use crate::rules::Interest;
+use crate::stamp::Stamp;
 
 /// How often the graph is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -19,50 +26,97 @@ const LOOK: Duration = Duration::from_millis(500);
 const DESCRIBE: Duration = Duration::from_secs(2);
 /// The pause before a type that could not be had is asked for again.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Most topics that are subscribed to.
+/// Publishers of one topic that are remembered by their last message.
+const MOST_MARKS: usize = 1000;
+/// Most topics that are subscribed to, or remembered as refused.
 const MOST: usize = 1000;
 
 /// A topic with one type: there may be two under one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Feed {
+    /// As the rules call it, before remapping.
     topic: String,
     dds_type: String,
     hash: String,
 }
 
 /// What there is of a feed.
-enum State {
+struct State {
+    what: What,
+    /// Whether a rule names it with its type: then it stays, come who may.
+    is_named: bool,
+    /// Since when nobody publishes it.
+    gone: Option<Instant>,
+}
+
+/// The last of each publisher's messages that were delivered: number and time of sending.
+type Marks = HashMap<Gid, (i64, Stamp)>;
+
+enum What {
     /// It is listened to.
-    Heard { is_latched: bool, _subscription: Subscription },
-    /// Its type could not be had.
-    Refused { at: Instant },
+    Heard { is_latched: bool, delivered: Arc<Mutex<Marks>>, _subscription: Subscription },
+    /// It could not be.
+    Refused { at: Instant, why: String },
+}
+
+impl State {
+    fn is_due(&self) -> bool {
+        matches!(self.what, What::Refused { at, .. } if at.elapsed() >= AGAIN)
+    }
 }
 
 /// All that is subscribed to by the rules. Dropping it ends that.
 pub(super) struct Feeds {
-    stop: Arc<(Mutex<bool>, Condvar)>,
+    stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Whether to stop, and the bell for it.
+#[derive(Default)]
+struct Stop {
+    is_asked: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Stop {
+    fn ask(&self) {
+        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_all();
+    }
+
+    /// Waits so long at most; whether to stop.
+    fn wait(&self, pause: Duration) -> bool {
+        let is_asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.bell.wait_timeout_while(is_asked, pause, |is_asked| !*is_asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 impl Feeds {
     /// Starts to look at the graph.
     pub(super) fn start(node: Arc<Node>, context: Arc<Context>) -> std::io::Result<Self> {
-        let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let looker = Looker { node, context, feeds: HashMap::new() };
-        let thread = {
-            let stop = stop.clone();
-            std::thread::Builder::new()
-                .name("omird-ros2-graph".into())
-                .spawn(move || looker.run(&stop))?
+        let stop = Arc::<Stop>::default();
+        let looker = Looker {
+            node,
+            context,
+            stop: stop.clone(),
+            feeds: HashMap::new(),
+            silent: HashMap::new(),
+            unknown: BTreeMap::new(),
+            others: BTreeMap::new(),
+            is_full: false,
+            seen: None,
         };
+        let thread = std::thread::Builder::new()
+            .name("omird-ros2-graph".into())
+            .spawn(move || looker.run())?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }
 
 impl Drop for Feeds {
     fn drop(&mut self) {
-        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.stop.1.notify_all();
+        self.stop.ask();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that follows the ROS graph panicked");
         }
@@ -72,18 +126,31 @@ impl Drop for Feeds {
 struct Looker {
     node: Arc<Node>,
     context: Arc<Context>,
+    stop: Arc<Stop>,
     feeds: HashMap<Feed, State>,
+    /// Nodes that did not describe a type, and when they were asked.
+    silent: HashMap<String, Instant>,
+    /// Topics that rules name with a type that nobody here knows, and who may be meant.
+    unknown: BTreeMap<String, String>,
+    /// Topics that were passed over in this look, and why.
+    others: BTreeMap<String, String>,
+    /// Whether it was said that there are too many.
+    is_full: bool,
+    /// The version of the graph that was looked at.
+    seen: Option<u64>,
 }
 
+/// The daemon stops.
+struct Stopped;
+
 impl Looker {
-    fn run(mut self, (stop, bell): &(Mutex<bool>, Condvar)) {
+    fn run(mut self) {
         self.hear_what_is_named();
         loop {
-            self.look();
-            self.context.go_on(false);
-            let guard = stop.lock().unwrap_or_else(PoisonError::into_inner);
-            let pause = bell.wait_timeout_while(guard, LOOK, |stop| !*stop);
-            if *pause.unwrap_or_else(PoisonError::into_inner).0 {
+            if self.look().is_err() {
+                return;
+            }
+            if self.stop.wait(LOOK) {
                 return;
             }
         }
@@ -100,49 +167,132 @@ impl Looker {
                 .collect()
         };
         for (topic, name) in named {
-            let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
-            let Ok(ty) = types.message(&name.to_string()) else { continue };
-            drop(types);
-            let feed = Feed { topic, dds_type: name.dds(), hash: self.hash(&ty) };
-            self.hear(feed, &ty, Qos::DEFAULT);
-        }
-    }
-
-    /// What others publish and a rule wants.
-    fn look(&mut self) {
-        for (topic, entities) in self.node.graph().topics() {
-            for entity in entities.iter().filter(|entity| entity.kind == EntityKind::Publisher) {
-                self.consider(&topic, entity);
+            let known = {
+                let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
+                types.message(&name.to_string())
+            };
+            match known {
+                Ok(ty) => {
+                    let feed = Feed { topic, dds_type: name.dds(), hash: self.hash(&ty) };
+                    self.hear(feed, &ty, Qos::DEFAULT, true);
+                }
+                Err(error) => {
+                    let why = format!("{error}; nobody publishes it yet who could tell");
+                    tracing::info!(topic, "not listened to yet: {why}");
+                    self.unknown.insert(topic, why);
+                }
             }
         }
     }
 
-    fn consider(&mut self, topic: &str, publisher: &Entity) {
-        let Some(endpoint) = &publisher.endpoint else { return };
-        let Ok(name) = endpoint.dds_type.parse::<TypeName>() else { return };
+    /// What others publish and a rule wants.
+    fn look(&mut self) -> Result<(), Stopped> {
+        let version = self.node.graph().version();
+        self.silent.retain(|_, at| at.elapsed() < AGAIN);
+        if self.seen == Some(version) && !self.feeds.values().any(State::is_due) {
+            return Ok(());
+        }
+        self.others.clear();
+        let mut present = HashSet::new();
+        let mut rested = Instant::now();
+        for (name, entities) in self.node.graph().topics() {
+            let Some(topic) = self.context.topic_of(&self.node, &name) else { continue };
+            for entity in entities.iter().filter(|entity| entity.kind == EntityKind::Publisher) {
+                if let Some(feed) = self.consider(&topic, entity) {
+                    present.insert(feed);
+                }
+                // Asking takes time, and some nodes never answer.
+                if rested.elapsed() >= LOOK {
+                    self.context.go_on(false);
+                    if self.stop.wait(Duration::ZERO) {
+                        return Err(Stopped);
+                    }
+                    rested = Instant::now();
+                }
+            }
+        }
+        self.note_who_is_gone(&present);
+        self.seen = Some(version);
+        self.tell();
+        Ok(())
+    }
+
+    /// A feed that nobody publishes any more is still listened to, for who comes back should be heard from
+    /// the first message on; but not if its topic has another type by now.
+    fn note_who_is_gone(&mut self, present: &HashSet<Feed>) {
+        let changed: HashSet<&str> = present.iter().map(|feed| feed.topic.as_str()).collect();
+        self.feeds.retain(|feed, state| {
+            if present.contains(feed) || state.is_named {
+                state.gone = None;
+            } else {
+                state.gone.get_or_insert_with(Instant::now);
+            }
+            if let What::Refused { at, .. } = &mut state.what
+                && at.elapsed() >= AGAIN
+            {
+                *at = Instant::now();
+            }
+            let is_heard = matches!(state.what, What::Heard { .. });
+            state.gone.is_none() || (is_heard && !changed.contains(feed.topic.as_str()))
+        });
+    }
+
+    /// Says what is not listened to.
+    fn tell(&self) {
+        let refused = self.feeds.iter().filter_map(|(feed, state)| match &state.what {
+            What::Refused { why, .. } => Some((feed.topic.clone(), why.clone())),
+            What::Heard { .. } => None,
+        });
+        let is_found = |topic: &str| self.feeds.keys().any(|feed| feed.topic == topic);
+        let unknown = self.unknown.iter().filter(|(topic, _)| !is_found(topic));
+        let others = unknown.chain(&self.others).map(|(topic, why)| (topic.clone(), why.clone()));
+        self.context.tell_refused(others.chain(refused).take(MOST).collect());
+    }
+
+    /// The feed of a publisher, if a rule wants it; it is listened to from here on, if it can be.
+    fn consider(&mut self, topic: &str, publisher: &Entity) -> Option<Feed> {
+        let endpoint = publisher.endpoint.as_ref()?;
+        // What we publish ourselves is no news to us.
+        if self.node.names().full() == publisher.node_name() {
+            return None;
+        }
+        let name = endpoint.dds_type.parse::<TypeName>().ok()?;
+        match self.context.intake().rules.interest(topic, &name) {
+            Interest::None => return None,
+            Interest::OtherType(wanted) => {
+                let node = publisher.node_name();
+                let why = format!("{node} publishes {name}, and the rule is for {wanted}");
+                self.others.insert(topic.to_owned(), why);
+                return None;
+            }
+            Interest::Wanted => {}
+        }
         let feed = Feed {
             topic: topic.to_owned(),
             dds_type: endpoint.dds_type.clone(),
             hash: endpoint.hash.clone(),
         };
         let is_latched = endpoint.qos.durability == Durability::TransientLocal;
-        match self.feeds.get(&feed) {
-            // One who keeps its last messages came after others that do not.
-            Some(State::Heard { is_latched: false, .. }) if is_latched => {}
-            Some(State::Heard { .. }) => return,
-            Some(State::Refused { at }) if at.elapsed() < AGAIN => return,
-            Some(State::Refused { .. }) => {}
-            None if self.feeds.len() >= MOST => return,
-            None => {}
-        }
-        // What we publish ourselves is no news to us.
-        if self.node.names().full() == publisher.node_name()
-            || !self.context.intake().rules.wants(topic, &name)
-        {
-            return;
-        }
+        let is_named = match self.feeds.get(&feed) {
+            Some(State { what: What::Heard { is_latched: was, .. }, is_named, .. }) => {
+                if *was || !is_latched {
+                    return Some(feed);
+                }
+                // One who keeps its last messages came after others that do not.
+                *is_named
+            }
+            Some(state) if !state.is_due() => return Some(feed),
+            Some(state) => state.is_named,
+            None => {
+                if !self.make_room() {
+                    self.pass_over(topic);
+                    return None;
+                }
+                false
+            }
+        };
         match self.type_of(&feed, &name, publisher) {
-            Ok(ty) => self.hear(feed, &ty, endpoint.qos),
+            Ok(ty) => self.hear(feed.clone(), &ty, endpoint.qos, is_named),
             Err(why) => {
                 tracing::warn!(
                     topic,
@@ -151,14 +301,43 @@ impl Looker {
                     endpoint.dds_type,
                     endpoint.hash
                 );
-                self.context.note_refused(topic, &why);
-                self.feeds.insert(feed, State::Refused { at: Instant::now() });
+                self.refuse(feed.clone(), why, is_named);
             }
+        }
+        Some(feed)
+    }
+
+    /// There is no room for a topic that a rule wants.
+    fn pass_over(&mut self, topic: &str) {
+        let why = format!("{MOST} topics are listened to already; name fewer in the rules");
+        if self.others.len() < MOST {
+            self.others.insert(topic.to_owned(), why);
+        }
+        if !std::mem::replace(&mut self.is_full, true) {
+            tracing::warn!(
+                topic,
+                "not listened to: {MOST} topics are already; name fewer in the rules"
+            );
         }
     }
 
+    /// Whether one more feed may be taken in; if there are too many, that which nobody has published for
+    /// the longest time goes.
+    fn make_room(&mut self) -> bool {
+        if self.feeds.len() < MOST {
+            return true;
+        }
+        let gone = self.feeds.iter().filter_map(|(feed, state)| Some((state.gone?, feed)));
+        let Some(longest) = gone.min_by_key(|(since, _)| *since).map(|(_, feed)| feed.clone())
+        else {
+            return false;
+        };
+        self.feeds.remove(&longest);
+        true
+    }
+
     fn type_of(
-        &self,
+        &mut self,
         feed: &Feed,
         name: &TypeName,
         publisher: &Entity,
@@ -167,15 +346,24 @@ impl Looker {
             let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
             types.message(&name.to_string())
         };
-        match known {
-            Ok(ty) if self.hash(&ty) == feed.hash => Ok(ty),
-            _ => {
-                self.node.type_of_publisher(publisher, DESCRIBE).map_err(|error| error.to_string())
-            }
+        if let Ok(ty) = known
+            && self.hash(&ty) == feed.hash
+        {
+            return Ok(ty);
         }
+        let node = publisher.node_name();
+        if self.silent.contains_key(&node) {
+            return Err(format!("{node} did not describe another type of its"));
+        }
+        self.node.type_of_publisher(publisher, DESCRIBE).map_err(|error| {
+            if matches!(error, DescribeError::Call { .. }) {
+                self.silent.insert(node, Instant::now());
+            }
+            error.to_string()
+        })
     }
 
-    fn hear(&mut self, feed: Feed, ty: &Arc<MessageType>, offered: Qos) {
+    fn hear(&mut self, feed: Feed, ty: &Arc<MessageType>, offered: Qos, is_named: bool) {
         let depth = {
             let intake = self.context.intake();
             intake.rules.queue_depth(&feed.topic, &ty.name)
@@ -190,26 +378,48 @@ impl Looker {
                 ..Qos::DEFAULT
             }
         };
-        // The one before goes first: it would hear everything a second time.
-        self.feeds.remove(&feed);
+        // The one before goes first: both would hear everything. What it has delivered the publishers may
+        // have kept for this one.
+        let before = match self.feeds.remove(&feed).map(|state| state.what) {
+            Some(What::Heard { delivered, .. }) => delivered,
+            _ => Arc::default(),
+        };
+        let before = std::mem::take(&mut *before.lock().unwrap_or_else(PoisonError::into_inner));
+        let delivered = Arc::<Mutex<Marks>>::default();
         let (context, node) = (self.context.clone(), self.node.graph().clone());
-        let topic = feed.topic.clone();
+        let (topic, marks) = (feed.topic.clone(), delivered.clone());
         let each = move |received: Received| {
+            let (sequence, source) = (received.sequence, received.source);
+            let is_known = |(last, at): &(i64, Stamp)| sequence <= *last && source <= *at;
+            if before.get(&received.publisher).is_some_and(is_known) {
+                return;
+            }
+            if !is_latched {
+                let mut marks = marks.lock().unwrap_or_else(PoisonError::into_inner);
+                if marks.len() >= MOST_MARKS && !marks.contains_key(&received.publisher) {
+                    marks.clear();
+                }
+                marks.insert(received.publisher, (sequence, source));
+            }
             let who = node.who(received.publisher).map(|entity| entity.node_name());
-            context.observe(&topic, who.as_deref(), &received);
+            context.observe(&topic, who, received);
         };
         match self.node.subscribe(&feed.topic, ty, qos, each) {
-            Ok(subscription) => {
+            Ok(_subscription) => {
                 tracing::info!(topic = feed.topic, ty = %ty.name, "listening");
-                let heard = State::Heard { is_latched, _subscription: subscription };
-                self.feeds.insert(feed, heard);
+                let what = What::Heard { is_latched, delivered, _subscription };
+                self.feeds.insert(feed, State { what, is_named, gone: None });
             }
             Err(error) => {
-                self.context.note_refused(&feed.topic, &error.to_string());
                 tracing::warn!(%error, topic = feed.topic, "not listened to");
-                self.feeds.insert(feed, State::Refused { at: Instant::now() });
+                self.refuse(feed, error.to_string(), is_named);
             }
         }
+    }
+
+    fn refuse(&mut self, feed: Feed, why: String, is_named: bool) {
+        let what = What::Refused { at: Instant::now(), why };
+        self.feeds.insert(feed, State { what, is_named, gone: None });
     }
 
     fn hash(&self, ty: &MessageType) -> String {

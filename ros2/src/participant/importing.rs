@@ -1,6 +1,6 @@
 //! The action `~/import`: a file of the robot into the memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use omir_core::value::{Map, Value};
@@ -39,6 +39,26 @@ fn wrong(path: &str, message: impl Into<String>) -> Refusal {
     Refusal { code: "INVALID_QUERY".to_owned(), message: message.into(), path: path.to_owned() }
 }
 
+/// Where a file of another format can be imported. A recording has compressors with it that the daemon
+/// does without, and takes minutes.
+fn elsewhere(format: &str, file: &Path) -> String {
+    let file = file.display();
+    match format {
+        "mcap" => format!(
+            "a recording is imported on the robot, by the same rules: omir import --format mcap \
+             --rules omird.toml {file}"
+        ),
+        "bag" | "db3" => format!(
+            "a .{format} file must be converted first: rosbags-convert --src {file} --dst FOLDER \
+             --dst-storage mcap; then: omir import --format mcap --rules omird.toml FOLDER"
+        ),
+        _ => format!(
+            "{format:?} is none of omir, omirb; `omir import` on the robot reads all formats: omir \
+             import {file}"
+        ),
+    }
+}
+
 impl Importer {
     fn wanted(&self, goal: &Message) -> Result<Wanted, Refusal> {
         let parameters: Map =
@@ -48,10 +68,7 @@ impl Importer {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let format = text("format").unwrap_or(ending);
         if !["omir", "omirb"].contains(&format) {
-            let message = format!(
-                "{format:?} is none of omir, omirb; `omir import` on the robot reads all formats"
-            );
-            return Err(wrong("/format", message));
+            return Err(wrong("/format", elsewhere(format, &path)));
         }
         let overwrite = match text("merge") {
             None | Some("true") => false,
@@ -66,8 +83,9 @@ impl Importer {
 }
 
 impl GoalHandler for Importer {
-    fn accept(&self, goal: &Message) -> Result<(), String> {
-        self.wanted(goal).map(drop).map_err(|refusal| refusal.to_string())
+    /// Whatever it is: a goal that is not accepted has no result, and so no place for the reason.
+    fn accept(&self, _: &Message) -> Result<(), String> {
+        Ok(())
     }
 
     fn execute(&self, goal: &Goal) -> Ending {
@@ -93,5 +111,20 @@ impl GoalHandler for Importer {
                 if goal.is_canceling() { Ending::Canceled(result) } else { Ending::Aborted(result) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_imported_elsewhere_is_refused_with_the_command() {
+        let said = |format, file| elsewhere(format, Path::new(file));
+        assert!(
+            said("mcap", "a.mcap").ends_with("omir import --format mcap --rules omird.toml a.mcap")
+        );
+        assert!(said("db3", "a.db3").contains("rosbags-convert --src a.db3"));
+        assert!(said("", "a").contains("\"\" is none of omir, omirb"));
     }
 }

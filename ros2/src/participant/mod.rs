@@ -16,15 +16,17 @@ mod intake;
 mod recorder;
 mod services;
 mod status;
+mod surveyor;
 mod transforms;
+mod waking;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::graph::{
-    ActionServer, Distribution, Event, Node, NodeConfig, NodeError, Qos, Received, Rule,
-    Subscription,
+    ActionServer, Distribution, Event, Node, NodeConfig, NodeError, Parameter, ParameterServices,
+    Qos, Received, Rule, Subscription,
 };
 use crate::interface::{InterfaceError, Registry};
 use crate::memory::Memory;
@@ -33,11 +35,13 @@ use crate::rules::{ConfigError, Kept, Ros2, Rules};
 use crate::stamp::Stamp;
 
 use self::feeds::Feeds;
-use self::intake::Intake;
+use self::intake::{Intake, Observed};
 use self::recorder::{Inlet, Job, Recorder};
 use self::services::Services;
+use self::waking::{Bell, Waking};
 
 pub use self::events::{Announcer, Notice};
+pub use self::surveyor::Surveyor;
 pub use self::transforms::Frames;
 pub use crate::graph::Clock;
 
@@ -52,7 +56,9 @@ pub enum OpenError {
     Config(ConfigError),
     /// No distribution that is spoken.
     Distribution(String),
-    /// Message definitions cannot be read.
+    /// A folder of `ros2.interfaces` cannot be read.
+    Folder(InterfaceError),
+    /// A type of our own is not what it should be.
     Interface(InterfaceError),
     /// The graph cannot be joined.
     Node(NodeError),
@@ -65,6 +71,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Distribution(why) => f.write_str(why),
+            Self::Folder(error) => write!(f, "ros2.interfaces: {error}"),
             Self::Interface(error) => error.fmt(f),
             Self::Node(error) => write!(f, "the ROS graph cannot be joined: {error}"),
             Self::Thread(error) => write!(f, "no thread: {error}"),
@@ -91,8 +98,10 @@ impl From<InterfaceError> for OpenError {
 /// The fields go in this order: first what brings messages, then what stores them.
 pub struct Participant {
     feeds: Option<Feeds>,
+    waking: Option<Waking>,
     subscriptions: Vec<Subscription>,
     _services: Services,
+    _parameters: ParameterServices,
     _importing: ActionServer,
     announcer: Announcer,
     context: Arc<Context>,
@@ -105,8 +114,11 @@ struct Context {
     intake: Mutex<Intake>,
     frames: Arc<Frames>,
     inlet: Mutex<Option<Inlet>>,
+    bell: Arc<Bell>,
     clock: Clock,
     queue_depth: usize,
+    /// Topics of the graph that the rules know by another name, for they are remapped.
+    renamed: BTreeMap<String, String>,
     /// Topics that are not listened to, and why.
     refused: Mutex<BTreeMap<String, String>>,
 }
@@ -124,7 +136,7 @@ impl Participant {
     ) -> Result<Self, OpenError> {
         let mut registry = Registry::standard();
         for folder in &config.interfaces {
-            registry.add_folder(folder)?;
+            registry.add_folder(folder).map_err(OpenError::Folder)?;
         }
         let rules = Rules::compile(config, &registry).map_err(OpenError::Config)?;
         let types = Arc::new(RwLock::new(registry));
@@ -143,12 +155,19 @@ impl Participant {
         let on_event = Arc::new(|_: &Event| {});
         let node = Arc::new(Node::open(session, node, types, clock.clone(), on_event)?);
         let recorder = Recorder::start(memory.clone()).map_err(OpenError::Thread)?;
+        let renamed = renamed(&rules, &node)?;
         let context = Arc::new(Context {
             intake: Mutex::new(Intake::new(rules, config.transform_wait)),
-            frames: Arc::new(Frames::new(&config.fixed_frame, config.tf_buffer)),
+            frames: Arc::new(Frames::new(
+                &config.fixed_frame,
+                config.tf_buffer,
+                config.use_sim_time,
+            )),
             inlet: Mutex::new(recorder.inlet()),
+            bell: Arc::default(),
             clock: clock.clone(),
             queue_depth: config.queue_depth,
+            renamed,
             refused: Mutex::default(),
         });
         let mut subscriptions = follow_transforms(&node, &context)?;
@@ -161,13 +180,17 @@ impl Participant {
         };
         let announcer = Announcer::start(&node, records.clone(), clock)?;
         let services = Services::start(&node, &context, &memory, &records, &config.keyframes)?;
+        let parameters = node.serve_parameters(parameters(config))?;
         let importing = importing::serve(&node, memory, records)?;
+        let waking = Waking::start(context.clone()).map_err(OpenError::Thread)?;
         let feeds = Feeds::start(node.clone(), context.clone()).map_err(OpenError::Thread)?;
         tracing::info!(node = node.names().full(), domain = config.domain_id, "in the ROS graph");
         Ok(Self {
             feeds: Some(feeds),
+            waking: Some(waking),
             subscriptions,
             _services: services,
+            _parameters: parameters,
             _importing: importing,
             announcer,
             context,
@@ -181,6 +204,11 @@ impl Participant {
         self.context.frames.clone()
     }
 
+    /// A way to tell the rules that the map moved.
+    pub fn surveyor(&self) -> Surveyor {
+        Surveyor(Arc::downgrade(&self.context))
+    }
+
     /// A way to announce what was committed: never waits.
     pub fn announcer(&self) -> Announcer {
         self.announcer.clone()
@@ -189,8 +217,11 @@ impl Participant {
 
 impl Drop for Participant {
     fn drop(&mut self) {
+        // Whoever waits for room in the queue must not wait for a disk that takes nothing.
+        self.recorder.stop();
         // No message comes after this.
         self.feeds = None;
+        self.waking = None;
         self.subscriptions.clear();
         self.context.go_on(true);
         self.context.inlet.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -206,13 +237,27 @@ impl Context {
         self.inlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What the rules call a topic of the graph; `None` if that is no topic to this node: a name that ROS
+    /// does not allow, or one for which remapping puts another.
+    fn topic_of(&self, node: &Node, name: &str) -> Option<String> {
+        if let Some(topic) = self.renamed.get(name) {
+            return Some(topic.clone());
+        }
+        node.names().topic(name).ok().filter(|resolved| resolved == name)
+    }
+
     /// A message came.
-    fn observe(&self, topic: &str, node: Option<&str>, received: &Received) {
-        let kept = {
+    fn observe(&self, topic: &str, node: Option<String>, received: Received) {
+        let Received { message, received, size, .. } = received;
+        let observed = Observed { topic: topic.to_owned(), node, received, message, size };
+        let (kept, misfits) = {
             let frames = self.frames.read();
-            let (at, message) = (received.received, &received.message);
-            self.intake().observe(topic, node, at, message, &frames)
+            let mut intake = self.intake();
+            (intake.observe(observed, &frames), intake.new_misfits())
         };
+        for misfit in misfits {
+            tracing::warn!(topic, "a message does not fit a rule, and is dropped: {misfit}");
+        }
         self.keep(kept);
     }
 
@@ -237,12 +282,31 @@ impl Context {
         }
     }
 
-    fn note_refused(&self, topic: &str, why: &str) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.len() < 1000 || refused.contains_key(topic) {
-            refused.insert(topic.to_owned(), why.to_owned());
+    fn tell_refused(&self, refused: BTreeMap<String, String>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+}
+
+/// The topics that rules name in full and that remapping gives another name, by that.
+fn renamed(rules: &Rules, node: &Node) -> Result<BTreeMap<String, String>, NodeError> {
+    let mut renamed = BTreeMap::new();
+    for topic in rules.topics().filter(|rule| rule.topic.is_exact()) {
+        let topic = topic.topic.as_str();
+        let resolved = node.names().topic(topic)?;
+        if resolved != topic {
+            renamed.insert(resolved, topic.to_owned());
         }
     }
+    Ok(renamed)
+}
+
+/// What rcl gives every node. All else stands in the configuration.
+fn parameters(config: &Ros2) -> Vec<Parameter> {
+    vec![Parameter {
+        name: "use_sim_time".to_owned(),
+        value: config.use_sim_time,
+        description: "ros2.use_sim_time in the configuration of omird".to_owned(),
+    }]
 }
 
 fn remapping(rules: &[String]) -> Result<Vec<Rule>, NodeError> {
@@ -261,7 +325,7 @@ fn follow_transforms(node: &Node, context: &Arc<Context>) -> Result<Vec<Subscrip
             let now = (context.clock)();
             context.frames.take(&received.message, is_static, now);
             if context.intake().is_waiting() {
-                context.go_on(false);
+                context.bell.ring();
             }
         })
     };

@@ -1,8 +1,13 @@
 //! Hands what the rules keep to the memory, on a thread of its own and several at a time: one sync of the
 //! disk for all that waits.
 //!
-//! What a rule has kept is not dropped any more. If the memory is busy or its disk is full, it is tried
-//! again; meanwhile the queue fills, whoever fills it waits, and the subscriptions drop by their depth.
+//! What a rule has kept is not dropped any more. If the memory is busy or its disk is full or away, it is
+//! tried again; meanwhile the queue fills, whoever fills it waits, and the subscriptions drop by their
+//! depth. What the memory refuses for good, and what should join a stored resource that is damaged, is
+//! counted.
+//!
+//! Somebody else may write between a look at what is stored and the request: then the request is refused,
+//! because an Entity is gone or a version is not the newest any more, and all is looked at anew.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,8 +18,8 @@ use std::time::Duration;
 
 use omir_core::value::Value;
 
-use crate::memory::{Memory, Refusal};
-use crate::rules::{Kept, Untold, folded, told};
+use crate::memory::{Memory, Refusal, Stored};
+use crate::rules::{Kept, Untold, folded, reference, told};
 
 /// Memories that may wait for the disk.
 const QUEUE: usize = 1024;
@@ -24,6 +29,8 @@ const MOST_AT_ONCE: usize = 256;
 const MOST_KNOWN: usize = 10_000;
 /// The pause before something is tried again: from, and up to.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+/// How often something refused is looked at anew: feedback may come in between more than once.
+const LOOKS: usize = 3;
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -62,11 +69,17 @@ impl Recorder {
             known: HashSet::new(),
             counts: counts.clone(),
             is_stopping: is_stopping.clone(),
+            is_hopeless: false,
         };
         let thread = std::thread::Builder::new()
             .name("omird-ros2-rec".into())
             .spawn(move || desk.work(&jobs))?;
         Ok(Self { queue: Some(queue), thread: Some(thread), is_stopping, counts })
+    }
+
+    /// From here on nobody waits long for a disk that takes nothing.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
     }
 
     /// A way to hand in jobs; waits while too many wait.
@@ -77,7 +90,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.is_stopping.store(true, Ordering::Release);
+        self.stop();
         self.queue = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that stores what ROS brings panicked");
@@ -103,29 +116,51 @@ struct Desk {
     known: HashSet<String>,
     counts: Arc<Counts>,
     is_stopping: Arc<AtomicBool>,
+    /// The daemon stops, and waiting did not help.
+    is_hopeless: bool,
 }
 
 /// What goes into one request, each name once.
 #[derive(Default)]
 struct Basket {
-    resources: Vec<Value>,
+    items: Vec<Item>,
     places: HashMap<String, usize>,
+}
+
+struct Item {
+    resource: Value,
+    /// Whether nothing was stored under its name.
+    is_new: bool,
 }
 
 impl Basket {
     /// A later word about the same takes the place of the earlier.
-    fn put(&mut self, name: String, resource: Value) {
+    fn put(&mut self, name: String, resource: Value, is_new: bool) {
         match self.places.get(&name) {
-            Some(&at) => self.resources[at] = resource,
+            Some(&at) => self.items[at].resource = resource,
             None => {
-                self.places.insert(name, self.resources.len());
-                self.resources.push(resource);
+                self.places.insert(name, self.items.len());
+                self.items.push(Item { resource, is_new });
             }
         }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
-        self.places.get(name).map(|&at| &self.resources[at])
+        self.places.get(name).map(|&at| &self.items[at].resource)
+    }
+
+    /// As it is sent. What is new is dated by the memory, which alone knows what its clock is worth, and
+    /// dates anew what it dated wrongly.
+    fn into_resources(self) -> Vec<Value> {
+        let resources = self.items.into_iter().map(|Item { mut resource, is_new }| {
+            if let Value::Object(members) = &mut resource
+                && is_new
+            {
+                members.remove("createdAt");
+            }
+            resource
+        });
+        resources.collect()
     }
 }
 
@@ -145,17 +180,24 @@ impl Desk {
     /// Stores a batch, or each of it for itself if the whole is refused.
     fn store(&mut self, batch: &[Job]) {
         let mut pause = PAUSE.0;
+        let mut looks = 1;
         loop {
             match self.attempt(batch) {
                 Ok(()) => return,
                 Err(refusal) if refusal.may_pass() => {
-                    // When the daemon stops nobody waits for a disk that is full.
-                    if pause == PAUSE.1 && self.is_stopping.load(Ordering::Acquire) {
+                    // When the daemon stops nobody waits for a disk that is full, but once.
+                    let is_stopping = self.is_stopping.load(Ordering::Acquire);
+                    if is_stopping && (pause == PAUSE.1 || self.is_hopeless) {
+                        self.is_hopeless = true;
                         return self.give_up(batch, &refusal);
                     }
                     tracing::debug!(%refusal, "tried again in a moment");
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(PAUSE.1);
+                }
+                Err(_) if looks < LOOKS => {
+                    looks += 1;
+                    self.doubt(batch);
                 }
                 Err(refusal) if batch.len() == 1 => return self.give_up(batch, &refusal),
                 Err(_) => return batch.chunks(1).for_each(|job| self.store(job)),
@@ -163,49 +205,63 @@ impl Desk {
         }
     }
 
+    /// Forgets that the Entities of a batch are stored.
+    fn doubt(&mut self, batch: &[Job]) {
+        for job in batch {
+            if let Job::Keep(kept) = job {
+                for name in kept.about.iter().filter_map(reference) {
+                    self.known.remove(&name);
+                }
+            }
+        }
+    }
+
     fn give_up(&self, batch: &[Job], refusal: &Refusal) {
-        self.counts.refused.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        tracing::warn!(%refusal, memories = batch.len(), "what ROS brought is not stored");
+        let more = batch.len() as u64;
+        let before = self.counts.refused.fetch_add(more, Ordering::Relaxed);
+        let count = before + more;
+        // Whatever comes at the rate of messages is logged ever more rarely.
+        if before.checked_ilog2() != count.checked_ilog2() {
+            tracing::warn!(%refusal, count, "what ROS brought is not stored");
+        }
     }
 
     fn attempt(&mut self, batch: &[Job]) -> Result<(), Refusal> {
         let mut basket = Basket::default();
-        let mut entities = Vec::new();
+        let mut entities = HashSet::new();
         let mut count = 0;
         for job in batch {
-            let resource = match job {
+            let (name, is_new, resource) = match job {
                 Job::Keep(kept) => {
                     for entity in &kept.about {
                         let Some(name) = reference(entity) else { continue };
                         if self.known.contains(&name) || entities.contains(&name) {
                             continue;
                         }
-                        if basket.get(&name).is_none() && self.memory.get(&name)?.is_none() {
-                            basket.put(name.clone(), entity.clone());
+                        // What is damaged is there, and what refers to it stands.
+                        if basket.get(&name).is_none() && self.memory.get(&name)? == Stored::Nothing
+                        {
+                            basket.put(name.clone(), entity.clone(), true);
                         }
-                        entities.push(name);
+                        entities.insert(name);
                     }
-                    let name = reference(&kept.resource);
-                    let stored = match &name {
-                        Some(name) if !kept.is_new => self.stored(&basket, name)?,
-                        _ => None,
-                    };
-                    folded(stored.as_ref(), kept)
+                    let Some(name) = reference(&kept.resource) else { continue };
+                    let stored = self.stored(&basket, &name)?;
+                    (name, stored.is_none(), folded(stored.as_ref(), kept))
                 }
                 Job::Tell(untold) => {
-                    let stored = self.stored(&basket, &untold.reference)?;
-                    stored.and_then(|stored| told(&stored, untold))
+                    let name = untold.reference.clone();
+                    let stored = self.stored(&basket, &name)?;
+                    (name, false, stored.and_then(|stored| told(&stored, untold)))
                 }
             };
-            if let Some(resource) = resource
-                && let Some(name) = reference(&resource)
-            {
-                basket.put(name, resource);
+            if let Some(resource) = resource {
+                basket.put(name, resource, is_new);
                 count += 1;
             }
         }
-        if !basket.resources.is_empty() {
-            self.memory.remember(basket.resources, None)?;
+        if !basket.items.is_empty() {
+            self.memory.remember(basket.into_resources(), None)?;
             self.counts.stored.fetch_add(count, Ordering::Relaxed);
         }
         if self.known.len() + entities.len() > MOST_KNOWN {
@@ -217,17 +273,32 @@ impl Desk {
 
     /// What there is under a name: in this request, or in the memory.
     fn stored(&self, basket: &Basket, name: &str) -> Result<Option<Value>, Refusal> {
-        match basket.get(name) {
-            Some(resource) => Ok(Some(resource.clone())),
-            None => self.memory.get(name),
+        if let Some(resource) = basket.get(name) {
+            return Ok(Some(resource.clone()));
+        }
+        match self.memory.get(name)? {
+            Stored::Nothing => Ok(None),
+            Stored::Whole(resource) => Ok(Some(numbered(resource))),
+            Stored::Damaged(why) => Err(Refusal {
+                code: "DAMAGED".to_owned(),
+                message: format!("what is stored of {name} is damaged: {why}"),
+                path: String::new(),
+            }),
         }
     }
 }
 
-/// `Type/id` of a resource.
-fn reference(resource: &Value) -> Option<String> {
-    let text = |name| resource.get(name).and_then(Value::as_str);
-    Some(format!("{}/{}", text("resourceType")?, text("id")?))
+/// A stored record with the number of its version, which it need not state if it is the first (OMIR R1,
+/// MemoryRecord.version): another that came in between is a CONFLICT then.
+fn numbered(mut resource: Value) -> Value {
+    let is_record = resource.get("resourceType").and_then(Value::as_str) == Some("MemoryRecord");
+    if let Value::Object(members) = &mut resource
+        && is_record
+        && !members.contains_key("version")
+    {
+        members.insert("version", 1u64);
+    }
+    resource
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl Services {
             };
             let name = format!("~/{}", operation.as_str());
             let each = move |request: Request| {
-                let answer = desk.answer(operation, &request);
+                let answer = desk.answer(operation, &request).map_err(shortened);
                 let response = desk.records.response(
                     operation,
                     answer.as_ref().map_err(Refusal::to_value).as_ref().map(|value| *value),
@@ -48,6 +48,19 @@ impl Services {
         }
         Ok(Self { _servers: servers })
     }
+}
+
+/// Longest words of a refusal, in characters: they repeat what was asked, and that may be megabytes.
+const LONGEST: usize = 1000;
+
+fn shortened(mut refusal: Refusal) -> Refusal {
+    for text in [&mut refusal.message, &mut refusal.path] {
+        if let Some((at, _)) = text.char_indices().nth(LONGEST) {
+            text.truncate(at);
+            text.push('…');
+        }
+    }
+    refusal
 }
 
 struct Desk {
@@ -77,6 +90,17 @@ impl Desk {
             }
             Operation::Rebase => {
                 if !parameters.contains_key("keyframes") && !parameters.contains_key("undo") {
+                    let fixed = self.context.frames.fixed_frame();
+                    let frame = parameters.get("frame").and_then(Value::as_str).unwrap_or(fixed);
+                    if frame != fixed {
+                        let message = format!(
+                            "where keyframes are by /tf is known in {fixed:?}, the fixed frame; for \
+                             {frame:?} name them with their poses"
+                        );
+                        let (code, path) = ("INVALID_QUERY".to_owned(), "/frame".to_owned());
+                        return Err(Refusal { code, message, path });
+                    }
+                    parameters.insert("frame", fixed);
                     parameters.insert("keyframes", self.keyframes_now()?);
                 }
                 self.memory.ask(operation, &parameters)
@@ -110,4 +134,19 @@ fn pose_value(pose: &Transform) -> Map {
     map.insert("position", pose.translation.vector.iter().copied().collect::<Value>());
     map.insert("orientation", pose.rotation.coords.iter().copied().collect::<Value>());
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_does_not_send_back_all_that_was_asked() {
+        let long = |text: &str| text.repeat(1_000_000);
+        let refusal = Refusal { code: "X".into(), message: long("ü"), path: long("/a") };
+        let Refusal { message, path, .. } = shortened(refusal);
+        assert_eq!((message.chars().count(), path.chars().count()), (LONGEST + 1, LONGEST + 1));
+        let short = Refusal { code: "X".into(), message: "no".into(), path: String::new() };
+        assert_eq!(shortened(short.clone()), short);
+    }
 }

@@ -1,8 +1,9 @@
 //! `/tf` and `/tf_static` into the buffer, and where frames are right now.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use crate::message::Message;
 use crate::stamp::Stamp;
@@ -13,18 +14,24 @@ use crate::tf::{Buffer, LookupError, Transform, feed, normalised};
 pub struct Frames {
     buffer: RwLock<Buffer>,
     fixed: String,
-    /// The robot's clock, as nanoseconds.
+    /// A pose older than this is no longer where something is.
     stale_after: Duration,
+    /// Whether time is that of a simulation, which may stand still.
+    is_simulated: bool,
+    /// The newest stamp of each frame that moves, and when that came.
+    heard: Mutex<HashMap<String, (Stamp, Instant)>>,
     refused: AtomicU64,
 }
 
 impl Frames {
     /// Empty; poses go to the frame `fixed`.
-    pub(super) fn new(fixed: &str, keep: Duration) -> Self {
+    pub(super) fn new(fixed: &str, keep: Duration, is_simulated: bool) -> Self {
         Self {
             buffer: RwLock::new(Buffer::new(keep)),
             fixed: normalised(fixed).unwrap_or(fixed).to_owned(),
             stale_after: keep,
+            is_simulated,
+            heard: Mutex::default(),
             refused: AtomicU64::new(0),
         }
     }
@@ -38,12 +45,53 @@ impl Frames {
         let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
         if buffer.clock(now) {
             tracing::info!("the clock went back: transforms begin anew");
+            self.heard().clear();
         }
         for error in feed(&mut buffer, message, is_static) {
             // Once is worth a line, a hundred a second are not.
             if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
                 tracing::warn!(%error, "a transform is refused; more of them are only counted");
             }
+        }
+        if !is_static {
+            self.note_heard(&buffer, message);
+        }
+    }
+
+    /// A stamp that is sent again and again is no news.
+    fn note_heard(&self, buffer: &Buffer, message: &Message) {
+        let mut heard = self.heard();
+        for one in message.list("transforms").unwrap_or_default() {
+            let child = one.as_message().and_then(|one| one.text("child_frame_id"));
+            let Some(child) = child.and_then(normalised) else { continue };
+            let Some(newest) = buffer.newest(child) else { continue };
+            match heard.get_mut(child) {
+                Some((stamp, _)) if *stamp == newest => {}
+                Some(known) => *known = (newest, Instant::now()),
+                None => drop(heard.insert(child.to_owned(), (newest, Instant::now()))),
+            }
+        }
+    }
+
+    /// The frame that memories lie in.
+    pub(super) fn fixed_frame(&self) -> &str {
+        &self.fixed
+    }
+
+    fn heard(&self) -> MutexGuard<'_, HashMap<String, (Stamp, Instant)>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nanoseconds since the robot was where the transforms of that stamp say.
+    ///
+    /// That is since they came: their stamps are of the clocks of others, and ours may not know the time
+    /// yet. Only in a simulation, which may stand still, it is by the clock.
+    fn age(&self, at: Stamp, now: Stamp) -> i64 {
+        let heard = self.heard();
+        let came = heard.values().find(|(stamp, _)| *stamp == at).map(|(_, came)| came.elapsed());
+        match came.filter(|_| !self.is_simulated) {
+            Some(age) => i64::try_from(age.as_nanos()).unwrap_or(i64::MAX),
+            None => now.nanos_since(at),
         }
     }
 
@@ -64,7 +112,7 @@ impl Frames {
         }
         match self.read().latest(&self.fixed, frame) {
             Ok((transform, at)) => {
-                let age = now.nanos_since(at);
+                let age = self.age(at, now);
                 if at != Stamp::ZERO && i128::from(age) > self.stale_after.as_nanos().cast_signed()
                 {
                     return Err(format!(
@@ -92,5 +140,52 @@ impl Frames {
                 Some((name, transform))
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interface::Registry;
+
+    fn tf(sec: i64) -> Message {
+        let types = Registry::standard();
+        let one = |name: &str| Message::new(&types.message(name).unwrap());
+        let mut transform = one("geometry_msgs/msg/TransformStamped");
+        transform.set("header.frame_id", "map").unwrap();
+        transform.set("header.stamp.sec", sec).unwrap();
+        transform.set("child_frame_id", "base_link").unwrap();
+        let mut message = one("tf2_msgs/msg/TFMessage");
+        let list = crate::message::Value::List(vec![crate::message::Value::Message(transform)]);
+        message.set("transforms", list).unwrap();
+        message
+    }
+
+    fn at(sec: i64) -> Stamp {
+        Stamp::from_nanos(sec * 1_000_000_000)
+    }
+
+    #[test]
+    fn who_does_not_know_the_time_knows_where_the_robot_is_all_the_same() {
+        // The system began in 1970; the daemon goes on from when it was shut down.
+        let (booted, dated) = (100, 1_780_000_000);
+        let frames = Frames::new("map", Duration::from_secs(10), false);
+        frames.take(&tf(booted), false, at(dated));
+        assert!(frames.fixed("base_link", at(dated)).unwrap().is_some());
+        let frames = Frames::new("map", Duration::from_millis(1), false);
+        frames.take(&tf(booted), false, at(dated));
+        std::thread::sleep(Duration::from_millis(2));
+        // Said once more it is no newer.
+        frames.take(&tf(booted), false, at(dated));
+        let why = frames.fixed("base_link", at(booted)).unwrap_err();
+        assert!(why.contains("last heard of"), "{why}");
+    }
+
+    #[test]
+    fn in_a_simulation_its_clock_counts() {
+        let frames = Frames::new("map", Duration::from_secs(10), true);
+        frames.take(&tf(100), false, at(100));
+        assert!(frames.fixed("base_link", at(109)).unwrap().is_some());
+        assert!(frames.fixed("base_link", at(111)).unwrap_err().contains("11.0 s ago"));
     }
 }

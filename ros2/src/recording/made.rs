@@ -3,14 +3,15 @@
 //! A thing that is seen again is the same memory, so its resource changes while a recording is read.
 //! Resources are held until there are many; those that changed longest ago go first. Each says when it
 //! was updated last, in the time of the recording: one that changes after it was handed out is newer
-//! by that, and the daemon takes it; importing again changes nothing.
+//! by that, and the daemon takes it; importing again changes nothing. An Entity of which no more is known
+//! than its name is older than anything else that is said of it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use omir_core::instant::Instant;
 use omir_core::value::{Map, Value};
 
-use crate::rules::{Kept, Untold, folded, told};
+use crate::rules::{Kept, Untold, folded, reference, told};
 use crate::stamp::Stamp;
 
 /// Resources that are held back at most; they take some kilobytes each.
@@ -44,7 +45,7 @@ impl Made {
             // A bare name must not take the place of what is known of it.
             let Some(name) = reference(&entity) else { continue };
             if !self.held.contains_key(&name) && !self.gone.contains(&name) {
-                self.put(name, entity, at);
+                self.put(name, entity, Stamp::ZERO);
             }
         }
         let Some(name) = reference(&kept.resource) else { return };
@@ -112,11 +113,6 @@ impl Made {
     }
 }
 
-fn reference(resource: &Value) -> Option<String> {
-    let text = |name| resource.get(name).and_then(Value::as_str);
-    Some(format!("{}/{}", text("resourceType")?, text("id")?))
-}
-
 /// The resource with the time of its last change.
 fn dated(resource: Value, updated: Stamp) -> Value {
     let Value::Object(mut members) = resource else { return resource };
@@ -128,4 +124,42 @@ fn dated(resource: Value, updated: Stamp) -> Value {
     meta.insert("lastUpdated", Instant::from(updated).as_str());
     members.insert("meta", meta);
     Value::Object(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::decode::Limits;
+    use omir_core::json;
+
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        json::from_slice(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn a_name_alone_is_older_than_all_else_that_is_known() {
+        let cup = r#""resourceType":"Entity","id":"cup","name":"cup""#;
+        let record = r#"{"resourceType":"MemoryRecord","id":"m","content":"a cup",
+            "createdAt":"2026-05-30T11:00:00Z"}"#;
+        let kept = |resource: &str, about: Vec<Value>| {
+            let resource = value(resource);
+            Kept { resource, about, seen: 1, is_first: true, unplaced: None }
+        };
+        let updated = |batch: Vec<Value>, id: &str| {
+            let found = batch.into_iter().find(|one| one.get("id") == Some(&id.into())).unwrap();
+            found.pointer("/meta/lastUpdated").unwrap().as_str().unwrap().to_owned()
+        };
+        let at = Stamp::from_ros(1_780_000_000, 0);
+        let said = Instant::from(at).as_str().to_owned();
+        let mut made = Made::default();
+        made.keep(kept(record, vec![value(&format!("{{{cup}}}"))]), at);
+        let batch = made.batch(true).unwrap();
+        assert_eq!(updated(batch.clone(), "cup"), "1970-01-01T00:00:00Z");
+        assert_eq!(updated(batch, "m"), said);
+        // What a rule says of it later takes the place of the name.
+        let seen = format!(r#"{{{cup},"summary":"blue","lastSeenAt":"2026-05-30T11:00:00Z"}}"#);
+        made.keep(kept(&seen, Vec::new()), at);
+        assert_eq!(updated(made.batch(true).unwrap(), "cup"), said);
+    }
 }

@@ -22,6 +22,8 @@ use crate::interface::TypeName;
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.
 pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted"];
+/// Deepest queue of a topic.
+const MAX_DEPTH: u64 = 10_000;
 /// Most thresholds of one rule.
 const MAX_THRESHOLDS: usize = 32;
 const YEAR_S: f64 = 31_536_000.0;
@@ -317,7 +319,7 @@ impl Ros2Section {
                 .integer("transform_wait_ms", 0..=5000)
                 .map_or(default.transform_wait, Duration::from_millis),
             use_sim_time: table.flag("use_sim_time").unwrap_or(default.use_sim_time),
-            queue_depth: count(&table, "queue_depth", 100_000).unwrap_or(default.queue_depth),
+            queue_depth: count(&table, "queue_depth", MAX_DEPTH).unwrap_or(default.queue_depth),
             things: count(&table, "things", 1_000_000).unwrap_or(default.things),
             topics: table.tables("topic").iter().filter_map(TopicRule::read).collect(),
         };
@@ -357,7 +359,7 @@ impl TopicRule {
         }
         let name = table.parsed("name", |name| not_empty(name).map(str::to_owned));
         let type_name = table.parsed("type", str::parse::<TypeName>);
-        let queue_depth = count(table, "queue_depth", 100_000);
+        let queue_depth = count(table, "queue_depth", MAX_DEPTH);
         let spec = Spec::read(table);
         table.done();
         let topic = topic?;
@@ -594,7 +596,13 @@ fn topic_pattern(text: &str) -> Result<Pattern, String> {
             "{text:?} is no topic; it begins with / and has letters, digits, _ and *"
         ));
     }
-    Ok(Pattern::new(text))
+    let pattern = Pattern::new(text);
+    if pattern.is_exact() {
+        for part in text[1..].split('/') {
+            base_name(part).map_err(|why| format!("{text:?} is no topic: {why}"))?;
+        }
+    }
+    Ok(pattern)
 }
 
 fn frame_name(text: &str) -> Result<String, String> {

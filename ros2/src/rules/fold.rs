@@ -2,20 +2,18 @@
 //!
 //! Somebody may have confirmed it, recalled it or anchored it, and the daemon may have merged others
 //! into it. Nothing of that may be lost for a thing that was seen once more, and no sight may count
-//! twice, also when a recording is imported again. Pure: the adapter fetches what is stored, and
-//! stores what comes out.
+//! twice, also when a recording is imported again. What comes out states the version that went in, so
+//! that a store refuses it if somebody was faster. Pure: the adapter fetches what is stored, and stores
+//! what comes out.
 
-use omir_core::instant::{Instant, Timestamp};
+use omir_core::extension::{Consolidated, REBASE_URL, UNPLACED_URL};
+use omir_core::instant::Instant;
 use omir_core::model::{Entity, Extension, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::Value;
 
 use super::outcome::{Kept, Untold};
-use super::resource::{CONSOLIDATED_URL, UNPLACED_URL};
-
-/// The extension that a step of the map leaves on what it moved; see `docs/extensions.md`.
-const REBASE_URL: &str = "urn:omird:ext:rebase";
 
 /// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
 /// this sight, or of a later one, already.
@@ -42,7 +40,7 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
     let last = Instant::from(untold.last);
     match Resource::from_value(stored.clone()).ok()? {
         Resource::MemoryRecord(mut record) => {
-            if seen_last(&record) >= last.at() {
+            if Consolidated::of(&record).last.at() >= last.at() {
                 return None;
             }
             count(&mut record, untold.seen, last);
@@ -61,8 +59,8 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
 }
 
 fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64, is_placed: bool) -> Option<Value> {
-    let last = Instant::from(seen_last(&new));
-    if seen_last(&stored) >= last.at() {
+    let last = Consolidated::of(&new).last;
+    if Consolidated::of(&stored).last.at() >= last.at() {
         return None;
     }
     let extension = extensions(new.extension, stored.extension, is_placed);
@@ -75,8 +73,6 @@ fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64, is_placed: bool) 
         extension: Some(extension),
         ..stored
     };
-    // Which version it becomes, is for the store to say.
-    record.version = None;
     count(&mut record, seen, last);
     Some(Resource::from(record).to_value())
 }
@@ -130,41 +126,13 @@ fn mentions(entity: &Entity, seen: u64) -> Number {
     Number::from(before.saturating_add(seen))
 }
 
-fn consolidated(record: &MemoryRecord) -> Option<&Value> {
-    let extensions = record.extension.iter().flatten();
-    extensions
-        .filter(|extension| extension.url == CONSOLIDATED_URL)
-        .find_map(|e| e.value_json.as_ref())
-}
-
-/// When the last sight that a record tells of happened.
-fn seen_last(record: &MemoryRecord) -> Timestamp {
-    let event = record.event_time.as_ref().unwrap_or(&record.created_at).at();
-    let last =
-        consolidated(record).and_then(|known| known.get("last")?.as_str()?.parse::<Instant>().ok());
-    last.map_or(event, |last| last.at().max(event))
-}
-
 /// Adds sights to a record, the last of which happened at `last`.
 fn count(record: &mut MemoryRecord, seen: u64, last: Instant) {
-    let first = record.event_time.as_ref().unwrap_or(&record.created_at).as_str().to_owned();
-    let known = consolidated(record).and_then(Value::as_object).cloned();
-    let mut map = known.unwrap_or_default();
-    let before = map.get("count").and_then(Value::as_u64).unwrap_or(1);
-    map.insert("count", before.saturating_add(seen));
-    if !map.contains_key("first") {
-        map.insert("first", first);
-    }
-    map.insert("last", last.as_str());
-    for name in ["from", "evidence"] {
-        if !map.contains_key(name) {
-            map.insert(name, Value::Array(Vec::new()));
-        }
-    }
+    let mut known = Consolidated::of(record);
+    known.count = known.count.saturating_add(seen);
+    known.last = last.clone();
     record.event_time = Some(last);
-    let extensions = record.extension.get_or_insert_default();
-    extensions.retain(|extension| extension.url != CONSOLIDATED_URL);
-    extensions.push(Extension::json(CONSOLIDATED_URL, map));
+    known.write_to(record);
 }
 
 #[cfg(test)]

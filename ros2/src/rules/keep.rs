@@ -99,6 +99,23 @@ impl Spot {
         (self.frame == other.frame).then(|| nalgebra::distance(&self.position, &other.position))
     }
 
+    /// Where this comes to lie when what lay at `from` lies at `to` by now, and all around it moved as a
+    /// rigid body. What lies in another frame stays.
+    fn carried(&self, from: &Self, to: &Self) -> Self {
+        if self.frame != to.frame || from.frame != to.frame {
+            return self.clone();
+        }
+        let turn = match (&from.orientation, &to.orientation) {
+            (Some(from), Some(to)) => to * from.inverse(),
+            _ => UnitQuaternion::identity(),
+        };
+        Self {
+            frame: self.frame.clone(),
+            position: to.position + turn * (self.position - from.position),
+            orientation: self.orientation.map(|orientation| turn * orientation),
+        }
+    }
+
     /// Radians between two in one frame, 0 to π; 0 where one does not say how it is turned.
     fn turned_rad(&self, other: &Self) -> Option<f64> {
         let turned = match (&self.orientation, &other.orientation) {
@@ -175,6 +192,8 @@ pub struct Thing {
     stored: Stamp,
     moved: Option<Spot>,
     place: Option<Spot>,
+    /// Where its memory says it is.
+    told: Option<Spot>,
     watched: Option<Key>,
     /// One bit for each threshold that is crossed, told of, and not back yet.
     crossed: u32,
@@ -379,6 +398,7 @@ impl Watch {
                 seen: sight.received,
                 stored: sight.received,
                 moved: sight.moved,
+                told: sight.place.clone(),
                 place: sight.place,
                 watched: sight.watched,
                 crossed,
@@ -398,6 +418,7 @@ impl Watch {
         thing.place = sight.place;
         thing.crossed = crossed;
         if stored {
+            thing.told = thing.place.clone().or(thing.told.take());
             thing.stored = thing.stored.max(sight.received);
             thing.moved = sight.moved;
             thing.watched = sight.watched;
@@ -429,6 +450,23 @@ impl Watch {
     fn let_go(&mut self, thing: Thing) {
         if thing.untold > 0 && self.gone.len() < self.most {
             self.gone.push(thing);
+        }
+    }
+
+    /// Whether any of the things has the memory of that id.
+    pub fn has_memory(&self, id: &str) -> bool {
+        self.things.iter().any(|thing| thing.memo.id == id)
+    }
+
+    /// The memory of that id lies there by now, because the map moved: so does its thing, or it would be
+    /// another one when it is seen there.
+    pub fn map_moved(&mut self, id: &str, to: &Spot) {
+        for thing in self.things.iter_mut().filter(|thing| thing.memo.id == id) {
+            let told = thing.told.replace(to.clone());
+            let from = told.filter(|told| told.frame == to.frame).unwrap_or_else(|| to.clone());
+            for spot in thing.place.iter_mut().chain(&mut thing.moved) {
+                *spot = spot.carried(&from, to);
+            }
         }
     }
 

@@ -206,7 +206,7 @@ impl<'a> Looker<'a> {
             _ = self.place(&mut candidate);
             verdict = watch.look(&candidate.sight);
         }
-        let is_new = match verdict {
+        let is_first = match verdict {
             Verdict::New => true,
             Verdict::Again(_) => false,
             Verdict::Counted(_)
@@ -252,7 +252,7 @@ impl<'a> Looker<'a> {
         if resource == Json::Null {
             return Outcome::Dropped(Reason::NoName);
         }
-        Outcome::Keep(Box::new(Kept { resource, about, seen, is_new, unplaced }))
+        Outcome::Keep(Box::new(Kept { resource, about, seen, is_first, unplaced }))
     }
 }
 

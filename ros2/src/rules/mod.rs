@@ -26,11 +26,15 @@ use std::collections::BTreeMap;
 pub use builtin::{DEFAULTS, types as known_types};
 pub use config::{DISTRIBUTIONS, Ros2, Ros2Section, TopicRule};
 pub use fold::{folded, told};
-pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait};
+pub use outcome::{Counters, Kept, Outcome, Reason, Untold, Wait, reference};
 pub use pattern::Pattern;
-pub use resource::{CONSOLIDATED_URL, UNPLACED_URL};
 pub use written::{Complaint, ConfigError};
 
+use omir_core::model::Resource;
+use omir_core::reference::Ref;
+use omir_core::spatial::SpatialPose;
+
+use self::keep::Spot;
 use self::placing::Setup;
 use self::rule::Rule;
 use self::written::Complaints;
@@ -51,6 +55,17 @@ pub struct Arrival<'a> {
     pub node: Option<&'a str>,
     /// When it came, or was recorded.
     pub received: Stamp,
+}
+
+/// What the rules make of a topic with one type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest<'a> {
+    /// A rule is for it.
+    Wanted,
+    /// A rule names the topic, and this type.
+    OtherType(&'a TypeName),
+    /// No rule knows the topic; or only by a pattern and with another type, which is a choice.
+    None,
 }
 
 /// All rules, and what they have seen.
@@ -94,6 +109,17 @@ impl Rules {
     /// Whether any rule is for that topic with messages of that type.
     pub fn wants(&self, topic: &str, ty: &TypeName) -> bool {
         self.rules.iter().any(|rule| is_for(rule, topic, ty))
+    }
+
+    /// The same, and which type a rule names instead.
+    pub fn interest(&self, topic: &str, ty: &TypeName) -> Interest<'_> {
+        if self.wants(topic, ty) {
+            return Interest::Wanted;
+        }
+        let named = self.rules.iter().map(|rule| &rule.written);
+        let named = named.filter(|rule| rule.topic.is_exact() && rule.topic.matches(topic));
+        let mut wanted = named.filter_map(|rule| rule.type_name.as_ref());
+        wanted.next().map_or(Interest::None, Interest::OtherType)
     }
 
     /// Messages of that topic that may wait, by the rules for it; `None` if none says.
@@ -164,6 +190,24 @@ impl Rules {
     /// now; to be asked every few seconds, and with `all` before the end. Store [`told`].
     pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
         self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
+    }
+
+    /// Whether a rule knows a thing that has this memory.
+    pub fn has_memory(&self, memory: &Ref) -> bool {
+        self.rules.iter().any(|rule| rule.has_memory(memory.kind, memory.id.as_str()))
+    }
+
+    /// Takes note that the map moved and this memory with it, and lies in the fixed frame where it says by
+    /// now. What is known of its thing moves along, so that it is the same thing when it is seen there.
+    pub fn map_moved(&mut self, memory: &Resource) {
+        let Ref { kind, id } = memory.reference();
+        let poses = memory.extensions().iter().filter_map(|e| SpatialPose::from_extension(e).ok());
+        let Some(pose) = poses.into_iter().find(|pose| pose.frame == self.setup.fixed_frame) else {
+            return;
+        };
+        let SpatialPose { frame, position, orientation, .. } = pose;
+        let to = Spot { frame, position, orientation };
+        self.rules.iter_mut().for_each(|rule| rule.map_moved(kind, id.as_str(), &to));
     }
 
     /// What came of each topic so far.

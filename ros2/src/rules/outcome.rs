@@ -33,11 +33,18 @@ pub struct Kept {
     pub about: Vec<Value>,
     /// How many sights it tells of that were not told before, this one included.
     pub seen: u64,
-    /// Whether this id was never handed out before, so that nothing can be stored under it, unless the
-    /// same recording was imported before. If not, store [`folded`](super::folded).
-    pub is_new: bool,
+    /// Whether the rule hands out this id for the first time since it began; for counting. Something may
+    /// be stored under it all the same, from before a restart or by others: always store
+    /// [`folded`](super::folded).
+    pub is_first: bool,
     /// Why it has no place in the fixed frame, though it should.
     pub unplaced: Option<String>,
+}
+
+/// `Type/id` of a resource.
+pub fn reference(resource: &Value) -> Option<String> {
+    let text = |name| resource.get(name).and_then(Value::as_str);
+    Some(format!("{}/{}", text("resourceType")?, text("id")?))
 }
 
 /// How often a thing was seen since its memory was written.
@@ -132,7 +139,7 @@ impl Counters {
             self.unplaced += u64::from(kept.unplaced.is_some());
         }
         match outcome {
-            Outcome::Keep(kept) if kept.is_new => self.kept += 1,
+            Outcome::Keep(kept) if kept.is_first => self.kept += 1,
             Outcome::Keep(_) => self.updated += 1,
             Outcome::Merged { .. } => self.merged += 1,
             Outcome::Dropped(reason) => *self.dropped.entry(*reason).or_default() += 1,

@@ -5,14 +5,16 @@
 //! and the place in the list for an element of one. The id is a digest of the rule, the topic, the
 //! stamp and the message, so that a recording that is imported twice makes no memory twice.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use omir_core::extension::{Consolidated, UNPLACED_URL};
 use omir_core::instant::Instant;
 use omir_core::model::{Confidence, Decay, Entity, Extension, MemoryRecord, Provenance, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Id, Ref, Reference, ResourceType};
 use omir_core::spatial::SpatialPose;
-use omir_core::value::{Map, Value};
+use omir_core::value::Value;
 use sha2::{Digest, Sha256};
 
 use super::bind::Bound;
@@ -22,12 +24,6 @@ use super::levels::Level;
 use super::placing::Placement;
 use super::template::Scene;
 use crate::stamp::Stamp;
-
-/// The extension that says what became part of a record; the daemon's own merging reads and writes the
-/// same, so that counts add up.
-pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
-/// The extension that says why a record has no place in the fixed frame.
-pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
 
 /// What a resource is made of, beside the message.
 #[derive(Debug)]
@@ -177,20 +173,17 @@ impl Making<'_> {
             });
         }
         if self.thing.count > 1 && self.bound.make == Make::Record {
-            extensions.push(consolidated(self.thing.count, self.thing.first, self.thing.last));
+            let seen = Consolidated {
+                count: self.thing.count,
+                first: Instant::from(self.thing.first),
+                last: Instant::from(self.thing.last),
+                from: Vec::new(),
+                evidence: BTreeMap::new(),
+            };
+            extensions.push(seen.to_extension());
         }
         extensions
     }
-}
-
-fn consolidated(count: u64, first: Stamp, last: Stamp) -> Extension {
-    let mut map = Map::new();
-    map.insert("count", count);
-    map.insert("first", Instant::from(first).as_str());
-    map.insert("last", Instant::from(last).as_str());
-    map.insert("from", Value::Array(Vec::new()));
-    map.insert("evidence", Value::Array(Vec::new()));
-    Extension::json(CONSOLIDATED_URL, map)
 }
 
 /// The number, within its bounds; `None` if there is none.

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use omir_core::reference::ResourceType;
+
 use super::Arrival;
 use super::bind::Bound;
 use super::config::TopicRule;
-use super::keep::Watch;
+use super::keep::{Spot, Watch};
 use super::look::{Looker, elements};
 use super::outcome::{Outcome, Reason, Untold, Wait};
 use super::placing::Setup;
@@ -19,25 +21,40 @@ use crate::message::Message;
 use crate::stamp::Stamp;
 use crate::tf::Buffer;
 
+/// Definitions of one name that are kept ready; while a fleet is updated there may be two at once.
+const MOST_VERSIONS: usize = 4;
+
 /// A rule, and what it has seen.
 #[derive(Debug)]
 pub struct Rule {
     /// The rule.
     pub written: TopicRule,
-    /// One for each type of that name; a type that changed takes the place of the one before.
+    /// One for each name of a type.
     bindings: Vec<Binding>,
 }
 
+/// What a rule has to do with messages whose type has one name.
 #[derive(Debug)]
 struct Binding {
-    ty: Arc<MessageType>,
-    state: Result<State, ConfigError>,
+    /// The definitions of that name, the newest last; none is the same as another.
+    versions: Vec<Version>,
+    /// What was seen, whatever the definition: a thing is the same after its message has changed. There is
+    /// none before a definition fits.
+    watch: Option<Watch>,
+}
+
+impl Binding {
+    /// Whether resources of a type come of it; which, the rule says, whatever the definition.
+    fn makes(&self, kind: ResourceType) -> bool {
+        let mut bound = self.versions.iter().filter_map(|version| version.bound.as_ref().ok());
+        bound.any(|bound| bound.make.resource_type() == kind)
+    }
 }
 
 #[derive(Debug)]
-struct State {
-    bound: Bound,
-    watch: Watch,
+struct Version {
+    ty: Arc<MessageType>,
+    bound: Result<Bound, ConfigError>,
 }
 
 impl Rule {
@@ -51,8 +68,8 @@ impl Rule {
     /// # Errors
     /// What does not fit.
     pub fn bind(&mut self, ty: &Arc<MessageType>, setup: &Setup) -> Result<(), ConfigError> {
-        let state = state_for(&self.written, &mut self.bindings, ty, setup);
-        state.map(|_| ()).map_err(ConfigError::clone)
+        let ready = ready_for(&self.written, &mut self.bindings, ty, setup);
+        ready.map(|_| ()).map_err(ConfigError::clone)
     }
 
     /// What becomes of a message. If it `may_wait`, either all of it is decided or nothing.
@@ -64,8 +81,8 @@ impl Rule {
         setup: &Setup,
         may_wait: bool,
     ) -> Vec<Outcome> {
-        let state = state_for(&self.written, &mut self.bindings, message.ty(), setup);
-        let Ok(State { bound, watch }) = state else {
+        let ready = ready_for(&self.written, &mut self.bindings, message.ty(), setup);
+        let Ok((bound, watch)) = ready else {
             return vec![Outcome::Dropped(Reason::WrongType)];
         };
         watch.at(arrival.received);
@@ -100,59 +117,71 @@ impl Rule {
     /// How often things were seen since their memories were written; see
     /// [`Rules::untold`](super::Rules::untold).
     pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
-        let states = self.bindings.iter_mut().filter_map(|binding| binding.state.as_mut().ok());
-        let untold = states.flat_map(|State { bound, watch }| {
-            let kind = bound.make.resource_type();
-            watch.untold(now, all).into_iter().map(move |thing| Untold {
+        let mut untold = Vec::new();
+        for Binding { versions, watch } in &mut self.bindings {
+            let make = versions.iter().find_map(|version| Some(version.bound.as_ref().ok()?.make));
+            let (Some(make), Some(watch)) = (make, watch) else { continue };
+            let kind = make.resource_type();
+            untold.extend(watch.untold(now, all).into_iter().map(|thing| Untold {
                 reference: format!("{kind}/{}", thing.memo.id),
                 seen: thing.untold,
                 last: thing.last,
-            })
-        });
-        untold.collect()
+            }));
+        }
+        untold
+    }
+
+    /// Whether it knows a thing that has this memory.
+    pub fn has_memory(&self, kind: ResourceType, id: &str) -> bool {
+        let of_kind = self.bindings.iter().filter(|binding| binding.makes(kind));
+        of_kind.filter_map(|binding| binding.watch.as_ref()).any(|watch| watch.has_memory(id))
+    }
+
+    /// Moves the things of a memory that lies there by now.
+    pub fn map_moved(&mut self, kind: ResourceType, id: &str, to: &Spot) {
+        let of_kind = self.bindings.iter_mut().filter(|binding| binding.makes(kind));
+        let watches = of_kind.filter_map(|binding| binding.watch.as_mut());
+        watches.for_each(|watch| watch.map_moved(id, to));
     }
 
     /// How many things it knows again.
     pub fn things(&self) -> usize {
-        let states = self.bindings.iter().filter_map(|binding| binding.state.as_ref().ok());
-        states.map(|state| state.watch.len()).sum()
+        self.bindings.iter().filter_map(|binding| binding.watch.as_ref()).map(Watch::len).sum()
     }
 
     /// Why messages are dropped, for each type that does not fit.
     pub fn misfits(&self) -> impl Iterator<Item = &ConfigError> {
-        self.bindings.iter().filter_map(|binding| binding.state.as_ref().err())
+        let versions = self.bindings.iter().flat_map(|binding| &binding.versions);
+        versions.filter_map(|version| version.bound.as_ref().err())
     }
 }
 
-fn state_for<'a>(
+/// What a rule has to do with messages of that type, and what it has seen of that name.
+fn ready_for<'a>(
     written: &TopicRule,
     bindings: &'a mut Vec<Binding>,
     ty: &Arc<MessageType>,
     setup: &Setup,
-) -> Result<&'a mut State, &'a ConfigError> {
-    let known = bindings.iter().position(|binding| binding.ty.name == ty.name);
-    let at = match known {
-        Some(at) if Arc::ptr_eq(&bindings[at].ty, ty) || *bindings[at].ty == **ty => at,
-        _ => {
-            let state = Bound::new(written, ty).map(|bound| State {
-                watch: Watch::new(bound.policy.clone(), setup.things),
-                bound,
-            });
-            let binding = Binding { ty: ty.clone(), state };
-            match known {
-                Some(at) => {
-                    bindings[at] = binding;
-                    at
-                }
-                None => {
-                    bindings.push(binding);
-                    bindings.len() - 1
-                }
-            }
+) -> Result<(&'a Bound, &'a mut Watch), &'a ConfigError> {
+    let is_of = |binding: &Binding| binding.versions.iter().any(|known| known.ty.name == ty.name);
+    let at = bindings.iter().position(is_of).unwrap_or_else(|| {
+        bindings.push(Binding { versions: Vec::new(), watch: None });
+        bindings.len() - 1
+    });
+    let Binding { versions, watch } = &mut bindings[at];
+    let is_this = |known: &Version| Arc::ptr_eq(&known.ty, ty) || *known.ty == **ty;
+    let at = versions.iter().position(is_this).unwrap_or_else(|| {
+        if versions.len() >= MOST_VERSIONS {
+            versions.remove(0);
         }
-    };
-    match &mut bindings[at].state {
-        Ok(state) => Ok(state),
+        versions.push(Version { ty: ty.clone(), bound: Bound::new(written, ty) });
+        versions.len() - 1
+    });
+    match &versions[at].bound {
+        Ok(bound) => {
+            let new = || Watch::new(bound.policy.clone(), setup.things);
+            Ok((bound, watch.get_or_insert_with(new)))
+        }
         Err(error) => Err(error),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+use omir_core::extension::{CONSOLIDATED_URL, UNPLACED_URL};
 use omir_core::model::{Entity, MemoryRecord, Resource};
 use omir_core::spatial::SpatialPose;
 use omir_core::value::Value as Json;
@@ -203,7 +204,7 @@ fn an_error_that_repeats_is_one_memory() {
     log.set("msg", "Failed to make progress for 301 s").unwrap();
     log.set("stamp.sec", 1_780_000_301).unwrap();
     let again = kept(bench.one(301.0, &log));
-    assert_eq!((again.is_new, again.seen), (false, 2));
+    assert_eq!((again.is_first, again.seen), (false, 2));
     let record = match valid(&again.resource) {
         Resource::MemoryRecord(record) => record,
         other => panic!("{other:?}"),
@@ -218,7 +219,7 @@ fn an_error_that_repeats_is_one_memory() {
     assert_eq!(told.get("last").and_then(Json::as_str), Some("2026-05-28T20:31:41Z"));
     // Other words are another memory.
     log.set("msg", "Goal was rejected").unwrap();
-    assert!(kept(bench.one(302.0, &log)).is_new);
+    assert!(kept(bench.one(302.0, &log)).is_first);
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn a_pose_is_kept_in_the_fixed_frame_and_its_own() {
     pose.set("pose.position.x", 1.2).unwrap();
     assert!(is_dropped(&bench.one(21.6, &pose), Reason::Unchanged));
     pose.set("pose.position.x", 2.5).unwrap();
-    assert!(kept(bench.one(21.7, &pose)).is_new);
+    assert!(kept(bench.one(21.7, &pose)).is_first);
 }
 
 #[test]
@@ -358,7 +359,7 @@ fn a_fix_is_a_place_on_the_earth() {
     fix.set("altitude", 570.0).unwrap();
     assert!(is_dropped(&bench.one(2.0, &fix), Reason::Unchanged));
     fix.set("latitude", 48.1371).unwrap();
-    assert!(kept(bench.one(3.0, &fix)).is_new);
+    assert!(kept(bench.one(3.0, &fix)).is_first);
     fix.set("latitude", f64::NAN).unwrap();
     assert!(is_dropped(&bench.one(4.0, &fix), Reason::BadPose));
 }
@@ -483,7 +484,7 @@ fn what_is_seen_again_nearby_is_the_same_thing() {
     // Somewhere else it is another.
     let t = 16.0;
     let moved = detections(&bench, t, vec![cup(&bench, t, 2.5)]);
-    assert!(kept(bench.one(t, &moved)).is_new);
+    assert!(kept(bench.one(t, &moved)).is_first);
 }
 
 #[test]
@@ -500,7 +501,7 @@ fn an_image_is_seen_from_where_the_robot_is() {
     assert_eq!(memory.content, "saw person");
     near(&poses(&memory)[0], "map", [10.0, 5.0, 0.0]);
     assert_eq!(bench.one(6.0, &array), Outcome::Merged { count: 2 }, "a metre on");
-    assert!(kept(bench.one(20.0, &array)).is_new, "another place");
+    assert!(kept(bench.one(20.0, &array)).is_first, "another place");
 }
 
 #[test]
@@ -572,7 +573,7 @@ fn any_type_by_its_fields() {
     // Of what nothing else is said, there is one in a second.
     mine.set("name", "door").unwrap();
     assert!(is_dropped(&bench.one(2.9, &mine), Reason::TooSoon));
-    assert!(kept(bench.one(3.0, &mine)).is_new);
+    assert!(kept(bench.one(3.0, &mine)).is_first);
 }
 
 #[test]
@@ -610,7 +611,7 @@ fn a_list_of_any_type_makes_entities() {
     );
     assert_eq!(bench.see(5.0, &mine)[0], Outcome::Merged { count: 2 });
     let again = kept(bench.see(64.0, &mine).remove(0));
-    assert_eq!((again.is_new, again.seen), (false, 2));
+    assert_eq!((again.is_first, again.seen), (false, 2));
     let mut stored = entity(&first.resource);
     stored.attributes = Some([("maker".to_owned(), "acme".to_owned())].into());
     let stored = Resource::from(stored).to_value();
@@ -670,7 +671,7 @@ fn a_pose_without_a_frame_is_compared_too() {
     pose.set("pose.position.y", 0.9).unwrap();
     assert!(is_dropped(&bench.one(1.0, &pose), Reason::Unchanged));
     pose.set("pose.position.y", 1.1).unwrap();
-    assert!(kept(bench.one(2.0, &pose)).is_new);
+    assert!(kept(bench.one(2.0, &pose)).is_first);
 }
 
 #[test]
@@ -732,10 +733,33 @@ fn several_rules_look_at_a_topic_each_for_itself() {
     let name = |ty: &str| ty.parse::<TypeName>().unwrap();
     assert!(bench.rules.wants("/left/mine", &name("std_msgs/msg/String")));
     assert!(!bench.rules.wants("/mine", &name("std_msgs/msg/String")));
+    assert_eq!(bench.rules.interest("/mine", &name("std_msgs/msg/String")), Interest::None);
     assert_eq!(bench.rules.queue_depth("/left/mine", &name("std_msgs/msg/String")), Some(3));
     assert_eq!(bench.rules.queue_depth("/left/mine", &name("my_msgs/msg/Mine")), None);
     bench.rules.malformed("/left/mine");
     assert_eq!(bench.counters().malformed, 1);
+}
+
+#[test]
+fn two_definitions_of_one_name_at_once_are_one_rule() {
+    let mut bench = Bench::new(
+        "/mine",
+        "[[ros2.topic]]\ntopic = '/mine'\ntext = '{name}'\nby = 'name'\nkeep.at_most_every_s = 60",
+    );
+    let mut other = Registry::standard();
+    let name = "my_msgs/msg/Mine".parse().unwrap();
+    other.add_text(&name, "string name\nint32 more").unwrap();
+    let mut new = Message::new(&other.message("my_msgs/msg/Mine").unwrap());
+    let mut old = bench.message("my_msgs/msg/Mine");
+    for message in [&mut new, &mut old] {
+        message.set("name", "x").unwrap();
+    }
+    // Half of the fleet is updated: what limits a rule does not begin anew with each message.
+    for n in 0..10 {
+        bench.see(f64::from(n), if n % 2 == 0 { &old } else { &new });
+    }
+    assert_eq!(bench.counters().kept, 1);
+    assert_eq!(bench.counters().dropped[&Reason::TooSoon], 9);
 }
 
 #[test]
@@ -794,7 +818,7 @@ fn the_number_of_things_is_bounded() {
     let mut mine = bench.message("my_msgs/msg/Mine");
     for n in 0..100 {
         mine.set("name", format!("thing {n}")).unwrap();
-        assert!(kept(bench.one(f64::from(n), &mine)).is_new);
+        assert!(kept(bench.one(f64::from(n), &mine)).is_first);
     }
     assert_eq!(bench.rules.things(), 10);
     assert!(is_dropped(&bench.one(100.0, &mine), Reason::Unchanged));
@@ -822,4 +846,37 @@ fn a_memory_is_tied_to_the_nearest_keyframe() {
     near(&poses[0], "map", [6.0, 1.0, 0.0]);
     // Seen from (4, 0), turned a quarter to the left: what is 2 m in x lies 2 m to the right.
     near(&poses[1], "kf_2", [1.0, -2.0, 0.0]);
+}
+
+#[test]
+fn a_thing_stays_the_same_when_the_map_moves() {
+    let mut bench = Bench::plain("/detections");
+    let cup = |bench: &Bench, t, x| {
+        let mut seen = detections(bench, t, vec![detection(bench, "cup", 0.9, [x, 0.0, 0.0])]);
+        seen.set("header.frame_id", "map").unwrap();
+        seen
+    };
+    let first = cup(&bench, 10.0, 1.0);
+    let kept = kept(bench.one(10.0, &first));
+    let mut memory = valid(&kept.resource);
+    let target = memory.reference();
+    assert!(bench.rules.has_memory(&target));
+    let record = omir_core::reference::Ref { id: "other".parse().unwrap(), ..target.clone() };
+    assert!(!bench.rules.has_memory(&record));
+    let entity = omir_core::reference::Ref {
+        kind: omir_core::reference::ResourceType::Entity,
+        ..target.clone()
+    };
+    assert!(!bench.rules.has_memory(&entity));
+    // As a rebase leaves it.
+    let place = memory.extensions().iter().position(|e| SpatialPose::from_extension(e).is_ok());
+    let pose = SpatialPose::from_extension(&memory.extensions()[place.unwrap()]).unwrap();
+    let moved = SpatialPose { position: [1.0, 100.0, 0.0].into(), ..pose };
+    memory.extensions_mut()[place.unwrap()] = moved.to_extension();
+    bench.rules.map_moved(&memory);
+    let mut again = cup(&bench, 11.0, 1.0);
+    again.set("detections[0].bbox.center.position.y", 100.0).unwrap();
+    assert_eq!(bench.one(11.0, &again), Outcome::Merged { count: 2 });
+    let third = cup(&bench, 12.0, 1.0);
+    assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_first));
 }

@@ -67,6 +67,11 @@ impl<T> Things<T> {
     }
 
     /// All of them, that touched longest ago first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.by_turn.values().map(|(_, thing)| thing)
+    }
+
+    /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.by_turn.values_mut().map(|(_, thing)| thing)
     }

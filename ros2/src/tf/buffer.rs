@@ -30,7 +30,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             keep: Duration::from_secs(10),
-            frames: 4096,
+            frames: 16_384,
             samples_per_frame: 10_000,
             samples: 500_000,
         }
@@ -178,6 +178,14 @@ impl Buffer {
             }
         }
         self.samples = 0;
+    }
+
+    /// The newest moment at which a frame that moves is known.
+    pub fn newest(&self, frame: &str) -> Option<Stamp> {
+        match &self.edges[self.frames.find(frame)?.index()] {
+            Edge::Moving(history) => Some(history.newest().stamp),
+            _ => None,
+        }
     }
 
     /// How much it keeps.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use omir_core::validate::closest;
 
 /// Longer names, in bytes, are refused: each is kept for good.
-pub(super) const LONGEST_NAME: usize = 255;
+pub(crate) const LONGEST_NAME: usize = 255;
 
 /// A frame that has been named; valid for one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

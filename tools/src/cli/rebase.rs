@@ -18,7 +18,9 @@ use super::values::{self, numbers};
 After a loop closure a keyframe has another pose in the map. Memories that have a pose in the frame
 of that keyframe move with it: their pose in the map is worked out anew. All of them move, or none.
 A record tells of the step; --undo with its reference moves back, to the very same poses, what
-nothing else has moved since.",
+nothing else has placed anew since. Of several steps the last one goes first; a memory knows of
+its last four. What came in while the step was made may lie where the map was: the same command a
+few seconds later moves that, and only that.",
     online_codes!()
 ))]
 pub struct RebaseArgs {

@@ -51,7 +51,7 @@ proptest! {
         own in any_pose(), old in any_pose(), new in any_pose(),
     ) {
         let before = seen("kf_1", own, old);
-        let after = moved(&before, &forward("kf_1", new), &step("s")).unwrap();
+        let after = moved(&before, &forward("kf_1", new), &step("s")).unwrap().resource;
         let pose = in_map(&after);
         prop_assert!((pose.position - new * Point3::from(own.translation.vector)).norm() < 1e-9);
         prop_assert!(pose.orientation.unwrap().angle_to(&(new.rotation * own.rotation)) < 1e-6);
@@ -59,6 +59,53 @@ proptest! {
         let back = moved_back(&after, "map", &step("s")).unwrap();
         prop_assert_eq!(back.to_value(), before.to_value());
     }
+
+    #[test]
+    fn steps_are_taken_back_one_after_the_other_to_the_very_same_places(
+        own in any_pose(),
+        old in any_pose(),
+        new in proptest::collection::vec(any_pose(), 1..=MAX_STEPS + 2),
+    ) {
+        let mut before = vec![seen("kf_1", own, old)];
+        for (n, pose) in new.iter().enumerate() {
+            let last = before.last().unwrap();
+            let Moved { resource, over } =
+                moved(last, &forward("kf_1", *pose), &step(&format!("s{n}"))).unwrap();
+            let oldest = n.checked_sub(MAX_STEPS).map(|n| step(&format!("s{n}")));
+            prop_assert_eq!(over, oldest);
+            before.push(resource);
+        }
+        let mut now = before.pop().unwrap();
+        let moves = new.len();
+        for n in (moves.saturating_sub(MAX_STEPS)..moves).rev() {
+            let by = step(&format!("s{n}"));
+            if n > moves.saturating_sub(MAX_STEPS) {
+                let earlier = step(&format!("s{}", n - 1));
+                prop_assert_eq!(moved_back(&now, "map", &earlier), None);
+                prop_assert_eq!(moved_since(&now, &earlier), Some(by.clone()));
+            }
+            prop_assert_eq!(moved_since(&now, &by), None);
+            now = moved_back(&now, "map", &by).unwrap();
+            prop_assert_eq!(in_map(&now), in_map(&before[n]));
+            if moves <= MAX_STEPS {
+                prop_assert_eq!(now.to_value(), before[n].to_value());
+            }
+        }
+        prop_assert_eq!(extension(&now), None);
+    }
+}
+
+#[test]
+fn a_pose_that_was_dated_anew_meanwhile_stays_dated_so() {
+    let mut before = seen("kf_1", Isometry3::identity(), Isometry3::identity());
+    let stamped = |seconds| Some(Instant::from(Timestamp::from_unix(seconds, 0)));
+    before.extensions_mut()[0] =
+        SpatialPose { stamp: stamped(7), ..in_map(&before) }.to_extension();
+    let there = forward("kf_1", Isometry3::translation(1.0, 2.0, 3.0));
+    let mut after = moved(&before, &there, &step("s")).unwrap().resource;
+    after.extensions_mut()[0] = SpatialPose { stamp: stamped(9), ..in_map(&after) }.to_extension();
+    let back = in_map(&moved_back(&after, "map", &step("s")).unwrap());
+    assert_eq!(back, SpatialPose { stamp: stamped(9), ..in_map(&before) });
 }
 
 #[test]
@@ -66,11 +113,11 @@ fn only_what_is_tied_to_it_moves_and_only_once() {
     let (own, at) = (Isometry3::identity(), Isometry3::translation(1.0, 2.0, 3.0));
     let before = seen("kf_1", own, Isometry3::identity());
     assert_eq!(moved(&before, &forward("kf_2", at), &step("s")), None);
-    let after = moved(&before, &forward("kf_1", at), &step("s")).unwrap();
+    let after = moved(&before, &forward("kf_1", at), &step("s")).unwrap().resource;
     assert_eq!(moved(&after, &forward("kf_1", at), &step("t")), None);
     // Moved again by another step, it is not that of the first to take back.
-    let again =
-        moved(&after, &forward("kf_1", Isometry3::translation(5.0, 0.0, 0.0)), &step("t")).unwrap();
+    let there = forward("kf_1", Isometry3::translation(5.0, 0.0, 0.0));
+    let again = moved(&after, &there, &step("t")).unwrap().resource;
     assert_eq!(moved_back(&again, "map", &step("s")), None);
     assert_eq!(in_map(&moved_back(&again, "map", &step("t")).unwrap()), in_map(&after));
 }
@@ -85,7 +132,7 @@ fn uncertainty_turns_with_the_thing() {
     (covariance[0], covariance[7]) = (4.0, 1.0);
     pose.covariance = Some(covariance);
     before.extensions_mut()[0] = pose.to_extension();
-    let after = in_map(&moved(&before, &forward("kf_1", quarter), &step("s")).unwrap());
+    let after = in_map(&moved(&before, &forward("kf_1", quarter), &step("s")).unwrap().resource);
     let covariance = after.covariance.unwrap();
     assert!((covariance[0] - 1.0).abs() < 1e-9 && (covariance[7] - 4.0).abs() < 1e-9);
     assert!(covariance[1].abs() < 1e-9);
@@ -126,7 +173,16 @@ fn the_record_of_a_step_tells_what_moved_until_it_is_undone() {
     assert_eq!(Resource::from_value(record.to_value()), Ok(record.clone()));
     let keyframes = vec!["kf_1".to_owned()];
     assert_eq!(told(&record), Ok(Told { frame: "map".to_owned(), keyframes }));
+    let is_anchored = |record: &Resource| match record {
+        Resource::MemoryRecord(record) => record.decay.as_ref().and_then(|decay| decay.anchored),
+        _ => None,
+    };
+    assert_eq!(is_anchored(&record), Some(true));
+    let free = released(&record).unwrap();
+    assert_eq!(is_anchored(&free), Some(false));
+    assert_eq!(released(&free), None);
     let undone = undone(&record, Timestamp::EPOCH);
+    assert_eq!(is_anchored(&undone), Some(false));
     assert_eq!(told(&undone).unwrap_err().code, Code::Conflict);
     let other = seen("kf_1", Isometry3::identity(), Isometry3::identity());
     assert_eq!(told(&other).unwrap_err().code, Code::InvalidQuery);

@@ -7,21 +7,16 @@
 //! results carries the list, so that it does not matter in which order or in how many steps
 //! observations come together, nor whether one that was merged is imported again later.
 
-use std::collections::BTreeMap;
-
 use omir_core::confidence::Beta;
+use omir_core::extension::{Consolidated, Evidence};
 use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{Confidence, Extension, MemoryRecord};
+use omir_core::model::{Confidence, MemoryRecord};
 use omir_core::number::Number;
 use omir_core::reference::Id;
-use omir_core::value::{Map, Value};
 
+use crate::engine::doubt::CLOCK_URL;
 use crate::index::facts::Access;
 
-/// The extension that says what became part of a record.
-pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
-/// Most ids that the extension lists of what became part of it; `count` is exact beyond it.
-const MAX_IDS: usize = 32;
 /// Most sources of evidence one record can keep apart. What would go beyond is not merged.
 pub const MAX_SOURCES: usize = 64;
 
@@ -34,33 +29,10 @@ pub struct Observation {
     pub access: Access,
 }
 
-/// Evidence for and against, beyond the prior.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Evidence {
-    alpha: f64,
-    beta: f64,
-}
-
-impl Evidence {
-    fn is_some(self) -> bool {
-        self.alpha > 0.0 || self.beta > 0.0
-    }
-
-    /// The stronger of two of one source: that with more in all; of as much, that with more for it.
-    fn or(self, other: Self) -> Self {
-        let strength = |e: &Self| (e.alpha + e.beta, e.alpha);
-        if strength(&self) >= strength(&other) { self } else { other }
-    }
-}
-
-/// What is known of how a record came about.
-#[derive(Debug, Clone, PartialEq)]
-struct History {
-    count: u64,
-    first: Timestamp,
-    last: Timestamp,
-    from: Vec<String>,
-    sources: BTreeMap<String, Evidence>,
+/// The stronger of two of one source: that with more in all; of as much, that with more for it.
+fn stronger(one: Evidence, other: Evidence) -> Evidence {
+    let strength = |e: &Evidence| (e.alpha + e.beta, e.alpha);
+    if strength(&one) >= strength(&other) { one } else { other }
 }
 
 /// When the described event happened, as far as it is stated.
@@ -77,123 +49,68 @@ fn evidence_of(confidence: Option<&Confidence>) -> Evidence {
     let beyond = |n: &Option<Number>| {
         n.as_ref().map_or(0.0, |n| (n.as_f64() - Beta::PRIOR.alpha()).max(0.0))
     };
-    confidence.map_or(Evidence { alpha: 0.0, beta: 0.0 }, |confidence| Evidence {
+    confidence.map_or_else(Evidence::default, |confidence| Evidence {
         alpha: beyond(&confidence.alpha),
         beta: beyond(&confidence.beta),
     })
 }
 
-impl History {
-    fn of(record: &MemoryRecord) -> Self {
-        let at = event_time(record);
-        let mut history =
-            Self { count: 1, first: at, last: at, from: Vec::new(), sources: BTreeMap::new() };
-        let before = record.extension.iter().flatten().find(|e| e.url == CONSOLIDATED_URL);
-        if let Some(Value::Object(map)) = before.and_then(|e| e.value_json.as_ref()) {
-            history.read(map);
-        }
-        // What came in since, by feedback, is the record's own.
-        let total = evidence_of(record.confidence.as_ref());
-        let known = history.total();
-        let rest = |total: f64, known: f64| {
-            let rest = total - known;
-            // What is left of rounding is no evidence.
-            if rest > 1e-9 * total.max(1.0) { rest } else { 0.0 }
-        };
-        let rest =
-            Evidence { alpha: rest(total.alpha, known.alpha), beta: rest(total.beta, known.beta) };
-        if rest.is_some() {
-            let own = history.sources.entry(own_source(record));
-            own.and_modify(|own| {
-                own.alpha += rest.alpha;
-                own.beta += rest.beta;
-            })
-            .or_insert(rest);
-        }
-        history
+/// What is known of how a record came about.
+fn history_of(record: &MemoryRecord) -> Consolidated {
+    let mut history = Consolidated::of(record);
+    // What came in since, by feedback, is the record's own.
+    let total = evidence_of(record.confidence.as_ref());
+    let known = total_of(&history);
+    let rest = |total: f64, known: f64| {
+        let rest = total - known;
+        // What is left of rounding is no evidence.
+        if rest > 1e-9 * total.max(1.0) { rest } else { 0.0 }
+    };
+    let rest =
+        Evidence { alpha: rest(total.alpha, known.alpha), beta: rest(total.beta, known.beta) };
+    if rest.is_some() {
+        let own = history.evidence.entry(own_source(record)).or_default();
+        own.alpha += rest.alpha;
+        own.beta += rest.beta;
     }
-
-    fn read(&mut self, map: &Map) {
-        let at = |name: &str| map.get(name).and_then(Value::as_str)?.parse::<Instant>().ok();
-        self.count = map.get("count").and_then(Value::as_u64).unwrap_or(1).max(1);
-        self.first = at("first").map_or(self.first, |first| first.at().min(self.first));
-        self.last = at("last").map_or(self.last, |last| last.at().max(self.last));
-        let items = |name: &str| map.get(name).and_then(Value::as_array).into_iter().flatten();
-        self.from = items("from").filter_map(|id| id.as_str().map(str::to_owned)).collect();
-        let sources = map.get("evidence").and_then(Value::as_object);
-        for (source, evidence) in sources.into_iter().flat_map(Map::iter) {
-            let mut numbers = evidence.as_array().into_iter().flatten().map(Value::as_f64);
-            let mut next = || numbers.next().flatten().unwrap_or(0.0);
-            let evidence = Evidence { alpha: next(), beta: next() };
-            if evidence.is_some() {
-                self.sources.insert(source.to_string(), evidence);
-            }
-        }
-        // As it was written before: a list of objects.
-        for source in items("evidence") {
-            let float = |name: &str| source.get(name).and_then(Value::as_f64).unwrap_or(0.0);
-            let evidence = Evidence { alpha: float("alpha"), beta: float("beta") };
-            let name = source.get("source").and_then(Value::as_str);
-            if let Some(name) = name.filter(|_| evidence.is_some()) {
-                self.sources.insert(name.to_owned(), evidence);
-            }
-        }
-    }
-
-    /// In the order of the names, so that rounding does not depend on the order of merging.
-    fn total(&self) -> Evidence {
-        let zero = Evidence { alpha: 0.0, beta: 0.0 };
-        self.sources.values().fold(zero, |sum, one| Evidence {
-            alpha: sum.alpha + one.alpha,
-            beta: sum.beta + one.beta,
-        })
-    }
-
-    fn absorb(&mut self, id: &str, other: Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.first = self.first.min(other.first);
-        self.last = self.last.max(other.last);
-        self.from.push(id.to_owned());
-        self.from.extend(other.from);
-        for (source, evidence) in other.sources {
-            self.sources
-                .entry(source)
-                .and_modify(|known| *known = known.or(evidence))
-                .or_insert(evidence);
-        }
-    }
-
-    fn to_extension(&self) -> Extension {
-        let mut map = Map::new();
-        map.insert("count", Value::Number(Number::from(self.count)));
-        map.insert("first", self.first.to_string());
-        map.insert("last", self.last.to_string());
-        let ids = self.from.iter().take(MAX_IDS).map(|id| Value::from(id.as_str()));
-        map.insert("from", Value::Array(ids.collect()));
-        let mut evidence = Map::new();
-        for (source, Evidence { alpha, beta }) in &self.sources {
-            evidence.insert(source.as_str(), Value::Array(vec![float(*alpha), float(*beta)]));
-        }
-        map.insert("evidence", Value::Object(evidence));
-        Extension::json(CONSOLIDATED_URL, Value::Object(map))
-    }
+    history
 }
 
-fn float(n: f64) -> Value {
-    Number::from_f64(n).map_or(Value::Null, Value::Number)
+/// In the order of the names, so that rounding does not depend on the order of merging.
+fn total_of(history: &Consolidated) -> Evidence {
+    history.evidence.values().fold(Evidence::default(), |sum, one| Evidence {
+        alpha: sum.alpha + one.alpha,
+        beta: sum.beta + one.beta,
+    })
+}
+
+fn absorb(history: &mut Consolidated, id: &str, other: Consolidated) {
+    history.count = history.count.saturating_add(other.count);
+    if other.first.at() < history.first.at() {
+        history.first = other.first;
+    }
+    if other.last.at() > history.last.at() {
+        history.last = other.last;
+    }
+    history.from.push(id.to_owned());
+    history.from.extend(other.from);
+    for (source, evidence) in other.evidence {
+        let known = history.evidence.entry(source).or_insert(evidence);
+        *known = stronger(*known, evidence);
+    }
 }
 
 /// How many observations a record stands for.
 pub fn count(record: &MemoryRecord) -> u64 {
-    History::of(record).count
+    Consolidated::of(record).count
 }
 
 /// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of
 /// them; `None` if it could not keep their evidence apart.
 ///
-/// Its words and its place are those of the newest. Importance and half-life are the greatest, accesses are
+/// Its words, its place and how that was found out are those of the newest. Importance and half-life are the greatest, accesses are
 /// added up, the last access is the latest, it is as old as the oldest and happened when the newest
-/// did. Its confidence is the evidence of all sources over the prior, calibrated by
+/// did; what is in doubt about a date goes with the date. Its confidence is the evidence of all sources over the prior, calibrated by
 /// [`Beta::damped`]; where nobody gave evidence it states what it stated.
 pub fn consolidate<'a>(
     keeper: &Id,
@@ -202,11 +119,12 @@ pub fn consolidate<'a>(
 ) -> Option<MemoryRecord> {
     let mut record = newest.record.clone();
     let mut access = newest.access;
-    let mut history = History::of(&record);
+    let mut history = history_of(&record);
+    let mut oldest = &newest.record;
     for Observation { record: other, access: used } in others {
-        history.absorb(other.id.as_str(), History::of(other));
-        if other.created_at.at() < record.created_at.at() {
-            record.created_at = other.created_at.clone();
+        absorb(&mut history, other.id.as_str(), history_of(other));
+        if other.created_at.at() < oldest.created_at.at() {
+            oldest = other;
         }
         let importance = |n: &Option<Number>| n.as_ref().map(Number::as_f64);
         if importance(&other.importance) > importance(&record.importance) {
@@ -216,25 +134,26 @@ pub fn consolidate<'a>(
         access.access_count = access.access_count.saturating_add(used.access_count);
         access.last_access = access.last_access.max(used.last_access);
     }
-    if history.sources.len() > MAX_SOURCES {
+    if history.evidence.len() > MAX_SOURCES {
         return None;
     }
+    record.created_at = oldest.created_at.clone();
     if record.id != *keeper {
         history.from.push(record.id.as_str().to_owned());
         history.from.retain(|id| id != keeper.as_str());
         record.id = keeper.clone();
     }
-    if record.event_time.is_some() || history.last != record.created_at.at() {
-        record.event_time = Some(Instant::from(history.last));
+    if record.event_time.is_some() || history.last.at() != record.created_at.at() {
+        record.event_time = Some(history.last.clone());
     }
     let decay = record.decay.get_or_insert_default();
     decay.half_life_hours = Number::from_f64(access.half_life_hours);
     decay.access_count = Some(Number::from(u64::from(access.access_count)));
     decay.last_access = Some(Instant::from(Timestamp::from_micros(access.last_access)));
-    let Evidence { alpha, beta } = history.total();
+    let Evidence { alpha, beta } = total_of(&history);
     let prior = Beta::PRIOR;
     if let Some(belief) = Beta::new(prior.alpha() + alpha, prior.beta() + beta)
-        && !history.sources.is_empty()
+        && !history.evidence.is_empty()
     {
         let confidence = record.confidence.get_or_insert_default();
         confidence.alpha = Number::from_f64(belief.alpha());
@@ -242,16 +161,21 @@ pub fn consolidate<'a>(
         confidence.calibrated = Number::from_f64(belief.damped());
     }
     let extensions = record.extension.get_or_insert_default();
-    extensions.retain(|extension| extension.url != CONSOLIDATED_URL);
-    extensions.push(history.to_extension());
+    extensions.retain(|known| known.url != CLOCK_URL);
+    let doubt = oldest.extension.iter().flatten().find(|known| known.url == CLOCK_URL);
+    extensions.extend(doubt.cloned());
+    history.write_to(&mut record);
     Some(record)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::index::facts::Facts;
-    use omir_core::model::{Provenance, Resource};
+    use omir_core::extension::CONSOLIDATED_URL;
+    use omir_core::model::{Extension, Provenance, Resource};
     use proptest::prelude::*;
 
     fn observation(n: usize, source: Option<usize>, alpha: u32, beta: u32) -> Observation {
@@ -310,6 +234,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_a_place_comes_of_the_newest_and_of_a_date_with_the_date() {
+        let noted = |n, notes: &[(&str, &str)]| {
+            let mut observation = observation(n, None, 0, 0);
+            let note = |(url, text): &(&str, &str)| Extension {
+                value_string: Some((*text).to_owned()),
+                ..Extension::new(*url)
+            };
+            observation.record.extension = Some(notes.iter().map(note).collect());
+            observation
+        };
+        let all = [
+            noted(0, &[("urn:omird:ext:rebase", "a"), (CLOCK_URL, "a")]),
+            noted(1, &[("urn:omird:ext:unplaced", "b")]),
+            noted(2, &[("urn:omird:ext:rebase", "c"), (CLOCK_URL, "c")]),
+        ];
+        let merged = merge(&all[2], &all[..2]).unwrap();
+        let notes = merged.extension.iter().flatten();
+        let notes: Vec<_> = notes
+            .filter_map(|note| Some((note.url.as_str(), note.value_string.as_deref()?)))
+            .collect();
+        assert_eq!(notes, [("urn:omird:ext:rebase", "c"), (CLOCK_URL, "a")]);
+        let merged = merge(&all[2], &all[1..2]).unwrap();
+        assert!(merged.extension.iter().flatten().all(|note| note.url != CLOCK_URL));
+    }
+
+    #[test]
     fn the_name_may_be_that_of_another() {
         let all =
             [observation(0, Some(1), 2, 0), observation(1, None, 1, 0), observation(2, None, 1, 0)];
@@ -317,11 +267,11 @@ mod tests {
         let merged = consolidate(&before.id, &all[2], [&seen(before.clone())]).unwrap();
         assert_eq!(merged.id, before.id);
         assert_eq!(event_time(&merged), event_time(&all[2].record));
-        assert_eq!(History::of(&merged).from, ["m0", "m2"], "never its own");
+        assert_eq!(history_of(&merged).from, ["m0", "m2"], "never its own");
         // The same as under the other name, what came from each source included.
         let other = merge(&all[2], [&seen(before)]).unwrap();
         assert_eq!(evidence(&merged), evidence(&other));
-        assert_eq!(History::of(&merged).sources, History::of(&other).sources);
+        assert_eq!(history_of(&merged).evidence, history_of(&other).evidence);
     }
 
     #[test]
@@ -336,7 +286,7 @@ mod tests {
             );
             let value = omir_core::json::from_slice(json.as_bytes(), &Default::default()).unwrap();
             let Ok(Resource::MemoryRecord(record)) = Resource::from_value(value) else { panic!() };
-            History::of(&record).sources
+            history_of(&record).evidence
         });
         assert_eq!(sources[0], sources[1]);
         assert_eq!(sources[0]["camera:1"], Evidence { alpha: 2.0, beta: 1.0 });

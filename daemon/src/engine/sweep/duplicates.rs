@@ -3,11 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use omir_core::extension::{CONSOLIDATED_URL, REBASE_URL, UNPLACED_URL};
 use omir_core::model::{ExperienceType, MemoryRecord, Resource};
 
-use super::consolidate::CONSOLIDATED_URL;
+use crate::engine::doubt::CLOCK_URL;
 use crate::index::facts::{Facts, Place, terms_of};
 use crate::index::text::DocTerms;
+
+/// Extensions that tell of a memory and not of what was seen: what became of it, when it came in and how
+/// it was placed. Two with other ones than these in common are not of the same.
+const ABOUT_THE_MEMORY: [&str; 4] = [CONSOLIDATED_URL, REBASE_URL, CLOCK_URL, UNPLACED_URL];
 
 /// What two records are compared by.
 #[derive(Debug)]
@@ -26,14 +31,15 @@ impl Sighting {
         let facts = Facts::of(&resource);
         let entities: BTreeSet<String> =
             record.entity_refs.iter().flatten().map(|entity| entity.target.to_string()).collect();
-        let urls = record.extension.iter().flatten().map(|extension| extension.url.clone());
+        let urls = record.extension.iter().flatten().map(|extension| extension.url.as_str());
+        let urls = urls.filter(|url| !ABOUT_THE_MEMORY.contains(url));
         let is_intention = record.experience_type == Some(ExperienceType::Intention);
         let is_anchored = facts.access.is_some_and(|access| access.anchored);
         Self {
             terms: terms_of(&resource),
             is_candidate: !entities.is_empty() && !is_intention && !is_anchored,
             entities,
-            extensions: urls.filter(|url| url != CONSOLIDATED_URL).collect(),
+            extensions: urls.map(str::to_owned).collect(),
             facts,
         }
     }

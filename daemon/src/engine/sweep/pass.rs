@@ -15,13 +15,14 @@ use super::duplicates::Sighting;
 use super::report::SweepReport;
 use crate::engine::command::{Act, Cause, Change, Chosen, Event, EventKind};
 use crate::engine::view::{Outgoing, id_of};
-use crate::engine::{Engine, plan};
+use crate::engine::{Engine, doubt, plan};
 use crate::error::Error;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Doc, DocId, NEVER, hours};
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
 use crate::store::read::Handle;
+use crate::store::transaction::Unsettled;
 
 /// Most rows looked at in one slice.
 const ROWS: usize = 2048;
@@ -79,6 +80,8 @@ pub struct Pass<'a> {
     now: i64,
     /// When the last whole pass was.
     swept: i64,
+    /// What came in then may still be dated anew.
+    unsettled: Vec<Unsettled>,
     report: SweepReport,
 }
 
@@ -148,6 +151,7 @@ impl<'a> Pass<'a> {
             pause,
             now: now.as_micros(),
             swept: engine.inner.shared.swept.load(Ordering::Relaxed),
+            unsettled: engine.inner.shared.time.unsettled(),
             report: SweepReport { dry_run, ..SweepReport::default() },
         }
     }
@@ -400,7 +404,12 @@ impl<'a> Pass<'a> {
         if gone.contains(&doc.key) || !is_candidate(&doc) {
             return None;
         }
-        let Ok(Resource::MemoryRecord(record)) = handle.resource() else { return None };
+        let resource = handle.resource().ok()?;
+        // The dates of what is merged come of several, which cannot be put right together.
+        if doubt::waits(&resource, &self.unsettled) {
+            return None;
+        }
+        let Resource::MemoryRecord(record) = resource else { return None };
         let sighting = Sighting::of(&record);
         sighting.is_candidate().then(|| Observed::new(id, &doc, *record, sighting))
     }

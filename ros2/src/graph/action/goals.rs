@@ -48,23 +48,30 @@ pub(super) enum Cancel {
     GoalEnded = 3,
 }
 
+/// Most goals whose end is remembered: each is told of with every change of another.
+const MOST_ENDED: usize = 100;
+
 pub(super) struct Goals {
     known: BTreeMap<GoalId, Goal>,
     /// How many may be on the way at once.
     most: usize,
     /// For how long an end is remembered, in nanoseconds.
     keep: i64,
+    /// How many have ended.
+    ended: u64,
 }
 
 struct Goal {
     accepted: Stamp,
     status: Status,
     end: Option<(Stamp, Message)>,
+    /// The how many-th it was to end.
+    turn: u64,
 }
 
 impl Goals {
     pub(super) fn new(most: usize, keep: i64) -> Self {
-        Self { known: BTreeMap::new(), most, keep }
+        Self { known: BTreeMap::new(), most, keep, ended: 0 }
     }
 
     /// Takes in a goal.
@@ -76,7 +83,7 @@ impl Goals {
         if self.known.values().filter(|goal| !goal.status.is_end()).count() >= self.most {
             return Err("as many goals are on the way as this action takes at once");
         }
-        self.known.insert(id, Goal { accepted: now, status: Status::Accepted, end: None });
+        self.known.insert(id, Goal { accepted: now, status: Status::Accepted, end: None, turn: 0 });
         Ok(())
     }
 
@@ -120,14 +127,20 @@ impl Goals {
         {
             goal.status = status;
             goal.end = Some((now, result));
+            self.ended += 1;
+            goal.turn = self.ended;
         }
+        self.expire(now);
     }
 
-    /// Forgets goals that ended long ago.
+    /// Forgets goals that ended long ago, or before many others: the clock may stand still.
     pub(super) fn expire(&mut self, now: Stamp) {
         let keep = self.keep;
+        let oldest = (self.ended + 1).saturating_sub(MOST_ENDED as u64);
         self.known.retain(|_, goal| {
-            goal.end.as_ref().is_none_or(|(ended, _)| now.nanos_since(*ended) < keep)
+            let is_over =
+                |ended: Stamp| now.nanos_since(ended).unsigned_abs() >= keep.unsigned_abs();
+            goal.end.as_ref().is_none_or(|(ended, _)| goal.turn >= oldest && !is_over(*ended))
         });
     }
 
@@ -187,6 +200,20 @@ mod tests {
         assert_eq!(goals.status(&A), Status::Succeeded);
         goals.expire(at(13));
         assert_eq!((goals.status(&A), goals.all().count()), (Status::Unknown, 1));
+    }
+
+    #[test]
+    fn ends_are_forgotten_also_while_the_clock_stands_still_or_is_set_back() {
+        let mut goals = Goals::new(1, 10_000_000_000);
+        for n in 0..1000_u128 {
+            goals.accept(n.to_le_bytes(), at(5)).unwrap();
+            goals.end(&n.to_le_bytes(), Status::Aborted, result(), at(5));
+        }
+        assert_eq!(goals.all().count(), MOST_ENDED);
+        assert_eq!(goals.status(&999_u128.to_le_bytes()), Status::Aborted);
+        assert_eq!(goals.status(&0_u128.to_le_bytes()), Status::Unknown);
+        goals.expire(at(-6));
+        assert_eq!(goals.all().count(), 0);
     }
 
     #[test]

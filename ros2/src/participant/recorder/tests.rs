@@ -1,32 +1,56 @@
 use std::path::Path;
 use std::sync::Mutex;
 
+use omir_core::decode::Limits;
+use omir_core::json;
 use omir_core::value::Map;
 
 use super::*;
 use crate::records::Operation;
 use crate::stamp::Stamp;
 
-/// A memory that is busy at first, and refuses what is called `bad`.
+/// A memory that is busy at first, refuses what is called `bad`, and reads and writes versions and
+/// references as the daemon does.
 #[derive(Default)]
 struct Shelf {
     stored: Mutex<HashMap<String, Value>>,
+    /// What its disk does not give back.
+    damaged: Mutex<HashSet<String>>,
     requests: AtomicU64,
     busy: AtomicU64,
+    /// How often somebody confirms a record just after it was looked at.
+    confirmed: AtomicU64,
 }
 
 fn refusal(code: &str) -> Refusal {
     Refusal { code: code.to_owned(), message: String::new(), path: String::new() }
 }
 
+fn is_left(count: &AtomicU64) -> bool {
+    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+}
+
+fn version(value: &Value) -> u64 {
+    value.get("version").and_then(Value::as_u64).unwrap_or(1)
+}
+
+impl Shelf {
+    fn holding(resources: impl IntoIterator<Item = Value>) -> Arc<Self> {
+        let shelf = Self::default();
+        let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
+        shelf.stored.lock().unwrap().extend(named);
+        Arc::new(shelf)
+    }
+
+    fn look(&self, name: &str) -> Option<Value> {
+        self.stored.lock().unwrap().get(name).cloned()
+    }
+}
+
 impl Memory for Shelf {
     fn remember(&self, resources: Vec<Value>, _: Option<&str>) -> Result<Value, Refusal> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        if self
-            .busy
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
-            .is_ok()
-        {
+        if is_left(&self.busy) {
             return Err(refusal("BUSY"));
         }
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
@@ -34,12 +58,54 @@ impl Memory for Shelf {
         if named.iter().any(|(name, _)| name.contains("bad")) {
             return Err(refusal("INVALID_RESOURCE"));
         }
-        self.stored.lock().unwrap().extend(named);
+        let damaged = self.damaged.lock().unwrap();
+        if named.iter().any(|(name, _)| damaged.contains(name)) {
+            return Err(refusal("INTERNAL"));
+        }
+        let mut stored = self.stored.lock().unwrap();
+        let mut next = stored.clone();
+        for (name, mut value) in named.iter().cloned() {
+            let refs = value.pointer("/entityRefs/0/ref").and_then(Value::as_str);
+            let is_there = |target: &str| {
+                stored.contains_key(target)
+                    || damaged.contains(target)
+                    || named.iter().any(|(name, _)| name == target)
+            };
+            if !refs.is_none_or(is_there) {
+                return Err(refusal("INVALID_RESOURCE"));
+            }
+            if let Some(before) = stored.get(&name)
+                && value.get("resourceType").and_then(Value::as_str) == Some("MemoryRecord")
+            {
+                if value.get("version").is_some() && version(&value) < version(before) {
+                    return Err(refusal("CONFLICT"));
+                }
+                value.as_object_mut().unwrap().insert("version", version(before) + 1);
+            }
+            next.insert(name, value);
+        }
+        *stored = next;
         Ok(Value::Null)
     }
 
-    fn get(&self, reference: &str) -> Result<Option<Value>, Refusal> {
-        Ok(self.stored.lock().unwrap().get(reference).cloned())
+    fn get(&self, reference: &str) -> Result<Stored, Refusal> {
+        if self.damaged.lock().unwrap().contains(reference) {
+            return Ok(Stored::Damaged("its checksum is wrong".to_owned()));
+        }
+        let mut stored = self.stored.lock().unwrap();
+        let Some(value) = stored.get_mut(reference) else { return Ok(Stored::Nothing) };
+        let seen = value.clone();
+        if reference.starts_with("MemoryRecord/") && is_left(&self.confirmed) {
+            let members = value.as_object_mut().unwrap();
+            let alpha = members.get("confidence").and_then(|known| known.get("alpha")?.as_f64());
+            let confidence: Map = [("alpha", alpha.unwrap_or(1.0) + 1.0), ("beta", 1.0)]
+                .into_iter()
+                .map(|(name, number)| (name, Value::from(number)))
+                .collect();
+            members.insert("confidence", confidence);
+            members.insert("version", version(&seen) + 1);
+        }
+        Ok(Stored::Whole(seen))
     }
 
     fn ask(&self, _: Operation, _: &Map) -> Result<Value, Refusal> {
@@ -58,24 +124,48 @@ impl Memory for Shelf {
     fn show(&self, _: Stamp) {}
 }
 
-fn resource(of: &str, id: &str) -> Value {
-    let mut map = Map::new();
-    map.insert("resourceType", of);
-    map.insert("id", id);
-    map.insert("content", "a cup");
-    map.insert("surface", "cup");
-    map.insert("createdAt", "2026-05-30T11:42:05Z");
-    Value::Object(map)
+fn value(text: &str) -> Value {
+    json::from_slice(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+/// A record of a cup, seen so many minutes after eleven.
+fn cup(id: &str, minutes: u32) -> Value {
+    value(&format!(
+        r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"saw a cup",
+        "createdAt":"2026-05-30T11:00:00Z","eventTime":"2026-05-30T11:{minutes:02}:00Z",
+        "entityRefs":[{{"ref":"Entity/cup"}}]}}"#
+    ))
+}
+
+fn entity(more: &str) -> Value {
+    value(&format!(
+        r#"{{"resourceType":"Entity","id":"cup","name":"cup",
+        "createdAt":"2026-05-30T11:00:00Z"{more}}}"#
+    ))
+}
+
+fn job(resource: Value, about: Vec<Value>) -> Job {
+    Job::Keep(Box::new(Kept { resource, about, seen: 1, is_first: true, unplaced: None }))
 }
 
 fn keep(id: &str) -> Job {
-    Job::Keep(Box::new(Kept {
-        resource: resource("MemoryRecord", id),
-        about: vec![resource("Entity", "cup")],
-        seen: 1,
-        is_new: true,
-        unplaced: None,
-    }))
+    job(cup(id, 0), vec![entity("")])
+}
+
+fn desk(shelf: &Arc<Shelf>) -> Desk {
+    Desk {
+        memory: shelf.clone(),
+        known: HashSet::new(),
+        counts: Arc::default(),
+        is_stopping: Arc::default(),
+        is_hopeless: false,
+    }
+}
+
+/// What was stored and what was refused.
+fn counted(desk: &Desk) -> (u64, u64) {
+    let Counts { stored, refused } = &*desk.counts;
+    (stored.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
 }
 
 fn record(shelf: &Arc<Shelf>, jobs: Vec<Job>) -> (u64, u64) {
@@ -103,15 +193,98 @@ fn what_is_refused_takes_nothing_else_with_it() {
     let shelf = Arc::new(Shelf::default());
     let jobs = vec![keep("a"), keep("bad"), keep("b")];
     assert_eq!(record(&shelf, jobs), (2, 1));
-    assert!(shelf.get("MemoryRecord/b").unwrap().is_some());
+    assert!(shelf.look("MemoryRecord/b").is_some());
 }
 
 #[test]
 fn what_is_known_of_an_entity_is_not_lost_for_a_bare_name() {
-    let shelf = Arc::new(Shelf::default());
-    let mut known = resource("Entity", "cup");
-    known.as_object_mut().unwrap().insert("summary", "blue, with a crack");
-    shelf.stored.lock().unwrap().insert("Entity/cup".to_owned(), known.clone());
+    let known = entity(r#","summary":"blue, with a crack""#);
+    let shelf = Shelf::holding([known.clone()]);
     record(&shelf, vec![keep("a")]);
-    assert_eq!(shelf.get("Entity/cup").unwrap(), Some(known));
+    assert_eq!(shelf.look("Entity/cup"), Some(known));
+}
+
+#[test]
+fn an_entity_that_is_forgotten_comes_back_with_what_is_seen_next() {
+    let shelf = Arc::new(Shelf::default());
+    let mut desk = desk(&shelf);
+    desk.store(&[keep("a")]);
+    shelf.stored.lock().unwrap().clear();
+    desk.store(&[keep("b")]);
+    assert_eq!(counted(&desk), (2, 0));
+    assert!(shelf.look("Entity/cup").is_some() && shelf.look("MemoryRecord/b").is_some());
+}
+
+#[test]
+fn what_is_damaged_holds_nothing_else_up() {
+    let shelf = Shelf::holding([entity(""), cup("lost", 0)]);
+    shelf.damaged.lock().unwrap().insert("MemoryRecord/lost".to_owned());
+    let mut desk = desk(&shelf);
+    desk.store(&[keep("a"), job(cup("lost", 1), vec![entity("")]), keep("b")]);
+    assert_eq!(counted(&desk), (2, 1));
+    // What is about a damaged Entity can be kept.
+    shelf.damaged.lock().unwrap().insert("Entity/cup".to_owned());
+    desk.known.clear();
+    desk.store(&[keep("c")]);
+    assert_eq!(counted(&desk), (3, 1));
+}
+
+#[test]
+fn after_a_restart_what_is_seen_first_joins_what_is_stored() {
+    let known = entity(r#","attributes":{"maker":"acme"},"mentionCount":7,"labels":["product"]"#);
+    let mut confirmed = cup("a", 0);
+    let members = confirmed.as_object_mut().unwrap();
+    members.insert("version", 3);
+    members.insert("confidence", value(r#"{"alpha":4,"beta":1,"calibrated":0.8}"#));
+    let shelf = Shelf::holding([known, confirmed.clone()]);
+    let seen =
+        entity(r#","summary":"on the shelf","mentionCount":1,"lastSeenAt":"2026-05-30T12:00:00Z""#);
+    let mut desk = desk(&shelf);
+    // A latched message that is played back, and a rule that makes Entities.
+    desk.store(&[keep("a"), job(seen, Vec::new())]);
+    assert_eq!(shelf.look("MemoryRecord/a"), Some(confirmed), "it tells of that sight already");
+    let cup = shelf.look("Entity/cup").unwrap();
+    assert_eq!(cup.get("summary"), Some(&"on the shelf".into()));
+    assert_eq!(cup.get("mentionCount"), Some(&8.into()));
+    assert_eq!(cup.pointer("/attributes/maker"), Some(&"acme".into()));
+    assert_eq!(cup.get("createdAt"), Some(&"2026-05-30T11:00:00Z".into()));
+}
+
+#[test]
+fn what_others_say_meanwhile_is_not_lost() {
+    let shelf = Shelf::holding([entity(""), cup("a", 0)]);
+    shelf.confirmed.store(2, Ordering::Relaxed);
+    let mut desk = desk(&shelf);
+    desk.known.insert("Entity/cup".to_owned());
+    desk.store(&[job(cup("a", 5), vec![entity("")])]);
+    assert_eq!(counted(&desk), (1, 0));
+    let stored = shelf.look("MemoryRecord/a").unwrap();
+    assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(3.0));
+    assert_eq!(stored.get("eventTime"), Some(&"2026-05-30T11:05:00Z".into()));
+    // And so with what was only counted.
+    shelf.confirmed.store(1, Ordering::Relaxed);
+    let last = "2026-05-30T11:06:00Z".parse().unwrap();
+    let untold = Untold {
+        reference: "MemoryRecord/a".to_owned(),
+        seen: 9,
+        last: Stamp::from_timestamp(last).unwrap(),
+    };
+    desk.store(&[Job::Tell(untold)]);
+    assert_eq!(counted(&desk), (2, 0));
+    let stored = shelf.look("MemoryRecord/a").unwrap();
+    assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(4.0));
+    assert_eq!(stored.pointer("/extension/0/valueJson/count"), Some(&11.into()));
+}
+
+#[test]
+fn the_memory_dates_what_is_new_and_nothing_else() {
+    let shelf = Shelf::holding([cup("old", 0)]);
+    let mut desk = desk(&shelf);
+    let again = job(cup("new", 2), vec![entity("")]);
+    desk.store(&[keep("new"), again, job(cup("old", 1), Vec::new())]);
+    let created = |name: &str| shelf.look(name).unwrap().get("createdAt").cloned();
+    assert_eq!((created("MemoryRecord/new"), created("Entity/cup")), (None, None));
+    assert_eq!(created("MemoryRecord/old"), cup("old", 0).get("createdAt").cloned());
+    let new = shelf.look("MemoryRecord/new").unwrap();
+    assert_eq!(new.pointer("/extension/0/valueJson/count"), Some(&2.into()));
 }

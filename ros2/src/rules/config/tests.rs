@@ -150,7 +150,7 @@ fn every_complaint_names_its_key() {
         ),
         (
             "[[ros2.topic]]\ntopic = '/a'\n[[ros2.topic]]\ntopic = '/b'\nqueue_depth = 0",
-            "ros2.topic[1].queue_depth: 0 is not between 1 and 100000",
+            "ros2.topic[1].queue_depth: 0 is not between 1 and 10000",
         ),
     ] {
         let found = complaints(text);

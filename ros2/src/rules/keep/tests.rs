@@ -249,3 +249,48 @@ proptest! {
         prop_assert_eq!(told, total);
     }
 }
+
+#[test]
+fn what_is_known_of_a_thing_moves_with_its_memory() {
+    let merge = Merge { within_m: Some(1.0), within: 3600 * SECOND, update_every: 60 * SECOND };
+    let policy = Policy { merge: Some(merge), ..Policy::default() };
+    let quarter =
+        UnitQuaternion::from_axis_angle(&nalgebra::Vector3::z_axis(), std::f64::consts::FRAC_PI_2);
+    let spot = |x, y, orientation| Spot {
+        frame: "map".into(),
+        position: Point3::new(x, y, 0.0),
+        orientation: Some(orientation),
+    };
+    let north = UnitQuaternion::identity();
+    let seen = |seconds, x, y| Sight { place: Some(spot(x, y, north)), ..sight(0, seconds) };
+    let mut watch = Watch::new(policy, 9);
+    assert_eq!(see(&mut watch, seen(0, 1.0, 0.0)), Verdict::New);
+    // It has moved on since that was written.
+    for (seconds, x) in [(1, 1.9), (2, 2.8)] {
+        assert!(matches!(see(&mut watch, seen(seconds, x, 0.0)), Verdict::Counted(_)));
+    }
+    assert!(watch.has_memory("m") && !watch.has_memory("n"));
+    watch.map_moved("n", &spot(50.0, 50.0, north));
+    // The map turned to the left about its origin, and all that is in it.
+    watch.map_moved("m", &spot(0.0, 1.0, quarter));
+    assert_eq!(watch.look(&seen(3, 2.8, 0.0)), Verdict::New);
+    assert!(matches!(see(&mut watch, seen(3, 0.0, 2.8)), Verdict::Counted(_)));
+    // And back.
+    watch.map_moved("m", &spot(1.0, 0.0, north));
+    assert!(matches!(see(&mut watch, seen(4, 2.8, 0.0)), Verdict::Counted(_)));
+    // Elsewhere, where it was is unknown.
+    let camera = Spot { frame: "camera".into(), ..spot(0.0, 0.0, north) };
+    watch.map_moved("m", &camera);
+    assert!(matches!(watch.look(&seen(5, 2.8, 0.0)), Verdict::Counted(_)));
+}
+
+#[test]
+fn a_robot_that_the_map_moved_has_not_moved() {
+    let policy = Policy { beyond_m: Some(1.0), ..Policy::default() };
+    let mut watch = Watch::new(policy, 9);
+    let seen = |n, x| Sight { moved: Some(spot(x)), place: Some(spot(x)), ..sight(0, n) };
+    assert_eq!(see(&mut watch, seen(0, 0.0)), Verdict::New);
+    watch.map_moved("m", &spot(100.0));
+    assert!(matches!(see(&mut watch, seen(1, 100.5)), Verdict::Unchanged(_)));
+    assert_eq!(see(&mut watch, seen(2, 101.5)), Verdict::New);
+}

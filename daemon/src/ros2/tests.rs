@@ -1,0 +1,172 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use omir_core::json;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+use crate::clock::SystemClock;
+use crate::disk::Folder;
+use crate::engine::Parts;
+use crate::engine::settings::{RequestLimits, Settings};
+use crate::store::signature::DeviceKey;
+
+/// A memory on a disk of its own, with small limits.
+struct Bench {
+    folder: tempfile::TempDir,
+    memory: EngineMemory,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let limits = RequestLimits {
+            max_payload_bytes: 1000,
+            max_import_bytes: 4000,
+            ..RequestLimits::default()
+        };
+        let ids = Mutex::new(0);
+        let parts = Parts {
+            disk: Arc::new(Folder::new(&data)),
+            index: None,
+            clock: Arc::new(SystemClock::new("/nowhere")),
+            key: DeviceKey::from_secret([7; 32]),
+            random: Box::new(move || {
+                let mut last = ids.lock().unwrap();
+                *last += 1;
+                *last
+            }),
+            settings: Settings { limits, ..Settings::default() },
+            listener: Box::new(|_| {}),
+        };
+        let engine = Engine::open(parts, &mut |_| {}).unwrap();
+        Self { folder, memory: EngineMemory { engine, simulated: None } }
+    }
+
+    /// A file of so many records.
+    fn file(&self, name: &str, records: usize) -> PathBuf {
+        let records: Vec<String> = (0..records).map(|n| record(&format!("{name}-{n}"))).collect();
+        let path = self.folder.path().join(name);
+        fs::write(&path, format!("[{}]", records.join(","))).unwrap();
+        path
+    }
+
+    fn import(&self, path: &Path) -> Result<Value, Refusal> {
+        self.memory.import(path, false, &mut |_, _| true)
+    }
+
+    fn rejected(&self) -> Option<u64> {
+        self.memory.engine.status("r1").pointer("/rejected").and_then(Value::as_u64)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.memory.engine.stop();
+    }
+}
+
+fn record(id: &str) -> String {
+    format!(
+        r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"a cup on a table",
+        "createdAt":"2026-05-30T11:42:05Z"}}"#
+    )
+}
+
+fn value(text: &str) -> Value {
+    json::from_slice(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> String {
+    result.unwrap_err().code
+}
+
+#[test]
+fn only_files_are_imported() {
+    let bench = Bench::new();
+    let pipe = bench.folder.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    // Opening it would wait for somebody to write into it.
+    let refusal = bench.import(&pipe).unwrap_err();
+    assert_eq!((refusal.code.as_str(), refusal.path.as_str()), ("NOT_FOUND", "/path"));
+    assert!(refusal.message.contains("is no file"), "{refusal}");
+    assert_eq!(code(bench.import(bench.folder.path())), "NOT_FOUND");
+    assert_eq!(code(bench.import(&bench.folder.path().join("nothing"))), "NOT_FOUND");
+    bench.import(&bench.file("small", 2)).unwrap();
+    assert!(matches!(bench.memory.get("MemoryRecord/small-1"), Ok(Stored::Whole(_))));
+}
+
+#[test]
+fn large_imports_come_one_at_a_time_whoever_brings_them() {
+    let bench = Bench::new();
+    let large = bench.file("large", 15);
+    let turn = bench.memory.engine.turn_to_merge(1001).unwrap();
+    assert!(turn.is_some());
+    assert_eq!(code(bench.import(&large)), "BUSY");
+    let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
+    assert_eq!(code(bench.memory.remember(many(), Some("true"))), "BUSY");
+    // What is no larger than any request needs none.
+    bench.import(&bench.file("small", 2)).unwrap();
+    drop(turn);
+    bench.import(&large).unwrap();
+    bench.memory.remember(many(), Some("true")).unwrap();
+    assert!(bench.memory.engine.turn_to_merge(1001).is_ok(), "the turn came back");
+    assert_eq!(code(bench.import(&bench.file("huge", 50))), "TOO_LARGE");
+}
+
+#[test]
+fn an_export_that_does_not_fit_an_answer_says_how_to_ask() {
+    let bench = Bench::new();
+    let export = |parameters: &str| {
+        let Value::Object(parameters) = value(parameters) else { panic!() };
+        bench.memory.ask(Operation::Export, &parameters)
+    };
+    for part in ["a", "b", "c"] {
+        bench.import(&bench.file(part, 15)).unwrap();
+    }
+    let refusal = export("{}").unwrap_err();
+    assert_eq!(refusal.code, "TOO_LARGE");
+    assert!(refusal.message.contains("limit and offset"), "{refusal}");
+    let mut all = std::collections::BTreeSet::new();
+    for offset in (0..45).step_by(15) {
+        let page = export(&format!(r#"{{"limit":15,"offset":{offset}}}"#)).unwrap();
+        let entries = page.get("entry").and_then(Value::as_array).unwrap();
+        all.extend(
+            entries.iter().map(|entry| entry.get("id").and_then(Value::as_str).unwrap().to_owned()),
+        );
+    }
+    assert_eq!(all.len(), 45);
+}
+
+#[test]
+fn what_is_tried_again_is_no_rejected_request() {
+    let bench = Bench::new();
+    let before = bench.rejected();
+    assert!(before.is_some());
+    let _turn = bench.memory.engine.turn_to_merge(1001).unwrap();
+    assert_eq!(code(bench.import(&bench.file("large", 15))), "BUSY");
+    assert_eq!(bench.rejected(), before);
+    assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), "INVALID_RESOURCE");
+    assert_eq!(bench.rejected(), before.map(|count| count + 1));
+}
+
+#[test]
+fn what_is_damaged_is_told_from_what_is_not_there() {
+    let bench = Bench::new();
+    bench.memory.remember(vec![value(&record("a"))], None).unwrap();
+    assert_eq!(bench.memory.get("MemoryRecord/b"), Ok(Stored::Nothing));
+    let logs = fs::read_dir(bench.folder.path().join("data/wal")).unwrap();
+    for log in logs.map(|log| log.unwrap().path()) {
+        let mut bytes = fs::read(&log).unwrap();
+        let at = bytes.windows(5).position(|window| window == b"table");
+        if let Some(at) = at {
+            bytes[at] ^= 1;
+            fs::write(&log, bytes).unwrap();
+        }
+    }
+    let found = bench.memory.get("MemoryRecord/a");
+    assert!(matches!(found, Ok(Stored::Damaged(_))), "{found:?}");
+}

@@ -1,0 +1,79 @@
+//! The thread that lets go on what waits: messages for their transforms, sights that no memory tells of yet.
+//!
+//! It has a thread of its own because what goes on may have to wait for the disk. `/tf` must not: it only
+//! rings the bell.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::Context;
+
+/// How often it is looked after what waits, if nobody rings.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The running thread. Dropping it ends it.
+pub(super) struct Waking {
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Rings for the thread. Cloning gives another rope.
+#[derive(Default)]
+pub(super) struct Bell {
+    state: Mutex<Rung>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct Rung {
+    is_rung: bool,
+    is_over: bool,
+}
+
+impl Bell {
+    /// Something may be ready.
+    pub(super) fn ring(&self) {
+        self.with(|state| state.is_rung = true);
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Rung)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.rung.notify_all();
+    }
+
+    /// Waits until somebody rings, for a tick at most; `false` if that was the last time.
+    fn wait(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let quiet = |state: &mut Rung| !state.is_rung && !state.is_over;
+        let waited = self.rung.wait_timeout_while(state, TICK, quiet);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.is_rung = false;
+        !state.is_over
+    }
+}
+
+impl Waking {
+    /// Starts the thread.
+    pub(super) fn start(context: Arc<Context>) -> std::io::Result<Self> {
+        let bell = context.bell.clone();
+        let thread = std::thread::Builder::new().name("omird-ros2-wait".into()).spawn({
+            let bell = bell.clone();
+            move || {
+                while bell.wait() {
+                    context.go_on(false);
+                }
+            }
+        })?;
+        Ok(Self { bell, thread: Some(thread) })
+    }
+}
+
+impl Drop for Waking {
+    fn drop(&mut self) {
+        self.bell.with(|state| state.is_over = true);
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that lets messages go on panicked");
+        }
+    }
+}

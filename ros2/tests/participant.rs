@@ -1,0 +1,297 @@
+//! The daemon's node as others meet it, with a memory of our own: what it hears, what it refuses and says so,
+//! and that it always ends.
+#![cfg(feature = "node")]
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock, mpsc};
+use std::time::{Duration, Instant};
+
+use omir_core::value::{Map, Value as Json};
+use omir_ros2::graph::{Node, NodeConfig, Publisher, Qos};
+use omir_ros2::interface::{Registry, TypeName};
+use omir_ros2::memory::{Memory, Refusal, Stored};
+use omir_ros2::message::{Message, Value};
+use omir_ros2::participant::Participant;
+use omir_ros2::records::Operation;
+use omir_ros2::rules::Ros2Section;
+use omir_ros2::stamp::Stamp;
+use zenoh::{Config, Session, Wait};
+
+/// Longer than anything takes; a test that waits so long has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A memory that keeps what it gets, or is full.
+#[derive(Default)]
+struct Shelf {
+    stored: Mutex<Vec<Json>>,
+    is_full: bool,
+}
+
+fn refusal(code: &str) -> Refusal {
+    Refusal { code: code.to_owned(), message: String::new(), path: String::new() }
+}
+
+impl Memory for Shelf {
+    fn remember(&self, resources: Vec<Json>, _: Option<&str>) -> Result<Json, Refusal> {
+        if self.is_full {
+            return Err(refusal("STORAGE_FULL"));
+        }
+        self.stored.lock().unwrap().extend(resources);
+        Ok(Json::Null)
+    }
+
+    fn get(&self, _: &str) -> Result<Stored, Refusal> {
+        Ok(Stored::Nothing)
+    }
+
+    fn ask(&self, _: Operation, parameters: &Map) -> Result<Json, Refusal> {
+        Err(Refusal { message: format!("{parameters:?}"), ..refusal("INVALID_QUERY") })
+    }
+
+    fn import(
+        &self,
+        _: &Path,
+        _: bool,
+        _: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Json, Refusal> {
+        Err(refusal("INTERNAL"))
+    }
+
+    fn show(&self, _: Stamp) {}
+}
+
+impl Shelf {
+    fn contents(&self) -> Vec<String> {
+        let stored = self.stored.lock().unwrap();
+        let contents = stored.iter().filter_map(|one| one.get("content")?.as_str());
+        contents.map(ToOwned::to_owned).collect()
+    }
+}
+
+/// The daemon's node, another node, and the memory.
+struct Scene {
+    ours: Option<Participant>,
+    theirs: Node,
+    other: Session,
+    shelf: Arc<Shelf>,
+    _session: Session,
+}
+
+impl Scene {
+    fn new(config: &str, shelf: Shelf) -> Self {
+        let (session, other) = sessions();
+        let section: Ros2Section = toml::from_str(config).unwrap();
+        let ros2 = section.resolve().unwrap_or_else(|error| panic!("{error}"));
+        let shelf = Arc::new(shelf);
+        let ours = Participant::open(&session, &ros2, shelf.clone(), Arc::new(now)).unwrap();
+        let theirs = node(&other, Registry::standard());
+        Self { ours: Some(ours), theirs, other, shelf, _session: session }
+    }
+
+    fn publisher(&self, topic: &str, ty: &str) -> Publisher {
+        publisher(&self.theirs, topic, ty)
+    }
+
+    /// Says `text` again and again until it is heard.
+    fn say(&self, publisher: &Publisher, text: &str) {
+        let mut message = Message::new(publisher.ty());
+        message.set("data", text).unwrap();
+        self.until("it is remembered", |scene| {
+            publisher.publish(&message).unwrap();
+            scene.shelf.contents().iter().any(|content| content == text)
+        });
+    }
+
+    fn status(&self, pointer: &str) -> Option<Json> {
+        self.ours.as_ref().unwrap().status().pointer(pointer).cloned()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + LONG;
+        while !holds(self) {
+            assert!(Instant::now() < end, "{what}: {:?}", self.ours.as_ref().unwrap().status());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn count(&self, pointer: &str) -> u64 {
+        self.status(pointer).and_then(|count| count.as_u64()).unwrap_or_default()
+    }
+}
+
+fn now() -> Stamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Stamp::from_nanos(since.as_nanos() as i64)
+}
+
+fn sessions() -> (Session, Session) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let open = |key: &str| {
+        let mut config = Config::default();
+        let endpoint = format!(r#"["tcp/127.0.0.1:{port}"]"#);
+        let settings = [
+            ("mode", r#""peer""#),
+            ("scouting/multicast/enabled", "false"),
+            ("scouting/gossip/enabled", "false"),
+            ("listen/endpoints", "[]"),
+            (key, endpoint.as_str()),
+        ];
+        for (key, value) in settings {
+            config.insert_json5(key, value).unwrap();
+        }
+        zenoh::open(config).wait().unwrap()
+    };
+    (open("listen/endpoints"), open("connect/endpoints"))
+}
+
+fn node(session: &Session, types: Registry) -> Node {
+    let types = Arc::new(RwLock::new(types));
+    Node::open(session, NodeConfig::named("other"), types, Arc::new(now), Arc::new(|_| ())).unwrap()
+}
+
+fn publisher(node: &Node, topic: &str, ty: &str) -> Publisher {
+    let ty = node.types().read().unwrap().message(ty).unwrap();
+    node.publisher(topic, &ty, Qos::DEFAULT).unwrap()
+}
+
+#[test]
+fn what_is_refused_is_told_under_its_name_with_the_reason() {
+    let scene =
+        Scene::new("[[topic]]\ntopic = '/chat'\ntype = 'std_msgs/String'", Shelf::default());
+    let chat = scene.publisher("/chat", "std_msgs/msg/String");
+    scene.say(&chat, "hello");
+    let hash = chat.ty().hash.to_rihs_string();
+    let key = format!("0/chat/std_msgs::msg::dds_::String_/{hash}");
+    scene.other.put(key, vec![0, 1, 0, 0, 9, 0, 0, 0]).wait().unwrap();
+    scene.until("it is counted", |scene| scene.count("/topics/~1chat/malformed") == 1);
+    let why = scene.status("/topics/~1chat/lastRefused/why").unwrap();
+    assert!(why.as_str().unwrap().contains("no attachment"), "{why}");
+    // Somebody else uses the name with another type.
+    let other = scene.publisher("/chat", "std_msgs/msg/Int32");
+    scene.until("that is counted", |scene| scene.count("/topics/~1chat/otherTypes") == 1);
+    let why = scene.status("/topics/~1chat/lastRefused/why").unwrap();
+    assert!(why.as_str().unwrap().contains("std_msgs::msg::dds_::Int32_"), "{why}");
+    let told = |scene: &Scene| scene.status("/notListenedTo/~1chat");
+    scene.until("it is said", |scene| told(scene).is_some());
+    let why = told(&scene).unwrap();
+    assert!(why.as_str().unwrap().contains("the rule is for std_msgs/msg/String"), "{why}");
+    // It goes again, and with it that there is somebody who is not listened to.
+    drop(other);
+    scene.until("it is no longer said", |scene| told(scene).is_none());
+}
+
+#[test]
+fn a_topic_that_is_remapped_is_heard_under_its_new_name_alone() {
+    let config =
+        "remap = ['/chat:=/robot1/chat']\n[[topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 0";
+    let scene = Scene::new(config, Shelf::default());
+    let own = scene.publisher("/chat", "std_msgs/msg/String");
+    let renamed = scene.publisher("/robot1/chat", "std_msgs/msg/String");
+    let mut message = Message::new(own.ty());
+    message.set("data", "not for us").unwrap();
+    own.publish(&message).unwrap();
+    scene.say(&renamed, "for us");
+    own.publish(&message).unwrap();
+    scene.say(&renamed, "and this");
+    assert!(!scene.shelf.contents().contains(&"not for us".to_owned()));
+}
+
+#[test]
+fn a_type_that_changed_under_its_name_is_asked_for_and_heard() {
+    let scene = Scene::new("[[topic]]\ntopic = '/note'\ntext = '{data}'", Shelf::default());
+    let name: TypeName = "lab_msgs/msg/Note".parse().unwrap();
+    for (text, said) in [("string data", "first"), ("string data\nint32 more", "second")] {
+        let mut types = Registry::standard();
+        types.add_text(&name, text).unwrap();
+        let theirs = node(&scene.other, types);
+        scene.say(&publisher(&theirs, "/note", "lab_msgs/msg/Note"), said);
+    }
+}
+
+#[test]
+fn a_node_that_describes_nothing_holds_up_nobody() {
+    let scene = Scene::new("[[topic]]\ntopic = '*'\ntext = '{data}'", Shelf::default());
+    // Tokens of nodes that are not there to answer; by name before the one that is.
+    let tokens: Vec<_> = (0..40)
+        .map(|n| {
+            let token = format!(
+                "@ros2_lv/0/a/0/{n}/MP/%/%/silent{n}/%a{n}/lab_msgs::msg::dds_::Odd_/RIHS01_{n:064x}/::,1:,:,:,,"
+            );
+            scene.other.liveliness().declare_token(token).wait().unwrap()
+        })
+        .collect();
+    let chat = scene.publisher("/zz", "std_msgs/msg/String");
+    scene.say(&chat, "hello");
+    drop(tokens);
+}
+
+#[test]
+fn it_ends_though_the_memory_takes_nothing_and_all_queues_are_full() {
+    let config = "[[topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 0\nqueue_depth = 10000";
+    let mut scene = Scene::new(config, Shelf { is_full: true, ..Shelf::default() });
+    let chat = scene.publisher("/chat", "std_msgs/msg/String");
+    let mut n = 0;
+    // More than the queue of memories and that of the topic take.
+    while scene.count("/topics/~1chat/kept") < 1500 {
+        let before = scene.count("/topics/~1chat/kept");
+        for _ in 0..500 {
+            n += 1;
+            let mut message = Message::new(chat.ty());
+            message.set("data", format!("message {n}")).unwrap();
+            chat.publish(&message).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        if before > 1024 && scene.count("/topics/~1chat/kept") == before {
+            break;
+        }
+    }
+    let ours = scene.ours.take();
+    let (tell, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        drop(ours);
+        tell.send(()).unwrap();
+    });
+    ended.recv_timeout(LONG).expect("it ends");
+}
+
+#[test]
+fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
+    let scene = Scene::new("fixed_frame = 'odom'\nkeyframes = ['kf_*']", Shelf::default());
+    let ask = |service: &str, ty: &str, fill: &dyn Fn(&mut Message)| {
+        let ty = scene.theirs.types().read().unwrap().service(ty).unwrap();
+        let client = scene.theirs.client(service, &ty).unwrap();
+        let mut request = client.request();
+        fill(&mut request);
+        let there = |graph: &omir_ros2::graph::Graph| client.is_served(graph).then_some(());
+        scene.theirs.graph().wait(LONG, there).expect("it is served");
+        client.call(&request, LONG).unwrap()
+    };
+    let listed = ask("/omird/list_parameters", "rcl_interfaces/srv/ListParameters", &|_| ());
+    let names = listed.list("result.names").unwrap();
+    assert_eq!(names, [Value::Text("use_sim_time".into())]);
+    let tf = scene.publisher("/tf_static", "tf2_msgs/msg/TFMessage");
+    let transform = {
+        let types = scene.theirs.types().read().unwrap();
+        let mut one = Message::new(&types.message("geometry_msgs/msg/TransformStamped").unwrap());
+        one.set("header.frame_id", "odom").unwrap();
+        one.set("child_frame_id", "kf_1").unwrap();
+        one.set("transform.rotation.w", 1.0).unwrap();
+        one
+    };
+    let mut message = Message::new(tf.ty());
+    message.set("transforms", Value::List(vec![Value::Message(transform)])).unwrap();
+    let rebase = |frame: &str| {
+        let frame = frame.to_owned();
+        let response = ask("/omird/rebase", "omir_msgs/srv/Rebase", &|request| {
+            request.set("frame", frame.clone()).unwrap();
+        });
+        response.text("status.message").unwrap().to_owned()
+    };
+    scene.until("the keyframe is known", |_| {
+        tf.publish(&message).unwrap();
+        rebase("").contains("kf_1")
+    });
+    assert!(rebase("").contains("odom"), "{}", rebase(""));
+    assert!(rebase("map").contains("name them with their poses"), "{}", rebase("map"));
+}
