@@ -189,7 +189,19 @@ impl EngineMemory {
             Operation::Export => {
                 let query = self.engine.query(Query::everything(), &list)?;
                 let most = self.engine.settings().limits.for_import().max_payload_bytes;
-                Ok(self.engine.export_within(&query, most as u64)?.to_value())
+                let export = self.engine.export_within(&query, most as u64)?;
+                let left_out = export.left_out();
+                match left_out.first.first() {
+                    None => Ok(export.to_value()),
+                    // The response has no place to say it in.
+                    Some(why) => Err(Error::new(
+                        Code::Internal,
+                        format!(
+                            "{} resources cannot be read; `omir export` gives the others. {why}",
+                            left_out.count
+                        ),
+                    )),
+                }
             }
             Operation::Forget => self.execute(asked::forget(list)?),
             Operation::Anchor => self.execute(asked::anchor(list)?),

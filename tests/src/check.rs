@@ -202,7 +202,11 @@ fn recalls(engine: &Engine, model: &Model) -> Result<(), String> {
 }
 
 fn export(engine: &Engine, model: &Model) -> Result<(), String> {
-    let bundle = engine.export(&Query::everything()).map_err(|error| error.to_string())?.to_value();
+    let export = engine.export(&Query::everything()).map_err(|error| error.to_string())?;
+    if export.left_out().count > 0 {
+        return Err(format!("the export lacks {:?}", export.left_out()));
+    }
+    let bundle = export.to_value();
     conforms(&bundle).map_err(|why| format!("the export: {why}"))?;
     let entries = bundle.get("entry").and_then(Value::as_array).unwrap_or_default();
     if entries.len() != model.live().count() {

@@ -10,11 +10,13 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::engine::chore::Chore;
 use omird::engine::settings::Settings;
+use omird::error::Code;
 use omird::index::key::RefKey;
+use omird::recall::Query;
 use omird::store::segment;
 use omird::store::transaction::{Op, Transaction};
 use omird::store::wal;
-use omird_tests::check::decode;
+use omird_tests::check::{conforms, decode};
 use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing};
 use omird_tests::journal::{Journal, change};
 use omird_tests::life::{self, Step};
@@ -384,4 +386,47 @@ fn the_end_of_an_older_log_is_missed() {
     let session = Session::open(&card, &clock).expect("it opens");
     let is_reported = session.damage().iter().any(|damage| damage.file == wal::path(1));
     assert!(is_reported, "{:?} of {:?}", session.damage(), card.paths());
+}
+
+#[test]
+fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let all = vec![
+        life::entity("desk", "A desk"),
+        life::entity("lamp", "A rotten lamp"),
+        life::edge("stands", "lamp", "desk", None),
+        life::record("seen", "a lamp on a desk", &["desk", "lamp"], None),
+        life::record("plain", "nothing special", &[], None),
+    ];
+    let change = change(&session, &Request::Remember(all)).expect("it is valid");
+    session.execute(change).expect("the disk is good");
+    let needle = b"rotten";
+    disk.rot(&wal::path(1), |bytes| {
+        let at = bytes.windows(needle.len()).position(|window| window == needle);
+        bytes[at.expect("it is in the log")] ^= 1;
+    });
+
+    let export = session.export(&Query::everything()).expect("the others can be read");
+    let left_out = export.left_out();
+    assert_eq!((left_out.count, left_out.first.len()), (1, 1), "{left_out:?}");
+    assert!(left_out.first[0].contains("checksum"), "{left_out:?}");
+    let bundle = export.to_value();
+    conforms(&bundle).expect("it validates alone");
+    let entries = bundle.get("entry").and_then(Value::as_array).expect("entries");
+    let names = entries.iter().filter_map(|entry| entry.get("id")?.as_str());
+    // What connects it to something cannot be without it; what mentions it can.
+    assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["desk", "plain", "seen"]));
+    let recall = session.recall(&Query { touch: false, ..Query::default() }).expect("it answers");
+    assert_eq!((recall.hits.len(), recall.total, recall.unreadable), (4, 5, 1));
+    let in_json = recall.to_value().expect("it is read");
+    let in_cbor = omir_core::cbor::from_slice(&recall.to_cbor(), &Default::default());
+    for reply in [in_json, in_cbor.expect("it is CBOR")] {
+        assert_eq!(reply.get("unreadable").and_then(Value::as_u64), Some(1));
+    }
+
+    // Where nothing can be read at all it is not a memory that is damaged.
+    disk.rot(&wal::path(1), |bytes| bytes.iter_mut().skip(64).for_each(|byte| *byte ^= 1));
+    let error = session.export(&Query::everything()).err().expect("there is nothing to give");
+    assert_eq!(error.code, Code::Internal, "{error}");
 }

@@ -104,6 +104,16 @@ fn counted(session: &Session) -> Option<[u64; 2]> {
     Some([count("received")?, count("kept")?])
 }
 
+/// A step that moves one memory, or the undoing of one; the reference of its record.
+fn made(session: &Session, undo: Option<&str>, payload: Option<&Json>) -> String {
+    let parameters = undo.map(|step| ("undo".to_owned(), step.to_owned()));
+    let change = session.rebase(parameters.into_iter().collect(), payload).expect("it is valid");
+    match session.execute(change).expect("it moves").effect {
+        Effect::Rebased { record: Some(record), moved: 1, .. } => record.target.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
@@ -160,25 +170,18 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
 
     let moves = r#"{"keyframes":{"kf_1":{"position":[0,100,0]}}}"#;
     let moves = json::from_slice(moves.as_bytes(), &Limits::default()).expect("it is JSON");
-    let steps: [(&[(&str, &str)], Option<&Json>, f64); 2] =
-        [(&[], Some(&moves), 101.0), (&[("undo", "")], None, 1.0)];
-    let mut step = String::new();
-    for (moved, (parameters, payload, y)) in steps.into_iter().enumerate() {
-        let named = parameters.iter().map(|(name, _)| ((*name).to_owned(), step.clone()));
-        let change = session.rebase(named.collect(), payload).expect("it is valid");
-        let Effect::Rebased { record: Some(record), moved: 1, .. } =
-            session.execute(change).expect("it moves").effect
-        else {
-            panic!("one moves")
-        };
-        step = record.target.to_string();
+    let step = made(&session, None, Some(&moves));
+    for (done, y) in [(1, 101.0), (2, 1.0)] {
+        if done == 2 {
+            made(&session, Some(&step), None);
+        }
         eventually("the rules are told", || {
             let events = events.lock().expect("no panic");
             let causes = events.iter().filter_map(|event| event.cause.as_ref());
-            causes.filter(|cause| cause.name == "rebase").count() == moved + 1
+            causes.filter(|cause| cause.name == "rebase").count() == done
         });
         robot.sees(y);
-        let received = moved as u64 + 2;
+        let received = done as u64 + 1;
         eventually("it is seen", || counted(&session).is_some_and(|now| now[0] == received));
         assert_eq!(counted(&session), Some([received, 1]), "it is the same cup");
         assert_eq!(records().len(), 1);

@@ -335,7 +335,10 @@ pub struct GetArgs {
 #[command(after_help = concat!(
     "Examples:
   omir forget MemoryRecord/door-3
-  omir forget door-3 door-4",
+  omir forget door-3 door-4
+
+An Entity takes its Relationships with it, which cannot be without it. What is not there is named in
+the end, with exit code 1; the others are forgotten all the same.",
     online_codes!()
 ))]
 pub struct ForgetArgs {
@@ -536,7 +539,8 @@ pub struct SweepArgs {
   omir export | jq '.entry | length'
 
 Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at
-all.",
+all. What the daemon can no longer read is left out: standard error says how many and where they
+lie, and the exit code is 3.",
     online_codes!()
 ))]
 pub struct ExportArgs {

@@ -56,6 +56,8 @@ pub struct Reply {
     pub key: String,
     /// In the encoding of the question, JSON without payload.
     pub body: Vec<u8>,
+    /// What is said beside it, as JSON; empty if nothing is.
+    pub beside: Vec<u8>,
 }
 
 impl Reply {
@@ -334,6 +336,9 @@ impl Client {
             Ok(sample) => Ok(Reply {
                 key: sample.key_expr().as_str().to_owned(),
                 body: sample.payload().to_bytes().into_owned(),
+                beside: sample
+                    .attachment()
+                    .map_or_else(Vec::new, |said| said.to_bytes().into_owned()),
             }),
             Err(refusal) => {
                 let body = refusal.payload().to_bytes();

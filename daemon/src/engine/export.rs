@@ -6,6 +6,7 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
+use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
@@ -23,6 +24,39 @@ pub struct Export {
     entries: Vec<Value>,
     generated_at: Timestamp,
     id: String,
+    left_out: LeftOut,
+}
+
+/// What a disk no longer gives back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many resources.
+    pub count: u64,
+    /// Where the first of them lie and what is the matter, for people. Their names are lost with them.
+    pub first: Vec<String>,
+}
+
+/// Most that are told of one by one.
+const MAX_TOLD: usize = 8;
+
+impl LeftOut {
+    fn note(&mut self, error: Error) {
+        self.count += 1;
+        if self.first.len() < MAX_TOLD {
+            self.first.push(error.message);
+        }
+    }
+
+    /// As it goes with the Bundle, as JSON; `None` if nothing was left out.
+    pub fn to_value(&self) -> Option<Value> {
+        let mut map = Map::new();
+        map.insert("unreadable", Value::Number(Number::from(self.count)));
+        map.insert(
+            "first",
+            self.first.iter().map(|why| Value::from(why.as_str())).collect::<Value>(),
+        );
+        (self.count > 0).then_some(Value::Object(map))
+    }
 }
 
 impl Export {
@@ -43,6 +77,11 @@ impl Export {
         self.entries.len()
     }
 
+    /// What should be in it and cannot be read.
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
+    }
+
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -53,10 +92,11 @@ impl Engine {
     /// Exports what `query` selects with all that it refers to, so that the Bundle validates alone.
     /// What has no `meta` gets ours; see [`stamp`].
     /// A reference to something that was forgotten meanwhile is left out (spec: Conformance,
-    /// producers).
+    /// producers). So is what cannot be read, and what cannot stand without that; see
+    /// [`Export::left_out`].
     ///
     /// # Errors
-    /// `INTERNAL` if a resource cannot be read: an export is whole or it is none.
+    /// `INTERNAL` if nothing can be read of all there is: then it is not a memory that is damaged.
     pub fn export(&self, query: &Query) -> Result<Export, Error> {
         self.export_within(query, u64::MAX)
     }
@@ -87,13 +127,15 @@ impl Engine {
         queue.reverse();
         let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
         let mut bytes = 0;
+        let mut lost: HashSet<RefKey> = HashSet::new();
+        let mut left_out = LeftOut::default();
         while let Some(id) = queue.pop() {
             let (key, recorded) = {
                 let catalog = self.catalog();
                 let doc = catalog.doc(id);
                 (doc.key, Timestamp::from_micros(doc.recorded))
             };
-            if !present.insert(key) {
+            if lost.contains(&key) || !present.insert(key) {
                 continue;
             }
             let outgoing = {
@@ -115,7 +157,16 @@ impl Engine {
                 );
                 return Err(Error::new(Code::TooLarge, message));
             }
-            let mut resource = outgoing.resource()?;
+            let mut resource = match self.counted(outgoing.resource()) {
+                Ok(resource) => resource,
+                Err(error) => {
+                    tracing::error!(%error, "left out of an export");
+                    left_out.note(error);
+                    present.remove(&key);
+                    lost.insert(key);
+                    continue;
+                }
+            };
             let catalog = self.catalog();
             if as_of.is_none() {
                 resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
@@ -131,6 +182,9 @@ impl Engine {
                 queue.extend(version.filter(|_| !present.contains(&key)));
             }
             resources.push((resource, recorded));
+        }
+        if let Some(why) = left_out.first.first().filter(|_| resources.is_empty()) {
+            return Err(Error::new(Code::Internal, why.clone()));
         }
         // What cannot stand without something forgotten is left out, and what leaned on that too.
         loop {
@@ -158,7 +212,7 @@ impl Engine {
             })
             .collect();
         let id = format!("omird-export-{}", now.as_micros());
-        Ok(Export { entries, generated_at: now, id })
+        Ok(Export { entries, generated_at: now, id, left_out })
     }
 }
 

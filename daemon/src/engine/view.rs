@@ -112,6 +112,8 @@ pub struct Recall {
     pub hits: Vec<Hit>,
     /// How many match in all.
     pub total: u64,
+    /// How many belong on this page and cannot be read.
+    pub unreadable: u64,
     /// How long it took inside the engine.
     pub took_micros: u64,
 }
@@ -187,6 +189,9 @@ impl Recall {
         let mut map = Map::new();
         map.insert("hits", Value::Array(hits));
         map.insert("total", Value::Number(Number::from(self.total)));
+        if self.unreadable > 0 {
+            map.insert("unreadable", Value::Number(Number::from(self.unreadable)));
+        }
         map.insert("tookMicros", Value::Number(Number::from(self.took_micros)));
         Ok(Value::Object(map))
     }
@@ -196,7 +201,7 @@ impl Recall {
         let bytes: usize = self.hits.iter().map(|hit| hit.resource.len() + 160).sum();
         let mut out = Vec::with_capacity(bytes + 64);
         let text = |out: &mut Vec<u8>, name: &str| cbor::write(&Value::from(name), out);
-        cbor::write_map_header(3, &mut out);
+        cbor::write_map_header(3 + usize::from(self.unreadable > 0), &mut out);
         text(&mut out, "hits");
         cbor::write_array_header(self.hits.len(), &mut out);
         for hit in &self.hits {
@@ -211,6 +216,10 @@ impl Recall {
         }
         text(&mut out, "total");
         cbor::write(&Value::Number(Number::from(self.total)), &mut out);
+        if self.unreadable > 0 {
+            text(&mut out, "unreadable");
+            cbor::write(&Value::Number(Number::from(self.unreadable)), &mut out);
+        }
         text(&mut out, "tookMicros");
         cbor::write(&Value::Number(Number::from(self.took_micros)), &mut out);
         out
@@ -293,7 +302,8 @@ impl Engine {
     /// Ranked recall.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails; a single damaged memory is left out and logged.
+    /// `INVALID_QUERY` where nobody knows the frame that is asked in. What cannot be read is left out, logged
+    /// and counted.
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         let began = Instant::now();
         let query = &*self.placed(query)?;
@@ -323,11 +333,13 @@ impl Engine {
         };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
+        let mut unreadable = 0;
         for (ranked, row) in found.page.iter().zip(rows) {
             let resource = match self.counted(self.emit(&row.outgoing)) {
                 Ok(resource) => resource,
                 Err(error) => {
                     tracing::error!(%error, "left out of a recall");
+                    unreadable += 1;
                     continue;
                 }
             };
@@ -353,10 +365,11 @@ impl Engine {
             self.inner.shared.note_accesses(accesses);
         }
         let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Ok(Recall { hits, total: found.total, took_micros })
+        Ok(Recall { hits, total: found.total, unreadable, took_micros })
     }
 
-    fn counted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    /// Counts what cannot be read.
+    pub(super) fn counted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if result.is_err() {
             self.inner.shared.unreadable.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,5 +1,6 @@
 //! One query: its parameters, its payload, and how it is answered.
 
+use omir_core::json;
 use omir_core::value::{Map, Value};
 use percent_encoding::percent_decode_str;
 use zenoh::Wait;
@@ -126,6 +127,15 @@ impl Ask {
     pub(super) fn reply(self, operation: &str, value: &Value) {
         let bytes = self.encoding.encode(value);
         self.reply_bytes(operation, bytes);
+    }
+
+    /// The same with something beside the answer, as JSON, in the attachment.
+    pub(super) fn reply_with(self, operation: &str, value: &Value, beside: Option<&Value>) {
+        let (key, bytes) = (self.keys.operation(operation), self.encoding.encode(value));
+        let reply = self.query.reply(&key, bytes).encoding(zenoh_encoding(self.encoding));
+        if let Err(error) = reply.attachment(beside.map(json::to_string)).wait() {
+            tracing::debug!(%error, key, "an answer could not be sent");
+        }
     }
 
     /// Answers with bytes in the answer's encoding.

@@ -119,7 +119,10 @@ pub(super) fn export(context: &Context, ask: Ask) {
     let result =
         query(context, &ask, Query::everything()).and_then(|query| context.engine.export(&query));
     match result {
-        Ok(export) => ask.reply("export", &export.to_value()),
+        Ok(export) => {
+            let left_out = export.left_out().to_value();
+            ask.reply_with("export", &export.to_value(), left_out.as_ref());
+        }
         Err(error) => context.refuse(ask, &error),
     }
 }

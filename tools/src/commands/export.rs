@@ -9,7 +9,7 @@ use omir_ros2::recording::{Exported, write_timeline};
 
 use super::filters;
 use crate::cli::{ExportArgs, ExportFormat, Globals};
-use crate::client::Client;
+use crate::client::{Client, Reply};
 use crate::document::{self, Encoding};
 use crate::error::{Error, Result};
 use crate::selector::Parameters;
@@ -32,8 +32,28 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
     client.be_patient(AT_LEAST);
     let robot = client.robot(globals.robot.as_deref())?;
     let spinner = progress::spinner(globals, &format!("exporting the memory of {robot}"));
-    let bundle = client.ask(&robot, "export", &parameters, None)?.value()?;
+    let reply = client.ask(&robot, "export", &parameters, None)?;
+    let bundle = reply.value()?;
     spinner.finish_and_clear();
+    write(globals, args, &robot, bundle)?;
+    shortfall(&robot, &reply).map_or(Ok(()), Err)
+}
+
+/// What the daemon could not read, once the rest is written.
+fn shortfall(robot: &str, reply: &Reply) -> Option<Error> {
+    let said = document::decode(&reply.beside).ok()?;
+    let count = said.get("unreadable").and_then(Value::as_u64).filter(|count| *count > 0)?;
+    let first = said.get("first").and_then(Value::as_array).unwrap_or_default();
+    let first: Vec<&str> = first.iter().filter_map(Value::as_str).collect();
+    let more = if count > first.len() as u64 { "; …" } else { "" };
+    Some(Error::Partial(format!(
+        "{count} resources of {robot} are left out, with what cannot stand without them: {}{more}. \
+         `omir store check` names what is damaged, a backup may have it",
+        first.join("; ")
+    )))
+}
+
+fn write(globals: &Globals, args: &ExportArgs, robot: &str, bundle: Value) -> Result<()> {
     let entries = bundle
         .get("entry")
         .and_then(Value::as_array)

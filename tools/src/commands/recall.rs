@@ -10,7 +10,7 @@ use crate::client::{Client, FleetReplies, Reply};
 use crate::document;
 use crate::error::{Error, Result};
 use crate::instant::Instant;
-use crate::output::{self, object};
+use crate::output;
 use crate::selector::Parameters;
 use crate::table::{self, Column};
 
@@ -54,7 +54,7 @@ pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
     } else {
         output::print(&found.to_text(args.explain, Instant::now()))?;
     }
-    shortfall.map_or(Ok(()), Err)
+    shortfall.or_else(|| found.shortfall()).map_or(Ok(()), Err)
 }
 
 fn parameters(args: &RecallArgs, limit: usize, offset: usize) -> Result<Parameters> {
@@ -91,12 +91,14 @@ struct Found {
     hits: Vec<(String, Value)>,
     /// Matches by robot.
     totals: BTreeMap<String, u64>,
+    unreadable: u64,
     took_micros: u64,
 }
 
 impl Found {
     fn merge<'a>(replies: impl IntoIterator<Item = (&'a str, &'a Reply)>) -> Result<Self> {
-        let mut found = Self { hits: Vec::new(), totals: BTreeMap::new(), took_micros: 0 };
+        let mut found =
+            Self { hits: Vec::new(), totals: BTreeMap::new(), unreadable: 0, took_micros: 0 };
         for (robot, reply) in replies {
             let value = reply.value()?;
             let hits = value
@@ -105,11 +107,22 @@ impl Found {
                 .ok_or_else(|| Error::Partial(format!("the answer of {robot} has no `hits`")))?;
             let number = |name| value.get(name).and_then(Value::as_u64);
             found.totals.insert(robot.to_owned(), number("total").unwrap_or(hits.len() as u64));
+            found.unreadable += number("unreadable").unwrap_or(0);
             // The robots searched side by side.
             found.took_micros = found.took_micros.max(number("tookMicros").unwrap_or(0));
             found.hits.extend(hits.iter().map(|hit| (robot.to_owned(), hit.clone())));
         }
         Ok(found)
+    }
+
+    /// What belongs here and could not be read.
+    fn shortfall(&self) -> Option<Error> {
+        (self.unreadable > 0).then(|| {
+            Error::Partial(format!(
+                "{} more belong here and cannot be read; see `omir status` and `omir store check`",
+                self.unreadable
+            ))
+        })
     }
 
     fn total(&self) -> u64 {
@@ -126,12 +139,15 @@ impl Found {
             members.insert("robot", robot.as_str());
             Value::Object(members)
         });
-        object([
-            ("hits", named.collect()),
-            ("total", self.total().into()),
-            ("tookMicros", self.took_micros.into()),
-            ("robots", self.totals.keys().map(String::as_str).collect()),
-        ])
+        let mut found = Map::new();
+        found.insert("hits", named.collect::<Value>());
+        found.insert("total", self.total());
+        if self.unreadable > 0 {
+            found.insert("unreadable", self.unreadable);
+        }
+        found.insert("tookMicros", self.took_micros);
+        found.insert("robots", self.totals.keys().map(String::as_str).collect::<Value>());
+        Value::Object(found)
     }
 
     fn to_text(&self, explain: bool, now: Instant) -> String {
@@ -235,6 +251,7 @@ mod tests {
             })
             .collect();
         Reply {
+            beside: Vec::new(),
             key: "omir/r/recall".to_owned(),
             body: format!(r#"{{"hits":[{}],"total":{total},"tookMicros":180}}"#, hits.join(","))
                 .into_bytes(),
