@@ -36,7 +36,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,7 @@ use crate::store::segment;
 use crate::store::signature::DeviceKey;
 use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{self, LogError};
+use crate::sync::{ReadGuard, RwLock};
 
 pub use self::publisher::Listener;
 pub use self::view::{Hit, Recall, id_of};
@@ -493,7 +494,7 @@ impl Engine {
         }
     }
 
-    fn catalog(&self) -> std::sync::RwLockReadGuard<'_, Catalog> {
+    fn catalog(&self) -> ReadGuard<'_, Catalog> {
         self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -33,6 +33,7 @@ use crate::store::recovery::Unsealed;
 use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Touch, Transaction};
 use crate::store::wal::{Log, LogError};
+use crate::sync::RwLock;
 
 /// Most changes that one sync acknowledges.
 const GROUP_CHANGES: usize = 1024;
