@@ -345,7 +345,7 @@ impl Engine {
         if let Err(error) = self.check_writable() {
             return answer(Err(error));
         }
-        let (error, message) = match self.inner.queue.try_send(Message::Compact { scope, answer }) {
+        let (error, message) = match self.try_send(Message::Compact { scope, answer }) {
             Ok(()) => return,
             Err(TrySendError::Full(message)) => (busy(), message),
             Err(TrySendError::Disconnected(message)) => (stopping(), message),

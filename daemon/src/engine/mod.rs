@@ -121,7 +121,9 @@ struct Inner {
     catalog: Arc<RwLock<Catalog>>,
     shared: Arc<Shared>,
     settings: Settings,
-    queue: Sender<Message>,
+    /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when nobody
+    /// can send any more: so each message is answered.
+    queue: Mutex<Option<Sender<Message>>>,
     random: Box<dyn Fn() -> u128 + Send + Sync>,
     disk: Arc<dyn Disk>,
     started: Instant,
@@ -283,7 +285,7 @@ impl Engine {
             catalog,
             shared,
             settings,
-            queue,
+            queue: Mutex::new(Some(queue)),
             random,
             disk: for_status,
             started: Instant::now(),
@@ -449,7 +451,7 @@ impl Engine {
             return reply(Err(busy()));
         }
         shared.accepted.fetch_add(1, Ordering::AcqRel);
-        match self.inner.queue.try_send(Message::Change { change, bytes, reply }) {
+        match self.try_send(Message::Change { change, bytes, reply }) {
             Ok(()) => {}
             Err(error) => {
                 shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -462,6 +464,18 @@ impl Engine {
                     reply(Err(error));
                 }
             }
+        }
+    }
+
+    /// The way to the writer, until the engine is told to stop. Not to be kept: the writer waits for it.
+    fn queue(&self) -> Option<Sender<Message>> {
+        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn try_send(&self, message: Message) -> Result<(), TrySendError<Message>> {
+        match self.queue() {
+            Some(queue) => queue.try_send(message),
+            None => Err(TrySendError::Disconnected(message)),
         }
     }
 
@@ -503,7 +517,7 @@ impl Engine {
     pub fn stop(&self) {
         self.inner.shared.is_stopping.store(true, Ordering::Release);
         self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = self.inner.queue.send(Message::Stop);
+        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
         let threads =
             std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {

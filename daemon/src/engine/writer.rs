@@ -80,8 +80,6 @@ pub enum Message {
     },
     /// Something that is otherwise done at intervals.
     Chore(super::chore::Asked),
-    /// Seal what is there and stop.
-    Stop,
 }
 
 /// The writer's state.
@@ -142,7 +140,7 @@ struct Entry {
 }
 
 impl Writer {
-    /// Runs until told to stop or until every sender is gone.
+    /// Runs until every sender is gone, and all that was sent is dealt with.
     pub fn run(mut self) {
         let mut waiting: Option<Message> = None;
         self.go_on_settling();
@@ -158,7 +156,7 @@ impl Writer {
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Chore(asked)) => self.attend(asked),
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.housekeeping();
