@@ -10,6 +10,7 @@ use omird::engine::command::Change;
 use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
+use omird::clock::Clock;
 use omird::recall::Query;
 use omird_tests::check::{self, decode};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
@@ -157,6 +158,45 @@ fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
             return;
         }
     }
+}
+
+#[test]
+fn after_a_clock_that_was_a_year_ahead_what_is_forgotten_still_goes() {
+    let few =
+        || Settings { seal_after: 3 * DAY, purge_after: 3 * DAY, keep_history: DAY, ..patient() };
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let open =
+        || Session::open_with(Arc::new(disk.clone()), &clock, few(), None).expect("it opens");
+    let session = open();
+    put(&session, &entity("hall", "Hall"));
+    // It followed a better one that was wrong.
+    let dawn = clock.now().as_micros();
+    clock.set(dawn + 365 * DAY.as_micros() as i64, true);
+    put(&session, &entity("ahead", "a year too early"));
+    clock.set(dawn, true);
+    put(&session, &entity("medlar", "sealed, then forgotten"));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    put(&session, &entity("quince", "forgotten before it is sealed"));
+    forget(&session, "Entity/medlar");
+    forget(&session, "Entity/quince");
+    drop(session);
+    let tell = |word: &str| disk.paths().iter().filter(|path| tells(&disk, path, word)).count();
+    assert!(tell("medlar") > 1 && tell("quince") == 1);
+    for day in 0..9 {
+        let session = open();
+        put(&session, &entity("today", &format!("day {day}")));
+        session.attend(Chore::Seal).expect("it runs");
+        session.compact(Scope::Due).expect("the disk is good");
+        drop(session);
+        clock.advance(DAY);
+    }
+    assert_eq!((tell("medlar"), tell("quince")), (0, 0), "{:?}", disk.paths());
+    assert_eq!(check::segments(&disk).map(|count| count > 0), Ok(true));
+    let session = open();
+    let mut left = Vec::new();
+    session.each(None, |bytes| left.push(decode(&bytes).reference().to_string()));
+    left.sort();
+    assert_eq!(left, ["Entity/ahead", "Entity/hall", "Entity/today"]);
 }
 
 /// A sighting of the cup, `n` minutes after midnight.

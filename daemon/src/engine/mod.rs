@@ -177,14 +177,13 @@ impl Engine {
         }
 
         let boots = found.boots + 1;
-        let time = Time::new(clock, boots, found.latest, &found.mark);
+        let time = Time::new(clock, boots, found.latest, &found.mark).knowing(found.stamps);
         let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.flash.clone()));
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
         let log_has_news = !found.log.is_empty();
-        let began = |log, end| wal::began(&*disk, log, end).unwrap_or(at);
-        let log_began = began(found.log.number(), found.log.synced());
+        let log_began = found.log_began.unwrap_or_else(|| shared.time.history());
         let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
         let boot = Transaction { seq: found.next_seq, at, ops };
         let mut payload = Vec::new();
@@ -225,7 +224,7 @@ impl Engine {
         let (publisher, deliveries) = crossbeam_channel::unbounded();
         let (sealing, orders) = crossbeam_channel::unbounded();
         // Together, not one by one: those that are due become one segment.
-        let closed = |log: Unsealed| Closed { began: began(log.log, log.end), at, log };
+        let closed = |log: Unsealed| Closed { at, log };
         let unsealed = found.unsealed.into_iter().map(closed).collect();
         let _ = sealing.send(SealOrder::Seal(unsealed));
         let public_key = key.public_hex();

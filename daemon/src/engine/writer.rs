@@ -19,7 +19,7 @@ use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
-use super::sealing::{Closed, SealOrder, Sealed};
+use super::sealing::{self, Closed, SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
 use super::shared::{Access, Shared};
@@ -99,7 +99,7 @@ pub struct Writer {
     pub(super) log_has_news: bool,
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
-    /// When the first transaction of the log was recorded, or it was begun.
+    /// When the log was begun, as [`Unsealed::began`].
     pub(super) log_began: Timestamp,
     /// What is given up for forgetting on a full disk.
     pub(super) reserve: Reserve,
@@ -477,9 +477,10 @@ impl Writer {
                     end: old.synced(),
                     durable: old.synced(),
                     first: self.log_first,
+                    began: self.log_began,
                     is_sound: true,
                 };
-                let closed = Closed { log: unsealed, began: self.log_began, at };
+                let closed = Closed { log: unsealed, at };
                 self.catalog
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -488,7 +489,7 @@ impl Writer {
                 self.log_has_changes = false;
                 self.log_has_news = false;
                 self.log_is_sound = true;
-                self.log_began = at;
+                self.log_began = self.shared.time.history();
                 if old.exists() {
                     let _ = self.sealing.send(SealOrder::Seal(vec![closed]));
                 }
@@ -556,9 +557,9 @@ impl Writer {
         if !self.log_has_changes {
             return false;
         }
-        let age = self.shared.time.history().micros_since(self.log_began);
+        let age = sealing::age(self.log_began, self.shared.time.history());
         let is_short = || self.shared.pressure().bytes_to_free() > 0;
-        let is_older = |than: Duration| u128::from(age.max(0).unsigned_abs()) >= than.as_micros();
+        let is_older = |than: Duration| age >= than;
         is_older(seal_after.min(purge_after) / LOGS) || (is_older(WHEN_SHORT) && is_short())
     }
 

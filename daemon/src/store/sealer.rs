@@ -167,7 +167,7 @@ impl Sealer {
 
     /// Puts the transactions of a log into a draft.
     fn gather(&self, unsealed: &Unsealed, draft: &mut Draft) -> Result<(), SealError> {
-        let &Unsealed { log, end, durable, first, is_sound } = unsealed;
+        let &Unsealed { log, end, durable, first, is_sound, .. } = unsealed;
         let mut bytes = match wal::load(&*self.disk, log) {
             // Recovery has said already what is lost.
             Err(error) if !is_sound && disk::is_loss(&error) => {

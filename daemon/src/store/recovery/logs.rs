@@ -42,6 +42,17 @@ struct Step {
     effects: Vec<Effect>,
 }
 
+impl Step {
+    /// The time that what cannot be undone went by, if it says so.
+    fn certain(&self) -> Option<Timestamp> {
+        let certain = self.effects.iter().find_map(|effect| match effect {
+            Effect::Mark(mark) => Some(mark.certain),
+            _ => None,
+        });
+        certain.filter(|&certain| certain > 0).map(Timestamp::from_micros)
+    }
+}
+
 enum Effect {
     Put { version: u64, location: Location, drawn: Result<Box<(Facts, DocTerms)>, BadSegment> },
     Forget { target: Ref, version: u64 },
@@ -134,6 +145,7 @@ impl Recovery<'_> {
                 end: contents.end as u64,
                 durable: 0,
                 first: 0,
+                began: Timestamp::from_micros(0),
                 is_sound: contents.damage.is_empty(),
             },
             has_frames: false,
@@ -154,6 +166,7 @@ impl Recovery<'_> {
         }
         self.catalog.add_log(log_file(number), self.disk.open(&path, Mode::Read)?);
         let covered = self.last_seq;
+        let mut is_marked = false;
         let mut end = wal::FILE_HEADER as u64;
         let is_wanted = |seq: u64| covered < seq && seq < limit;
         let _ = ahead::in_order(
@@ -181,8 +194,14 @@ impl Recovery<'_> {
                     }
                     if !log.has_frames {
                         log.unsealed.first = step.seq;
+                        log.unsealed.began = step.at;
                     }
                     log.has_frames = true;
+                    // Stamps may be of a time that a clock was ahead of; marks say what was certain.
+                    if let (false, Some(certain)) = (is_marked, step.certain()) {
+                        is_marked = true;
+                        log.unsealed.began = log.unsealed.began.min(certain);
+                    }
                     log.has_changes |= self.apply(&path, step);
                 }
                 Ok(())
@@ -240,7 +259,10 @@ impl Recovery<'_> {
                 }
                 Effect::Touch(touch) => self.catalog.replay_touch(&touch),
                 Effect::Boot(count) => self.boots = self.boots.max(count),
-                Effect::Mark(mark) => self.mark.follow(&mark),
+                Effect::Mark(mark) => {
+                    self.stamps.note(recorded, mark.certain);
+                    self.mark.follow(&mark);
+                }
             }
         }
         self.last_seq = step.seq;

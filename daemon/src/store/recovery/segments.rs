@@ -145,6 +145,7 @@ impl Recovery<'_> {
             self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
             if let Some(mark) = &block.mark {
+                self.stamps.note(block.last_recorded, mark.certain);
                 self.mark.follow(mark);
             }
             self.latest = self.latest.max(block.last_recorded);
