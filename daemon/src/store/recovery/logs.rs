@@ -93,9 +93,10 @@ impl Recovery<'_> {
         for (index, (number, bytes, first_seq)) in contents.iter().enumerate() {
             // A log that was abandoned after a failed sync may hold frames nobody was told about;
             // the next log says where it took over.
-            let next = contents[index + 1..]
+            let follower = contents[index + 1..]
                 .iter()
-                .find_map(|(_, _, first)| first.filter(|&first| first > 0));
+                .find_map(|(other, _, first)| Some((*other, first.filter(|&first| first > 0)?)));
+            let next = follower.map(|(_, first)| first);
             let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX))?;
             if let Some(lost) = unreadable.get(number) {
                 // What is written behind a hole, or over it, may not come back, and the numbers of
@@ -120,6 +121,14 @@ impl Recovery<'_> {
                     &wal::path(*number),
                     format!("transactions {from} to {to} were acknowledged and are lost"),
                 );
+                // Its own end, unless another log lacks in between: it is sealed alone, and kept.
+                let is_own = follower.is_some_and(|(other, _)| other == number + 1);
+                if let Some(log) = replayed.last_mut()
+                    && log.unsealed.log == *number
+                    && is_own
+                {
+                    log.unsealed.is_sound = false;
+                }
             }
         }
         if numbers.last() != contents.last().map(|(number, ..)| number) {
