@@ -18,6 +18,7 @@ pub mod recall;
 pub mod ros2;
 pub mod service;
 pub mod store;
+pub mod sync;
 
 /// Who produced a Bundle: its `source`.
 pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

@@ -193,7 +193,7 @@ impl Client {
 
     /// Asks and collects all replies as Zenoh gives them; none if the daemon is gone.
     pub fn replies(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Vec<Reply> {
-        let mut get = self.session.get(selector).timeout(Duration::from_secs(20));
+        let mut get = self.session.get(selector).timeout(Duration::from_secs(60));
         if let Some((bytes, encoding)) = payload {
             get = get.payload(bytes).encoding(encoding);
         }

@@ -218,22 +218,27 @@ fn sound(status: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What the models of all clients come to: live resources, versions and tombstones.
-fn sums(writers: &[Writer]) -> [u64; 3] {
+/// What the models of all clients come to: live resources, versions and tombstones, and how many of the
+/// versions a tombstone followed.
+fn sums(writers: &[Writer]) -> ([u64; 3], u64) {
     let sum = |count: fn(&Model) -> u64| -> u64 {
         writers.iter().map(|writer| count(&writer.journal.acknowledged)).sum()
     };
-    [sum(|model| model.live().count() as u64), sum(|m| m.versions), sum(|m| m.burials)]
+    let counts =
+        [sum(|model| model.live().count() as u64), sum(|m| m.versions), sum(|m| m.burials)];
+    (counts, sum(|m| m.buried))
 }
 
 /// Whether what is live is what it should be. Of what was forgotten there may be less: sealing leaves it out,
 /// with its tombstones.
-fn accounts_for([live, versions, tombstones]: [u64; 3], expected: [u64; 3]) -> bool {
-    let gone = expected[1].saturating_sub(versions);
+fn accounts_for(
+    [live, versions, tombstones]: [u64; 3],
+    (expected, buried): ([u64; 3], u64),
+) -> bool {
     live == expected[0]
         && tombstones <= expected[2]
         && versions <= expected[1]
-        && (gone == 0 || expected[2] > 0)
+        && expected[1] - versions <= buried
 }
 
 /// Looks at the folder as `omir store check` does. Nothing may be wrong, as no disk fails here.

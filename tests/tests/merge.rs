@@ -378,22 +378,22 @@ fn a_daemon_killed_during_an_import_has_all_of_it_or_nothing() {
         let status = client.one("omir/r1/status", None).value().clone();
         status["counts"]["types"]["MemoryRecord"].as_u64().unwrap()
     };
-    let import = |endpoint: String, payload: Vec<u8>| {
-        let client = Client::connect(&endpoint);
+    let import = |client: Client, payload: Vec<u8>| {
         client.send("omir/r1/remember?merge=true", Some((payload, "application/cbor")))
     };
     // How long it takes where nobody pulls a plug, in a folder of its own.
     let scratch = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(PROGRAM, scratch.path(), "r1", &[]);
+    let client = Client::connect(&daemon.endpoint);
     let began = Instant::now();
-    assert_eq!(import(daemon.endpoint.clone(), payload.clone()).len(), 1);
+    assert_eq!(import(client, payload.clone()).len(), 1);
     let whole = began.elapsed();
     drop(daemon);
 
     for part in [0.1, 0.4, 0.6, 0.8, 0.95] {
         let daemon = Daemon::start(PROGRAM, data.path(), "r1", &[]);
-        let (endpoint, payload) = (daemon.endpoint.clone(), payload.clone());
-        let sender = std::thread::spawn(move || import(endpoint, payload));
+        let (client, payload) = (Client::connect(&daemon.endpoint), payload.clone());
+        let sender = std::thread::spawn(move || import(client, payload));
         std::thread::sleep(whole.mul_f64(part));
         daemon.kill();
         let was_acknowledged = sender.join().unwrap().iter().any(|a| matches!(a, Answer::Ok(..)));
@@ -404,7 +404,7 @@ fn a_daemon_killed_during_an_import_has_all_of_it_or_nothing() {
     }
     // Sent again, it completes: by then it is there or not, and either way there once.
     let daemon = Daemon::start(PROGRAM, data.path(), "r1", &[]);
-    let words = outcomes(&import(daemon.endpoint.clone(), payload)[0]);
+    let words = outcomes(&import(Client::connect(&daemon.endpoint), payload)[0]);
     assert!(words.iter().all(|word| *word == words[0]), "all the same: {:?}", words[0]);
     assert_eq!(count(&Client::connect(&daemon.endpoint)), 5000);
 }

@@ -56,6 +56,7 @@ fn a_peer_a_year_ahead_drags_nobody() {
         .expect("a subscriber");
     // The subscription must have reached the daemon before anything happens.
     std::thread::sleep(Duration::from_millis(300));
+    client.one("omir/r1/status", None).value();
     let began = now();
     put(&client, "ahead", began + YEAR);
     put(&client, "recent", began - Duration::from_secs(600));
@@ -100,6 +101,7 @@ fn simulated_time_is_set_by_a_key_and_may_start_over() {
         .expect("a subscriber");
     // The subscription must have reached the daemon before anything happens.
     std::thread::sleep(Duration::from_millis(300));
+    client.one("omir/r1/status", None).value();
     for (time, shown) in [
         (r#""2026-05-30T11:42:05Z""#, "2026-05-30T11:42:05Z"),
         ("1780141400.5", "2026-05-30T11:43:20.500Z"),

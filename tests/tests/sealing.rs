@@ -1,16 +1,20 @@
 //! Logs wait for each other before they are sealed, so that what is merged, superseded or forgotten
 //! meanwhile is written once.
 
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::model::Resource;
+use omird::clock::Clock;
 use omird::engine::chore::Chore;
 use omird::engine::command::Change;
 use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
 use omird::recall::Query;
+use omird::store::inspect::{self, Report, Store, Verdict};
+use omird::store::keys;
 use omird_tests::check::{self, decode};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::session::{Session, TestClock, settings};
@@ -120,6 +124,19 @@ fn only_the_first_stop_seals_and_weeks_of_logs_become_one_segment() {
     }
 }
 
+/// What `omir store check` says of a card.
+fn look(card: &CutDisk, clock: &TestClock) -> Report {
+    let folder = tempfile::tempdir().expect("a folder");
+    for path in card.paths() {
+        let file = folder.path().join(&path);
+        fs::create_dir_all(file.parent().expect("it is in the folder")).expect("a folder");
+        fs::write(file, card.bytes(&path)).expect("a file");
+    }
+    keys::device_key(folder.path(), || [7; 32]).expect("a key");
+    let store = Store::open(folder.path(), clock.now()).expect("it is a store");
+    inspect::check(&store, &mut |_| {}).expect("it is read")
+}
+
 #[test]
 fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
     for cut in 0.. {
@@ -131,7 +148,9 @@ fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
                 forget(&session, &format!("Entity/e{}", day % 9));
             }
             session.attend(Chore::Seal).expect("it runs");
-            clock.advance(DAY);
+            if day < 27 {
+                clock.advance(DAY);
+            }
         }
         let standing = |session: &Session| {
             let mut all = Vec::new();
@@ -141,11 +160,16 @@ fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
         };
         let before = standing(&session);
         disk.cut_at(disk.operations() + cut);
+        // Now it is due; before, it could have been sealed before the cut.
+        clock.advance(DAY);
         let _ = session.attend(Chore::Seal);
         let was_cut = disk.is_off();
         drop(session);
-        for survivors in [ONLY_SYNCED, EVERYTHING, cut + 2] {
+        for survivors in [ONLY_SYNCED, EVERYTHING, cut + 2, cut + 1002, cut + 2002] {
             let card = disk.survivors(survivors);
+            let report = look(&card, &clock);
+            let findings = &report.findings;
+            assert_eq!(report.verdict(), Verdict::Sound, "cut at {cut}, {survivors}: {findings:?}");
             for again in 0..2 {
                 let session = open(&card, &clock);
                 assert!(session.damage().is_empty(), "cut at {cut}: {:?}", session.damage());
@@ -157,6 +181,45 @@ fn a_cut_anywhere_while_logs_are_sealed_together_loses_nothing() {
             return;
         }
     }
+}
+
+#[test]
+fn after_a_clock_that_was_a_year_ahead_what_is_forgotten_still_goes() {
+    let few =
+        || Settings { seal_after: 3 * DAY, purge_after: 3 * DAY, keep_history: DAY, ..patient() };
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let open =
+        || Session::open_with(Arc::new(disk.clone()), &clock, few(), None).expect("it opens");
+    let session = open();
+    put(&session, &entity("hall", "Hall"));
+    // It followed a better one that was wrong.
+    let dawn = clock.now().as_micros();
+    clock.set(dawn + 365 * DAY.as_micros() as i64, true);
+    put(&session, &entity("ahead", "a year too early"));
+    clock.set(dawn, true);
+    put(&session, &entity("medlar", "sealed, then forgotten"));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    put(&session, &entity("quince", "forgotten before it is sealed"));
+    forget(&session, "Entity/medlar");
+    forget(&session, "Entity/quince");
+    drop(session);
+    let tell = |word: &str| disk.paths().iter().filter(|path| tells(&disk, path, word)).count();
+    assert!(tell("medlar") > 1 && tell("quince") == 1);
+    for day in 0..9 {
+        let session = open();
+        put(&session, &entity("today", &format!("day {day}")));
+        session.attend(Chore::Seal).expect("it runs");
+        session.compact(Scope::Due).expect("the disk is good");
+        drop(session);
+        clock.advance(DAY);
+    }
+    assert_eq!((tell("medlar"), tell("quince")), (0, 0), "{:?}", disk.paths());
+    assert_eq!(check::segments(&disk).map(|count| count > 0), Ok(true));
+    let session = open();
+    let mut left = Vec::new();
+    session.each(None, |bytes| left.push(decode(&bytes).reference().to_string()));
+    left.sort();
+    assert_eq!(left, ["Entity/ahead", "Entity/hall", "Entity/today"]);
 }
 
 /// A sighting of the cup, `n` minutes after midnight.

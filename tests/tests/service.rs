@@ -169,6 +169,7 @@ fn events_follow_the_commit_and_refusals_are_announced() {
         .unwrap();
     // The subscription must have reached the daemon before anything happens.
     std::thread::sleep(Duration::from_millis(300));
+    client.one("omir/r1/status", None).value();
     let next = || receiver.recv_timeout(Duration::from_secs(10)).expect("an event");
 
     client.put("omir/r1/memory/Entity/lamp", r#"{"name": "lamp"}"#);
@@ -455,14 +456,16 @@ fn a_kill_at_any_moment_loses_nothing_acknowledged() {
             assert_eq!(found.len(), 1, "{reference} was acknowledged and is gone");
             assert_eq!(found[0].value()["content"], json!(content));
         }
-        let endpoint = daemon.endpoint.clone();
+        // All of them, before anybody kills it.
+        let clients: Vec<Client> = (0..4).map(|_| Client::connect(&daemon.endpoint)).collect();
         let killer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(150 + 70 * cycle));
             daemon.kill();
         });
-        let writers: Vec<_> = (0..4)
-            .map(|writer| {
-                let client = Client::connect(&endpoint);
+        let writers: Vec<_> = clients
+            .into_iter()
+            .enumerate()
+            .map(|(writer, client)| {
                 std::thread::spawn(move || {
                     let mut mine = Vec::new();
                     for n in 0.. {

@@ -29,7 +29,9 @@ impl Engine {
     pub fn seal_now(&self, patience: Duration) -> Sealed {
         let stopping = || "the daemon is stopping".to_owned();
         let (done, answer) = crossbeam_channel::bounded(1);
-        let sent = self.inner.queue.send_timeout(Message::Seal(done), patience);
+        let queue = self.queue().ok_or_else(stopping)?;
+        let sent = queue.send_timeout(Message::Seal(done), patience);
+        drop(queue);
         sent.map_err(|error| match error {
             crossbeam_channel::SendTimeoutError::Timeout(_) => "the queue is full".to_owned(),
             crossbeam_channel::SendTimeoutError::Disconnected(_) => stopping(),

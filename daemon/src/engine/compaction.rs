@@ -217,7 +217,7 @@ impl Compactor {
         if shared.is_stopping.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let segments = self.segments(sealer, now);
+        let segments = self.segments(sealer, shared, now);
         let Some(run) = upkeep::due(&segments, &self.rules, &(self.allowance)()) else {
             return Ok(false);
         };
@@ -256,7 +256,7 @@ impl Compactor {
     ) -> Result<bool, CompactError> {
         let now = shared.time.history();
         self.read = None;
-        let segments = self.segments(sealer, now);
+        let segments = self.segments(sealer, shared, now);
         let tells = |at: usize| segments[at].forgotten_for.is_some();
         let is_wanted = |at: usize| scope == Scope::All || tells(at);
         let gains = |at: usize| tells(at) || segments[at].dead > 0;
@@ -284,7 +284,7 @@ impl Compactor {
     }
 
     /// The segments as the decision sees them.
-    fn segments(&mut self, sealer: &Sealer, now: Timestamp) -> Vec<Segment> {
+    fn segments(&mut self, sealer: &Sealer, shared: &Shared, now: Timestamp) -> Vec<Segment> {
         let now = now.as_micros();
         let horizon = now.saturating_sub(micros(self.history));
         let surveys: Vec<Survey> = {
@@ -292,7 +292,10 @@ impl Compactor {
             survey(&catalog, &sealer.pieces, horizon)
         };
         let read = self.read_all(sealer);
-        let since = |from: i64| Duration::from_micros(now.saturating_sub(from).max(0) as u64);
+        let since = |stamp: i64| {
+            let from = shared.time.recorded_by(stamp);
+            Duration::from_micros(now.saturating_sub(from).max(0) as u64)
+        };
         let of = |(piece, survey): (&Piece, Survey)| {
             let told = read.iter().find(|(number, _)| *number == piece.number);
             let told = told.and_then(|(_, told)| *told);
@@ -345,7 +348,7 @@ impl Engine {
         if let Err(error) = self.check_writable() {
             return answer(Err(error));
         }
-        let (error, message) = match self.inner.queue.try_send(Message::Compact { scope, answer }) {
+        let (error, message) = match self.try_send(Message::Compact { scope, answer }) {
             Ok(()) => return,
             Err(TrySendError::Full(message)) => (busy(), message),
             Err(TrySendError::Disconnected(message)) => (stopping(), message),

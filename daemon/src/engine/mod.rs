@@ -37,7 +37,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,7 @@ use crate::store::segment;
 use crate::store::signature::DeviceKey;
 use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{self, LogError};
+use crate::sync::{ReadGuard, RwLock};
 
 pub use self::publisher::Listener;
 pub use self::turn::Turn;
@@ -123,7 +124,9 @@ struct Inner {
     catalog: Arc<RwLock<Catalog>>,
     shared: Arc<Shared>,
     settings: Settings,
-    queue: Sender<Message>,
+    /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when nobody
+    /// can send any more: so each message is answered.
+    queue: Mutex<Option<Sender<Message>>>,
     random: Box<dyn Fn() -> u128 + Send + Sync>,
     disk: Arc<dyn Disk>,
     started: Instant,
@@ -178,14 +181,13 @@ impl Engine {
         }
 
         let boots = found.boots + 1;
-        let time = Time::new(clock, boots, found.latest, &found.mark);
+        let time = Time::new(clock, boots, found.latest, &found.mark).knowing(found.stamps);
         let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.flash.clone()));
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
         let log_has_news = !found.log.is_empty();
-        let began = |log, end| wal::began(&*disk, log, end).unwrap_or(at);
-        let log_began = began(found.log.number(), found.log.synced());
+        let log_began = found.log_began.unwrap_or_else(|| shared.time.history());
         let ops = vec![Op::Boot { count: boots }, Op::Mark(shared.mark())];
         let boot = Transaction { seq: found.next_seq, at, ops };
         let mut payload = Vec::new();
@@ -226,7 +228,7 @@ impl Engine {
         let (publisher, deliveries) = crossbeam_channel::unbounded();
         let (sealing, orders) = crossbeam_channel::unbounded();
         // Together, not one by one: those that are due become one segment.
-        let closed = |log: Unsealed| Closed { began: began(log.log, log.end), at, log };
+        let closed = |log: Unsealed| Closed { at, log };
         let unsealed = found.unsealed.into_iter().map(closed).collect();
         let _ = sealing.send(SealOrder::Seal(unsealed));
         let public_key = key.public_hex();
@@ -286,7 +288,7 @@ impl Engine {
             catalog,
             shared,
             settings,
-            queue,
+            queue: Mutex::new(Some(queue)),
             random,
             disk: for_status,
             started: Instant::now(),
@@ -453,7 +455,7 @@ impl Engine {
             return reply(Err(busy()));
         }
         shared.accepted.fetch_add(1, Ordering::AcqRel);
-        match self.inner.queue.try_send(Message::Change { change, bytes, reply }) {
+        match self.try_send(Message::Change { change, bytes, reply }) {
             Ok(()) => {}
             Err(error) => {
                 shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -466,6 +468,18 @@ impl Engine {
                     reply(Err(error));
                 }
             }
+        }
+    }
+
+    /// The way to the writer, until the engine is told to stop. Not to be kept: the writer waits for it.
+    fn queue(&self) -> Option<Sender<Message>> {
+        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn try_send(&self, message: Message) -> Result<(), TrySendError<Message>> {
+        match self.queue() {
+            Some(queue) => queue.try_send(message),
+            None => Err(TrySendError::Disconnected(message)),
         }
     }
 
@@ -498,7 +512,7 @@ impl Engine {
         }
     }
 
-    fn catalog(&self) -> std::sync::RwLockReadGuard<'_, Catalog> {
+    fn catalog(&self) -> ReadGuard<'_, Catalog> {
         self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -507,7 +521,7 @@ impl Engine {
     pub fn stop(&self) {
         self.inner.shared.is_stopping.store(true, Ordering::Release);
         self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = self.inner.queue.send(Message::Stop);
+        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
         let threads =
             std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {

@@ -11,7 +11,7 @@ mod sweep;
 pub use self::sweep::need_of;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
 
 use omir_core::cbor;
 use omir_core::confidence::{Beta, Outcome, Weight};
@@ -33,6 +33,7 @@ use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
 use crate::store::read::Handle;
 use crate::store::transaction::Op;
+use crate::sync::{ReadGuard, RwLock};
 
 /// What one step will do to the catalog.
 #[derive(Debug)]
@@ -121,7 +122,7 @@ impl<'a> Planner<'a> {
         Self { catalog, pending: HashMap::new(), max_resource_bytes, now }
     }
 
-    fn catalog(&self) -> std::sync::RwLockReadGuard<'a, Catalog> {
+    fn catalog(&self) -> ReadGuard<'a, Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,6 +28,10 @@ use crate::store::sealer::{SealError, Sealer};
 /// How long a log that could not be sealed waits for the next try.
 const RETRY: Duration = Duration::from_secs(10);
 
+/// A log that was begun so much later than now has a wrong stamp; microseconds. A clock that is put right
+/// by less only makes it a little older.
+const AMISS: i64 = 86_400_000_000;
+
 /// Whether everything was sealed, and if not, why.
 pub type Sealed = Result<(), String>;
 
@@ -50,8 +54,6 @@ pub enum SealOrder {
 pub struct Closed {
     /// The log.
     pub log: Unsealed,
-    /// When the first of it was recorded.
-    pub began: Timestamp,
     /// When it was closed, and durable.
     pub at: Timestamp,
 }
@@ -83,9 +85,17 @@ fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: boo
     if is_urgent || sound < waiting.len() || bytes >= rules.bytes / 2 {
         return together;
     }
-    let age = u128::from(now.micros_since(oldest.began).max(0).unsigned_abs());
     let others = together.min(waiting.len() - 1).max(1);
-    if age >= rules.age.as_micros() { others } else { 0 }
+    if age(oldest.log.began, now) >= rules.age { others } else { 0 }
+}
+
+/// How long ago a log was begun. One that was begun long after `now` was so while a wrong clock counted
+/// as right: nobody knows how old it is, so it does not wait for that time to come.
+pub(super) fn age(began: Timestamp, now: Timestamp) -> Duration {
+    match now.micros_since(began) {
+        ahead if ahead < -AMISS => Duration::MAX,
+        age => Duration::from_micros(age.max(0).unsigned_abs()),
+    }
 }
 
 /// Starts the sealing thread, which ends when it is told to.
@@ -262,8 +272,14 @@ mod tests {
     /// Logs of so many bytes, one a week from day 0 on.
     fn waiting(bytes: &[u64]) -> VecDeque<Closed> {
         let closed = |(week, &end): (i64, &u64)| Closed {
-            log: Unsealed { log: week as u64, end, durable: end, first: 1, is_sound: true },
-            began: Timestamp::from_micros(7 * DAY * week),
+            log: Unsealed {
+                log: week as u64,
+                end,
+                durable: end,
+                first: 1,
+                began: Timestamp::from_micros(7 * DAY * week),
+                is_sound: true,
+            },
             at: Timestamp::from_micros(7 * DAY * (week + 1)),
         };
         (0..).zip(bytes).map(closed).collect()
@@ -283,13 +299,14 @@ mod tests {
         assert_eq!(on(&[250, 250], 1, false), 2);
         assert_eq!(on(&[900, 900, 900], 1, false), 1, "no more together than one may have");
         assert_eq!(on(&[5000], 1, false), 1);
-        // The clock was set back.
-        assert_eq!(on(&[10, 10], -400, false), 0);
+        // The clock was set back a little, and by a year.
+        assert_eq!(on(&[10, 10], -1, false), 0);
+        assert_eq!(on(&[10, 10], -365, false), 1);
     }
 
     #[test]
     fn a_damaged_log_is_sealed_alone_and_holds_nothing_up() {
-        let now = Timestamp::from_micros(DAY);
+        let now = Timestamp::from_micros(15 * DAY);
         let mut logs = waiting(&[10, 10, 10]);
         logs[1].log.is_sound = false;
         assert_eq!(due(&logs, now, &RULES, false), 1, "what is before it");

@@ -16,6 +16,7 @@ use omir_core::value::{Map, Value};
 
 use super::doubt::{Doubt, may_wait};
 use crate::clock::{Clock, ClockState, Source, TOLERANCE, Timekeeper, Turn, resumed};
+use crate::store::stamps::{AHEAD, Stamps};
 use crate::store::transaction::{Mark, Unsettled};
 
 /// Most spans that wait to be put right; each is one boot without a clock.
@@ -76,6 +77,7 @@ pub struct Time {
     /// The latest instant anything was recorded at; microseconds.
     latest: AtomicI64,
     lines: Mutex<Lines>,
+    stamps: Mutex<Stamps>,
     /// Versions made since boot because the clock was set.
     pub corrected: AtomicU64,
     /// Versions known to wait for that.
@@ -116,6 +118,7 @@ impl Time {
             boot,
             latest: AtomicI64::new(latest),
             lines: Mutex::new(lines),
+            stamps: Mutex::default(),
             corrected: AtomicU64::default(),
             to_correct: AtomicU64::default(),
             in_flight: AtomicU64::default(),
@@ -135,6 +138,11 @@ impl Time {
             }
         }
         time
+    }
+
+    /// The same, where it is known when stamps of a time to come were given out.
+    pub fn knowing(self, stamps: Stamps) -> Self {
+        Self { stamps: Mutex::new(stamps), ..self }
     }
 
     /// Reads the clocks.
@@ -253,10 +261,19 @@ impl Time {
         self.look().0
     }
 
-    /// The order stamp of what is recorded now.
+    /// The order stamp of what is recorded now. After a clock that was far ahead one stamp follows the
+    /// other, for as long as it takes to get there: then only they tell what came when.
     pub fn order(&self) -> Timestamp {
-        let latest = Timestamp::from_micros(self.latest.load(Ordering::Acquire));
-        latest.max(self.moment().now)
+        let latest = self.latest.load(Ordering::Acquire);
+        let now = self.moment().now.as_micros();
+        let is_far = latest.saturating_sub(now) > AHEAD;
+        Timestamp::from_micros(now.max(latest.saturating_add(i64::from(is_far))))
+    }
+
+    /// When what bears an order stamp was recorded, at the latest, by the time that history is kept by;
+    /// both in microseconds.
+    pub fn recorded_by(&self, stamp: i64) -> i64 {
+        self.stamps.lock().unwrap_or_else(PoisonError::into_inner).given_by(stamp)
     }
 
     /// The time for what cannot be undone: expiry, and letting go of history. It is dating where a
@@ -358,6 +375,9 @@ impl Time {
     pub fn fill(&self, mark: &mut Mark) {
         let (moment, mut lines) = self.look();
         mark.certain = self.certain_at(&moment, &mut lines);
+        let latest = self.latest.load(Ordering::Acquire);
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        stamps.note(latest, mark.certain);
         mark.boot_id.clone_from(&self.boot_id);
         match lines.adjustments.front() {
             None => {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -19,7 +19,7 @@ use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
-use super::sealing::{Closed, SealOrder, Sealed};
+use super::sealing::{self, Closed, SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
 use super::shared::{Access, Shared};
@@ -33,6 +33,7 @@ use crate::store::recovery::Unsealed;
 use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Touch, Transaction};
 use crate::store::wal::{Log, LogError};
+use crate::sync::RwLock;
 
 /// Most changes that one sync acknowledges.
 const GROUP_CHANGES: usize = 1024;
@@ -79,8 +80,6 @@ pub enum Message {
     },
     /// Something that is otherwise done at intervals.
     Chore(super::chore::Asked),
-    /// Seal what is there and stop.
-    Stop,
 }
 
 /// The writer's state.
@@ -100,7 +99,7 @@ pub struct Writer {
     pub(super) log_has_news: bool,
     /// Whether the log may be written on. A log whose sync failed may not.
     pub(super) log_is_sound: bool,
-    /// When the first transaction of the log was recorded, or it was begun.
+    /// When the log was begun, as [`Unsealed::began`].
     pub(super) log_began: Timestamp,
     /// What is given up for forgetting on a full disk.
     pub(super) reserve: Reserve,
@@ -141,7 +140,7 @@ struct Entry {
 }
 
 impl Writer {
-    /// Runs until told to stop or until every sender is gone.
+    /// Runs until every sender is gone, and all that was sent is dealt with.
     pub fn run(mut self) {
         let mut waiting: Option<Message> = None;
         self.go_on_settling();
@@ -157,7 +156,7 @@ impl Writer {
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Chore(asked)) => self.attend(asked),
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.housekeeping();
@@ -478,9 +477,10 @@ impl Writer {
                     end: old.synced(),
                     durable: old.synced(),
                     first: self.log_first,
+                    began: self.log_began,
                     is_sound: true,
                 };
-                let closed = Closed { log: unsealed, began: self.log_began, at };
+                let closed = Closed { log: unsealed, at };
                 self.catalog
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -489,7 +489,7 @@ impl Writer {
                 self.log_has_changes = false;
                 self.log_has_news = false;
                 self.log_is_sound = true;
-                self.log_began = at;
+                self.log_began = self.shared.time.history();
                 if old.exists() {
                     let _ = self.sealing.send(SealOrder::Seal(vec![closed]));
                 }
@@ -557,9 +557,9 @@ impl Writer {
         if !self.log_has_changes {
             return false;
         }
-        let age = self.shared.time.history().micros_since(self.log_began);
+        let age = sealing::age(self.log_began, self.shared.time.history());
         let is_short = || self.shared.pressure().bytes_to_free() > 0;
-        let is_older = |than: Duration| u128::from(age.max(0).unsigned_abs()) >= than.as_micros();
+        let is_older = |than: Duration| age >= than;
         is_older(seal_after.min(purge_after) / LOGS) || (is_older(WHEN_SHORT) && is_short())
     }
 

@@ -13,5 +13,6 @@ pub mod recovery;
 pub mod sealer;
 pub mod segment;
 pub mod signature;
+pub mod stamps;
 pub mod transaction;
 pub mod wal;

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use omir_core::instant::Timestamp;
@@ -25,6 +25,7 @@ use crate::disk::{self, Disk, Mode};
 use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::FileId;
 use crate::index::key::RefKey;
+use crate::sync::RwLock;
 
 /// Why a log could not be sealed. Its memories are safe and served from the log.
 #[derive(Debug)]
@@ -166,7 +167,7 @@ impl Sealer {
 
     /// Puts the transactions of a log into a draft.
     fn gather(&self, unsealed: &Unsealed, draft: &mut Draft) -> Result<(), SealError> {
-        let &Unsealed { log, end, durable, first, is_sound } = unsealed;
+        let &Unsealed { log, end, durable, first, is_sound, .. } = unsealed;
         let mut bytes = match wal::load(&*self.disk, log) {
             // Recovery has said already what is lost.
             Err(error) if !is_sound && disk::is_loss(&error) => {

@@ -262,16 +262,6 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// No head of a payload is longer than this, in bytes.
-pub const HEAD_MAX: usize = 64;
-
-/// When a transaction was recorded, by what its payload begins with.
-pub fn recorded(payload: &[u8]) -> Option<Timestamp> {
-    let mut reader = Reader { payload, at: 0 };
-    let head = reader.object().ok()?;
-    reader.i64(&head, "at").ok().map(Timestamp::from_micros)
-}
-
 fn object(members: &[(&str, Value)]) -> Value {
     Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<Map>())
 }
@@ -500,15 +490,6 @@ mod tests {
         assert_eq!(step(&old).unwrap(), [sample().ops[2].clone()]);
         let short = [("state", Value::Array(vec![int(5), int(3)]))];
         assert!(step(&short).is_err());
-    }
-
-    #[test]
-    fn when_it_was_recorded_stands_in_its_first_bytes() {
-        let mut payload = Vec::new();
-        Transaction { seq: MAX_SEQ, at: Timestamp::from_micros(i64::MAX), ..sample() }
-            .encode(&mut payload);
-        assert_eq!(recorded(&payload[..HEAD_MAX]), Some(Timestamp::from_micros(i64::MAX)));
-        assert_eq!(recorded(&payload[..20]), None);
     }
 
     #[test]

@@ -20,9 +20,7 @@
 use std::io;
 use std::sync::Arc;
 
-use omir_core::instant::Timestamp;
-
-use super::transaction::{self, MAX_SEQ};
+use super::transaction::MAX_SEQ;
 use crate::disk::{self, Disk, DiskFile, Mode};
 
 /// The folder of the log files.
@@ -54,17 +52,6 @@ fn frame_crc(number: u64, len: u32, synced: u32, payload: &[u8]) -> u32 {
     hasher.update(&synced.to_le_bytes());
     hasher.update(payload);
     hasher.finalize()
-}
-
-/// When the first transaction of a log file that ends at `end` was recorded; `None` if there is none,
-/// or it cannot be read.
-pub fn began(disk: &dyn Disk, number: u64, end: u64) -> Option<Timestamp> {
-    let mut head = [0; FRAME_HEADER + transaction::HEAD_MAX];
-    let held = usize::try_from(end).unwrap_or(usize::MAX).saturating_sub(FILE_HEADER);
-    let len = held.min(head.len());
-    let head = &mut head[..len];
-    disk.open(&path(number), Mode::Read).ok()?.read_at(head, FILE_HEADER as u64).ok()?;
-    transaction::recorded(head.get(FRAME_HEADER..)?)
 }
 
 /// The log file being written.

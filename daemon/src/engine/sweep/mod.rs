@@ -130,7 +130,7 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
         // After each slice, and on while others have work for the writer.
         let pause = || {
             while goes_on(PAUSE) && !engine.inner.shared.is_sweep_asked.load(Ordering::Acquire) {
-                if engine.inner.queue.is_empty() {
+                if engine.queue().is_none_or(|queue| queue.is_empty()) {
                     return true;
                 }
             }

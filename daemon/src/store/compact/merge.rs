@@ -4,7 +4,7 @@
 //! copied. So the memory needed is that of the new segment, twice, and of one old one.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::PoisonError;
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
@@ -20,6 +20,7 @@ use crate::store::manifest::Manifest;
 use crate::store::read::Handle;
 use crate::store::segment::{self, BadSegment, bad};
 use crate::store::transaction::Touch;
+use crate::sync::{ReadGuard, RwLock};
 
 /// The new segment and what it leaves out.
 #[derive(Default)]
@@ -135,7 +136,7 @@ impl<'a> Merge<'a> {
         Self { durable: Some(lapse.durable), ..merge }
     }
 
-    fn catalog(&self) -> RwLockReadGuard<'a, Catalog> {
+    fn catalog(&self) -> ReadGuard<'a, Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,7 +236,9 @@ impl<'a> Merge<'a> {
         // Also those to something new under a forgotten name: once the tombstone is dropped as well,
         // nothing could tell them from references to the new thing.
         match resource.retain_references(|target| {
-            self.catalog().stands(id, &RefKey::of(target)) && self.is_reachable(target, is_entry)
+            // Let go of first: in one expression it would be held until the end of that.
+            let stands = self.catalog().stands(id, &RefKey::of(target));
+            stands && self.is_reachable(target, is_entry)
         }) {
             true => Resolved::Changed,
             false => Resolved::Whole,

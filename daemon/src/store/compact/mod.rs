@@ -277,6 +277,8 @@ impl Sealer {
         let text = match disk::read(&*self.disk, &segment::signature_path(number)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The segment may have been open still.
+                self.disk.mounting()?;
                 return Err(unsound("its signature is missing".to_owned()));
             }
             Err(error) => return Err(error.into()),

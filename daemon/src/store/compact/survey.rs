@@ -1,7 +1,7 @@
 //! What there is to gain: dead bytes, and what still tells of something forgotten.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
 
 use super::Piece;
 use crate::index::catalog::{Catalog, End};
@@ -9,6 +9,7 @@ use crate::index::doc::{FileId, NEVER};
 use crate::index::key::RefKey;
 use crate::store::sealer::segment_file;
 use crate::store::segment::{self, BadSegment, bad};
+use crate::sync::RwLock;
 
 /// What is dead in one segment, as far as the index knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

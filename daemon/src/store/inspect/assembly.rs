@@ -223,10 +223,15 @@ impl Assembly {
         gone
     }
 
-    /// Segments whose transactions are known, but for those whose log still holds everything.
+    /// Segments whose transactions are known, but for those whose logs still hold everything.
     fn segment_slots(&mut self) -> Vec<Slot> {
         let mut slots = Vec::new();
         let unfinished = self.unfinished_compactions();
+        let is_log = |scan: &&Scan| matches!(scan.source.kind, FileKind::Log(_));
+        let logs: Vec<&Scan> =
+            self.scans.iter().filter(is_log).filter(|scan| !scan.source.is_set_aside).collect();
+        let held: HashSet<u64> =
+            logs.iter().flat_map(|log| &log.transactions).map(|(seq, _)| *seq).collect();
         for (index, scan) in self.scans.iter().enumerate() {
             if unfinished.contains(&index) {
                 continue;
@@ -237,16 +242,13 @@ impl Assembly {
             if scan.source.is_set_aside {
                 continue;
             }
-            let log = self
-                .scans
-                .iter()
-                .find(|log| log.source.kind == FileKind::Log(scan.log) && !log.source.is_set_aside);
-            let is_in_log = log.is_some_and(|log| {
-                let held: HashSet<u64> = log.transactions.iter().map(|(seq, _)| *seq).collect();
-                (first..=last).all(|seq| held.contains(&seq))
-            });
-            if is_in_log && scan.replaces.is_empty() && !scan.is_signed_as_it_is() {
-                let message = format!("sealing was cut short; log {} still holds it all", scan.log);
+            // The newest goes first when they are dropped: while that is there, all of them are.
+            let newest = FileKind::Log(scan.log);
+            let is_in_logs = logs.iter().any(|log| log.source.kind == newest)
+                && (first..=last).all(|seq| held.contains(&seq));
+            if is_in_logs && scan.replaces.is_empty() && !scan.is_signed_as_it_is() {
+                let message =
+                    format!("sealing was cut short; the logs up to {} still hold it all", scan.log);
                 let finding = Finding::new(Kind::UnfinishedSeal, &scan.source.path, message);
                 self.findings.push(finding);
                 continue;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{PoisonError, RwLock};
 
 use super::{Recovery, ahead, borne, read, read_seal};
-use crate::disk::Disk;
+use crate::disk::{Disk, Mode};
 use crate::store::cache::Cache;
 use crate::store::manifest::Manifest;
 use crate::store::segment;
@@ -18,6 +18,8 @@ pub(super) struct Listed {
     pub seal: Option<Seal>,
     /// Its first transaction.
     pub first_seq: u64,
+    /// Whether it is as long as what was signed.
+    pub is_as_signed: bool,
     /// The segments it replaces.
     replaces: Vec<u64>,
 }
@@ -38,14 +40,16 @@ impl Recovery<'_> {
         let look = |number: &u64| {
             let seal = read_seal(disk, *number)?;
             let extent = extent(disk, cache, *number, seal.as_ref())?;
-            Ok((seal, extent))
+            let len = disk.open(&segment::path(*number), Mode::Read).and_then(|file| file.len());
+            let is_as_signed = seal.as_ref().map(|seal| seal.bytes) == len.ok();
+            Ok((seal, extent, is_as_signed))
         };
         ahead::in_order(&numbers, self.threads, look, |number, looked: io::Result<_>| {
-            let (seal, extent) = looked?;
+            let (seal, extent, is_as_signed) = looked?;
             // What cannot be read says so when its turn comes, where its number says.
             let (first_seq, replaces) = extent.unwrap_or((last_seq, Vec::new()));
             last_seq = first_seq;
-            listed.insert(*number, Listed { seal, first_seq, replaces });
+            listed.insert(*number, Listed { seal, first_seq, is_as_signed, replaces });
             Ok::<_, io::Error>(())
         })?;
         // The newest first: what it replaces may have replaced others.

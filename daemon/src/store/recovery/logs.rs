@@ -42,6 +42,17 @@ struct Step {
     effects: Vec<Effect>,
 }
 
+impl Step {
+    /// The time that what cannot be undone went by, if it says so.
+    fn certain(&self) -> Option<Timestamp> {
+        let certain = self.effects.iter().find_map(|effect| match effect {
+            Effect::Mark(mark) => Some(mark.certain),
+            _ => None,
+        });
+        certain.filter(|&certain| certain > 0).map(Timestamp::from_micros)
+    }
+}
+
 enum Effect {
     Put { version: u64, location: Location, drawn: Result<Box<(Facts, DocTerms)>, BadSegment> },
     Forget { target: Ref, version: u64 },
@@ -82,9 +93,10 @@ impl Recovery<'_> {
         for (index, (number, bytes, first_seq)) in contents.iter().enumerate() {
             // A log that was abandoned after a failed sync may hold frames nobody was told about;
             // the next log says where it took over.
-            let next = contents[index + 1..]
+            let follower = contents[index + 1..]
                 .iter()
-                .find_map(|(_, _, first)| first.filter(|&first| first > 0));
+                .find_map(|(other, _, first)| Some((*other, first.filter(|&first| first > 0)?)));
+            let next = follower.map(|(_, first)| first);
             let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX))?;
             if let Some(lost) = unreadable.get(number) {
                 // What is written behind a hole, or over it, may not come back, and the numbers of
@@ -109,6 +121,14 @@ impl Recovery<'_> {
                     &wal::path(*number),
                     format!("transactions {from} to {to} were acknowledged and are lost"),
                 );
+                // Its own end, unless another log lacks in between: it is sealed alone, and kept.
+                let is_own = follower.is_some_and(|(other, _)| other == number + 1);
+                if let Some(log) = replayed.last_mut()
+                    && log.unsealed.log == *number
+                    && is_own
+                {
+                    log.unsealed.is_sound = false;
+                }
             }
         }
         if numbers.last() != contents.last().map(|(number, ..)| number) {
@@ -134,6 +154,7 @@ impl Recovery<'_> {
                 end: contents.end as u64,
                 durable: 0,
                 first: 0,
+                began: Timestamp::from_micros(0),
                 is_sound: contents.damage.is_empty(),
             },
             has_frames: false,
@@ -154,6 +175,7 @@ impl Recovery<'_> {
         }
         self.catalog.add_log(log_file(number), self.disk.open(&path, Mode::Read)?);
         let covered = self.last_seq;
+        let mut is_marked = false;
         let mut end = wal::FILE_HEADER as u64;
         let is_wanted = |seq: u64| covered < seq && seq < limit;
         let _ = ahead::in_order(
@@ -181,8 +203,14 @@ impl Recovery<'_> {
                     }
                     if !log.has_frames {
                         log.unsealed.first = step.seq;
+                        log.unsealed.began = step.at;
                     }
                     log.has_frames = true;
+                    // Stamps may be of a time that a clock was ahead of; marks say what was certain.
+                    if let (false, Some(certain)) = (is_marked, step.certain()) {
+                        is_marked = true;
+                        log.unsealed.began = log.unsealed.began.min(certain);
+                    }
                     log.has_changes |= self.apply(&path, step);
                 }
                 Ok(())
@@ -240,7 +268,10 @@ impl Recovery<'_> {
                 }
                 Effect::Touch(touch) => self.catalog.replay_touch(&touch),
                 Effect::Boot(count) => self.boots = self.boots.max(count),
-                Effect::Mark(mark) => self.mark.follow(&mark),
+                Effect::Mark(mark) => {
+                    self.stamps.note(recorded, mark.certain);
+                    self.mark.follow(&mark);
+                }
             }
         }
         self.last_seq = step.seq;

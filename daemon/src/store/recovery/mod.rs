@@ -30,6 +30,7 @@ use super::compact::Piece;
 use super::sealer::log_file;
 use super::segment;
 use super::signature::{Digest, Seal};
+use super::stamps::Stamps;
 use super::transaction::Mark;
 use super::wal::{self, Log};
 use crate::disk::{self, Disk};
@@ -59,6 +60,8 @@ pub struct Unsealed {
     pub durable: u64,
     /// Its first transaction that no segment covers.
     pub first: u64,
+    /// When that was recorded, by the time that what cannot be undone goes by.
+    pub began: Timestamp,
     /// Whether all of it that was acknowledged can be read. What is left of another is sealed, and
     /// the file itself is kept for a person to look at.
     pub is_sound: bool,
@@ -90,6 +93,8 @@ pub struct Recovered {
     pub unsealed: Vec<Unsealed>,
     /// Transaction number the current log began with.
     pub log_first: u64,
+    /// When that was recorded, as [`Unsealed::began`]; `None` if the log holds nothing yet.
+    pub log_began: Option<Timestamp>,
     /// Whether the current log holds versions or tombstones.
     pub log_has_changes: bool,
     /// The next transaction.
@@ -100,6 +105,8 @@ pub struct Recovered {
     pub mark: Mark,
     /// The latest instant anything was recorded at.
     pub latest: Timestamp,
+    /// When stamps of a time to come were given out.
+    pub stamps: Stamps,
     /// Number of the next segment.
     pub next_segment: u64,
     /// Link of the last segment.
@@ -125,6 +132,7 @@ struct Recovery<'a> {
     boots: u64,
     mark: Mark,
     latest: i64,
+    stamps: Stamps,
     rebuilt: u64,
     /// Half-written segments that could not be removed: to be written anew under the same number.
     left_lying: Vec<u64>,
@@ -193,6 +201,7 @@ fn recover_on(
         boots: 0,
         mark: Mark::default(),
         latest: 0,
+        stamps: Stamps::default(),
         rebuilt: 0,
         left_lying: Vec::new(),
         leftovers: Vec::new(),
@@ -221,14 +230,14 @@ fn recover_on(
         }
     }
     let mut log_refused = None;
-    let (log, log_first, log_has_changes) = match current {
+    let (log, log_first, log_began, log_has_changes) = match current {
         Some(log) => {
-            let Unsealed { log: number, end, first, .. } = log.unsealed;
+            let Unsealed { log: number, end, first, began, .. } = log.unsealed;
             let resumed = Log::resume(disk, number, end).or_else(|error| {
                 log_refused = Some(bearable(error)?);
                 Log::closed(disk, number, end)
             })?;
-            (resumed, first, log.has_changes)
+            (resumed, first, log.has_frames.then_some(began), log.has_changes)
         }
         None => {
             // Never a number that was used before: a segment names the log it was sealed from.
@@ -240,17 +249,17 @@ fn recover_on(
             let newest = newest_number.max(used).unwrap_or(0);
             let number = newest.max(recovery.last_log) + 1;
             match Log::create(disk, number, last_seq + 1) {
-                Ok(log) => (log, last_seq + 1, false),
+                Ok(log) => (log, last_seq + 1, None, false),
                 // No room for a new one: the newest goes on past its bound, so that the store
                 // opens and what is stored can be read.
                 Err(error) if disk::is_full(&error) && too_long.is_some() => {
                     let log = unsealed.pop().ok_or(error)?;
                     let resumed = Log::resume(disk, log.log, log.end)?;
-                    (resumed, log.first, too_long.unwrap_or(false))
+                    (resumed, log.first, Some(log.began), too_long.unwrap_or(false))
                 }
                 Err(error) => {
                     log_refused = Some(bearable(error)?);
-                    (Log::absent(number - 1), last_seq + 1, false)
+                    (Log::absent(number - 1), last_seq + 1, None, false)
                 }
             }
         }
@@ -266,11 +275,13 @@ fn recover_on(
         log_refused,
         unsealed,
         log_first,
+        log_began,
         log_has_changes,
         next_seq: last_seq + 1,
         boots: recovery.boots,
         mark: recovery.mark,
         latest: Timestamp::from_micros(recovery.latest),
+        stamps: recovery.stamps,
         next_segment: loaded.next,
         previous: loaded.previous,
         segments: loaded.pieces,

@@ -55,7 +55,8 @@ impl Recovery<'_> {
     ) -> io::Result<Loaded> {
         let cache = RwLock::new(cache);
         let mut segments: Vec<(u64, Listed)> = self.list_segments(&cache)?.into_iter().collect();
-        segments.sort_by_key(|(number, listed)| (listed.first_seq, *number));
+        // Of two that begin alike, the one that was signed so comes first and is used.
+        segments.sort_by_key(|(number, listed)| (listed.first_seq, !listed.is_as_signed, *number));
         let mut text = std::mem::take(&mut self.catalog.text);
         let (previous, pieces) = thread::scope(|scope| {
             let (words, blocks) = mpsc::sync_channel::<Words>(0);
@@ -117,8 +118,8 @@ impl Recovery<'_> {
                 progress(Progress::Rebuilding { done, total });
             }
             if block.first_seq <= self.last_seq {
-                let message = "its transactions are in other segments as well; it is not used";
-                self.report(&path, message.to_owned());
+                // Left where it is, another start could use it in place of the others.
+                self.set_aside(&path, "its transactions are in other segments as well")?;
                 return Ok(());
             }
             if seal.is_some_and(|seal| seal.previous != previous) {
@@ -145,6 +146,7 @@ impl Recovery<'_> {
             self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
             if let Some(mark) = &block.mark {
+                self.stamps.note(block.last_recorded, mark.certain);
                 self.mark.follow(mark);
             }
             self.latest = self.latest.max(block.last_recorded);
