@@ -7,7 +7,7 @@
 //! results carries the list, so that it does not matter in which order or in how many steps
 //! observations come together, nor whether one that was merged is imported again later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use omir_core::confidence::Beta;
 use omir_core::instant::{Instant, Timestamp};
@@ -21,7 +21,7 @@ use crate::index::facts::Access;
 /// The extension that says what became part of a record.
 pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
 /// Most ids that the extension lists of what became part of it; `count` is exact beyond it.
-const MAX_IDS: usize = 32;
+const MAX_IDS: usize = 8;
 /// Most sources of evidence one record can keep apart. What would go beyond is not merged.
 pub const MAX_SOURCES: usize = 64;
 
@@ -186,6 +186,11 @@ fn float(n: f64) -> Value {
 /// How many observations a record stands for.
 pub fn count(record: &MemoryRecord) -> u64 {
     History::of(record).count
+}
+
+/// Where its evidence came from.
+pub fn sources(record: &MemoryRecord) -> BTreeSet<String> {
+    History::of(record).sources.into_keys().collect()
 }
 
 /// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of
