@@ -18,7 +18,7 @@ pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
 
 /// Most ids that are listed of what became part of a record; the count is exact beyond it.
-const MAX_IDS: usize = 32;
+const MAX_IDS: usize = 8;
 
 /// Evidence for and against, beyond the prior.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -42,8 +42,10 @@ pub enum Act {
     /// Make one record of observations of the same: the first keeps its name and takes over what the
     /// others know.
     Merge(Chosen, Vec<Chosen>),
-    /// Forget a resource.
+    /// Forget what stopped being valid.
     Forget(Chosen, Cause),
+    /// Forget what is needed least, for the room it takes.
+    Evict(Chosen, Cause),
 }
 
 /// A version that a sweep has looked at.

@@ -19,7 +19,7 @@ use super::upkeep::{self, Allowance, Rules, Segment};
 use super::writer::Message;
 use super::{Engine, busy, stopping};
 use crate::error::{Code, Error};
-use crate::store::compact::{CompactError, Compacted, Piece, Survey, survey};
+use crate::store::compact::{CompactError, Compacted, Piece, Survey, Told, survey};
 use crate::store::sealer::Sealer;
 
 /// How often it is looked whether anything is due.
@@ -100,9 +100,6 @@ impl Compaction {
 /// Where the answer to a request for compaction goes. Called once, on one of the engine's threads.
 pub type Answer = Box<dyn FnOnce(Result<Compaction, Error>) + Send>;
 
-/// The number of a segment, and since when it tells of something forgotten (microseconds).
-type Told = (u64, Option<i64>);
-
 /// Compacts, on the thread that seals.
 pub(super) struct Compactor {
     history: Duration,
@@ -110,8 +107,8 @@ pub(super) struct Compactor {
     is_allowed: bool,
     allowance: Box<dyn Fn() -> Allowance + Send>,
     looked: Instant,
-    /// When it was last looked what every segment tells of, and what was found.
-    read: Option<(Instant, Vec<Told>)>,
+    /// When it was last looked what every segment tells of, and what was found, by number.
+    read: Option<(Instant, Vec<(u64, Told)>)>,
 }
 
 impl Compactor {
@@ -257,7 +254,7 @@ impl Compactor {
         let now = shared.time.history();
         self.read = None;
         let segments = self.segments(sealer, shared, now);
-        let tells = |at: usize| segments[at].forgotten_for.is_some();
+        let tells = |at: usize| segments[at].has_forgotten;
         let is_wanted = |at: usize| scope == Scope::All || tells(at);
         let gains = |at: usize| tells(at) || segments[at].dead > 0;
         let runs = upkeep::all(&segments, self.rules.segment_max, is_wanted, gains);
@@ -298,13 +295,13 @@ impl Compactor {
         };
         let of = |(piece, survey): (&Piece, Survey)| {
             let told = read.iter().find(|(number, _)| *number == piece.number);
-            let told = told.and_then(|(_, told)| *told);
-            let forgotten = survey.forgotten_since.into_iter().chain(told).min();
+            let told = survey.told.and(told.map_or(Told::default(), |(_, told)| *told));
             Segment {
                 bytes: piece.bytes,
                 dead: survey.dead,
                 age: since(piece.last_recorded),
-                forgotten_for: forgotten.map(since),
+                has_forgotten: told.any,
+                forgotten_for: told.since.map(since),
                 is_compacted: piece.is_compacted,
                 is_sound: piece.is_sound,
             }
@@ -314,11 +311,11 @@ impl Compactor {
 
     /// What every segment tells of. The index does not know that of copies and references, so all
     /// segments are read, but only once in a day, or in the time that what was forgotten may stay.
-    fn read_all(&mut self, sealer: &Sealer) -> &[Told] {
+    fn read_all(&mut self, sealer: &Sealer) -> &[(u64, Told)] {
         let has_graves =
             || sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).has_graves();
         let every = self.rules.purge_after.min(READ);
-        let is_old = |(at, _): &(Instant, _)| at.elapsed() >= every;
+        let is_old = |(at, _): &(Instant, Vec<_>)| at.elapsed() >= every;
         if self.read.as_ref().is_none_or(is_old) && has_graves() {
             let numbers = sealer.pieces.iter().map(|piece| piece.number);
             let told = numbers.zip(sealer.tells_of_forgotten()).collect();

@@ -26,13 +26,14 @@ use super::doubt;
 use super::request::Prepared;
 use super::stamp::{strip, undate};
 use crate::error::{Code, Error};
+use crate::index::block::By;
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::DocId;
 use crate::index::facts::{Access, Facts, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
 use crate::store::read::Handle;
-use crate::store::transaction::Op;
+use crate::store::transaction::{Op, Who};
 use crate::sync::{ReadGuard, RwLock};
 
 /// What one step will do to the catalog.
@@ -51,6 +52,8 @@ pub enum Step {
     Forget {
         /// Of what.
         key: RefKey,
+        /// Who forgets.
+        by: By,
         /// Words of the live version.
         terms: Option<DocTerms>,
     },
@@ -80,13 +83,22 @@ impl Plan {
         &mut self,
         target: Ref,
         version: u64,
-        key: RefKey,
         terms: Option<DocTerms>,
+        who: Who,
         cause: Option<Cause>,
     ) {
-        let op = Op::Forget { target: target.clone(), version: version.saturating_add(1) };
-        self.ops.push(op);
-        self.steps.push(Step::Forget { key, terms });
+        let key = RefKey::of(&target);
+        let by = match who {
+            Who::Someone => By::Someone,
+            Who::Rule => By::Rule,
+            Who::Merging(at) => match self.steps.get(at) {
+                Some(Step::Put { facts, .. }) => By::Merging(facts.key),
+                _ => By::Someone,
+            },
+        };
+        let version = version.saturating_add(1);
+        self.ops.push(Op::Forget { target: target.clone(), version, who });
+        self.steps.push(Step::Forget { key, by, terms });
         let kind = EventKind::Forgotten;
         self.events.push(Event { kind, target, resource: Vec::new(), cause });
     }
@@ -353,7 +365,7 @@ impl<'a> Planner<'a> {
             buried.push(key);
             // What cannot be read any more can still be forgotten; its words stay in the counts.
             let terms = handle.resource().ok().map(|resource| terms_of(&resource));
-            plan.bury(target, version, key, terms, None);
+            plan.bury(target, version, terms, Who::Someone, None);
             for dependent in dependents {
                 let resource = dependent.resource().map_err(internal)?;
                 let target = resource.reference();

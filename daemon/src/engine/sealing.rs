@@ -3,8 +3,8 @@
 //!
 //! A log that is closed is durable and served as it is. It is not sealed at once: most of what a robot
 //! sees is part of another memory a week later, and what is forgotten or superseded until then is
-//! never written a second time. So logs wait for each other, and those that are [due](due) become one
-//! segment. The newest stays behind where there are several: in it things still change.
+//! never written a second time. So each log waits until it is old, and those that are [due](due) become
+//! one segment.
 
 use std::collections::VecDeque;
 use std::io;
@@ -64,13 +64,15 @@ struct Rules {
     /// So many bytes are never left to wait, nor sealed together if they are in several logs: a start
     /// reads them all.
     bytes: u64,
-    /// What waits is never older than this.
+    /// What is older than this does not wait.
     age: Duration,
 }
 
 /// How many of the oldest logs that wait are to be sealed now, together; 0 if none.
 fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: bool) -> usize {
-    let Some(oldest) = waiting.front() else { return 0 };
+    if waiting.is_empty() {
+        return 0;
+    }
     let sound = waiting.iter().take_while(|closed| closed.log.is_sound).count();
     if sound == 0 {
         return 1;
@@ -85,8 +87,9 @@ fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: boo
     if is_urgent || sound < waiting.len() || bytes >= rules.bytes / 2 {
         return together;
     }
-    let others = together.min(waiting.len() - 1).max(1);
-    if age(oldest.log.began, now) >= rules.age { others } else { 0 }
+    // What is younger stays behind: in it things still change.
+    let is_old = |closed: &&Closed| age(closed.log.began, now) >= rules.age;
+    waiting.iter().take(together).take_while(is_old).count()
 }
 
 /// How long ago a log was begun. One that was begun long after `now` was so while a wrong clock counted
@@ -286,14 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn logs_wait_until_the_oldest_is_old_and_the_newest_stays() {
+    fn each_log_waits_until_it_is_old() {
         let on = |bytes: &[u64], day: i64, is_urgent| {
             due(&waiting(bytes), Timestamp::from_micros(DAY * day), &RULES, is_urgent)
         };
         assert_eq!(on(&[], 100, true), 0);
         assert_eq!(on(&[10, 10, 10], 27, false), 0);
-        assert_eq!(on(&[10, 10, 10, 10], 28, false), 3);
-        assert_eq!(on(&[10], 28, false), 1, "alone it is the oldest");
+        assert_eq!(on(&[10, 10, 10, 10], 28, false), 1);
+        assert_eq!(on(&[10, 10, 10, 10], 41, false), 2, "the power was off for long");
+        assert_eq!(on(&[10], 28, false), 1);
         assert_eq!(on(&[10, 10], 1, true), 2);
         // A start would have to read too much.
         assert_eq!(on(&[250, 250], 1, false), 2);

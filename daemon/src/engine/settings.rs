@@ -138,9 +138,9 @@ pub struct Settings {
     pub mark_interval: Duration,
     /// How long what was superseded can still be asked for (`asOf`).
     pub keep_history: Duration,
-    /// What was forgotten is on the card no longer than this.
+    /// What someone has had forgotten is on the card no longer than this.
     pub purge_after: Duration,
-    /// Compaction makes no segment larger than this.
+    /// Compaction makes no segment larger than this, nor than a small part of the store.
     pub segment_max_bytes: u64,
     /// The card.
     pub flash: FlashSettings,

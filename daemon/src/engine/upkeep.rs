@@ -5,11 +5,13 @@
 //!
 //! - Small neighbours are merged when there are many of them, none of which is most of what they
 //!   become, or enough for a good segment, and a day old; what is superseded in that time is then
-//!   dropped on the way.
+//!   dropped on the way. A good segment is a small part of the store: what is forgotten moves all that
+//!   lies beside it.
 //! - A segment is rewritten when at least half of it is dead: that writes at most a byte for each
 //!   byte it frees.
-//! - What was forgotten is gone from the card after a bounded time, however little else is dead. It
-//!   waits only for a day whose budget is not used up; what it writes beyond that is owed.
+//! - What someone has had forgotten is gone from the card after a bounded time, however little else is
+//!   dead. It waits only for a day whose budget is not used up; what it writes beyond that is owed. What
+//!   a rule let go of is only dead: nobody minds that it is there.
 //! - Where the store takes more of the card than it may, a tenth is enough.
 
 use std::ops::Range;
@@ -20,6 +22,12 @@ const MANY: usize = 16;
 /// What many become is so many times larger than the largest of them: each byte moves once for each
 /// time that what it lies in grows so much (*tiering*, as in log-structured merge trees).
 const GROWTH: u64 = 4;
+/// What someone has had forgotten is seldom in all of so many parts of a store: nothing is made larger
+/// than one of them, so that little else moves with it.
+const PARTS: u64 = 32;
+/// But segments up to this are, in bytes: below it what each of them says of itself, and the copies it
+/// holds of what it refers to, take up too much.
+const LEAST: u64 = 128 << 10;
 /// Small segments stay as they are until the youngest is so old.
 const SETTLED: Duration = Duration::from_secs(86_400);
 
@@ -32,7 +40,9 @@ pub struct Segment {
     pub dead: u64,
     /// How long ago the newest of its versions was recorded.
     pub age: Duration,
-    /// How long it has held something that was forgotten.
+    /// Whether it holds anything that was forgotten, by someone or by a rule.
+    pub has_forgotten: bool,
+    /// How long it has held something that someone has had forgotten.
     pub forgotten_for: Option<Duration>,
     /// Whether it was compacted before.
     pub is_compacted: bool,
@@ -51,7 +61,7 @@ impl Segment {
 pub struct Rules {
     /// No segment is made larger than this, in bytes.
     pub segment_max: u64,
-    /// What was forgotten is on the card no longer than this.
+    /// What someone has had forgotten is on the card no longer than this.
     pub purge_after: Duration,
 }
 
@@ -74,6 +84,8 @@ impl Default for Allowance {
 /// The run of neighbours to compact next; `None` if nothing is due, or nothing that is due may be
 /// written.
 pub fn due(segments: &[Segment], rules: &Rules, allowance: &Allowance) -> Option<Range<usize>> {
+    let left: u64 = segments.iter().map(Segment::left).sum();
+    let rules = &Rules { segment_max: rules.segment_max.min(LEAST.max(left / PARTS)), ..*rules };
     let limit = rules.segment_max.min(allowance.may_write);
     let is_overdue = |s: &Segment| s.forgotten_for.is_some_and(|held| held >= rules.purge_after);
     let is_wasteful = |s: &Segment| match allowance.is_short {
@@ -174,6 +186,7 @@ mod tests {
             bytes,
             dead,
             age: 2 * DAY,
+            has_forgotten: false,
             forgotten_for: None,
             is_compacted: false,
             is_sound: true,
@@ -187,9 +200,11 @@ mod tests {
         assert_eq!(due(&few, &RULES, &allowance), None);
         let many = vec![segment(100, 0); MANY];
         assert_eq!(due(&many, &RULES, &allowance), Some(0..MANY));
-        let enough = vec![segment(9 * MIB, 0); 2];
+        let enough = vec![segment(LEAST / 3, 0); 2];
         assert_eq!(due(&enough, &RULES, &allowance), Some(0..2));
-        let merged = vec![Segment { is_compacted: true, ..segment(9 * MIB, 0) }; 2];
+        let parts = vec![segment(MIB, 0); 4 * PARTS as usize];
+        assert_eq!(due(&parts, &RULES, &allowance), Some(0..4), "a small part of the store");
+        let merged = vec![Segment { is_compacted: true, ..segment(LEAST / 3, 0) }; 2];
         assert_eq!(due(&merged, &RULES, &allowance), None, "once is enough");
         let fresh = vec![Segment { age: DAY / 2, ..segment(100, 0) }; MANY];
         assert_eq!(due(&fresh, &RULES, &allowance), None);
@@ -227,6 +242,8 @@ mod tests {
         assert_eq!(due(&segments, &RULES, &short), Some(2..3));
         let spent = Allowance { may_write: MIB, ..short };
         assert_eq!(due(&segments, &RULES, &spent), None);
+        segments[3].has_forgotten = true;
+        assert_eq!(due(&segments, &RULES, &spent), None, "by a rule, and little of it");
         segments[3].forgotten_for = Some(DAY);
         assert_eq!(due(&segments, &RULES, &spent), Some(3..4), "the rest is owed");
         let owing = Allowance { may_write: 0, ..short };
@@ -241,6 +258,7 @@ mod tests {
                 bytes,
                 dead: (bytes as f64 * dead) as u64,
                 age: Duration::from_secs(age),
+                has_forgotten: held.is_some() || luck > 8,
                 forgotten_for: held.map(Duration::from_secs),
                 is_compacted,
                 is_sound: luck > 0,

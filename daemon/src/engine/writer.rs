@@ -386,8 +386,8 @@ impl Writer {
                             self.shared.payload.fetch_add(len, Ordering::Relaxed);
                             self.touched.remove(&facts.key);
                         }
-                        (Step::Forget { key, terms }, Op::Forget { version, .. }) => {
-                            catalog.forget(&key, terms.as_ref(), stamp(version));
+                        (Step::Forget { key, by, terms }, Op::Forget { version, .. }) => {
+                            catalog.forget(&key, terms.as_ref(), stamp(version), by);
                             self.touched.remove(&key);
                         }
                         _ => unreachable!("a plan has one step for each op"),

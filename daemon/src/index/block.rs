@@ -4,6 +4,8 @@
 //! the next start. It is made by the same function when a segment is sealed and when it is
 //! rebuilt, so an index that was lost comes back the same.
 
+use std::fmt;
+
 use omir_core::reference::{Ref, ResourceType};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,7 @@ use super::text::TextBlock;
 use crate::store::transaction::{Mark, Touch};
 
 /// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 9;
+pub const FORMAT: u32 = 10;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,11 +42,44 @@ pub enum Target {
     Key(RefKey),
 }
 
+/// Who forgot, and so how long what was forgotten may stay on the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// Someone, who asked for it or said until when it is valid: it is purged within a bounded time.
+    Someone,
+    /// A rule that let go of it: it is dead, and dropped when that is worth it.
+    Rule,
+    /// A rule that made it a part of the record with this key: it is dead, until someone has that
+    /// record forgotten, and this with it.
+    Merging(RefKey),
+}
+
+impl By {
+    /// A name for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Someone => "someone",
+            Self::Rule => "rule",
+            Self::Merging(_) => "merging",
+        }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Someone => "someone",
+            Self::Rule => "a rule",
+            Self::Merging(_) => "a rule that made it a part of another record",
+        })
+    }
+}
+
 /// Why a version ended without another in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It was forgotten.
-    Forgotten,
+    Forgotten(By),
     /// A later one took its place, and that was dropped by a compaction.
     Dropped,
 }
@@ -62,8 +97,8 @@ pub struct Tombstone {
 
 impl Tombstone {
     /// The tombstone of something that was just forgotten.
-    pub fn of(target: &Ref, stamp: Stamp) -> Self {
-        Self { target: Target::Name(target.to_string()), stamp, ending: Ending::Forgotten }
+    pub fn of(target: &Ref, stamp: Stamp, by: By) -> Self {
+        Self { target: Target::Name(target.to_string()), stamp, ending: Ending::Forgotten(by) }
     }
 
     /// The key of what it ends.
@@ -84,7 +119,7 @@ impl Tombstone {
 
     /// Whether it tells that something was forgotten.
     pub fn is_grave(&self) -> bool {
-        self.ending == Ending::Forgotten
+        matches!(self.ending, Ending::Forgotten(_))
     }
 }
 

@@ -11,7 +11,7 @@ use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
 use omir_core::tier::{Tier, TierReason};
 
-use super::block::{Block, Ending, Row, Tombstone};
+use super::block::{Block, By, Ending, Row, Tombstone};
 use super::doc::{self, Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place, position};
 use super::fading::{Bond, Fading};
@@ -35,6 +35,16 @@ pub struct Head {
     /// Whether it was followed by a version that a compaction dropped: while a store is loaded the
     /// next one is still to come.
     pub(crate) dropped: bool,
+}
+
+/// That something was forgotten, of which the tombstone is still held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Grave {
+    /// The transaction.
+    seq: u64,
+    /// When; microseconds.
+    at: i64,
+    by: By,
 }
 
 /// Most entities of one memory whose relationships are strengthened by it.
@@ -176,8 +186,8 @@ pub struct Catalog {
     /// How memories move between tiers and bonds fade; nothing moves without it.
     fading: Option<Fading>,
     live: [u64; ResourceType::ALL.len()],
-    /// How many references name something forgotten.
-    graves: u64,
+    /// What is forgotten, by name.
+    graves: hashbrown::HashMap<RefKey, Grave>,
     /// The transaction that last gave the name of something forgotten to a new thing.
     reborn: hashbrown::HashMap<RefKey, u64>,
     /// How many live versions that are always visible have a place in each frame.
@@ -250,7 +260,51 @@ impl Catalog {
 
     /// Whether anything was forgotten, so that a reference to it may be left somewhere.
     pub fn has_graves(&self) -> bool {
-        self.graves > 0 || !self.reborn.is_empty()
+        !self.graves.is_empty() || !self.reborn.is_empty()
+    }
+
+    /// Since when (microseconds) someone has had forgotten what was last forgotten under this name, or
+    /// the record that it became a part of; `None` while only rules have let go of it. What nothing is
+    /// known of any more, someone may have had forgotten, and any time ago.
+    pub fn forgotten_since(&self, key: &RefKey) -> Option<i64> {
+        const UNKNOWN: Option<i64> = Some(i64::MIN);
+        let Some(mut grave) = self.graves.get(key) else { return UNKNOWN };
+        // Which of those that bore the name it was is not looked into.
+        if grave.by != By::Someone && self.is_reborn(key) {
+            return UNKNOWN;
+        }
+        loop {
+            let into = match grave.by {
+                By::Someone => return Some(grave.at),
+                By::Rule => return None,
+                By::Merging(into) => into,
+            };
+            // It became a part of what bore the name then.
+            if self.reborn.get(&into).is_some_and(|&seq| seq > grave.seq) {
+                return UNKNOWN;
+            }
+            match self.graves.get(&into) {
+                Some(later) if later.seq > grave.seq => grave = later,
+                Some(_) => return UNKNOWN,
+                None if self.live(&into).is_some() => return None,
+                None => return UNKNOWN,
+            }
+        }
+    }
+
+    /// Since when (microseconds) someone has had a version forgotten that is [`End::Forgotten`]; `None`
+    /// while only rules have let go of it.
+    pub fn version_forgotten_since(&self, id: DocId) -> Option<i64> {
+        let doc = self.doc(id);
+        self.forgotten_since(&doc.key).map(|at| if at == i64::MIN { doc.retired } else { at })
+    }
+
+    /// What became a part of which record, as far as the tombstones are still held.
+    pub fn merged(&self) -> impl Iterator<Item = (RefKey, RefKey)> + '_ {
+        self.graves.iter().filter_map(|(key, grave)| match grave.by {
+            By::Merging(into) => Some((*key, into)),
+            By::Someone | By::Rule => None,
+        })
     }
 
     /// Whether a reference of version `from` still stands: what it names is live and was not
@@ -439,7 +493,7 @@ impl Catalog {
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;
             if !before.live && !before.dropped {
-                self.graves -= 1;
+                self.graves.remove(&facts.key);
                 self.reborn.insert(facts.key, stamp.seq);
             }
         }
@@ -481,21 +535,22 @@ impl Catalog {
         id
     }
 
-    /// Adds a tombstone. `terms` are the words of the live version, if there is one.
+    /// Adds a tombstone, and who forgot. `terms` are the words of the live version, if there is one.
     pub fn forget(
         &mut self,
         key: &RefKey,
         terms: Option<&DocTerms>,
         stamp: Stamp,
+        by: By,
     ) -> Option<DocId> {
-        let retired = self.bury(key, stamp);
+        let retired = self.bury(key, stamp, by);
         if let (Some(old), Some(terms)) = (retired, terms) {
             self.text.retire(old, terms);
         }
         retired
     }
 
-    fn bury(&mut self, key: &RefKey, stamp: Stamp) -> Option<DocId> {
+    fn bury(&mut self, key: &RefKey, stamp: Stamp, by: By) -> Option<DocId> {
         // What mentioned it no longer does: a new thing under the same name starts unmentioned.
         self.mentions.remove(key);
         self.dependents.remove(key);
@@ -503,8 +558,13 @@ impl Catalog {
         let nothing = Head { doc: DocId::MAX, version: 0, live: false, dropped: true };
         let head = self.heads.entry(*key).or_insert(nothing);
         let was_live = head.live;
-        // Of what a compaction dropped, only the tombstone may be left.
-        self.graves += u64::from(head.live || head.dropped);
+        // What was forgotten by someone stays so. Of what a compaction dropped, only the tombstone may
+        // be left.
+        let grave = Grave { seq: stamp.seq, at: stamp.recorded, by };
+        let held = self.graves.entry(*key).or_insert(grave);
+        if held.by != By::Someone {
+            *held = grave;
+        }
         *head = Head { version: stamp.version, live: false, dropped: false, ..*head };
         let doc = head.doc;
         let mut at = doc;
@@ -704,8 +764,8 @@ impl Catalog {
     fn bury_loaded(&mut self, grave: &Tombstone) {
         let key = grave.key();
         match grave.ending {
-            Ending::Forgotten => {
-                self.bury(&key, grave.stamp);
+            Ending::Forgotten(by) => {
+                self.bury(&key, grave.stamp, by);
             }
             Ending::Dropped => self.end(&key, grave.stamp),
         }
@@ -716,7 +776,7 @@ impl Catalog {
     fn end(&mut self, key: &RefKey, stamp: Stamp) {
         let Some(head) = self.heads.get_mut(key) else { return };
         let was_live = head.live;
-        self.graves -= u64::from(!head.live && !head.dropped);
+        self.graves.remove(key);
         *head = Head { version: stamp.version, live: false, dropped: true, ..*head };
         let doc = head.doc;
         if was_live {
@@ -810,7 +870,7 @@ impl Catalog {
             let is_it = |head: &Head| !head.live && head.version == *version;
             if self.heads.get(key).is_some_and(is_it) {
                 self.heads.remove(key);
-                self.graves -= 1;
+                self.graves.remove(key);
             }
         }
     }
@@ -847,5 +907,91 @@ impl Catalog {
             id = doc.older;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::instant::{Instant, Timestamp};
+    use omir_core::model::{MemoryRecord, Resource};
+
+    use super::*;
+    use crate::index::facts::terms_of;
+
+    fn key(id: &str) -> RefKey {
+        RefKey::of_text(&format!("MemoryRecord/{id}"))
+    }
+
+    fn stamp(seq: u64) -> Stamp {
+        Stamp { seq, ordinal: 0, version: seq, recorded: 10 * seq.cast_signed() }
+    }
+
+    fn put(catalog: &mut Catalog, id: &str, seq: u64) {
+        let at = Instant::from(Timestamp::from_unix(0, 0));
+        let record: Resource = MemoryRecord::new(id.parse().unwrap(), "a cup", at).into();
+        let location = Location { file: FileId::Log(1), offset: 0, len: 1, crc: 0 };
+        catalog.put(&Facts::of(&record), &terms_of(&record), None, stamp(seq), location);
+    }
+
+    fn forget(catalog: &mut Catalog, id: &str, seq: u64, by: By) {
+        catalog.forget(&key(id), None, stamp(seq), by);
+    }
+
+    /// `a` became a part of `b`, and that of `c`.
+    fn merged() -> Catalog {
+        let mut catalog = Catalog::new();
+        ["a", "b", "c"].into_iter().zip(1..).for_each(|(id, seq)| put(&mut catalog, id, seq));
+        forget(&mut catalog, "a", 4, By::Merging(key("b")));
+        forget(&mut catalog, "b", 5, By::Merging(key("c")));
+        catalog
+    }
+
+    #[test]
+    fn what_became_a_part_is_forgotten_with_the_rest() {
+        let mut catalog = merged();
+        let since = |catalog: &Catalog| ["a", "b"].map(|id| catalog.forgotten_since(&key(id)));
+        assert_eq!(since(&catalog), [None, None]);
+        put(&mut catalog, "c", 6);
+        assert_eq!(since(&catalog), [None, None], "another version");
+        forget(&mut catalog, "c", 7, By::Someone);
+        assert_eq!(since(&catalog), [Some(70), Some(70)]);
+        assert_eq!(catalog.version_forgotten_since(0), Some(70));
+        // A rule that comes later takes nothing back.
+        forget(&mut catalog, "c", 8, By::Rule);
+        assert_eq!(since(&catalog), [Some(70), Some(70)]);
+
+        let mut catalog = merged();
+        forget(&mut catalog, "c", 7, By::Rule);
+        assert_eq!(since(&catalog), [None, None]);
+    }
+
+    #[test]
+    fn what_nothing_is_known_of_may_have_been_forgotten_by_someone() {
+        const UNKNOWN: Option<i64> = Some(i64::MIN);
+        // The name of a part belongs to something new.
+        for (id, found) in [("b", [UNKNOWN, UNKNOWN]), ("a", [UNKNOWN, None])] {
+            let mut catalog = merged();
+            put(&mut catalog, id, 7);
+            let since = |of: &str| catalog.forgotten_since(&key(of));
+            assert_eq!([since("a"), since("b")], found, "{id} is back");
+            forget(&mut catalog, id, 8, By::Rule);
+            let doc = catalog.doc(0);
+            assert_eq!((doc.key, catalog.version_forgotten_since(0)), (key("a"), Some(40)));
+        }
+        let mut catalog = merged();
+        forget(&mut catalog, "c", 7, By::Someone);
+        put(&mut catalog, "c", 8);
+        assert_eq!(catalog.forgotten_since(&key("a")), UNKNOWN, "that is another");
+        // But what becomes a part of the new one is not.
+        put(&mut catalog, "d", 9);
+        forget(&mut catalog, "d", 10, By::Merging(key("c")));
+        assert_eq!(catalog.forgotten_since(&key("d")), None);
+        // No store writes these.
+        put(&mut catalog, "e", 11);
+        forget(&mut catalog, "e", 12, By::Merging(key("e")));
+        assert_eq!(catalog.forgotten_since(&key("e")), UNKNOWN);
+        put(&mut catalog, "f", 13);
+        forget(&mut catalog, "f", 14, By::Merging(key("lost")));
+        assert_eq!(catalog.forgotten_since(&key("f")), UNKNOWN);
     }
 }

@@ -13,7 +13,7 @@ use omir_core::value::{Map, Value};
 
 use super::transaction::{MAX_SEQ, Mark, Touch};
 use crate::PRODUCER;
-use crate::index::block::{Ending, Target, Tombstone};
+use crate::index::block::{By, Ending, Target, Tombstone};
 use crate::index::doc::Stamp;
 use crate::index::key::RefKey;
 
@@ -124,23 +124,16 @@ impl Manifest {
                 Target::Name(name) => map.insert("ref", name.clone()),
                 Target::Key(key) => map.insert("key", key.to_hex()),
             };
-            if grave.ending == Ending::Dropped {
-                map.insert("dropped", Value::Bool(true));
-            }
+            match grave.ending {
+                Ending::Dropped => map.insert("dropped", Value::Bool(true)),
+                Ending::Forgotten(By::Rule) => map.insert("rule", Value::Bool(true)),
+                Ending::Forgotten(By::Merging(into)) => map.insert("into", into.to_hex()),
+                Ending::Forgotten(By::Someone) => None,
+            };
             Value::Object(map)
         });
         payload.insert("forgotten", Value::Array(forgotten.collect()));
-        let touched = self.touched.iter().map(|touch| {
-            Value::Object(object([
-                ("ref", touch.target.clone().into()),
-                ("lastAccess", int(touch.last_access)),
-                ("accessCount", int(touch.access_count)),
-                (
-                    "halfLifeHours",
-                    Number::from_f64(touch.half_life_hours).map_or(Value::Null, Value::Number),
-                ),
-            ]))
-        });
+        let touched = self.touched.iter().map(Touch::to_item);
         payload.insert("touched", Value::Array(touched.collect()));
         if !self.replaces.is_empty() {
             let numbers = self.replaces.iter().map(|&number| int(number));
@@ -222,17 +215,7 @@ impl Manifest {
             .map(|item| Some((stamp_of(item)?, item.get("resource")?.clone())))
             .collect::<Option<Vec<_>>>()?;
         let forgotten = list("forgotten")?.iter().map(tombstone_of).collect::<Option<Vec<_>>>()?;
-        let touched = list("touched")?
-            .iter()
-            .map(|item| {
-                Some(Touch {
-                    target: item.get("ref")?.as_str()?.to_owned(),
-                    last_access: item.get("lastAccess")?.as_i64()?,
-                    access_count: u32::try_from(item.get("accessCount")?.as_u64()?).ok()?,
-                    half_life_hours: item.get("halfLifeHours")?.as_f64()?,
-                })
-            })
-            .collect::<Option<Vec<_>>>()?;
+        let touched = list("touched")?.iter().map(touch_of).collect::<Option<Vec<_>>>()?;
         Some(Self {
             segment: file_number(u64_of("segment")?)?,
             log: file_number(u64_of("log")?)?,
@@ -293,9 +276,23 @@ fn tombstone_of(item: &Value) -> Option<Tombstone> {
         Some(name) => Target::Name(name.to_owned()),
         None => Target::Key(RefKey::from_hex(text("key")?)?),
     };
-    let is_dropped = item.get("dropped").and_then(Value::as_bool) == Some(true);
-    let ending = if is_dropped { Ending::Dropped } else { Ending::Forgotten };
+    let is_set = |name: &str| item.get(name).and_then(Value::as_bool) == Some(true);
+    // What says of no rule that we know was forgotten by someone: nothing is kept longer for it.
+    let ending = match text("into").and_then(RefKey::from_hex) {
+        _ if is_set("dropped") => Ending::Dropped,
+        Some(into) => Ending::Forgotten(By::Merging(into)),
+        None if is_set("rule") => Ending::Forgotten(By::Rule),
+        None => Ending::Forgotten(By::Someone),
+    };
     Some(Tombstone { target, stamp: stamp_of(item)?, ending })
+}
+
+/// Reads an access state: a list, or the members that stood in its place before.
+fn touch_of(item: &Value) -> Option<Touch> {
+    match item {
+        Value::Object(map) => Touch::from_map(map.get("ref")?.as_str()?.to_owned(), map),
+        item => Touch::from_item(item),
+    }
 }
 
 fn stamp_of(item: &Value) -> Option<Stamp> {
@@ -326,7 +323,17 @@ mod tests {
             crcs: vec![1, u32::MAX, 3],
             superseded: vec![(stamp(11, 60), Value::from("older"))],
             forgotten: vec![
-                Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71)),
+                Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71), By::Someone),
+                Tombstone {
+                    target: Target::Key(RefKey::of_text("MemoryRecord/z")),
+                    stamp: stamp(13, 71),
+                    ending: Ending::Forgotten(By::Merging(RefKey::of_text("MemoryRecord/a"))),
+                },
+                Tombstone {
+                    target: Target::Key(RefKey::of_text("MemoryRecord/w")),
+                    stamp: stamp(13, 71),
+                    ending: Ending::Forgotten(By::Rule),
+                },
                 Tombstone {
                     target: Target::Key(RefKey::of_text("Entity/y")),
                     stamp: stamp(14, 72),

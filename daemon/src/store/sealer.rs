@@ -198,7 +198,7 @@ impl Sealer {
                 Err(fault) => return Err(SealError::Transaction(fault)),
             };
             if transaction.seq >= first {
-                draft.add(transaction).map_err(SealError::Resource)?;
+                draft.add(&transaction).map_err(SealError::Resource)?;
             }
         }
         Ok(())

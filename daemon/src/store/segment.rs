@@ -21,7 +21,7 @@ use super::manifest::{self, Manifest};
 use super::signature;
 use super::transaction::{Mark, Op, Touch, Transaction};
 use crate::PRODUCER;
-use crate::index::block::{self, Block, Row, Tombstone};
+use crate::index::block::{self, Block, By, Row, Tombstone};
 use crate::index::doc::Stamp;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::text::TextBlock;
@@ -90,11 +90,11 @@ impl Draft {
 
     /// Takes in the next transaction. Resources that no longer pass validation are reported and
     /// left out: they cannot be part of a valid Bundle.
-    pub fn add(&mut self, transaction: Transaction) -> Result<(), BadSegment> {
+    pub fn add(&mut self, transaction: &Transaction) -> Result<(), BadSegment> {
         let recorded = transaction.at.as_micros();
         self.cover(transaction.seq, recorded);
         let mut faults = Ok(());
-        for (ordinal, op) in transaction.ops.into_iter().enumerate() {
+        for (ordinal, op) in transaction.ops.iter().enumerate() {
             let stamp = |version| Stamp {
                 seq: transaction.seq,
                 ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
@@ -102,14 +102,16 @@ impl Draft {
                 recorded,
             };
             match op {
-                Op::Put { version, resource } => match decode(&resource) {
-                    Ok(resource) => self.put(stamp(version), resource),
+                Op::Put { version, resource } => match decode(resource) {
+                    Ok(resource) => self.put(stamp(*version), resource),
                     Err(fault) => faults = Err(fault),
                 },
-                Op::Forget { target, version } => self.forget(stamp(version), target),
-                Op::Touch(touch) => self.touch(touch),
-                Op::Boot { count } => self.manifest.boots = self.manifest.boots.max(count),
-                Op::Mark(mark) => self.mark(&mark),
+                Op::Forget { target, version, who } => {
+                    self.forget(stamp(*version), target.clone(), transaction.by(*who));
+                }
+                Op::Touch(touch) => self.touch(touch.clone()),
+                Op::Boot { count } => self.manifest.boots = self.manifest.boots.max(*count),
+                Op::Mark(mark) => self.mark(mark),
             }
         }
         faults
@@ -134,10 +136,10 @@ impl Draft {
     }
 
     /// Takes in the next tombstone.
-    pub fn forget(&mut self, stamp: Stamp, target: Ref) {
+    pub fn forget(&mut self, stamp: Stamp, target: Ref, by: By) {
         self.newest.remove(&target);
         self.touched.remove(&target.to_string());
-        self.manifest.forgotten.push(Tombstone::of(&target, stamp));
+        self.manifest.forgotten.push(Tombstone::of(&target, stamp, by));
         self.buried.insert(target);
     }
 

@@ -6,11 +6,11 @@
 //! ```text
 //! {"seq": u64, "at": microseconds since 1970, "ops": count}
 //! {"op": "put", "version": u64}  <resource>
-//! {"op": "forget", "ref": "Entity/x", "version": u64}
-//! {"op": "touch", "ref": "MemoryRecord/x", "state": [lastAccess µs, accessCount, halfLifeHours]}
+//! {"op": "forget", "refs": [["Entity/x", version], ...], "rule": true, "into": position}
+//! {"op": "touch", "states": [["MemoryRecord/x", lastAccess µs, accessCount, halfLifeHours], ...]}
 //! {"op": "boot", "count": u64}
-//! {"op": "mark", "now": µs, "monotonic": µs, "bootId": text, "written": u64, "payload": u64, "swept": µs,
-//!  "began": µs, "day": µs, "today": u64, "certain": µs,
+//! {"op": "mark", "state": [now µs, monotonic µs, bootId, written, payload, swept µs, began µs, day µs,
+//!                          today, certain µs],
 //!  "unsettled": [{"bootId": text, "since": µs, "from": µs, "until": µs, "before": µs,
 //!                 "after": µs, "coarse": bool}, ...]}
 //! ```
@@ -24,6 +24,9 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
+
+use crate::index::block::By;
+use crate::index::key::RefKey;
 
 /// Position of a transaction in the store's history; the first is 1.
 pub type Seq = u64;
@@ -47,6 +50,8 @@ pub enum Op {
         target: Ref,
         /// The version the tombstone takes.
         version: u64,
+        /// Who forgets.
+        who: Who,
     },
     /// The state of access after one or more recalls; absolute, so repeating it changes nothing.
     Touch(Touch),
@@ -57,6 +62,17 @@ pub enum Op {
     },
     /// Where the store itself stands; absolute, the newest counts.
     Mark(Mark),
+}
+
+/// Who forgets, as a transaction says it; see [`Transaction::by`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Someone.
+    Someone,
+    /// A rule that lets go of it.
+    Rule,
+    /// A rule that makes it a part of the record that is put at this position of the transaction.
+    Merging(usize),
 }
 
 /// Small state of the store that must survive a power cut and belongs to no memory. Each is written
@@ -147,6 +163,20 @@ impl Unsettled {
     }
 }
 
+/// The members of a mark that a log lists by position.
+const STATE: [&str; 10] = [
+    "now",
+    "monotonic",
+    "bootId",
+    "written",
+    "payload",
+    "swept",
+    "began",
+    "day",
+    "today",
+    "certain",
+];
+
 impl Mark {
     /// As members of a map.
     pub fn members(&self) -> [(&'static str, Value); 11] {
@@ -165,14 +195,32 @@ impl Mark {
         ]
     }
 
-    /// Reads it from a map; what is missing counts as zero.
+    /// As members of a step of a log: a list in the order of [`STATE`], as there are many of these.
+    fn step(&self) -> Vec<(&'static str, Value)> {
+        let members = self.members();
+        let member = |name: &str| members.iter().find(|(other, _)| *other == name);
+        let state = STATE.into_iter().filter_map(member).map(|(_, value)| value.clone());
+        let mut step = vec![("state", Value::Array(state.collect()))];
+        if !self.unsettled.is_empty() {
+            step.extend(members.iter().filter(|(name, _)| *name == "unsettled").cloned());
+        }
+        step
+    }
+
+    /// Reads it from a map with members, or with the list of a step of a log; what is missing counts
+    /// as zero.
     pub fn from_map(map: &Map) -> Self {
-        let signed = |name: &str| map.get(name).and_then(Value::as_i64).unwrap_or(0);
-        let unsigned = |name: &str| map.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let state = map.get("state").and_then(Value::as_array);
+        let member = |name: &str| match state {
+            Some(state) => state.get(STATE.iter().position(|other| *other == name)?),
+            None => map.get(name),
+        };
+        let signed = |name: &str| member(name).and_then(Value::as_i64).unwrap_or(0);
+        let unsigned = |name: &str| member(name).and_then(Value::as_u64).unwrap_or(0);
         Self {
             now: signed("now"),
             monotonic: signed("monotonic"),
-            boot_id: map.get("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            boot_id: member("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
             written: unsigned("written"),
             payload: unsigned("payload"),
             swept: signed("swept"),
@@ -213,14 +261,8 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// As a short list: there are more of these than of anything else in a log.
-    fn state(&self) -> Value {
-        let hours = float(self.half_life_hours);
-        Value::Array(vec![int(self.last_access), int(self.access_count), hours])
-    }
-
-    /// Reads what [`Touch::state`] gives, or the members that stood in its place before.
-    fn from_map(target: String, map: &Map) -> Option<Self> {
+    /// Reads the members that each had once, or those of a list.
+    pub(super) fn from_map(target: String, map: &Map) -> Option<Self> {
         let state = map.get("state").and_then(Value::as_array);
         let at = |index: usize, name: &str| match state {
             Some(state) => state.get(index),
@@ -232,6 +274,65 @@ impl Touch {
             access_count: at(1, "accessCount")?.as_u64()?.try_into().ok()?,
             half_life_hours: at(2, "halfLifeHours")?.as_f64()?,
         })
+    }
+
+    /// As an item of a list: there are more of these than of anything else in a log.
+    pub(super) fn to_item(&self) -> Value {
+        Value::Array(vec![
+            self.target.as_str().into(),
+            int(self.last_access),
+            int(self.access_count),
+            float(self.half_life_hours),
+        ])
+    }
+
+    /// Reads an item of a list.
+    pub(super) fn from_item(item: &Value) -> Option<Self> {
+        let [target, last_access, access_count, half_life_hours] = item.as_array()? else {
+            return None;
+        };
+        Some(Self {
+            target: target.as_str()?.to_owned(),
+            last_access: last_access.as_i64()?,
+            access_count: access_count.as_u64()?.try_into().ok()?,
+            half_life_hours: half_life_hours.as_f64()?,
+        })
+    }
+}
+
+/// Most ops that one step of a payload holds.
+const TOGETHER: usize = 256;
+
+impl Op {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Put { .. } => "put",
+            Self::Forget { .. } => "forget",
+            Self::Touch(_) => "touch",
+            Self::Boot { .. } => "boot",
+            Self::Mark(_) => "mark",
+        }
+    }
+
+    /// Whether it is written in one step with the one before it.
+    fn goes_with(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Forget { who, .. }, Self::Forget { who: next, .. }) => who == next,
+            (Self::Touch(_), Self::Touch(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// As an item of a step that forgets.
+    fn tombstone(&self) -> Option<Value> {
+        let Self::Forget { target, version, .. } = self else { return None };
+        Some(Value::Array(vec![target.to_string().into(), int(*version)]))
+    }
+
+    /// As an item of a step that tells of accesses.
+    fn state(&self) -> Option<Value> {
+        let Self::Touch(touch) = self else { return None };
+        Some(touch.to_item())
     }
 }
 
@@ -275,51 +376,47 @@ impl Transaction {
     /// (relative to the start of the payload), or `None` if the op holds none.
     pub fn encode(&self, out: &mut Vec<u8>) -> Vec<Option<usize>> {
         let start = out.len();
+        let steps: Vec<&[Op]> =
+            self.ops.chunk_by(Op::goes_with).flat_map(|ops| ops.chunks(TOGETHER)).collect();
         let head = object(&[
             ("seq", int(self.seq)),
             ("at", int(self.at.as_micros())),
-            ("ops", int(self.ops.len() as u64)),
+            ("ops", int(steps.len() as u64)),
         ]);
         cbor::write(&head, out);
-        self.ops
-            .iter()
-            .map(|op| {
-                match op {
-                    Op::Put { version, resource } => {
-                        let put = object(&[("op", "put".into()), ("version", int(*version))]);
-                        cbor::write(&put, out);
-                        let at = out.len() - start;
-                        out.extend_from_slice(resource);
-                        return Some(at);
+        let mut places = Vec::with_capacity(self.ops.len());
+        for ops in steps {
+            let list = |item: &dyn Fn(&Op) -> Option<Value>| {
+                Value::Array(ops.iter().filter_map(item).collect())
+            };
+            let step = match ops {
+                [Op::Put { version, .. }, ..] => vec![("version", int(*version))],
+                [Op::Forget { who, .. }, ..] => {
+                    let mut members = vec![("refs", list(&Op::tombstone))];
+                    match who {
+                        Who::Someone => {}
+                        Who::Rule => members.push(("rule", Value::Bool(true))),
+                        Who::Merging(at) => members.push(("into", int(*at as u64))),
                     }
-                    Op::Forget { target, version } => cbor::write(
-                        &object(&[
-                            ("op", "forget".into()),
-                            ("ref", target.to_string().into()),
-                            ("version", int(*version)),
-                        ]),
-                        out,
-                    ),
-                    Op::Touch(touch) => cbor::write(
-                        &object(&[
-                            ("op", "touch".into()),
-                            ("ref", touch.target.clone().into()),
-                            ("state", touch.state()),
-                        ]),
-                        out,
-                    ),
-                    Op::Boot { count } => {
-                        cbor::write(&object(&[("op", "boot".into()), ("count", int(*count))]), out)
-                    }
-                    Op::Mark(mark) => {
-                        let mut members = vec![("op", "mark".into())];
-                        members.extend(mark.members());
-                        cbor::write(&object(&members), out);
-                    }
+                    members
                 }
-                None
-            })
-            .collect()
+                [Op::Touch(_), ..] => vec![("states", list(&Op::state))],
+                [Op::Boot { count }, ..] => vec![("count", int(*count))],
+                [Op::Mark(mark), ..] => mark.step(),
+                [] => continue,
+            };
+            let name = ("op", ops[0].name().into());
+            cbor::write(&object(&[&[name], &*step].concat()), out);
+            for op in ops {
+                let Op::Put { resource, .. } = op else {
+                    places.push(None);
+                    continue;
+                };
+                places.push(Some(out.len() - start));
+                out.extend_from_slice(resource);
+            }
+        }
+        places
     }
 
     /// Reads a payload; the second value tells where each put's resource begins in it.
@@ -337,36 +434,62 @@ impl Transaction {
         for _ in 0..count {
             let step = reader.object()?;
             let name = step.get("op").and_then(Value::as_str).unwrap_or_default();
-            let mut place = None;
-            ops.push(match name {
+            match name {
                 "put" => {
                     let version = reader.u64(&step, "version")?;
-                    place = Some(reader.at);
-                    Op::Put { version, resource: reader.raw()?.to_vec() }
+                    places.push(Some(reader.at));
+                    ops.push(Op::Put { version, resource: reader.raw()?.to_vec() });
                 }
-                "forget" => Op::Forget {
-                    target: reader
-                        .text(&step, "ref")?
-                        .parse()
-                        .map_err(|_| reader.fault("`ref` is no reference"))?,
-                    version: reader.u64(&step, "version")?,
-                },
-                "touch" => {
-                    let target = reader.text(&step, "ref")?.to_owned();
-                    let touch = Touch::from_map(target, &step);
-                    Op::Touch(touch.ok_or_else(|| reader.fault("`state` is no access state"))?)
-                }
-                "boot" => Op::Boot { count: reader.u64(&step, "count")? },
-                "mark" => Op::Mark(Mark::from_map(&step)),
+                "forget" => reader.tombstones(&step, &mut ops)?,
+                "touch" => reader.touches(&step, &mut ops)?,
+                "boot" => ops.push(Op::Boot { count: reader.u64(&step, "count")? }),
+                "mark" => ops.push(Op::Mark(Mark::from_map(&step))),
                 other => return Err(reader.fault(&format!("unknown step {other:?}"))),
-            });
-            places.push(place);
+            }
+            places.resize(ops.len(), None);
         }
         if reader.at != payload.len() {
             return Err(reader.fault("bytes behind the last step"));
         }
         Ok((Self { seq, at, ops }, places))
     }
+
+    /// Who forgets, by the name of the record that something becomes a part of. Where that cannot be
+    /// told it is someone, so that nothing is kept longer for it.
+    pub fn by(&self, who: Who) -> By {
+        match who {
+            Who::Someone => By::Someone,
+            Who::Rule => By::Rule,
+            Who::Merging(at) => match self.ops.get(at) {
+                Some(Op::Put { resource, .. }) => name_of(resource)
+                    .map_or(By::Someone, |name| By::Merging(RefKey::of_text(&name))),
+                _ => By::Someone,
+            },
+        }
+    }
+}
+
+fn who(step: &Map) -> Who {
+    match step.get("into").and_then(Value::as_u64).map(usize::try_from) {
+        Some(Ok(at)) => Who::Merging(at),
+        _ if step.get("rule").and_then(Value::as_bool) == Some(true) => Who::Rule,
+        _ => Who::Someone,
+    }
+}
+
+/// `Type/id` of a resource, without decoding the rest of it.
+fn name_of(resource: &[u8]) -> Option<String> {
+    let (mut kind, mut id) = (None, None);
+    for entry in cbor::map_entries(resource).ok()? {
+        let of = match &*entry.key {
+            "resourceType" => &mut kind,
+            "id" => &mut id,
+            _ => continue,
+        };
+        let value = cbor::from_slice(&resource[entry.value_range], &Limits::default()).ok()?;
+        *of = Some(value.as_str()?.to_owned());
+    }
+    Some(format!("{}/{}", kind?, id?))
 }
 
 /// A float as a value; the half-lives written here were checked to be finite.
@@ -412,6 +535,43 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.fault(&format!("`{name}` is no integer")))
     }
 
+    /// The tombstones of a step: a list of them, or the members of one, as they were written once.
+    fn tombstones(&self, step: &Map, ops: &mut Vec<Op>) -> Result<(), Unreadable> {
+        let who = who(step);
+        let fault = |message: &str| self.fault(message);
+        let target = |name: &str| name.parse::<Ref>().map_err(|_| fault("`ref` is no reference"));
+        let Some(items) = step.get("refs").and_then(Value::as_array) else {
+            let (target, version) = (target(self.text(step, "ref")?)?, self.u64(step, "version")?);
+            ops.push(Op::Forget { target, version, who });
+            return Ok(());
+        };
+        for item in items {
+            let (name, version) = match item.as_array().map(|pair| &pair[..]) {
+                Some([name, version]) => (name.as_str(), version.as_u64()),
+                _ => (None, None),
+            };
+            let (Some(name), Some(version)) = (name, version) else {
+                return Err(fault("an item of `refs` is no reference with a version"));
+            };
+            ops.push(Op::Forget { target: target(name)?, version, who });
+        }
+        Ok(())
+    }
+
+    /// The access states of a step: a list of them, or the members of one, as they were written once.
+    fn touches(&self, step: &Map, ops: &mut Vec<Op>) -> Result<(), Unreadable> {
+        let no_state = || self.fault("`state` is no access state");
+        let Some(items) = step.get("states").and_then(Value::as_array) else {
+            let target = self.text(step, "ref")?.to_owned();
+            ops.push(Op::Touch(Touch::from_map(target, step).ok_or_else(no_state)?));
+            return Ok(());
+        };
+        for item in items {
+            ops.push(Op::Touch(Touch::from_item(item).ok_or_else(no_state)?));
+        }
+        Ok(())
+    }
+
     fn text<'m>(&self, map: &'m Map, name: &str) -> Result<&'m str, Unreadable> {
         map.get(name)
             .and_then(Value::as_str)
@@ -429,7 +589,13 @@ mod tests {
             at: Timestamp::from_micros(1_780_000_000_000_001),
             ops: vec![
                 Op::Put { version: 2, resource: cbor::to_vec(&object(&[("id", "x".into())])) },
-                Op::Forget { target: "Entity/y".parse().unwrap(), version: 4 },
+                Op::Forget { target: "Entity/y".parse().unwrap(), version: 4, who: Who::Someone },
+                Op::Forget { target: "Entity/z".parse().unwrap(), version: 2, who: Who::Rule },
+                Op::Forget {
+                    target: "Entity/w".parse().unwrap(),
+                    version: 2,
+                    who: Who::Merging(0),
+                },
                 Op::Touch(Touch {
                     target: "MemoryRecord/x".into(),
                     last_access: 5,
@@ -487,9 +653,77 @@ mod tests {
             Transaction::decode(&payload).map(|(transaction, _)| transaction.ops)
         };
         let old = [("lastAccess", int(5)), ("accessCount", int(3)), ("halfLifeHours", float(12.5))];
-        assert_eq!(step(&old).unwrap(), [sample().ops[2].clone()]);
-        let short = [("state", Value::Array(vec![int(5), int(3)]))];
+        assert_eq!(step(&old).unwrap(), [sample().ops[4].clone()]);
+        let list = [int(5), int(3), float(12.5)];
+        let shorter = [("state", Value::Array(list.to_vec()))];
+        assert_eq!(step(&shorter).unwrap(), [sample().ops[4].clone()]);
+        let short = [("state", Value::Array(list[..2].to_vec()))];
         assert!(step(&short).is_err());
+    }
+
+    #[test]
+    fn a_tombstone_is_read_as_it_was_written_before() {
+        let head = object(&[("seq", int(1u64)), ("at", int(2)), ("ops", int(1))]);
+        let mut payload = cbor::to_vec(&head);
+        let step = [("op", "forget".into()), ("ref", "Entity/y".into()), ("version", int(4u64))];
+        cbor::write(&object(&step), &mut payload);
+        let (read, _) = Transaction::decode(&payload).unwrap();
+        assert_eq!(read.ops, [sample().ops[1].clone()], "by someone, as far as anybody knows");
+    }
+
+    #[test]
+    fn what_is_alike_is_written_together_and_stays_apart() {
+        let forget = |n: usize, who| Op::Forget {
+            target: format!("MemoryRecord/m{n}").parse().unwrap(),
+            version: n as u64,
+            who,
+        };
+        let touch = |n: usize| {
+            Op::Touch(Touch {
+                target: format!("MemoryRecord/m{n}"),
+                last_access: 5,
+                access_count: 3,
+                half_life_hours: 12.5,
+            })
+        };
+        let put = sample().ops[0].clone();
+        let mut ops = vec![put.clone()];
+        ops.extend((0..3).map(|n| forget(n, Who::Merging(0))));
+        ops.push(put);
+        ops.extend((3..9).map(|n| forget(n, Who::Merging(4))));
+        ops.extend((9..12).map(|n| forget(n, Who::Rule)));
+        ops.extend((0..2 * TOGETHER + 1).map(touch));
+        let transaction = Transaction { ops, ..sample() };
+        let mut payload = Vec::new();
+        let places = transaction.encode(&mut payload);
+        let (head, _) = cbor::read_item(&payload, &Limits::default()).unwrap();
+        assert_eq!(head.get("ops").and_then(Value::as_u64), Some(5 + 3));
+        assert_eq!(Transaction::decode(&payload).unwrap(), (transaction, places));
+    }
+
+    #[test]
+    fn who_forgets_is_told_by_the_name_of_the_record() {
+        let name = [("resourceType", "MemoryRecord".into()), ("id", "kept".into())];
+        let record = Op::Put { version: 2, resource: cbor::to_vec(&object(&name)) };
+        let transaction = Transaction { ops: vec![record, Op::Boot { count: 1 }], ..sample() };
+        let kept = By::Merging(RefKey::of_text("MemoryRecord/kept"));
+        assert_eq!(transaction.by(Who::Merging(0)), kept);
+        assert_eq!(transaction.by(Who::Rule), By::Rule);
+        // What cannot be told is not kept for it.
+        for who in [Who::Someone, Who::Merging(1), Who::Merging(2)] {
+            assert_eq!(transaction.by(who), By::Someone);
+        }
+        assert_eq!(sample().by(Who::Merging(0)), By::Someone, "it has no type");
+    }
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written_before() {
+        let Op::Mark(mark) = sample().ops.pop().unwrap() else { panic!("the last is a mark") };
+        let Value::Object(members) = object(&mark.members()) else { unreachable!() };
+        assert_eq!(Mark::from_map(&members), mark);
+        let Value::Object(step) = object(&mark.step()) else { unreachable!() };
+        assert_eq!(Mark::from_map(&step), mark);
+        assert_eq!(STATE.len() + 1, mark.members().len(), "none is left out");
     }
 
     #[test]

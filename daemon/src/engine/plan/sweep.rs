@@ -12,6 +12,7 @@ use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
+use crate::store::transaction::Who;
 
 /// How likely a memory is to be needed again; `None` for what must not go: what is anchored, an
 /// intention that still holds, and what is no record.
@@ -41,7 +42,11 @@ impl Planner<'_> {
                     is_current
                 }
                 Act::Merge(into, others) => self.consolidate(&mut plan, &into, &others),
-                Act::Forget(chosen, cause) => self.let_go(&mut plan, &chosen, cause),
+                Act::Forget(chosen, cause) => {
+                    // Until when it is valid is what someone said of it.
+                    self.let_go(&mut plan, &chosen, Who::Someone, cause)
+                }
+                Act::Evict(chosen, cause) => self.let_go(&mut plan, &chosen, Who::Rule, cause),
             };
             done += u64::from(did);
         }
@@ -57,7 +62,7 @@ impl Planner<'_> {
             && !self.pending.contains_key(&key)
     }
 
-    fn let_go(&mut self, plan: &mut Plan, chosen: &Chosen, cause: Cause) -> bool {
+    fn let_go(&mut self, plan: &mut Plan, chosen: &Chosen, who: Who, cause: Cause) -> bool {
         if !self.is_current(chosen) {
             return false;
         }
@@ -65,7 +70,7 @@ impl Planner<'_> {
         // What cannot be read any more can still be forgotten; its words stay in the counts.
         let old = self.stored(&key).ok().and_then(|(_, old)| old);
         let terms = old.map(|(resource, _)| terms_of(&resource));
-        plan.bury(chosen.target.clone(), chosen.version, key, terms, Some(cause));
+        plan.bury(chosen.target.clone(), chosen.version, terms, who, Some(cause));
         self.pending.insert(key, false);
         true
     }
@@ -109,6 +114,7 @@ impl Planner<'_> {
         if self.push(plan, resource, facts, terms, superseded, version, kind).is_err() {
             return false;
         }
+        let merging = Who::Merging(plan.ops.len().saturating_sub(1));
         let count = absorbed.len();
         if let Some(event) = plan.events.last_mut() {
             let reason = format!("{count} more observations of the same became part of it");
@@ -119,7 +125,7 @@ impl Planner<'_> {
             let reason = format!("became part of {}", into.target);
             let cause = Cause { name: "consolidation", reason, tiers: None };
             let terms = Some(terms_of(resource));
-            plan.bury(chosen.target.clone(), chosen.version, key, terms, Some(cause));
+            plan.bury(chosen.target.clone(), chosen.version, terms, merging, Some(cause));
             self.pending.insert(key, false);
         }
         self.pending.insert(RefKey::of(&into.target), true);

@@ -7,6 +7,8 @@
 //! results carries the list, so that it does not matter in which order or in how many steps
 //! observations come together, nor whether one that was merged is imported again later.
 
+use std::collections::BTreeSet;
+
 use omir_core::confidence::Beta;
 use omir_core::extension::{Consolidated, Evidence};
 use omir_core::instant::{Instant, Timestamp};
@@ -103,6 +105,11 @@ fn absorb(history: &mut Consolidated, id: &str, other: Consolidated) {
 /// How many observations a record stands for.
 pub fn count(record: &MemoryRecord) -> u64 {
     Consolidated::of(record).count
+}
+
+/// Where its evidence came from.
+pub fn sources(record: &MemoryRecord) -> BTreeSet<String> {
+    Consolidated::of(record).evidence.into_keys().collect()
 }
 
 /// The record that stands for `newest` and `others`, under the name `keeper`, which is that of one of

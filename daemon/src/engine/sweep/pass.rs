@@ -1,7 +1,7 @@
 //! One pass over the store, in slices.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::{Tier, TierReason};
 
 use super::Purpose;
-use super::consolidate::{count, event_time};
+use super::consolidate::{MAX_SOURCES, count, event_time, sources};
 use super::duplicates::Sighting;
 use super::report::SweepReport;
 use crate::engine::command::{Act, Cause, Change, Chosen, Event, EventKind};
@@ -370,6 +370,10 @@ impl<'a> Pass<'a> {
             catalog.has_children(&RefKey::of(&other.chosen.target))
         };
         group.retain(|other| !has_children(other));
+        // What has taken in as much as one record can stays as it is, or nothing more would become one.
+        while let Some(at) = too_much(&newest, &group) {
+            group.swap_remove(at);
+        }
         if group.is_empty() || group.len() < least {
             return None;
         }
@@ -550,7 +554,7 @@ impl<'a> Pass<'a> {
                 let reason = format!("no room, and its need of {:.4} is the lowest", row.need);
                 let cause = Cause { name: "eviction", reason, tiers: None };
                 self.report.note(&chosen.target.to_string(), &cause);
-                acts.push(Act::Forget(chosen, cause));
+                acts.push(Act::Evict(chosen, cause));
                 wanted = wanted.saturating_sub(row.bytes);
                 if wanted == 0 || acts.len() == BATCH {
                     break;
@@ -611,6 +615,15 @@ fn is_candidate(doc: &Doc) -> bool {
     doc.is_live() && is_free && !doc.class.is_intention()
 }
 
+/// Which of others, if any, is too much to become one record with this: that with the most sources, as
+/// long as all together have more than a record keeps apart.
+fn too_much(one: &Observed, others: &[Observed]) -> Option<usize> {
+    let all: BTreeSet<&String> =
+        others.iter().chain([one]).flat_map(|observed| &observed.sources).collect();
+    let most = others.iter().enumerate().max_by_key(|(_, other)| other.sources.len());
+    most.filter(|_| all.len() > MAX_SOURCES).map(|(at, _)| at)
+}
+
 /// An observation that was read.
 struct Observed {
     id: DocId,
@@ -619,6 +632,8 @@ struct Observed {
     sighting: Sighting,
     /// How many observations it stands for.
     count: u64,
+    /// Where its evidence came from.
+    sources: BTreeSet<String>,
     when: (i64, u32),
     seq: u64,
     key: RefKey,
@@ -633,6 +648,7 @@ impl Observed {
             mentions: entities.map(|entity| RefKey::of(&entity.target)).collect(),
             sighting,
             count: count(&record),
+            sources: sources(&record),
             when: (at.secs(), at.nanos()),
             seq: doc.seq,
             key: doc.key,

@@ -3,7 +3,7 @@
 //! Versions are read one by one, to find what they refer to; the bytes of those that stay are
 //! copied. So the memory needed is that of the new segment, twice, and of one old one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
 
 use omir_core::cbor;
@@ -12,7 +12,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
 use super::Lapse;
-use crate::index::block::{Ending, Target, Tombstone};
+use crate::index::block::{By, Ending, Target, Tombstone};
 use crate::index::catalog::{Catalog, End, Fate};
 use crate::index::doc::{DocId, Stamp};
 use crate::index::key::RefKey;
@@ -44,6 +44,9 @@ pub(super) struct Merge<'a> {
     present: HashSet<RefKey>,
     /// References whose first version is in the run.
     born: HashSet<RefKey>,
+    /// What became a part of which record. The tombstone of that tells who had it forgotten, and so is
+    /// held as long as theirs.
+    parts: HashMap<RefKey, HashSet<RefKey>>,
     /// Of logs that become a segment, and are no segments: before when what ended is durable
     /// (microseconds).
     durable: Option<i64>,
@@ -107,6 +110,7 @@ impl<'a> Merge<'a> {
             fates,
             present,
             born,
+            parts: HashMap::new(),
             durable: None,
             is_oldest,
             first_seq: span.0,
@@ -133,7 +137,11 @@ impl<'a> Merge<'a> {
         lapse: Lapse,
     ) -> Self {
         let merge = Self::new(catalog, number, span, is_oldest, lapse.horizon);
-        Self { durable: Some(lapse.durable), ..merge }
+        let mut parts: HashMap<RefKey, HashSet<RefKey>> = HashMap::new();
+        for (part, into) in merge.catalog().merged() {
+            parts.entry(into).or_default().insert(part);
+        }
+        Self { durable: Some(lapse.durable), parts, ..merge }
     }
 
     fn catalog(&self) -> ReadGuard<'a, Catalog> {
@@ -346,8 +354,15 @@ impl<'a> Merge<'a> {
         let is_whole = self.is_oldest
             || (self.durable.is_some()
                 && self.born.contains(&key)
+                && self.parts.get(&key).is_none_or(HashSet::is_empty)
                 && !self.catalog().is_reborn(&key));
         if is_whole && grave.stamp.recorded < self.horizon {
+            // What became a part of something was forgotten before that was.
+            if let Ending::Forgotten(By::Merging(into)) = grave.ending
+                && let Some(parts) = self.parts.get_mut(&into)
+            {
+                parts.remove(&key);
+            }
             self.tombstones.push((key, grave.stamp.version));
         } else {
             self.manifest.forgotten.push(Tombstone { target: Target::Key(key), ..grave });

@@ -35,7 +35,7 @@ use omir_core::instant::Timestamp;
 
 use self::merge::Merge;
 pub(super) use self::merge::Merged;
-pub use self::survey::{Survey, survey};
+pub use self::survey::{Survey, Told, survey};
 use super::sealer::{Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
@@ -140,14 +140,14 @@ impl Sealer {
         Ok(merge.finish(sealed_at))
     }
 
-    /// Since when each segment tells of something forgotten (microseconds), by a name alone if not by
-    /// what it said. Reads all of them; one that cannot be read is passed over.
-    pub fn tells_of_forgotten(&self) -> Vec<Option<i64>> {
+    /// What each segment tells of that was forgotten, by a name alone if not by what it said. Reads all
+    /// of them; one that cannot be read is passed over.
+    pub fn tells_of_forgotten(&self) -> Vec<Told> {
         let of = |piece: &Piece| {
             let (bytes, _) = self.read_sound(piece.number).ok()?;
-            survey::tells_of_forgotten(&self.catalog, &bytes).ok()?
+            survey::tells_of_forgotten(&self.catalog, &bytes).ok()
         };
-        self.pieces.iter().map(of).collect()
+        self.pieces.iter().map(|piece| of(piece).unwrap_or_default()).collect()
     }
 
     /// Puts one segment in the place of the segments at `run` of [`Sealer::pieces`]. What was

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use super::Piece;
 use crate::index::catalog::{Catalog, End};
-use crate::index::doc::{FileId, NEVER};
+use crate::index::doc::FileId;
 use crate::index::key::RefKey;
 use crate::store::sealer::segment_file;
 use crate::store::segment::{self, BadSegment, bad};
@@ -16,8 +16,30 @@ use crate::sync::RwLock;
 pub struct Survey {
     /// Bytes of versions that a compaction would drop.
     pub dead: u64,
-    /// When the first of those that were forgotten was; microseconds.
-    pub forgotten_since: Option<i64>,
+    /// What it holds that was forgotten.
+    pub told: Told,
+}
+
+/// What a segment holds that was forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Told {
+    /// Whether anything, by someone or by a rule.
+    pub any: bool,
+    /// Since when something that someone has had forgotten; microseconds.
+    pub since: Option<i64>,
+}
+
+impl Told {
+    fn note(&mut self, since: Option<i64>) {
+        self.any = true;
+        self.since = self.since.into_iter().chain(since).min();
+    }
+
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        let since = self.since.into_iter().chain(other.since).min();
+        Self { any: self.any || other.any, since }
+    }
 }
 
 /// Looks at all segments. What was superseded before `horizon` (microseconds) counts as dead.
@@ -30,10 +52,7 @@ pub fn survey(catalog: &Catalog, pieces: &[Piece], horizon: i64) -> Vec<Survey> 
         match fate.end {
             End::Live | End::Kept => continue,
             End::Superseded => {}
-            End::Forgotten => {
-                let since = survey.forgotten_since.unwrap_or(NEVER);
-                survey.forgotten_since = Some(since.min(doc.retired));
-            }
+            End::Forgotten => survey.told.note(catalog.version_forgotten_since(fate.id)),
         }
         survey.dead += u64::from(doc.location.len);
     }
@@ -41,25 +60,28 @@ pub fn survey(catalog: &Catalog, pieces: &[Piece], horizon: i64) -> Vec<Survey> 
     pieces.iter().map(of).collect()
 }
 
-/// Since when a segment tells of something forgotten (microseconds), by a name alone if not by
-/// what it said: in copies, references, access states and tombstones. `None` if it does not.
+/// What a segment tells of that was forgotten, by a name alone if not by what it said: in copies,
+/// references, access states and tombstones.
 ///
 /// # Errors
 /// If the segment cannot be taken apart.
 pub(super) fn tells_of_forgotten(
     catalog: &RwLock<Catalog>,
     bytes: &[u8],
-) -> Result<Option<i64>, BadSegment> {
+) -> Result<Told, BadSegment> {
     let layout = segment::layout(bytes)?;
     let manifest = &layout.manifest;
-    let named = manifest.forgotten.iter().filter(|grave| grave.name().is_some());
-    let mut since = named.map(|grave| grave.stamp.recorded).min();
+    let mut told = Told::default();
+    let guard = || catalog.read().unwrap_or_else(PoisonError::into_inner);
+    for grave in manifest.forgotten.iter().filter(|grave| grave.name().is_some()) {
+        let since = guard().forgotten_since(&grave.key());
+        told.note(since.map(|_| grave.stamp.recorded));
+    }
     let mut look = |key: &RefKey| {
-        let catalog = catalog.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(head) = catalog.head(key).filter(|head| !head.live) else { return };
-        // The row of what was compacted away elsewhere is gone: then it is long overdue.
-        let at = catalog.docs().get(head.doc as usize).map_or(i64::MIN, |doc| doc.retired);
-        since = Some(since.map_or(at, |since| since.min(at)));
+        let catalog = guard();
+        if catalog.head(key).is_some_and(|head| !head.live) {
+            told.note(catalog.forgotten_since(key));
+        }
     };
     manifest.touched.iter().for_each(|touch| look(&RefKey::of_text(&touch.target)));
     let versions = layout.entries.into_iter().chain(layout.superseded).map(|(_, range)| range);
@@ -70,5 +92,5 @@ pub(super) fn tells_of_forgotten(
         look(&RefKey::of(&resource.reference()));
         resource.for_each_reference(|_, _, target| look(&RefKey::of(target)));
     }
-    Ok(since)
+    Ok(told)
 }

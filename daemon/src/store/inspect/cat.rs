@@ -13,6 +13,7 @@ use super::Store;
 use super::history::{Act, History, Place, Row, State, Version};
 use crate::PRODUCER;
 use crate::disk::{DiskFile, Mode};
+use crate::index::block::By;
 use crate::index::key::RefKey;
 use crate::store::segment;
 
@@ -30,6 +31,8 @@ pub enum CatError {
         at: i64,
         /// The last version before.
         last: u64,
+        /// Who forgot.
+        by: By,
     },
     /// It has no such version, but these.
     NoVersion {
@@ -53,9 +56,9 @@ impl fmt::Display for CatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(target) => write!(f, "{target} is not in there"),
-            Self::Forgotten { target, at, last } => {
+            Self::Forgotten { target, at, last, by } => {
                 let at = omir_core::instant::Timestamp::from_micros(*at);
-                write!(f, "{target} was forgotten at {at}; version {last} was its last")
+                write!(f, "{target} was forgotten at {at} by {by}; version {last} was its last")
             }
             Self::NoVersion { target, versions } => {
                 let versions: Vec<String> = versions.iter().map(u64::to_string).collect();
@@ -133,9 +136,10 @@ impl History {
             });
         }
         match newest.state {
-            State::Forgotten { at, .. } => Err(CatError::Forgotten {
+            State::Forgotten { at, by, .. } => Err(CatError::Forgotten {
                 target: target.clone(),
                 at,
+                by,
                 last: newest.version.stamp.version,
             }),
             State::Live | State::Superseded => Ok(*newest),

@@ -7,7 +7,7 @@ use omir_core::reference::Ref;
 
 use super::Source;
 use super::finding::Finding;
-use crate::index::block::{Ending, Tombstone};
+use crate::index::block::{By, Ending, Tombstone};
 use crate::index::doc::Stamp;
 use crate::index::key::RefKey;
 use crate::store::signature::{Digest, Seal};
@@ -127,6 +127,8 @@ pub enum State {
         at: i64,
         /// The version the tombstone took.
         version: u64,
+        /// Who forgot.
+        by: By,
     },
 }
 
@@ -167,7 +169,7 @@ impl History {
                     let (at, version) = (grave.stamp.recorded, grave.stamp.version);
                     if let Some(old) = heads.remove(&grave.key()) {
                         rows[old].state = match grave.ending {
-                            Ending::Forgotten => State::Forgotten { at, version },
+                            Ending::Forgotten(by) => State::Forgotten { at, version, by },
                             Ending::Dropped => State::Superseded,
                         };
                     }

@@ -20,7 +20,7 @@ use super::finding::{Finding, Verdict};
 use super::history::{Act, Chapter, History, Place};
 use super::{FileKind, Progress, Store, check};
 use crate::disk::{self, Disk, Folder};
-use crate::index::block::Tombstone;
+use crate::index::block::{Ending, Tombstone};
 use crate::index::doc::Stamp;
 use crate::index::key::RefKey;
 use crate::store::keys;
@@ -335,10 +335,12 @@ impl Writer<'_> {
                 }
                 Act::Forget(grave) => {
                     let stamp = Stamp { seq, ..grave.stamp };
-                    match grave.name().map(str::parse::<Ref>) {
-                        Some(Ok(target)) => draft.forget(stamp, target),
-                        Some(Err(_)) => {}
-                        None => draft.bury(Tombstone { stamp, ..grave.clone() }),
+                    match (grave.name().map(str::parse::<Ref>), grave.ending) {
+                        (Some(Ok(target)), Ending::Forgotten(by)) => {
+                            draft.forget(stamp, target, by);
+                        }
+                        (Some(Err(_)), _) => {}
+                        _ => draft.bury(Tombstone { stamp, ..grave.clone() }),
                     }
                 }
                 Act::Touch(touch) => draft.touch(touch.clone()),

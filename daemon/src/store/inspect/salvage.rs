@@ -312,15 +312,19 @@ impl Parts {
         parts
     }
 
-    /// Older versions, tombstones and access states: maps of four or five members whose first key
-    /// is `seq` or `ref`.
+    /// Older versions, tombstones and access states: maps of four to six members whose first key
+    /// is `seq`, `ref` or `key`, and lists of four items whose first is a text.
     fn read_elements(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while at + 5 <= bytes.len() {
             let here = &bytes[at..];
             at += 1;
-            let begins = matches!(here[0], 0xa4 | 0xa5)
-                && (here[1..].starts_with(b"\x63seq") || here[1..].starts_with(b"\x63ref"));
+            let keys: [&[u8]; 3] = [b"\x63seq", b"\x63ref", b"\x63key"];
+            let begins = match here[0] {
+                0xa4..=0xa6 => keys.iter().any(|key| here[1..].starts_with(key)),
+                0x84 => matches!(here[1], 0x60..=0x79),
+                _ => false,
+            };
             if !begins {
                 continue;
             }

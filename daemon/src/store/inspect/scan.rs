@@ -378,7 +378,7 @@ impl Scan {
         let recorded = transaction.at.as_micros();
         self.last_recorded = self.last_recorded.max(recorded);
         self.transactions.push((transaction.seq, recorded));
-        for (ordinal, (op, place)) in transaction.ops.into_iter().zip(places).enumerate() {
+        for (ordinal, (op, place)) in transaction.ops.iter().zip(places).enumerate() {
             let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
             let seq = transaction.seq;
             let stamp = |version| Stamp { seq, ordinal, version, recorded };
@@ -386,25 +386,26 @@ impl Scan {
                 Op::Put { version, resource } => {
                     let start = frame.at + place.unwrap_or(0);
                     let range = start..start + resource.len();
-                    match segment::decode(&resource) {
-                        Ok(resource) => self.push(&resource, Some(stamp(version)), true, range),
+                    match segment::decode(resource) {
+                        Ok(resource) => self.push(&resource, Some(stamp(*version)), true, range),
                         Err(fault) => {
                             let message = format!("a memory cannot be read: {}", fault.message);
                             let mut finding = self
                                 .finding(Kind::BytesLost, message)
                                 .at(range.start)
                                 .of_len(range.len());
-                            finding.names = names_in(&resource);
+                            finding.names = names_in(resource);
                             self.lose(finding);
                         }
                     }
                 }
-                Op::Forget { target, version } => {
-                    self.graves.push(Tombstone::of(&target, stamp(version)))
+                Op::Forget { target, version, who } => {
+                    let by = transaction.by(*who);
+                    self.graves.push(Tombstone::of(target, stamp(*version), by));
                 }
-                Op::Touch(touch) => self.touches.push((seq, ordinal, touch)),
-                Op::Boot { count } => self.boots = self.boots.max(count),
-                Op::Mark(mark) => self.mark.get_or_insert_default().follow(&mark),
+                Op::Touch(touch) => self.touches.push((seq, ordinal, touch.clone())),
+                Op::Boot { count } => self.boots = self.boots.max(*count),
+                Op::Mark(mark) => self.mark.get_or_insert_default().follow(mark),
             }
         }
     }

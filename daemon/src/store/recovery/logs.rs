@@ -11,6 +11,7 @@ use omir_core::reference::Ref;
 
 use super::{Recovery, Unsealed, ahead, borne, read};
 use crate::disk::{self, Mode};
+use crate::index::block::By;
 use crate::index::doc::{Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
@@ -55,7 +56,7 @@ impl Step {
 
 enum Effect {
     Put { version: u64, location: Location, drawn: Result<Box<(Facts, DocTerms)>, BadSegment> },
-    Forget { target: Ref, version: u64 },
+    Forget { target: Ref, version: u64, by: By },
     Touch(Touch),
     Boot(u64),
     Mark(Mark),
@@ -262,9 +263,9 @@ impl Recovery<'_> {
                         }
                     }
                 }
-                Effect::Forget { target, version } => {
+                Effect::Forget { target, version, by } => {
                     has_changes = true;
-                    self.catalog.forget(&RefKey::of(&target), None, stamp(version));
+                    self.catalog.forget(&RefKey::of(&target), None, stamp(version), by);
                 }
                 Effect::Touch(touch) => self.catalog.replay_touch(&touch),
                 Effect::Boot(count) => self.boots = self.boots.max(count),
@@ -299,8 +300,9 @@ fn decode(
     frame: &wal::Frame<'_>,
     is_wanted: impl Fn(u64) -> bool,
 ) -> Result<Step, Unreadable> {
-    let (Transaction { seq, at, ops }, places) = Transaction::decode(frame.payload)?;
-    let ops = ops.into_iter().zip(places).filter(|_| is_wanted(seq));
+    let (transaction, places) = Transaction::decode(frame.payload)?;
+    let Transaction { seq, at, ref ops } = transaction;
+    let ops = ops.iter().zip(places).filter(|_| is_wanted(seq));
     let effects = ops.map(|(op, place)| match op {
         Op::Put { version, resource } => {
             let offset = frame.at + place.unwrap_or(0);
@@ -308,16 +310,19 @@ fn decode(
                 file: log_file(number),
                 offset: u32::try_from(offset).unwrap_or(u32::MAX),
                 len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
-                crc: crc32fast::hash(&resource),
+                crc: crc32fast::hash(resource),
             };
-            let drawn = segment::decode(&resource)
+            let drawn = segment::decode(resource)
                 .map(|resource| Box::new((Facts::of(&resource), terms_of(&resource))));
-            Effect::Put { version, location, drawn }
+            Effect::Put { version: *version, location, drawn }
         }
-        Op::Forget { target, version } => Effect::Forget { target, version },
-        Op::Touch(touch) => Effect::Touch(touch),
-        Op::Boot { count } => Effect::Boot(count),
-        Op::Mark(mark) => Effect::Mark(mark),
+        Op::Forget { target, version, who } => {
+            let by = transaction.by(*who);
+            Effect::Forget { target: target.clone(), version: *version, by }
+        }
+        Op::Touch(touch) => Effect::Touch(touch.clone()),
+        Op::Boot { count } => Effect::Boot(*count),
+        Op::Mark(mark) => Effect::Mark(mark.clone()),
     });
     let end = (frame.at + frame.payload.len()) as u64;
     Ok(Step { end, seq, at, effects: effects.collect() })

@@ -15,7 +15,7 @@ use crate::engine::settings::{FlashSettings, Settings};
 use crate::engine::{Engine, Parts};
 use crate::index::text::Scratch;
 use crate::store::keys;
-use crate::store::transaction::{Op, Transaction};
+use crate::store::transaction::{Op, Transaction, Who};
 
 fn open(dir: &Path) -> Engine {
     let parts = Parts {
@@ -62,9 +62,11 @@ fn stored() -> tempfile::TempDir {
         let value = omir_core::json::from_slice(entity(turn).as_bytes(), &Default::default());
         let resource = omir_core::cbor::to_vec(&value.unwrap());
         let op = match turn % 7 {
-            0 => {
-                Op::Forget { target: format!("Entity/e{}", turn % 40).parse().unwrap(), version: 9 }
-            }
+            0 => Op::Forget {
+                target: format!("Entity/e{}", turn % 40).parse().unwrap(),
+                version: 9,
+                who: Who::Someone,
+            },
             // Nobody can read this one.
             1 => Op::Put { version: 9, resource: vec![0x60] },
             _ => Op::Put { version: 9, resource },

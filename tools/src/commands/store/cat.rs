@@ -53,8 +53,8 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
         }
         What::Resource(target) => {
             let row = history.version(&target, args.version).map_err(unreadable)?;
-            if let State::Forgotten { at, .. } = row.state {
-                let remark = format!("{target} was forgotten at {}", instant(at));
+            if let State::Forgotten { at, by, .. } = row.state {
+                let remark = format!("{target} was forgotten at {} by {by}", instant(at));
                 output::remark(globals.quiet || globals.json, &remark);
             }
             let resource = Reader::new(&store, &history).resource(&row.version.place);

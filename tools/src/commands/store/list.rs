@@ -91,8 +91,9 @@ fn row_json(history: &History, row: &Row<'_>, words: Option<String>) -> Value {
     members.insert("recorded", instant(version.stamp.recorded));
     members.insert("exact", version.is_exact);
     members.insert("transaction", version.stamp.seq);
-    if let State::Forgotten { at, .. } = row.state {
+    if let State::Forgotten { at, by, .. } = row.state {
         members.insert("forgottenAt", instant(at));
+        members.insert("forgottenBy", by.as_str());
     }
     members.insert("file", file.map_or("?", |file| file.source.path.as_str()));
     members.insert("offset", version.place.range.start);
