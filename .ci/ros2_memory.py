@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,8 @@ def meets(at, folder):
 
     topics(at, recall, sdk, QosDurability, QosProfile)
     rebases(clients["Rebase"], recall)
+    refuses(at, sdk)
+    parameters(at, sdk)
 
     gone = clients["Forget"].call(refs=["MemoryRecord/door", "MemoryRecord/never"])
     assert gone.status.ok and gone.forgotten == 1, gone
@@ -282,6 +285,40 @@ def rebases(client, recall):
     assert back.status.ok and back.moved == moved.moved, back
     again = {h.resource.record[0].id: h for h in recall(text="cup")}
     assert all(y(again[i]) == y(before[i]) for i in again if i in before)
+
+
+def refuses(at, sdk):
+    """What is no message, and another type under the same name, are told under the topic with the reason."""
+    battery = sdk.ROS2Publisher("/battery", "sensor_msgs/msg/BatteryState", **at)
+    session = battery.session_mgr.session
+    attachment = struct.pack("<qqB16s", 1, time.time_ns(), 16, b"g" * 16)
+
+    def told(count):
+        (reply,) = session.get("omir/rover/status", timeout=20.0)
+        topic = json.loads(bytes(reply.ok.payload))["ros2"]["topics"].get("/battery", {})
+        return topic.get(count) and topic["lastRefused"]["why"]
+
+    session.put(battery.keyexpr, b"\x00\x01\x00\x00\x01", attachment=attachment)
+    why = eventually("it is malformed", lambda: told("malformed"))
+    assert "BatteryState" in why and "at byte" in why, why
+    changed = sdk.ROS2Publisher(
+        "/battery", "sensor_msgs/msg/BatteryState", type_hash="RIHS01_" + "1" * 64, **at
+    )
+    why = eventually("it has another hash", lambda: told("otherTypes"))
+    assert "the definitions of that type differ" in why, why
+    changed.close()
+    battery.close()
+
+
+def parameters(at, sdk):
+    """Tools ask every node for its parameters, and some wait for all answers."""
+    # Of these services the one whose fields the SDK can read: it looks for nested types in `srv/msg`.
+    client = sdk.ROS2ServiceClient(
+        "/omird/get_parameter_types", "rcl_interfaces/srv/GetParameterTypes", timeout=20.0, **at
+    )
+    answer = client.call(names=["use_sim_time", "robot_description"])
+    assert list(answer.types) == [1, 0], answer
+    client.close()
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ impl Scene {
         let ros2 = section.resolve().unwrap_or_else(|error| panic!("{error}"));
         let shelf = Arc::new(shelf);
         let ours = Participant::open(&session, &ros2, shelf.clone(), Arc::new(now)).unwrap();
-        let theirs = node(&other, Registry::standard());
+        let theirs = node(&other, "other", Registry::standard());
         Self { ours: Some(ours), theirs, other, shelf, _session: session }
     }
 
@@ -145,9 +145,9 @@ fn sessions() -> (Session, Session) {
     (open("listen/endpoints"), open("connect/endpoints"))
 }
 
-fn node(session: &Session, types: Registry) -> Node {
+fn node(session: &Session, name: &str, types: Registry) -> Node {
     let types = Arc::new(RwLock::new(types));
-    Node::open(session, NodeConfig::named("other"), types, Arc::new(now), Arc::new(|_| ())).unwrap()
+    Node::open(session, NodeConfig::named(name), types, Arc::new(now), Arc::new(|_| ())).unwrap()
 }
 
 fn publisher(node: &Node, topic: &str, ty: &str) -> Publisher {
@@ -186,14 +186,15 @@ fn a_topic_that_is_remapped_is_heard_under_its_new_name_alone() {
     let config =
         "remap = ['/chat:=/robot1/chat']\n[[topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 0";
     let scene = Scene::new(config, Shelf::default());
-    let own = scene.publisher("/chat", "std_msgs/msg/String");
     let renamed = scene.publisher("/robot1/chat", "std_msgs/msg/String");
+    scene.say(&renamed, "for us");
+    let own = scene.publisher("/chat", "std_msgs/msg/String");
     let mut message = Message::new(own.ty());
     message.set("data", "not for us").unwrap();
     own.publish(&message).unwrap();
-    scene.say(&renamed, "for us");
-    own.publish(&message).unwrap();
     scene.say(&renamed, "and this");
+    own.publish(&message).unwrap();
+    scene.say(&renamed, "and that");
     assert!(!scene.shelf.contents().contains(&"not for us".to_owned()));
 }
 
@@ -202,9 +203,10 @@ fn a_type_that_changed_under_its_name_is_asked_for_and_heard() {
     let scene = Scene::new("[[topic]]\ntopic = '/note'\ntext = '{data}'", Shelf::default());
     let name: TypeName = "lab_msgs/msg/Note".parse().unwrap();
     for (text, said) in [("string data", "first"), ("string data\nint32 more", "second")] {
+        // Each with a node of its own: of two that have one name it is chance which one is asked.
         let mut types = Registry::standard();
         types.add_text(&name, text).unwrap();
-        let theirs = node(&scene.other, types);
+        let theirs = node(&scene.other, said, types);
         scene.say(&publisher(&theirs, "/note", "lab_msgs/msg/Note"), said);
     }
 }
@@ -224,6 +226,27 @@ fn a_node_that_describes_nothing_holds_up_nobody() {
     let chat = scene.publisher("/zz", "std_msgs/msg/String");
     scene.say(&chat, "hello");
     drop(tokens);
+}
+
+#[test]
+fn a_thousand_topics_that_nobody_can_read_leave_room_for_one_that_can_be() {
+    let scene = Scene::new("[[topic]]\ntopic = '*'\ntext = '{data}'", Shelf::default());
+    let token = |n: usize| {
+        format!(
+            "@ros2_lv/0/a/0/{n}/MP/%/%/silent/%a{n}/lab_msgs::msg::dds_::Odd_/RIHS01_{n:064x}/::,1:,:,:,,"
+        )
+    };
+    let declare = |n| scene.other.liveliness().declare_token(token(n)).wait().unwrap();
+    let tokens: Vec<_> = (0..1100).map(declare).collect();
+    let refused = |scene: &Scene| {
+        let all = scene.status("/notListenedTo").unwrap();
+        all.as_object().unwrap().iter().count()
+    };
+    scene.until("there are too many", |scene| refused(scene) >= 1000);
+    let chat = scene.publisher("/zz", "std_msgs/msg/String");
+    scene.say(&chat, "hello");
+    drop(tokens);
+    scene.until("they are forgotten", |scene| refused(scene) == 0);
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn wherever_a_merge_is_cut_all_of_it_goes_in_time() {
         run(&mut life);
         let (clock, disk) = (life.clock.clone(), life.disk.clone());
         drop(life);
-        for seed in [ONLY_SYNCED, EVERYTHING, cut + 2] {
+        for seed in [ONLY_SYNCED, EVERYTHING] {
             let mut life = Life::on(disk.survivors(seed), clock.clone(), false);
             // Both, as it is not known which of them was left.
             life.forget("MemoryRecord/a");

@@ -546,7 +546,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         for item in items {
-            let (name, version) = match item.as_array().map(|pair| &pair[..]) {
+            let (name, version) = match item.as_array() {
                 Some([name, version]) => (name.as_str(), version.as_u64()),
                 _ => (None, None),
             };

@@ -193,25 +193,23 @@ impl Looker {
             return Ok(());
         }
         self.others.clear();
-        let mut present = HashSet::new();
-        let mut rested = Instant::now();
+        let mut wanted = Vec::new();
         for (name, entities) in self.node.graph().topics() {
             let Some(topic) = self.context.topic_of(&self.node, &name) else { continue };
-            for entity in entities.iter().filter(|entity| entity.kind == EntityKind::Publisher) {
-                if let Some(feed) = self.consider(&topic, entity) {
-                    present.insert(feed);
-                }
-                // Asking takes time, and some nodes never answer.
-                if rested.elapsed() >= LOOK {
-                    self.context.go_on(false);
-                    if self.stop.wait(Duration::ZERO) {
-                        return Err(Stopped);
-                    }
-                    rested = Instant::now();
-                }
+            for entity in entities.into_iter().filter(|one| one.kind == EntityKind::Publisher) {
+                let feed = self.feed_of(&topic, &entity);
+                wanted.extend(feed.map(|(feed, name)| (feed, name, entity)));
             }
         }
-        self.note_who_is_gone(&present);
+        // First who is gone: they make room for who came.
+        self.note_who_is_gone(&wanted.iter().map(|(feed, ..)| feed).collect());
+        for (feed, name, publisher) in wanted {
+            self.consider(feed, &name, &publisher);
+            // Asking takes time, and some nodes never answer.
+            if self.stop.wait(Duration::ZERO) {
+                return Err(Stopped);
+            }
+        }
         self.seen = Some(version);
         self.tell();
         Ok(())
@@ -219,7 +217,7 @@ impl Looker {
 
     /// A feed that nobody publishes any more is still listened to, for who comes back should be heard from
     /// the first message on; but not if its topic has another type by now.
-    fn note_who_is_gone(&mut self, present: &HashSet<Feed>) {
+    fn note_who_is_gone(&mut self, present: &HashSet<&Feed>) {
         let changed: HashSet<&str> = present.iter().map(|feed| feed.topic.as_str()).collect();
         self.feeds.retain(|feed, state| {
             if present.contains(feed) || state.is_named {
@@ -227,8 +225,9 @@ impl Looker {
             } else {
                 state.gone.get_or_insert_with(Instant::now);
             }
-            if let What::Refused { at, .. } = &mut state.what
-                && at.elapsed() >= AGAIN
+            // Nobody comes who could be asked about what only a rule names.
+            if !present.contains(feed)
+                && let What::Refused { at, .. } = &mut state.what
             {
                 *at = Instant::now();
             }
@@ -249,8 +248,8 @@ impl Looker {
         self.context.tell_refused(others.chain(refused).take(MOST).collect());
     }
 
-    /// The feed of a publisher, if a rule wants it; it is listened to from here on, if it can be.
-    fn consider(&mut self, topic: &str, publisher: &Entity) -> Option<Feed> {
+    /// The feed of a publisher with the name of its type, if a rule wants it.
+    fn feed_of(&mut self, topic: &str, publisher: &Entity) -> Option<(Feed, TypeName)> {
         let endpoint = publisher.endpoint.as_ref()?;
         // What we publish ourselves is no news to us.
         if self.node.names().full() == publisher.node_name() {
@@ -272,39 +271,34 @@ impl Looker {
             dds_type: endpoint.dds_type.clone(),
             hash: endpoint.hash.clone(),
         };
+        Some((feed, name))
+    }
+
+    /// From here on a feed is listened to, if it can be.
+    fn consider(&mut self, feed: Feed, name: &TypeName, publisher: &Entity) {
+        let Some(endpoint) = &publisher.endpoint else { return };
         let is_latched = endpoint.qos.durability == Durability::TransientLocal;
         let is_named = match self.feeds.get(&feed) {
             Some(State { what: What::Heard { is_latched: was, .. }, is_named, .. }) => {
                 if *was || !is_latched {
-                    return Some(feed);
+                    return;
                 }
                 // One who keeps its last messages came after others that do not.
                 *is_named
             }
-            Some(state) if !state.is_due() => return Some(feed),
+            Some(state) if !state.is_due() => return,
             Some(state) => state.is_named,
             None => {
-                if !self.make_room() {
-                    self.pass_over(topic);
-                    return None;
+                if !self.make_room(self.known(&feed, name).is_some()) {
+                    return self.pass_over(&feed.topic);
                 }
                 false
             }
         };
-        match self.type_of(&feed, &name, publisher) {
-            Ok(ty) => self.hear(feed.clone(), &ty, endpoint.qos, is_named),
-            Err(why) => {
-                tracing::warn!(
-                    topic,
-                    node = publisher.node_name(),
-                    "not listened to: {} with the hash {}: {why}",
-                    endpoint.dds_type,
-                    endpoint.hash
-                );
-                self.refuse(feed.clone(), why, is_named);
-            }
+        match self.type_of(&feed, name, publisher) {
+            Ok(ty) => self.hear(feed, &ty, endpoint.qos, is_named),
+            Err(why) => self.refuse(feed, why, is_named),
         }
-        Some(feed)
     }
 
     /// There is no room for a topic that a rule wants.
@@ -321,19 +315,25 @@ impl Looker {
         }
     }
 
-    /// Whether one more feed may be taken in; if there are too many, that which nobody has published for
-    /// the longest time goes.
-    fn make_room(&mut self) -> bool {
+    /// Whether one more feed may be taken in. If there are too many, that which nobody has published for
+    /// the longest time goes; else, for one whose type `is_known`, one that could not be listened to.
+    fn make_room(&mut self, is_known: bool) -> bool {
         if self.feeds.len() < MOST {
             return true;
         }
         let gone = self.feeds.iter().filter_map(|(feed, state)| Some((state.gone?, feed)));
-        let Some(longest) = gone.min_by_key(|(since, _)| *since).map(|(_, feed)| feed.clone())
-        else {
-            return false;
-        };
-        self.feeds.remove(&longest);
-        true
+        let longest = gone.min_by_key(|(since, _)| *since).map(|(_, feed)| feed);
+        let mut refused = self.feeds.iter().filter(|(_, state)| {
+            is_known && !state.is_named && matches!(state.what, What::Refused { .. })
+        });
+        let goes = longest.or_else(|| refused.next().map(|(feed, _)| feed)).cloned();
+        goes.is_some_and(|feed| self.feeds.remove(&feed).is_some())
+    }
+
+    /// The type, if it is known with that hash.
+    fn known(&self, feed: &Feed, name: &TypeName) -> Option<Arc<MessageType>> {
+        let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
+        types.message(&name.to_string()).ok().filter(|ty| self.hash(ty) == feed.hash)
     }
 
     fn type_of(
@@ -342,13 +342,7 @@ impl Looker {
         name: &TypeName,
         publisher: &Entity,
     ) -> Result<Arc<MessageType>, String> {
-        let known = {
-            let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
-            types.message(&name.to_string())
-        };
-        if let Ok(ty) = known
-            && self.hash(&ty) == feed.hash
-        {
+        if let Some(ty) = self.known(feed, name) {
             return Ok(ty);
         }
         let node = publisher.node_name();
@@ -356,6 +350,12 @@ impl Looker {
             return Err(format!("{node} did not describe another type of its"));
         }
         self.node.type_of_publisher(publisher, DESCRIBE).map_err(|error| {
+            let Feed { topic, dds_type, hash } = feed;
+            tracing::warn!(
+                topic,
+                node,
+                "not listened to: {dds_type} with the hash {hash}: {error}"
+            );
             if matches!(error, DescribeError::Call { .. }) {
                 self.silent.insert(node, Instant::now());
             }
