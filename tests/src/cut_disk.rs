@@ -209,6 +209,16 @@ impl CutDisk {
         card.unreadable.insert(file);
     }
 
+    /// Lets a file be read again: it was only out of reach.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn make_readable(&self, path: &str) {
+        let mut card = self.card();
+        let file = card.file(path).unwrap_or_else(|error| panic!("{error}"));
+        card.unreadable.remove(&file);
+    }
+
     /// Makes reads of some bytes of a file fail, as of a few bad sectors.
     ///
     /// # Panics

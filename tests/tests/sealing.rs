@@ -291,3 +291,29 @@ fn accesses_outlast_the_compaction_of_where_they_were_noted() {
     let session = open(&disk, &clock);
     assert_eq!(accesses(&session), before);
 }
+
+/// A card may be out of reach for a moment, while a log is sealed whose memories refer to what lies elsewhere.
+#[test]
+fn a_reference_is_not_dropped_because_what_it_means_cannot_be_read_now() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    put(&session, &entity("cup", "Cup"));
+    session.seal_now(PATIENCE).expect("the disk is good");
+    let first = files(&disk, ".omirb").remove(0);
+    put(&session, &cup(1));
+    disk.make_unreadable(&first);
+    session.seal_now(PATIENCE).expect_err("the cup cannot be copied");
+    assert_eq!(files(&disk, ".omirb").len(), 1);
+    session.compact(Scope::All).expect_err("nor can the log be sealed for that");
+    disk.make_readable(&first);
+    session.seal_now(PATIENCE).expect("the disk is good again");
+    session.compact(Scope::All).expect("the disk is good again");
+    drop(session);
+    let session = open(&disk, &clock);
+    assert!(session.damage().is_empty(), "{:?}", session.damage());
+    let bytes = session.get(&"MemoryRecord/c1".parse().expect("a reference")).expect("read");
+    let Resource::MemoryRecord(record) = decode(&bytes.expect("it is live")) else {
+        panic!("it is a record")
+    };
+    assert_eq!(record.entity_refs.map(|entities| entities.len()), Some(1));
+}

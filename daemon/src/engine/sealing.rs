@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(on(&[5000], 1, false), 1);
         // The clock was set back a little, and by a year.
         assert_eq!(on(&[10, 10], -1, false), 0);
-        assert_eq!(on(&[10, 10], -365, false), 1);
+        assert_eq!(on(&[10, 10], -365, false), 2);
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub enum ReadFault {
         /// What it said.
         error: io::Error,
     },
+    /// The file was set aside since the start, and what was in it is lost.
+    Gone {
+        /// The file.
+        file: FileId,
+    },
     /// The bytes are not the ones that were written: the card lost them.
     BadChecksum {
         /// Where they lie.
@@ -44,6 +49,7 @@ impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk { file, error } => write!(f, "{file:?} cannot be read: {error}"),
+            Self::Gone { file } => write!(f, "{file:?} was damaged and is set aside"),
             Self::BadChecksum { location, computed } => write!(
                 f,
                 "{:?} is damaged at byte {}: checksum {computed:08x} instead of {:08x}",
@@ -77,10 +83,7 @@ impl Handle {
     pub fn bytes(&self) -> Result<Vec<u8>, ReadFault> {
         let Location { file, offset, len, crc } = self.location;
         let disk = |error| ReadFault::Disk { file, error };
-        let handle = self
-            .file
-            .as_ref()
-            .ok_or_else(|| disk(io::Error::new(io::ErrorKind::NotFound, "the file is not open")))?;
+        let handle = self.file.as_ref().ok_or(ReadFault::Gone { file })?;
         let mut bytes = vec![0; len as usize];
         handle.read_at(&mut bytes, u64::from(offset)).map_err(disk)?;
         let computed = crc32fast::hash(&bytes);

@@ -15,7 +15,7 @@ use omir_core::reference::Ref;
 
 use super::cache::Cache;
 use super::compact::{Lapse, Merged, Piece};
-use super::read::Handle;
+use super::read::{Handle, ReadFault};
 use super::recovery::Unsealed;
 use super::segment::{self, BadSegment, Draft};
 use super::signature::{DeviceKey, Digest};
@@ -111,13 +111,22 @@ impl Sealer {
             self.drop_logs(logs);
             return Ok(false);
         }
-        let draft = draft.build(now, |reference| self.live(reference));
+        let mut refused = None;
+        let draft = draft.build(now, |reference| self.live(reference, &mut refused));
+        // What cannot be read now may be there again in a minute: nothing is left out for that.
+        if let Some(error) = refused {
+            return Err(error.into());
+        }
         let whole = |bytes| Merged { bytes, ..Merged::default() };
         let merged = match logs.iter().all(|log| log.is_sound) {
-            true => self.tidy(&draft, now, lapse).unwrap_or_else(|fault| {
-                tracing::warn!(log = newest.log, %fault, "sealed with all that it held");
-                whole(draft)
-            }),
+            true => match self.tidy(&draft, now, lapse) {
+                Err(fault @ SealError::Disk(_)) => return Err(fault),
+                Err(fault) => {
+                    tracing::warn!(log = newest.log, %fault, "sealed with all that it held");
+                    whole(draft)
+                }
+                Ok(merged) => merged,
+            },
             // Nothing of it is judged by an index that knows only a part.
             false => whole(draft),
         };
@@ -226,13 +235,23 @@ impl Sealer {
         self.catalog.write().unwrap_or_else(PoisonError::into_inner).drop_file(log_file(log));
     }
 
-    fn live(&self, reference: &Ref) -> Option<omir_core::model::Resource> {
+    /// The live version of a resource, for a copy; `None` if there is none any more. What the disk
+    /// refuses to give is put into `refused`.
+    fn live(
+        &self,
+        reference: &Ref,
+        refused: &mut Option<io::Error>,
+    ) -> Option<omir_core::model::Resource> {
         let handle = {
             let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
             Handle::of(&catalog, catalog.live(&RefKey::of(reference))?)
         };
         match handle.resource() {
             Ok(resource) => Some(resource),
+            Err(ReadFault::Disk { error, .. }) => {
+                *refused = Some(error);
+                None
+            }
             Err(fault) => {
                 tracing::error!(%reference, %fault, "a stored resource cannot be copied");
                 None

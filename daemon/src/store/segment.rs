@@ -165,14 +165,15 @@ impl Draft {
     pub fn build(
         mut self,
         sealed_at: Timestamp,
-        earlier: impl Fn(&Ref) -> Option<Resource>,
+        mut earlier: impl FnMut(&Ref) -> Option<Resource>,
     ) -> Vec<u8> {
         let mut carried: HashMap<Ref, Option<Resource>> = HashMap::new();
         let mut entries: Vec<Vec<u8>> = Vec::new();
         for (index, (stamp, resource)) in std::mem::take(&mut self.puts).into_iter().enumerate() {
             let is_newest = self.newest.get(&resource.reference()) == Some(&index);
-            let whole =
-                is_newest.then(|| self.resolve(resource.clone(), &mut carried, &earlier)).flatten();
+            let whole = is_newest
+                .then(|| self.resolve(resource.clone(), &mut carried, &mut earlier))
+                .flatten();
             match whole {
                 Some(resource) => {
                     let bytes = cbor::to_vec(&resource.to_value());
@@ -199,7 +200,7 @@ impl Draft {
         &self,
         mut resource: Resource,
         carried: &mut HashMap<Ref, Option<Resource>>,
-        earlier: &impl Fn(&Ref) -> Option<Resource>,
+        earlier: &mut impl FnMut(&Ref) -> Option<Resource>,
     ) -> Option<Resource> {
         let mut reachable = |target: &Ref| {
             if self.newest.contains_key(target) {

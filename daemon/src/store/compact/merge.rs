@@ -4,6 +4,7 @@
 //! copied. So the memory needed is that of the new segment, twice, and of one old one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 use std::sync::PoisonError;
 
 use omir_core::cbor;
@@ -17,7 +18,7 @@ use crate::index::catalog::{Catalog, End, Fate};
 use crate::index::doc::{DocId, Stamp};
 use crate::index::key::RefKey;
 use crate::store::manifest::Manifest;
-use crate::store::read::Handle;
+use crate::store::read::{Handle, ReadFault};
 use crate::store::segment::{self, BadSegment, bad};
 use crate::store::transaction::Touch;
 use crate::sync::{ReadGuard, RwLock};
@@ -66,6 +67,8 @@ pub(super) struct Merge<'a> {
     superseded: u64,
     forgotten: u64,
     purged_names: bool,
+    /// That the disk refused to give what had to be copied.
+    refused: Option<io::Error>,
 }
 
 /// What became of a version's references.
@@ -124,6 +127,7 @@ impl<'a> Merge<'a> {
             superseded: 0,
             forgotten: 0,
             purged_names: false,
+            refused: None,
         }
     }
 
@@ -271,7 +275,7 @@ impl<'a> Merge<'a> {
     }
 
     /// A resource that was recorded elsewhere, without references of its own.
-    fn copy_of(&self, key: &RefKey) -> Option<Vec<u8>> {
+    fn copy_of(&mut self, key: &RefKey) -> Option<Vec<u8>> {
         let handle = {
             let catalog = self.catalog();
             Handle::of(&catalog, catalog.live(key)?)
@@ -280,6 +284,10 @@ impl<'a> Merge<'a> {
             Ok(mut resource) => {
                 resource.retain_references(|_| false);
                 Some(cbor::to_vec(&resource.to_value()))
+            }
+            Err(ReadFault::Disk { error, .. }) => {
+                self.refused = Some(error);
+                None
             }
             Err(fault) => {
                 tracing::error!(%fault, "a stored resource cannot be copied");
@@ -367,6 +375,12 @@ impl<'a> Merge<'a> {
         } else {
             self.manifest.forgotten.push(Tombstone { target: Target::Key(key), ..grave });
         }
+    }
+
+    /// What the disk said when it refused to give what had to be copied: then nothing may come of this,
+    /// as references to what is only out of reach were dropped.
+    pub(super) fn refused(&mut self) -> Option<io::Error> {
+        self.refused.take()
     }
 
     /// The segment.

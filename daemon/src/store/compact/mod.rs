@@ -36,7 +36,7 @@ use omir_core::instant::Timestamp;
 use self::merge::Merge;
 pub(super) use self::merge::Merged;
 pub use self::survey::{Survey, Told, survey};
-use super::sealer::{Sealer, segment_file};
+use super::sealer::{SealError, Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
 use crate::disk::{self, Mode};
@@ -131,12 +131,16 @@ impl Sealer {
         draft: &[u8],
         sealed_at: Timestamp,
         lapse: Lapse,
-    ) -> Result<Merged, BadSegment> {
-        let manifest = segment::layout(draft)?.manifest;
+    ) -> Result<Merged, SealError> {
+        let manifest = segment::layout(draft).map_err(SealError::Resource)?.manifest;
         let span = (manifest.first_seq, manifest.last_seq);
         let is_oldest = self.pieces.is_empty();
         let mut merge = Merge::of_logs(&self.catalog, self.next, span, is_oldest, lapse);
-        merge.take(self.next, draft)?;
+        let taken = merge.take(self.next, draft);
+        if let Some(error) = merge.refused() {
+            return Err(error.into());
+        }
+        taken.map_err(SealError::Resource)?;
         Ok(merge.finish(sealed_at))
     }
 
@@ -194,7 +198,11 @@ impl Sealer {
             bytes_before += bytes.len() as u64;
             let from = links.map_or(seal.previous, |(from, _)| from);
             links = Some((from, seal.link()));
-            merge.take(source.number, &bytes).map_err(|fault| at(source.number, &fault))?;
+            let taken = merge.take(source.number, &bytes);
+            if let Some(error) = merge.refused() {
+                return Err(error.into());
+            }
+            taken.map_err(|fault| at(source.number, &fault))?;
         }
         let merged = merge.finish(now);
         let block = segment::index(&merged.bytes).map_err(|fault| at(first.number, &fault))?;
