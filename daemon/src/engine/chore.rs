@@ -36,8 +36,9 @@ impl Engine {
     pub fn attend(&self, chore: Chore) -> Result<(), Error> {
         let stopping = || Error::new(Code::Internal, "the daemon is stopping");
         let (done, waiting) = crossbeam_channel::bounded(1);
-        let sent = self.queue().map(|queue| queue.send(Message::Chore(Asked { chore, done })));
-        sent.ok_or_else(stopping)?.map_err(|_| stopping())?;
+        let queue = self.queue().ok_or_else(stopping)?;
+        queue.send(Message::Chore(Asked { chore, done })).map_err(|_| stopping())?;
+        drop(queue);
         waiting.recv().map_err(|_| stopping())
     }
 }

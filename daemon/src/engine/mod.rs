@@ -476,6 +476,10 @@ impl Engine {
         self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    #[expect(
+        clippy::result_large_err,
+        reason = "what is not taken goes back to who sent it, as from the queue itself"
+    )]
     fn try_send(&self, message: Message) -> Result<(), TrySendError<Message>> {
         match self.queue() {
             Some(queue) => queue.try_send(message),
