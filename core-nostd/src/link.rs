@@ -9,6 +9,9 @@
 //! poll_transmit(now)  ◀─ line ◀─ frame ◀─ Link ◀─ send(message)
 //! ```
 //!
+//! With the feature `alloc` comes what the messages say (`message`), with `deflate` how they are made
+//! smaller (`pack`).
+//!
 //! A driver does this, for ever:
 //!
 //! 1. give what came in to [`Link::receive`], and act on [`Link::poll_event`] until it has no more;
@@ -50,7 +53,11 @@ mod crc;
 mod frame;
 mod incoming;
 mod line;
+#[cfg(feature = "alloc")]
+pub mod message;
 mod outgoing;
+#[cfg(feature = "deflate")]
+pub mod pack;
 mod session;
 mod timer;
 

@@ -272,6 +272,29 @@ impl<const AW: usize, const AP: usize, const BW: usize, const BP: usize> World<A
 type Usual = World<32, 256, 32, 256>;
 type Small = World<2, 128, 32, 256>;
 
+/// The examples of docs/serial.md.
+#[cfg(feature = "alloc")]
+#[test]
+fn the_document_shows_frames_as_they_are() {
+    let document = include_str!("../../../docs/serial.md");
+    let push = message::Asked { id: 1, request: message::Request::Push(vec![]) }.encode();
+    let greet = |window, max_payload, name| Greeting { window, max_payload, name };
+    for (from_responder, seq, body) in [
+        (false, 0, Body::Hello(greet(2, 128, "mcu"))),
+        (true, 0, Body::Welcome(greet(32, 256, ""))),
+        (false, 0, Body::Data { last: true, bytes: &push }),
+        (true, 1, Body::Ack { bitmap: 0, room: 32 }),
+        (false, 0, Body::Bye { reason: Reason::Done, text: "" }),
+    ] {
+        let mut shown = String::new();
+        let frame = Frame { from_responder, session: 0x0403_0201, seq, body };
+        frame.encode(&mut |byte| shown += &format!("{byte:02x} "));
+        assert!(document.contains(shown.trim()), "docs/serial.md should show {shown}for {frame:?}");
+    }
+    let shown: Vec<String> = push.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(document.contains(&shown.join(" ")));
+}
+
 #[test]
 fn the_ends_know_each_other() {
     let mut world = Small::new(1, (1, 1));
