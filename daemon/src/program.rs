@@ -216,7 +216,10 @@ impl Announced {
     }
 
     /// Starts those that are configured.
-    #[cfg_attr(not(feature = "ros2"), expect(unused_variables, reason = "there are none"))]
+    #[cfg_attr(
+        not(all(feature = "ros2", feature = "serial")),
+        allow(unused_variables, reason = "there may be none")
+    )]
     fn join(
         &self,
         config: &Config,
@@ -225,6 +228,9 @@ impl Announced {
         simulated: Option<Arc<SimulatedClock>>,
     ) -> Result<Neighbours, String> {
         Ok(Neighbours {
+            #[cfg(feature = "serial")]
+            serial: crate::serial::Ports::start(engine, &config.robot, &config.serial)
+                .map_err(|error| format!("serial: {error}"))?,
             #[cfg(feature = "ros2")]
             ros2: match &config.ros2 {
                 None => None,
@@ -241,12 +247,16 @@ impl Announced {
 
 /// Adapters that run.
 struct Neighbours {
+    #[cfg(feature = "serial")]
+    serial: crate::serial::Ports,
     #[cfg(feature = "ros2")]
     ros2: Option<crate::ros2::Node>,
 }
 
 impl Neighbours {
     fn leave(self) {
+        #[cfg(feature = "serial")]
+        self.serial.stop();
         #[cfg(feature = "ros2")]
         if let Some(node) = self.ros2 {
             node.stop();

@@ -25,6 +25,22 @@ pub struct Export {
     id: String,
 }
 
+/// Where something stands in the order of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its transaction.
+    pub seq: u64,
+    /// Its position in that.
+    pub ordinal: u32,
+}
+
+/// A resource on its way into an export.
+struct Gathered {
+    resource: Resource,
+    recorded: Timestamp,
+    place: Place,
+}
+
 impl Export {
     /// The Bundle.
     pub fn to_value(self) -> Value {
@@ -58,8 +74,38 @@ impl Engine {
     /// # Errors
     /// `INTERNAL` if a resource cannot be read: an export is whole or it is none.
     pub fn export(&self, query: &Query) -> Result<Export, Error> {
-        let query = &*self.placed(query)?;
         let (now, _) = self.now();
+        let entries = self
+            .gather(query, now)?
+            .into_iter()
+            .map(|gathered| gathered.resource.to_value())
+            .collect();
+        let id = format!("omird-export-{}", now.as_micros());
+        Ok(Export { entries, generated_at: now, id })
+    }
+
+    /// What [`Engine::export`] gives, as CBOR, in the order it was recorded, with the place of each in that
+    /// order. A place stays what it is, also across starts and compactions, so a transfer can go on after it.
+    ///
+    /// # Errors
+    /// As [`Engine::export`].
+    pub fn export_after(
+        &self,
+        query: &Query,
+        after: Option<Place>,
+    ) -> Result<Vec<(Place, Vec<u8>)>, Error> {
+        let mut gathered = self.gather(query, self.now().0)?;
+        gathered.retain(|gathered| after.is_none_or(|after| gathered.place > after));
+        gathered.sort_unstable_by_key(|gathered| gathered.place);
+        Ok(gathered
+            .into_iter()
+            .map(|gathered| (gathered.place, cbor::to_vec(&gathered.resource.to_value())))
+            .collect())
+    }
+
+    /// What `query` selects and what that refers to; each stands without anything that is not there.
+    fn gather(&self, query: &Query, now: Timestamp) -> Result<Vec<Gathered>, Error> {
+        let query = &*self.placed(query)?;
         let as_of = query.as_of;
         let selected: Vec<DocId> = {
             let catalog = self.catalog();
@@ -76,12 +122,13 @@ impl Engine {
         let mut present: HashSet<RefKey> = HashSet::new();
         let mut queue = selected;
         queue.reverse();
-        let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
+        let mut resources: Vec<Gathered> = Vec::new();
         while let Some(id) = queue.pop() {
-            let (key, recorded) = {
+            let (key, recorded, place) = {
                 let catalog = self.catalog();
                 let doc = catalog.doc(id);
-                (doc.key, Timestamp::from_micros(doc.recorded))
+                let place = Place { seq: doc.seq, ordinal: doc.ordinal };
+                (doc.key, Timestamp::from_micros(doc.recorded), place)
             };
             if !present.insert(key) {
                 continue;
@@ -111,12 +158,12 @@ impl Engine {
                 };
                 queue.extend(version.filter(|_| !present.contains(&key)));
             }
-            resources.push((resource, recorded));
+            resources.push(Gathered { resource, recorded, place });
         }
         // What cannot stand without something forgotten is left out, and what leaned on that too.
         loop {
             let before = resources.len();
-            resources.retain(|(resource, _)| {
+            resources.retain(|Gathered { resource, .. }| {
                 let mut stands = true;
                 resource.for_each_reference(|_, required, target| {
                     stands &= !required || present.contains(&RefKey::of(target));
@@ -130,16 +177,11 @@ impl Engine {
                 break;
             }
         }
-        let entries = resources
-            .into_iter()
-            .map(|(mut resource, recorded)| {
-                resource.retain_references(|target| present.contains(&RefKey::of(target)));
-                stamp::export(&mut resource, recorded);
-                resource.to_value()
-            })
-            .collect();
-        let id = format!("omird-export-{}", now.as_micros());
-        Ok(Export { entries, generated_at: now, id })
+        for Gathered { resource, recorded, .. } in &mut resources {
+            resource.retain_references(|target| present.contains(&RefKey::of(target)));
+            stamp::export(resource, *recorded);
+        }
+        Ok(resources)
     }
 }
 
