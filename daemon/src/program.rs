@@ -201,6 +201,8 @@ fn serve(config: &Config) -> Result<(), String> {
 struct Announced {
     #[cfg(feature = "ros2")]
     ros2: crate::ros2::Announcements,
+    #[cfg(feature = "serial")]
+    serial: crate::serial::Announcements,
 }
 
 impl Announced {
@@ -208,10 +210,14 @@ impl Announced {
         let service = outlet.listener();
         #[cfg(feature = "ros2")]
         let ros2 = self.ros2.listener();
+        #[cfg(feature = "serial")]
+        let serial = self.serial.listener();
         Box::new(move |event| {
             service(event);
             #[cfg(feature = "ros2")]
             ros2(event);
+            #[cfg(feature = "serial")]
+            serial(event);
         })
     }
 
@@ -229,8 +235,13 @@ impl Announced {
     ) -> Result<Neighbours, String> {
         Ok(Neighbours {
             #[cfg(feature = "serial")]
-            serial: crate::serial::Ports::start(engine, &config.robot, &config.serial)
-                .map_err(|error| format!("serial: {error}"))?,
+            serial: crate::serial::Ports::start(
+                engine,
+                &config.robot,
+                &config.serial,
+                &self.serial,
+            )
+            .map_err(|error| format!("serial: {error}"))?,
             #[cfg(feature = "ros2")]
             ros2: match &config.ros2 {
                 None => None,

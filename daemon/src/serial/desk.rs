@@ -127,7 +127,7 @@ impl Desk {
     }
 
     /// Bytes to be sent next, and whether their message ends with them.
-    pub fn to_send(&mut self) -> Option<(&[u8], bool)> {
+    pub fn next_part(&mut self) -> Option<(&[u8], bool)> {
         self.advance();
         let message = self.out.front()?;
         Some((&message[self.sent..], true))
