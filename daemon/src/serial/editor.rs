@@ -59,7 +59,7 @@ impl Editor {
                 self.keys = Keys::Sequence;
                 return None;
             }
-            (Keys::Sequence, _) if byte < 0x40 && byte >= 0x20 => return None,
+            (Keys::Sequence, 0x20..0x40) => return None,
             (Keys::Sequence, 0x40..=0x7e) => {
                 self.keys = Keys::Plain;
                 match byte {

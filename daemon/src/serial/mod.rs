@@ -22,6 +22,8 @@ use std::thread::JoinHandle;
 
 pub use self::commands::Announcements;
 pub use self::desk::Access;
+pub use self::device::Device;
+pub use self::pace::Pace;
 pub use self::share::Share;
 use crate::engine::Engine;
 
