@@ -161,6 +161,8 @@ pub enum Command {
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
     Export(Box<ExportArgs>),
+    /// Talk to a daemon's console on a serial line
+    Console(ConsoleArgs),
     /// Fetch memories over a serial line
     Pull(Box<PullArgs>),
     /// Send a document over a serial line
@@ -559,6 +561,29 @@ pub struct ExportArgs {
     /// Which memories to export.
     #[command(flatten)]
     pub filters: FilterArgs,
+}
+
+/// `omir console`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir console --port /dev/ttyUSB0
+  echo status | omir console --port /dev/ttyUSB0
+
+Any terminal program will do as well. Ctrl-] leaves; where no terminal is read from, the end of the
+input does, two seconds after the last of the answer.
+
+Exit codes:
+  0  left
+  2  the command line is wrong, or what came cannot be written
+  4  there is no such device, or it is gone")]
+pub struct ConsoleArgs {
+    /// The serial device, such as /dev/ttyUSB0
+    #[arg(long, value_name = "DEV")]
+    pub port: PathBuf,
+
+    /// Its speed
+    #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
+    pub baud: u32,
 }
 
 /// `omir pull`

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -130,7 +131,7 @@ fn sha(n: usize) -> String {
 }
 
 /// One end of a cable, under a name: our side of it, and theirs, held so that it does not hang up before.
-// Not for a child: what it inherits is not pulled out.
+/// Neither is for a child: what that inherited would not be pulled out.
 fn end(name: &Path) -> (OwnedFd, OwnedFd) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -271,6 +272,24 @@ fn a_push_needs_the_token() {
     assert_eq!(output.stdout, b"1 stored, 0 unchanged\n");
     assert_eq!(rig.omir(&push).stdout, b"0 stored, 1 unchanged\n");
     assert!(rig.engine.get(&"Entity/new".parse().unwrap()).unwrap().is_some());
+}
+
+#[test]
+fn a_console_passes_on_what_is_typed() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    let mut child = Command::new(OMIR)
+        .args(["console", "--port"])
+        .arg(rig.path("tool"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"get MemoryRecord/m7\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    ends_with(&output, 0);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("\"id\": \"m7\"") && shown.ends_with("r2> "), "{shown}");
 }
 
 #[test]

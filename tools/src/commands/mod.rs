@@ -4,6 +4,7 @@ mod anchor;
 mod backup;
 mod compact;
 mod completions;
+mod console;
 mod convert;
 mod demo;
 mod explain;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Rebase(args) => rebase::run(globals, &args),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
+        Command::Console(args) => console::run(globals, &args),
         Command::Pull(args) => pull::run(globals, &args),
         Command::Push(args) => push::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),
