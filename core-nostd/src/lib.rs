@@ -6,8 +6,9 @@
 //! over. Depend on this crate to read or write OMIR; depend on the daemon to store it.
 //!
 //! Without the feature `alloc` only the numeric modules remain (instants on the time line, geometry,
-//! forgetting). With it come the dynamic [`value`], the typed [`model`], both encodings and the
-//! validator; `std`, on by default, adds nothing but the float routines of the dependencies.
+//! forgetting) and, with the feature `link`, the serial link. With `alloc` come the dynamic [`value`],
+//! the typed [`model`], both encodings and the validator; `std`, on by default, adds nothing but the
+//! float routines of the dependencies.
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]
@@ -46,6 +47,9 @@ pub mod instant;
 pub mod need;
 pub mod space;
 pub mod tier;
+
+#[cfg(feature = "link")]
+pub mod link;
 
 #[cfg(feature = "alloc")]
 pub mod cbor;
