@@ -46,6 +46,12 @@ pub mod instant;
 pub mod need;
 pub mod space;
 pub mod tier;
+pub mod vocabulary;
+
+#[cfg(any(feature = "alloc", feature = "fixed"))]
+mod cbor_head;
+#[cfg(any(feature = "alloc", feature = "fixed"))]
+pub mod reference;
 
 #[cfg(feature = "alloc")]
 pub mod cbor;
@@ -63,8 +69,6 @@ pub mod number;
 pub mod pointer;
 #[cfg(feature = "alloc")]
 pub mod profile;
-#[cfg(feature = "alloc")]
-pub mod reference;
 #[cfg(feature = "alloc")]
 pub mod spatial;
 #[cfg(feature = "alloc")]
