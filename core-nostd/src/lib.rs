@@ -57,6 +57,8 @@ pub mod reference;
 pub mod cbor;
 #[cfg(feature = "alloc")]
 pub mod decode;
+#[cfg(feature = "fixed")]
+pub mod fixed;
 #[cfg(feature = "alloc")]
 pub mod json;
 #[cfg(feature = "alloc")]
