@@ -30,6 +30,7 @@ mod moment;
 mod names;
 mod read;
 mod record;
+pub mod ring;
 mod write;
 
 pub use bytes::{Length, NoRoom, Sink};
