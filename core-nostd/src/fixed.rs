@@ -26,6 +26,7 @@
 
 mod bytes;
 mod crc;
+mod journal;
 mod moment;
 mod names;
 mod read;
@@ -35,6 +36,7 @@ mod write;
 
 pub use bytes::{Length, NoRoom, Sink};
 pub use crc::{Crc32, crc32};
+pub use journal::{Journal, JournalError, Kept};
 pub use moment::{BootClock, Dating, Moment, NoClock, Uptime};
 pub use names::{Frame, Id, NameError, Reference};
 pub use read::{ReadError, ReadErrorKind, Unknown};

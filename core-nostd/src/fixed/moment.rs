@@ -5,7 +5,7 @@ use crate::instant::Timestamp;
 /// A moment by the machine's own counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uptime {
-    /// Which start of the machine. The firmware counts them; [`super::Journal::boots`] helps.
+    /// Which start of the machine. The firmware counts them; [`super::Journal::next_boot`] helps.
     pub boot: u32,
     /// Microseconds since that start.
     pub micros: u64,

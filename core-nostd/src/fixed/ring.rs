@@ -340,11 +340,11 @@ impl<F: NorFlash> Ring<F> {
     }
 
     /// The pages in use: one less than there are.
-    fn in_use(&self) -> core::ops::RangeInclusive<u32> {
+    fn in_use(&self) -> core::ops::Range<u32> {
         match self.newest {
             // Numbers begin with `pages`, so this does not go below zero.
-            Some(Newest { page, .. }) => page + 2 - self.pages..=page,
-            None => 1..=0,
+            Some(Newest { page, .. }) => page + 2 - self.pages..page + 1,
+            None => 0..0,
         }
     }
 
@@ -589,10 +589,12 @@ impl<F: NorFlash> Ring<F> {
     /// Opens the next page, which ends the oldest: see the module.
     fn open(&mut self, wanted: u32) -> Result<(), RingError<F::Error>> {
         let page = match self.newest {
-            Some(newest) => newest.page.checked_add(1).ok_or(RingError::WornOut)?,
+            // One short of the end, so that what follows a page has a number too.
+            Some(newest) if newest.page < u32::MAX - 1 => newest.page + 1,
+            Some(_) => return Err(RingError::WornOut),
             None => self.pages,
         };
-        let oldest = *self.in_use().start();
+        let oldest = self.in_use().start;
         let start = self.address(page % self.pages, 0);
         self.doubtful = true;
         self.flash.erase(start, start + Self::PAGE as u32)?;

@@ -1,10 +1,8 @@
 //! The ring in flash, cut at every word it writes and every page it erases.
 
-mod flash;
-
 use std::collections::BTreeMap;
 
-use flash::{Fault, Nor, Random, Torn};
+use super::nor::{Fault, Nor, Random, Torn};
 use omir_core::fixed::ring::{Number, Ring, RingError};
 
 /// What one record is: its bytes, whether it is kept, its newest state.
