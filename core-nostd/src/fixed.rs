@@ -45,3 +45,8 @@ pub use write::WriteError;
 
 /// Text of at most `N` bytes.
 pub type Text<const N: usize> = heapless::String<N>;
+
+/// The examples of the guide are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/microcontroller.md")]
+struct Guide;
