@@ -1,7 +1,7 @@
 //! A thermometer, a bumper and an odometer that are not there: what they would say, from a small
 //! generator. Only sums, products and divisions of floats, so every machine senses the same.
 
-use nalgebra::{Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Translation3, UnitQuaternion};
 use omir_core::space::{Isometry3, unit_quaternion};
 
 /// What the node senses at one moment.
@@ -62,6 +62,5 @@ impl Sensors {
 /// A rotation to the left by the angle whose half has the tangent `half`.
 fn yaw(half: f64) -> UnitQuaternion<f64> {
     // (0, 0, tan, 1), scaled: no sine, so no library of sines to agree with.
-    unit_quaternion([0.0, 0.0, half, 1.0])
-        .unwrap_or_else(|| UnitQuaternion::from_scaled_axis(Vector3::zeros()))
+    unit_quaternion([0.0, 0.0, half, 1.0]).unwrap_or_else(UnitQuaternion::identity)
 }
