@@ -5,9 +5,10 @@
 //! how it is forgotten. No clock, disk, network or randomness: times are handed in, bytes are handed
 //! over. Depend on this crate to read or write OMIR; depend on the daemon to store it.
 //!
-//! Without the feature `alloc` only the numeric modules remain (instants on the time line, geometry,
-//! forgetting). With it come the dynamic [`value`], the typed [`model`], both encodings and the
-//! validator; `std`, on by default, adds nothing but the float routines of the dependencies.
+//! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
+//! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash.
+//! With `alloc` come the dynamic [`value`], the typed [`model`], both encodings and the validator; `std`, on
+//! by default, adds nothing but the float routines of the dependencies.
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]

@@ -51,6 +51,8 @@ const CHUNK: usize = 64;
 /// What the head of a page begins with.
 const MAGIC: [u8; 4] = *b"OMR1";
 const ERASED: u8 = 0xFF;
+/// The highest number of a page: two more can be counted.
+const LAST_PAGE: u32 = u32::MAX - 2;
 
 /// The number of a frame: rises with every one, also over those that are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -299,6 +301,9 @@ impl<F: NorFlash> Ring<F> {
         for place in 0..self.pages {
             if let Some((page, next)) = self.page_at(place)?
                 && page % self.pages == place
+                && (self.pages..=LAST_PAGE).contains(&page)
+                // Numbers begin with 1.
+                && next > 0
                 && self.newest.is_none_or(|newest| newest.page < page)
             {
                 self.newest = Some(Newest { page, end: Self::PAGE });
@@ -589,8 +594,7 @@ impl<F: NorFlash> Ring<F> {
     /// Opens the next page, which ends the oldest: see the module.
     fn open(&mut self, wanted: u32) -> Result<(), RingError<F::Error>> {
         let page = match self.newest {
-            // One short of the end, so that what follows a page has a number too.
-            Some(newest) if newest.page < u32::MAX - 1 => newest.page + 1,
+            Some(newest) if newest.page < LAST_PAGE => newest.page + 1,
             Some(_) => return Err(RingError::WornOut),
             None => self.pages,
         };

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::nor::{Fault, Nor, Random, Torn};
+use embedded_storage::nor_flash::NorFlash;
+use omir_core::fixed::crc32;
 use omir_core::fixed::ring::{Number, Ring, RingError};
+
+use super::nor::{Fault, Nor, Random, Torn};
 
 /// What one record is: its bytes, whether it is kept, its newest state.
 type Memory = (Vec<u8>, bool, Option<Vec<u8>>);
@@ -401,6 +404,30 @@ fn rot_is_found_and_nothing_false_is_told() {
         // A word that rotted while it was erased is not written; the page behind it is.
         assert!(ring.append(b"and on", true).is_ok(), "seed {seed}");
         assert!(look(&mut ring).values().any(|memory| memory.0 == b"and on"), "seed {seed}");
+    }
+}
+
+/// The head of a page is right, and its number one that no ring ever gave.
+#[test]
+fn numbers_beyond_all_bounds_are_no_ring() {
+    for page in [0, 3, u32::MAX - 3, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+        for next in [0, 1, u32::MAX - 1, u32::MAX] {
+            let mut head = *b"OMR1............";
+            head[4..8].copy_from_slice(&page.to_le_bytes());
+            head[8..12].copy_from_slice(&next.to_le_bytes());
+            let crc = crc32(&head[..12]).to_le_bytes();
+            head[12..].copy_from_slice(&crc);
+            let mut flash = Nor::<4, 512>::new(4);
+            flash.write(page % 4 * 512, &head).unwrap();
+            let mut ring = Ring::mount(flash).unwrap();
+            assert!(look(&mut ring).is_empty());
+            for _ in 0..20 {
+                match ring.append(&[1; 100], false) {
+                    Ok(number) => assert!(look(&mut ring).contains_key(&number)),
+                    Err(error) => assert_eq!(error, RingError::WornOut, "{page} {next}"),
+                }
+            }
+        }
     }
 }
 
