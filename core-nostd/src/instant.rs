@@ -4,9 +4,11 @@
 //! use the number behind it ([`Timestamp`], which needs no allocator). Reading is strict: what RFC 3339
 //! does not allow is refused, with the reason.
 
+mod digits;
 #[cfg(feature = "alloc")]
 mod text;
 
+pub use digits::TimestampText;
 #[cfg(feature = "alloc")]
 pub use text::Instant;
 
@@ -97,6 +99,18 @@ impl Timestamp {
         }
     }
 
+    /// The nearest instant that RFC 3339 can write: it begins with the year 0000 and ends with 9999.
+    pub fn writable(self) -> Self {
+        const FIRST: Timestamp = Timestamp::from_unix(-62_167_219_200, 0);
+        const LAST: Timestamp = Timestamp::from_unix(253_402_300_799, 999_999_999);
+        self.clamp(FIRST, LAST)
+    }
+
+    /// What `Display` writes, without the machinery of formatting.
+    pub fn text(self) -> TimestampText {
+        TimestampText::new(self)
+    }
+
     fn as_nanos(self) -> i128 {
         i128::from(self.secs) * i128::from(NANOS_PER_SECOND) + i128::from(self.nanos)
     }
@@ -115,27 +129,7 @@ impl FromStr for Timestamp {
 /// RFC 3339 knows the years 0000 to 9999. Others are written with a sign and cannot be read back.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.secs.div_euclid(SECONDS_PER_DAY));
-        let second = self.secs.rem_euclid(SECONDS_PER_DAY);
-        if (0..=9999).contains(&year) {
-            write!(f, "{year:04}")?;
-        } else {
-            write!(f, "{year:+05}")?;
-        }
-        write!(
-            f,
-            "-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-            second / 3600,
-            second / 60 % 60,
-            second % 60
-        )?;
-        match self.nanos {
-            0 => {}
-            n if n % 1_000_000 == 0 => write!(f, ".{:03}", n / 1_000_000)?,
-            n if n % 1000 == 0 => write!(f, ".{:06}", n / 1000)?,
-            n => write!(f, ".{n:09}")?,
-        }
-        f.write_str("Z")
+        f.write_str(self.text().as_str())
     }
 }
 

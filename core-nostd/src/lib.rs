@@ -5,9 +5,10 @@
 //! how it is forgotten. No clock, disk, network or randomness: times are handed in, bytes are handed
 //! over. Depend on this crate to read or write OMIR; depend on the daemon to store it.
 //!
-//! Without the feature `alloc` only the numeric modules remain (instants on the time line, geometry,
-//! forgetting). With it come the dynamic [`value`], the typed [`model`], both encodings and the
-//! validator; `std`, on by default, adds nothing but the float routines of the dependencies.
+//! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
+//! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash;
+//! with `link` the serial link. With `alloc` come the dynamic [`value`], the typed [`model`], both encodings
+//! and the validator; `std`, on by default, adds nothing but the float routines of the dependencies.
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]
@@ -46,11 +47,22 @@ pub mod instant;
 pub mod need;
 pub mod space;
 pub mod tier;
+pub mod vocabulary;
+
+#[cfg(any(feature = "alloc", feature = "fixed"))]
+mod cbor_head;
+#[cfg(any(feature = "alloc", feature = "fixed"))]
+pub mod reference;
+
+#[cfg(feature = "link")]
+pub mod link;
 
 #[cfg(feature = "alloc")]
 pub mod cbor;
 #[cfg(feature = "alloc")]
 pub mod decode;
+#[cfg(feature = "fixed")]
+pub mod fixed;
 #[cfg(feature = "alloc")]
 pub mod extension;
 #[cfg(feature = "alloc")]
@@ -65,8 +77,6 @@ pub mod number;
 pub mod pointer;
 #[cfg(feature = "alloc")]
 pub mod profile;
-#[cfg(feature = "alloc")]
-pub mod reference;
 #[cfg(feature = "alloc")]
 pub mod spatial;
 #[cfg(feature = "alloc")]

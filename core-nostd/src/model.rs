@@ -13,9 +13,12 @@ mod parts;
 mod record;
 mod relationship;
 mod resource;
-mod vocabulary;
 
 pub use crate::tier::Tier;
+pub use crate::vocabulary::{
+    EpisodeSource, ExperienceType, Kind, Label, NormalizationScheme, NormalizedOver, OmirVersion,
+    SketchDomain, SketchKind, UnknownWord,
+};
 pub use bundle::{Bundle, FamiliaritySketch};
 pub use entity::Entity;
 pub use episode::Episode;
@@ -23,10 +26,6 @@ pub use parts::{Confidence, Decay, Extension, Meta, Provenance};
 pub use record::{InformationContent, Interference, MemoryRecord};
 pub use relationship::{EdgeNormalization, Relationship};
 pub use resource::Resource;
-pub use vocabulary::{
-    EpisodeSource, ExperienceType, Kind, Label, NormalizationScheme, NormalizedOver, OmirVersion,
-    SketchDomain, SketchKind, UnknownWord,
-};
 
 /// Serde for a struct that names its own type: `resourceType` is written first and demanded when read.
 ///

@@ -1,14 +1,17 @@
 //! Names of resources: the four types, ids, and `Type/id` references.
 
-use alloc::format;
-use alloc::string::String;
+#[cfg(feature = "alloc")]
+mod owned;
+
+#[cfg(feature = "alloc")]
+pub use owned::{Id, Ref, Reference};
+
 use core::fmt;
 use core::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// The four resource types of R1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "alloc", derive(serde::Serialize, serde::Deserialize))]
 pub enum ResourceType {
     /// The atomic unit of memory.
     MemoryRecord,
@@ -50,81 +53,31 @@ impl FromStr for ResourceType {
     }
 }
 
-/// An identifier: 1 to 128 characters of `A-Z a-z 0-9 . _ : -`, unique within its type.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(String);
+/// Longest identifier, in characters.
+pub const MAX_ID_LEN: usize = 128;
 
-impl Id {
-    /// Longest identifier, in characters.
-    pub const MAX_LEN: usize = 128;
-
-    /// Checks `text`.
-    pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
-        let text = text.into();
-        Self::check(&text)?;
-        Ok(Self(text))
+/// Says why `text` is no identifier, without allocating.
+pub fn check_id(text: &str) -> Result<(), IdError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
+    if text.is_empty() {
+        return Err(IdError::Empty);
     }
-
-    /// The identifier as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    if let Some((at, found)) = text.char_indices().find(|&(_, c)| !allowed(c)) {
+        return Err(IdError::Character { at, found });
     }
-
-    /// Says why `text` is no identifier, without allocating.
-    pub fn check(text: &str) -> Result<(), IdError> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
-        if text.is_empty() {
-            return Err(IdError::Empty);
-        }
-        if let Some((at, found)) = text.char_indices().find(|&(_, c)| !allowed(c)) {
-            return Err(IdError::Character { at, found });
-        }
-        if text.len() > Self::MAX_LEN {
-            return Err(IdError::TooLong { len: text.len() });
-        }
-        Ok(())
+    if text.len() > MAX_ID_LEN {
+        return Err(IdError::TooLong { len: text.len() });
     }
+    Ok(())
 }
 
-impl AsRef<str> for Id {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl FromStr for Id {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        Self::new(text)
-    }
-}
-
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
-}
-
-/// Why a text is no [`Id`].
+/// Why a text is no identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IdError {
     /// The text is empty.
     Empty,
-    /// The text is longer than [`Id::MAX_LEN`].
+    /// The text is longer than [`MAX_ID_LEN`].
     TooLong {
         /// Its length.
         len: usize,
@@ -143,7 +96,7 @@ impl fmt::Display for IdError {
         match self {
             Self::Empty => f.write_str("an id cannot be empty"),
             Self::TooLong { len } => {
-                write!(f, "an id has at most {} characters, not {len}", Id::MAX_LEN)
+                write!(f, "an id has at most {} characters, not {len}", MAX_ID_LEN)
             }
             Self::Character { found, .. } => {
                 write!(f, "{found:?} is not allowed in an id; use letters, digits and . _ : -")
@@ -154,58 +107,16 @@ impl fmt::Display for IdError {
 
 impl core::error::Error for IdError {}
 
-/// The name of one resource, written `Type/id`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ref {
-    /// The resource's type.
-    pub kind: ResourceType,
-    /// Its id within that type.
-    pub id: Id,
-}
-
-impl Ref {
-    /// The name of the resource of that type and id.
-    pub const fn new(kind: ResourceType, id: Id) -> Self {
-        Self { kind, id }
-    }
-}
-
-impl fmt::Display for Ref {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.id)
-    }
-}
-
-impl FromStr for Ref {
-    type Err = RefError;
-
-    fn from_str(text: &str) -> Result<Self, RefError> {
-        let (kind, id) = split(text)?;
-        Ok(Self { kind, id: Id(id.into()) })
-    }
-}
-
 /// The parts of a `Type/id` text, checked, without allocating.
+#[cfg(any(feature = "alloc", feature = "fixed"))]
 pub(crate) fn split(text: &str) -> Result<(ResourceType, &str), RefError> {
     let (kind, id) = text.split_once('/').ok_or(RefError::NoSlash)?;
     let kind = kind.parse()?;
-    Id::check(id).map_err(RefError::Id)?;
+    check_id(id).map_err(RefError::Id)?;
     Ok((kind, id))
 }
 
-impl Serialize for Ref {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{self}"))
-    }
-}
-
-impl<'de> Deserialize<'de> for Ref {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-/// Why a text is no [`Ref`].
+/// Why a text is no reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefError {
@@ -231,22 +142,7 @@ impl fmt::Display for RefError {
 
 impl core::error::Error for RefError {}
 
-/// A reference as a resource holds it: `{"ref": "Type/id"}`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reference {
-    /// The resource that is meant.
-    #[serde(rename = "ref")]
-    pub target: Ref,
-}
-
-impl From<Ref> for Reference {
-    fn from(target: Ref) -> Self {
-        Self { target }
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
 

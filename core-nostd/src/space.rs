@@ -19,6 +19,9 @@ use nalgebra::{Matrix6, Point3, Quaternion, UnitQuaternion};
 /// translation and rotation.
 pub type Isometry3 = nalgebra::Isometry3<f64>;
 
+/// Canonical URL of the extension that says where a memory lies.
+pub const SPATIAL_POSE_URL: &str = "https://omir.io/spec/R1/extension/spatial-pose";
+
 /// A quaternion shorter than this has no direction to speak of: see [`unit_quaternion`].
 pub const MIN_QUATERNION_NORM: f64 = 1e-9;
 

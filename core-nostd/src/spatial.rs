@@ -23,8 +23,7 @@ use crate::space::unit_quaternion;
 use crate::validate::{At, Fault, FaultCode, Range, Shape, Table, Walk, closed, may, need};
 use crate::value::{Map, Value};
 
-/// The extension's canonical URL.
-pub const SPATIAL_POSE_URL: &str = "https://omir.io/spec/R1/extension/spatial-pose";
+pub use crate::space::SPATIAL_POSE_URL;
 
 /// Elements of a 6×6 covariance, row by row: x, y, z, and rotation about each.
 const COVARIANCE_LEN: usize = 36;

@@ -16,6 +16,8 @@ pub mod program;
 pub mod recall;
 #[cfg(feature = "ros2")]
 pub mod ros2;
+#[cfg(feature = "serial")]
+pub mod serial;
 pub mod service;
 pub mod store;
 pub mod sync;

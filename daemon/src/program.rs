@@ -201,6 +201,8 @@ fn serve(config: &Config) -> Result<(), String> {
 struct Announced {
     #[cfg(feature = "ros2")]
     ros2: crate::ros2::Announcements,
+    #[cfg(feature = "serial")]
+    serial: crate::serial::Announcements,
 }
 
 impl Announced {
@@ -208,15 +210,22 @@ impl Announced {
         let service = outlet.listener();
         #[cfg(feature = "ros2")]
         let ros2 = self.ros2.listener();
+        #[cfg(feature = "serial")]
+        let serial = self.serial.listener();
         Box::new(move |event| {
             service(event);
             #[cfg(feature = "ros2")]
             ros2(event);
+            #[cfg(feature = "serial")]
+            serial(event);
         })
     }
 
     /// Starts those that are configured.
-    #[cfg_attr(not(feature = "ros2"), expect(unused_variables, reason = "there are none"))]
+    #[cfg_attr(
+        not(all(feature = "ros2", feature = "serial")),
+        allow(unused_variables, reason = "there may be none")
+    )]
     fn join(
         &self,
         config: &Config,
@@ -225,6 +234,14 @@ impl Announced {
         simulated: Option<Arc<SimulatedClock>>,
     ) -> Result<Neighbours, String> {
         Ok(Neighbours {
+            #[cfg(feature = "serial")]
+            serial: crate::serial::Ports::start(
+                engine,
+                &config.robot,
+                &config.serial,
+                &self.serial,
+            )
+            .map_err(|error| format!("serial: {error}"))?,
             #[cfg(feature = "ros2")]
             ros2: match &config.ros2 {
                 None => None,
@@ -241,12 +258,16 @@ impl Announced {
 
 /// Adapters that run.
 struct Neighbours {
+    #[cfg(feature = "serial")]
+    serial: crate::serial::Ports,
     #[cfg(feature = "ros2")]
     ros2: Option<crate::ros2::Node>,
 }
 
 impl Neighbours {
     fn leave(self) {
+        #[cfg(feature = "serial")]
+        self.serial.stop();
         #[cfg(feature = "ros2")]
         if let Some(node) = self.ros2 {
             node.stop();

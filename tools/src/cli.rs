@@ -161,6 +161,12 @@ pub enum Command {
     Import(Box<ImportArgs>),
     /// Write memories to a .omir or .omirb file
     Export(Box<ExportArgs>),
+    /// Talk to a daemon's console on a serial line
+    Console(ConsoleArgs),
+    /// Fetch memories over a serial line
+    Pull(Box<PullArgs>),
+    /// Send a document over a serial line
+    Push(PushArgs),
     /// Keep a copy of a daemon's memory in a folder; only what is new is fetched
     Backup(BackupArgs),
     /// Make a data folder of a backup
@@ -559,6 +565,99 @@ pub struct ExportArgs {
     /// Which memories to export.
     #[command(flatten)]
     pub filters: FilterArgs,
+}
+
+/// `omir console`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir console --port /dev/ttyUSB0
+  echo status | omir console --port /dev/ttyUSB0
+
+Any terminal program will do as well. Ctrl-] leaves; where no terminal is read from, the end of the
+input does, two seconds after the last of the answer.
+
+Exit codes:
+  0  left
+  2  the command line is wrong, or what came cannot be written
+  4  there is no such device, or it is gone")]
+pub struct ConsoleArgs {
+    /// The serial device, such as /dev/ttyUSB0
+    #[arg(long, value_name = "DEV")]
+    pub port: PathBuf,
+
+    /// Its speed
+    #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
+    pub baud: u32,
+}
+
+/// `omir pull`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir pull --port /dev/ttyUSB0 -o robot.omir
+  omir pull --port /dev/ttyUSB0 --since 1d --type Episode -o today.omirb
+
+The daemon serves the port with [[serial]] in its configuration. If the cable is pulled it is waited
+for; what came lies in FILE.part, and the same command goes on from there.
+
+Exit codes:
+  0  all of it is in the file
+  1  the daemon refused
+  2  the command line is wrong, or a file cannot be used
+  3  the line was lost: FILE.part holds what came
+  4  there is no such device, or no daemon answers on it")]
+pub struct PullArgs {
+    /// The serial device, such as /dev/ttyUSB0
+    #[arg(long, value_name = "DEV")]
+    pub port: PathBuf,
+
+    /// Its speed
+    #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
+    pub baud: u32,
+
+    /// File to write; .omir is JSON, .omirb is CBOR [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// How long to wait for a cable that was pulled
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = values::seconds)]
+    pub wait: Duration,
+
+    /// Which memories to fetch.
+    #[command(flatten)]
+    pub filters: FilterArgs,
+}
+
+/// `omir push`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir push --port /dev/ttyUSB0 map.omir
+  omir push --port /dev/ttyUSB0 --token SECRET map.omir
+
+All of the file is stored or none of it. What is there already is no change, so it may be sent
+again.
+
+Exit codes:
+  0  it is stored
+  1  the daemon refused, for one because the port is read-only
+  2  the command line is wrong, or the file cannot be read
+  3  the daemon's answer cannot be understood
+  4  no such device, no daemon answers on it, or the line was lost: send it again")]
+pub struct PushArgs {
+    /// The serial device, such as /dev/ttyUSB0
+    #[arg(long, value_name = "DEV")]
+    pub port: PathBuf,
+
+    /// Its speed
+    #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
+    pub baud: u32,
+
+    /// What unlocks the port, if it is read-only
+    #[arg(long, value_name = "TOKEN", hide_env_values = true, env = "OMIR_SERIAL_TOKEN")]
+    pub token: Option<String>,
+
+    /// The document, .omir or .omirb
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// What `omir export` writes.

@@ -29,6 +29,7 @@ pub mod output;
 pub mod parcels;
 pub mod progress;
 pub mod selector;
+pub mod serial;
 pub mod table;
 pub mod trajectory;
 

@@ -29,6 +29,7 @@ const RESERVED: &AsciiSet = &CONTROLS
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     text: String,
+    pairs: Vec<(String, String)>,
 }
 
 impl Parameters {
@@ -44,6 +45,7 @@ impl Parameters {
             self.text.push(';');
         }
         let _ = write!(self.text, "{name}={}", utf8_percent_encode(value, RESERVED));
+        self.pairs.push((name.to_owned(), value.to_owned()));
     }
 
     /// Adds `name=value` where there is a value.
@@ -51,6 +53,12 @@ impl Parameters {
         if let Some(value) = value {
             self.push(name, &value.to_string());
         }
+    }
+
+    /// The parameters as they are, for a payload.
+    #[must_use]
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
     }
 
     /// The encoded parameters, as they stand behind the `?`.

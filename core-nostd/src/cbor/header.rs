@@ -1,12 +1,13 @@
-//! A cursor over CBOR headers: `ciborium-ll` knows the layout, this knows where it stands.
+//! A cursor over CBOR headers: [`crate::cbor_head`] reads one, this knows where it stands.
 
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use ciborium_ll::{Decoder, Error, Header, simple};
+use ciborium_ll::{Header, simple};
 
+use crate::cbor_head::{self, HeadError};
 use crate::decode::{DecodeError, DecodeErrorKind};
 
 /// Bytes being read, and how far.
@@ -40,32 +41,14 @@ impl<'a> Cursor<'a> {
     /// The next header; the cursor moves behind it.
     #[inline]
     pub(super) fn pull(&mut self) -> Result<Header, DecodeError> {
-        match usual(&self.bytes[self.at..]) {
-            Some((header, len)) => {
+        match cbor_head::read(&self.bytes[self.at..]) {
+            Ok((header, len)) => {
                 self.at += len;
                 Ok(header)
             }
-            None => self.pull_any(),
+            Err(HeadError::Truncated) => Err(self.truncated()),
+            Err(HeadError::Malformed) => Err(malformed(self.at, self.bytes[self.at])),
         }
-    }
-
-    fn pull_any(&mut self) -> Result<Header, DecodeError> {
-        let start = self.at;
-        let mut decoder = Decoder::from(&self.bytes[start..]);
-        let header = match decoder.pull() {
-            Ok(header) => header,
-            Err(Error::Io(_)) => return Err(self.truncated()),
-            Err(Error::Syntax(_)) => return Err(malformed(start, self.bytes[start])),
-        };
-        self.at += decoder.offset();
-        // RFC 8949 §3.3: a simple value below 32 in two bytes is not well-formed.
-        if let Header::Simple(number) = header
-            && self.at - start == 2
-            && number < 32
-        {
-            return Err(malformed(start, self.bytes[start]));
-        }
-        Ok(header)
     }
 
     /// Whether a break is next; if so the cursor moves behind it.
@@ -151,37 +134,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The header that `bytes` begin with and how long it is, if it is one of those that nearly all are:
-/// a definite length below 2³², an integer below that, a truth value, null, or a float of 64 bits. A
-/// quarter of the time to make an index anew went into reading them the general way.
-#[inline]
-fn usual(bytes: &[u8]) -> Option<(Header, usize)> {
-    let (&first, rest) = bytes.split_first()?;
-    let (number, len) = match first & 0x1F {
-        number @ 0..=23 => (u32::from(number), 1),
-        24 => (u32::from(*rest.first()?), 2),
-        25 => (u32::from(u16::from_be_bytes(*rest.first_chunk()?)), 3),
-        26 => (u32::from_be_bytes(*rest.first_chunk()?), 5),
-        27 if first == 0xFB => {
-            return Some((Header::Float(f64::from_be_bytes(*rest.first_chunk()?)), 9));
-        }
-        _ => return None,
-    };
-    let size = usize::try_from(number).ok();
-    let header = match first >> 5 {
-        0 => Header::Positive(number.into()),
-        1 => Header::Negative(number.into()),
-        2 => Header::Bytes(Some(size?)),
-        3 => Header::Text(Some(size?)),
-        4 => Header::Array(Some(size?)),
-        5 => Header::Map(Some(size?)),
-        6 => Header::Tag(number.into()),
-        _ if len == 1 => Header::Simple(first & 0x1F),
-        _ => return None,
-    };
-    Some((header, len))
-}
-
 fn malformed(offset: usize, byte: u8) -> DecodeError {
     DecodeError::new(
         offset,
@@ -229,30 +181,4 @@ pub(super) fn not_a_key(offset: usize) -> DecodeError {
         DecodeErrorKind::Unsupported,
         "a map key that is not text; object keys must be text strings",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_usual_headers_are_what_they_are_read_to_the_general_way(
-            first: u8,
-            rest in prop::collection::vec(any::<u8>(), 0..10),
-        ) {
-            let bytes: Vec<u8> = [first].into_iter().chain(rest).collect();
-            if let Some((header, len)) = usual(&bytes) {
-                let mut cursor = Cursor::new(&bytes);
-                // As text: NaN is no equal of itself.
-                let general = cursor.pull_any().map(|header| format!("{header:?}"));
-                prop_assert_eq!(general.ok(), Some(format!("{header:?}")));
-                prop_assert_eq!(cursor.at, len);
-            } else {
-                let info = first & 0x1F;
-                prop_assert!(first >= 0xE0 || info >= 27 || bytes.len() < 6);
-            }
-        }
-    }
 }

@@ -2,15 +2,13 @@
 
 use alloc::vec::Vec;
 
-use ciborium_ll::{Encoder, Header, simple};
+use ciborium_ll::{Header, simple};
 use num_bigint::{BigInt, Sign};
 
 use super::tag;
+use crate::cbor_head::Head;
 use crate::number::{Form, Number};
 use crate::value::{Map, Value};
-
-/// The longest header: one byte and a 64-bit argument.
-const MAX_HEADER: usize = 9;
 
 /// The deterministic encoding of `value`.
 pub fn to_vec(value: &Value) -> Vec<u8> {
@@ -101,12 +99,6 @@ fn write_bignum(out: &mut Vec<u8>, big: &BigInt) {
     out.extend_from_slice(&bytes);
 }
 
-/// `ciborium-ll` writes the shortest form of every header, floats included.
 fn header(out: &mut Vec<u8>, header: Header) {
-    let mut buffer = [0; MAX_HEADER];
-    let mut rest = buffer.as_mut_slice();
-    // Cannot fail: every header fits the buffer.
-    let _ = Encoder::from(&mut rest).push(header);
-    let used = MAX_HEADER - rest.len();
-    out.extend_from_slice(&buffer[..used]);
+    out.extend_from_slice(Head::new(header).as_bytes());
 }

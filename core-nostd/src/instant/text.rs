@@ -38,9 +38,7 @@ impl Instant {
 /// become the last or the first it can write.
 impl From<Timestamp> for Instant {
     fn from(at: Timestamp) -> Self {
-        let first = Timestamp::from_unix(-62_167_219_200, 0);
-        let last = Timestamp::from_unix(253_402_300_799, 999_999_999);
-        let at = at.clamp(first, last);
+        let at = at.writable();
         Self { text: at.to_string(), at }
     }
 }

@@ -33,6 +33,26 @@ pub struct File {
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2Section>,
+    /// Serial ports.
+    #[cfg(feature = "serial")]
+    pub serial: Vec<SerialSection>,
+}
+
+/// `[[serial]]`.
+#[cfg(feature = "serial")]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SerialSection {
+    /// The device, by a name that stays.
+    pub port: Option<PathBuf>,
+    /// Bits a second.
+    pub baud: Option<u32>,
+    /// `read` or `write`.
+    pub access: Option<String>,
+    /// What unlocks a port for writing.
+    pub token: Option<String>,
+    /// Share of a core.
+    pub cpu_share: Option<f64>,
 }
 
 /// `[network]`.

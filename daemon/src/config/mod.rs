@@ -2,6 +2,8 @@
 //! naming its key.
 
 pub mod file;
+#[cfg(feature = "serial")]
+mod serial;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,9 @@ pub struct Config {
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
+    /// Serial ports to be served.
+    #[cfg(feature = "serial")]
+    pub serial: Vec<crate::serial::Port>,
 }
 
 /// A complaint about the configuration.
@@ -239,6 +244,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         None => None,
         Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
     };
+    #[cfg(feature = "serial")]
+    let serial = serial::resolve(&written.serial)?;
     Ok(Config {
         robot,
         prefix,
@@ -250,6 +257,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         readers,
         #[cfg(feature = "ros2")]
         ros2,
+        #[cfg(feature = "serial")]
+        serial,
     })
 }
 

@@ -59,6 +59,22 @@ impl LeftOut {
     }
 }
 
+/// Where something stands in the order of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its transaction.
+    pub seq: u64,
+    /// Its position in that.
+    pub ordinal: u32,
+}
+
+/// A resource on its way into an export.
+struct Gathered {
+    resource: Resource,
+    recorded: Timestamp,
+    place: Place,
+}
+
 impl Export {
     /// The Bundle.
     pub fn to_value(self) -> Value {
@@ -107,8 +123,46 @@ impl Engine {
     /// # Errors
     /// As [`Engine::export`], and `TOO_LARGE`.
     pub fn export_within(&self, query: &Query, most: u64) -> Result<Export, Error> {
-        let query = &*self.placed(query)?;
         let (now, _) = self.now();
+        let (gathered, left_out) = self.gather(query, now, most)?;
+        let entries = gathered.into_iter().map(|gathered| gathered.resource.to_value()).collect();
+        let id = format!("omird-export-{}", now.as_micros());
+        Ok(Export { entries, generated_at: now, id, left_out })
+    }
+
+    /// What [`Engine::export`] gives, as CBOR, in the order it was recorded, with the place of each in that
+    /// order. A place stays what it is, also across starts and compactions, so a transfer can go on after it.
+    ///
+    /// # Errors
+    /// As [`Engine::export`], and `INTERNAL` if anything cannot be read: whoever goes on after a place would
+    /// never hear of it.
+    pub fn export_after(
+        &self,
+        query: &Query,
+        after: Option<Place>,
+    ) -> Result<Vec<(Place, Vec<u8>)>, Error> {
+        let (mut gathered, left_out) = self.gather(query, self.now().0, u64::MAX)?;
+        if let Some(why) = left_out.first.first() {
+            let message =
+                format!("{} resources cannot be read; an export gives the others. {why}", left_out.count);
+            return Err(Error::new(Code::Internal, message));
+        }
+        gathered.retain(|gathered| after.is_none_or(|after| gathered.place > after));
+        gathered.sort_unstable_by_key(|gathered| gathered.place);
+        Ok(gathered
+            .into_iter()
+            .map(|gathered| (gathered.place, cbor::to_vec(&gathered.resource.to_value())))
+            .collect())
+    }
+
+    /// What `query` selects and what that refers to; each stands without anything that is not there.
+    fn gather(
+        &self,
+        query: &Query,
+        now: Timestamp,
+        most: u64,
+    ) -> Result<(Vec<Gathered>, LeftOut), Error> {
+        let query = &*self.placed(query)?;
         let as_of = query.as_of;
         let selected: Vec<DocId> = {
             let catalog = self.catalog();
@@ -125,15 +179,16 @@ impl Engine {
         let mut present: HashSet<RefKey> = HashSet::new();
         let mut queue = selected;
         queue.reverse();
-        let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
+        let mut resources: Vec<Gathered> = Vec::new();
         let mut bytes = 0;
         let mut lost: HashSet<RefKey> = HashSet::new();
         let mut left_out = LeftOut::default();
         while let Some(id) = queue.pop() {
-            let (key, recorded) = {
+            let (key, recorded, place) = {
                 let catalog = self.catalog();
                 let doc = catalog.doc(id);
-                (doc.key, Timestamp::from_micros(doc.recorded))
+                let place = Place { seq: doc.seq, ordinal: doc.ordinal };
+                (doc.key, Timestamp::from_micros(doc.recorded), place)
             };
             if lost.contains(&key) || !present.insert(key) {
                 continue;
@@ -181,7 +236,7 @@ impl Engine {
                 };
                 queue.extend(version.filter(|_| !present.contains(&key)));
             }
-            resources.push((resource, recorded));
+            resources.push(Gathered { resource, recorded, place });
         }
         if let Some(why) = left_out.first.first().filter(|_| resources.is_empty()) {
             return Err(Error::new(Code::Internal, why.clone()));
@@ -189,7 +244,7 @@ impl Engine {
         // What cannot stand without something forgotten is left out, and what leaned on that too.
         loop {
             let before = resources.len();
-            resources.retain(|(resource, _)| {
+            resources.retain(|Gathered { resource, .. }| {
                 let mut stands = true;
                 resource.for_each_reference(|_, required, target| {
                     stands &= !required || present.contains(&RefKey::of(target));
@@ -203,16 +258,11 @@ impl Engine {
                 break;
             }
         }
-        let entries = resources
-            .into_iter()
-            .map(|(mut resource, recorded)| {
-                resource.retain_references(|target| present.contains(&RefKey::of(target)));
-                stamp::export(&mut resource, recorded);
-                resource.to_value()
-            })
-            .collect();
-        let id = format!("omird-export-{}", now.as_micros());
-        Ok(Export { entries, generated_at: now, id, left_out })
+        for Gathered { resource, recorded, .. } in &mut resources {
+            resource.retain_references(|target| present.contains(&RefKey::of(target)));
+            stamp::export(resource, *recorded);
+        }
+        Ok((resources, left_out))
     }
 }
 

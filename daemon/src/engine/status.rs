@@ -40,6 +40,11 @@ fn odometer(written: u64, payload: u64) -> Map {
 }
 
 impl Engine {
+    /// How many resources there are.
+    pub fn live(&self) -> u64 {
+        self.catalog().live_counts().into_iter().sum()
+    }
+
     /// The status as an object. `robot` is the name the daemon serves under.
     pub fn status(&self, robot: &str) -> Value {
         let shared = &self.inner.shared;

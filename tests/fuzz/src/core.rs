@@ -4,6 +4,8 @@ pub mod cbor;
 pub mod document;
 pub mod instant;
 pub mod json;
+pub mod link;
+pub mod link_message;
 pub mod number;
 pub mod pose;
 pub mod profile;

@@ -33,6 +33,8 @@ pub const CORE: &[Target] = &[
     target("document", core::document::run),
     target("instant", core::instant::run),
     target("json", core::json::run),
+    target("link", core::link::run),
+    target("link_message", core::link_message::run),
     target("number", core::number::run),
     target("pose", core::pose::run),
     target("profile", core::profile::run),

@@ -121,11 +121,11 @@ macro_rules! replays {
 }
 
 #[cfg(not(feature = "daemon"))]
-replays! { cbor document instant json number pose profile reference stream uri value }
+replays! { cbor document instant json link link_message number pose profile reference stream uri value }
 
 #[cfg(feature = "daemon")]
 replays! {
-    cbor document instant json number pose profile reference stream uri value
+    cbor document instant json link link_message number pose profile reference stream uri value
     block config interface log manifest message parameters recording request segment signature store
     time_range trajectory transaction
 }

@@ -4,6 +4,7 @@ mod anchor;
 mod backup;
 mod compact;
 mod completions;
+mod console;
 mod convert;
 mod demo;
 mod explain;
@@ -13,6 +14,8 @@ mod filters;
 mod forget;
 mod get;
 mod import;
+mod pull;
+mod push;
 mod rebase;
 mod recall;
 mod remember;
@@ -49,6 +52,9 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Rebase(args) => rebase::run(globals, &args),
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
+        Command::Console(args) => console::run(globals, &args),
+        Command::Pull(args) => pull::run(globals, &args),
+        Command::Push(args) => push::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),
         Command::Restore(args) => restore::run(globals, &args),
         Command::Convert(args) => convert::run(globals, &args),

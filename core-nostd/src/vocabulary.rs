@@ -1,11 +1,10 @@
 //! The closed word lists of the schemas.
 
+#[cfg(feature = "alloc")]
+mod serde;
+
 use core::fmt;
 use core::str::FromStr;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use crate::tier::Tier;
 
 /// A word that is not on its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,46 +65,7 @@ macro_rules! words {
                 f.pad(self.as_str())
             }
         }
-
-        impl Serialize for $list {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $list {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(Word(Self::from_str))
-            }
-        }
     )+};
-}
-
-/// Hands the text to a list's own reader.
-struct Word<T, E>(fn(&str) -> Result<T, E>);
-
-impl<T, E: fmt::Display> de::Visitor<'_> for Word<T, E> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_str<D: de::Error>(self, text: &str) -> Result<T, D> {
-        (self.0)(text).map_err(D::custom)
-    }
-}
-
-impl Serialize for Tier {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Tier {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Word(Self::from_str))
-    }
 }
 
 words! {

@@ -1,0 +1,122 @@
+//! The firmware: starts, remembers, and one day hands over what it remembers.
+//!
+//! What it is to do comes over the command line of the emulator: `cut=N` cuts the power in the flash's step
+//! after `N` others, `readings=N` is how long it lives, `golden=1` asks for the golden numbers alone, and
+//! `time=N` (seconds since 1970) tells it the time at last, and asks for everything.
+
+#![no_std]
+#![no_main]
+
+use core::fmt::Write;
+use core::panic::PanicInfo;
+
+use cortex_m_rt::entry;
+use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
+use cortex_m_semihosting::hio::{self, HostStream};
+use omir_core::fixed::ring::RingError;
+use omir_core::fixed::{JournalError, Uptime};
+use omir_core::instant::Timestamp;
+use omir_firmware::Memories;
+use omir_firmware::board::{CutFlash, File, FlashFault, argument};
+use omir_firmware::golden::golden;
+use omir_firmware::life::{self, Event, Starts};
+
+/// How long a start lasts that knows the time, for the emulated node: an hour.
+const KNOWN_AFTER: u64 = 3_600_000_000;
+
+#[entry]
+fn main() -> ! {
+    let done = hio::hstdout().is_ok_and(|mut out| run(&mut out).is_ok());
+    exit(if done { EXIT_SUCCESS } else { EXIT_FAILURE });
+    loop {
+        cortex_m::asm::wfi();
+    }
+}
+
+/// The emulator's output is gone, or the flash failed.
+struct Failed;
+
+impl From<core::fmt::Error> for Failed {
+    fn from(_: core::fmt::Error) -> Self {
+        Self
+    }
+}
+
+fn run(out: &mut HostStream) -> Result<(), Failed> {
+    if argument("golden").is_some() {
+        golden(&mut |name, bytes| {
+            let _ = hex(out, format_args!("{name}"), bytes);
+        });
+        return Ok(());
+    }
+    let file = File::open("flash.img").ok_or(Failed)?;
+    let flash = CutFlash::new(file, argument("cut"));
+    match work(out, flash) {
+        // The board is dark; the emulator need not know.
+        Ok(()) | Err(JournalError::Ring(RingError::Flash(FlashFault::Cut))) => Ok(()),
+        Err(error) => {
+            writeln!(out, "failed {error:?}")?;
+            Err(Failed)
+        }
+    }
+}
+
+fn work(out: &mut HostStream, flash: CutFlash) -> Result<(), JournalError<FlashFault>> {
+    let mut memories = Memories::mount(flash)?;
+    if let Some(seconds) = argument("time") {
+        let boot = memories.next_boot()?;
+        let now = Timestamp::from_unix(seconds.into(), 0);
+        if let Some(starts) = Starts::learnt(now, Uptime { boot, micros: KNOWN_AFTER }) {
+            life::hand_over(&mut memories, &starts, &mut |number, bytes| {
+                let _ = hex(out, format_args!("memory {}", number.get()), bytes);
+            })?;
+        }
+        return Ok(());
+    }
+    // Nobody reads on when the pipe is closed: what is told is told as far as possible.
+    life::live(&mut memories, argument("readings").unwrap_or(8), &mut |event| {
+        let _ = tell(out, event);
+    })
+}
+
+fn tell(out: &mut HostStream, event: Event<'_>) -> core::fmt::Result {
+    match event {
+        Event::Started(boot) => writeln!(out, "start {boot}"),
+        Event::Held(number, record) => {
+            let accesses = record.decay.and_then(|decay| decay.access_count).unwrap_or_default();
+            writeln!(out, "held {} {} {accesses}", number.get(), record.id.as_str())
+        }
+        Event::Remembered(number, record) => {
+            let word = if record.anchored() { "anchored" } else { "plain" };
+            writeln!(out, "kept {} {} {word}", number.get(), record.id.as_str())
+        }
+        Event::Used(number, decay) => {
+            writeln!(out, "used {} {}", number.get(), decay.access_count.unwrap_or_default())
+        }
+        Event::Forgot(number) => writeln!(out, "gone {}", number.get()),
+    }
+}
+
+fn hex(out: &mut HostStream, name: core::fmt::Arguments<'_>, bytes: &[u8]) -> core::fmt::Result {
+    // One request of the emulator for a piece, not for a byte.
+    write!(out, "{name} ")?;
+    for part in bytes.chunks(32) {
+        let mut digits = heapless::String::<64>::new();
+        for byte in part {
+            write!(digits, "{byte:02x}")?;
+        }
+        out.write_str(&digits)?;
+    }
+    out.write_str("\n")
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    if let Ok(mut out) = hio::hstdout() {
+        let _ = writeln!(out, "{info}");
+    }
+    exit(EXIT_FAILURE);
+    loop {
+        cortex_m::asm::wfi();
+    }
+}

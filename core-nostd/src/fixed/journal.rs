@@ -1,0 +1,185 @@
+//! Records in flash: [`Record`]s over a [`Ring`].
+//!
+//! The ring knows bytes; this knows that they are records, and that an access changes their forgetting
+//! state and nothing else. What is anchored outlives its page (see [`super::ring`] for what is dropped when
+//! the ring is full, and for what a cut leaves).
+
+use core::fmt;
+
+use embedded_storage::nor_flash::NorFlash;
+use heapless::Vec;
+
+use super::ring::{Entry, Number, Ring, RingError};
+use super::{Dating, Decay, Moment, NoRoom, ReadError, Record, WriteError};
+
+/// Why the journal did not do it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum JournalError<E> {
+    /// The ring did not.
+    Ring(RingError<E>),
+    /// The record was not encoded: it is longer than `BYTES`, or has a coordinate that is no number.
+    Write(WriteError<NoRoom>),
+    /// What is in flash is no record of this program, such as one of another version with other
+    /// capacities. It stays where it is; [`Journal::next`] goes on behind its number.
+    Read {
+        /// Its number.
+        number: Number,
+        /// What is wrong with it.
+        error: ReadError,
+    },
+}
+
+impl<E: fmt::Debug> fmt::Display for JournalError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ring(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+            Self::Read { number, error } => write!(f, "record {}: {error}", number.get()),
+        }
+    }
+}
+
+impl<E: fmt::Debug> core::error::Error for JournalError<E> {}
+
+impl<E> From<RingError<E>> for JournalError<E> {
+    fn from(error: RingError<E>) -> Self {
+        Self::Ring(error)
+    }
+}
+
+impl<E> From<WriteError<NoRoom>> for JournalError<E> {
+    fn from(error: WriteError<NoRoom>) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// A record that is in flash, with the newest of its forgetting states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept<const ID: usize, const TEXT: usize, const REFS: usize> {
+    /// Its number in the ring.
+    pub number: Number,
+    /// The record.
+    pub record: Record<ID, TEXT, REFS>,
+}
+
+/// Records in flash. `BYTES` is the room on the stack for one encoded record and its state.
+#[derive(Debug)]
+pub struct Journal<F, const ID: usize, const TEXT: usize, const REFS: usize, const BYTES: usize> {
+    ring: Ring<F>,
+}
+
+impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const BYTES: usize>
+    Journal<F, ID, TEXT, REFS, BYTES>
+{
+    /// Finds what is there: [`Ring::mount`].
+    pub fn mount(flash: F) -> Result<Self, JournalError<F::Error>> {
+        Ok(Self { ring: Ring::mount(flash)? })
+    }
+
+    /// The ring below.
+    pub fn ring(&mut self) -> &mut Ring<F> {
+        &mut self.ring
+    }
+
+    /// Gives the flash back.
+    pub fn release(self) -> F {
+        self.ring.release()
+    }
+
+    /// Appends a record. With `Ok` it is in flash, and no later cut takes it away; if it is anchored it
+    /// also outlives its page.
+    pub fn remember(
+        &mut self,
+        record: &Record<ID, TEXT, REFS>,
+    ) -> Result<Number, JournalError<F::Error>> {
+        let mut bytes = Vec::<u8, BYTES>::new();
+        record.write_kept(&mut bytes)?;
+        Ok(self.ring.append(&bytes, record.anchored())?)
+    }
+
+    /// Counts an access at `now`, which makes the memory last longer: [`Record::accessed`].
+    pub fn access(
+        &mut self,
+        number: Number,
+        now: Moment,
+        dating: &impl Dating,
+    ) -> Result<Decay, JournalError<F::Error>> {
+        let decay = self.get(number)?.accessed(now, dating);
+        self.set_decay(number, &decay)?;
+        Ok(decay)
+    }
+
+    /// Anchors a record, or releases it.
+    pub fn anchor(&mut self, number: Number, anchored: bool) -> Result<(), JournalError<F::Error>> {
+        let before = self.get(number)?.decay.unwrap_or_default();
+        self.set_decay(number, &Decay { anchored: Some(anchored), ..before })
+    }
+
+    fn set_decay(&mut self, number: Number, decay: &Decay) -> Result<(), JournalError<F::Error>> {
+        let mut bytes = Vec::<u8, BYTES>::new();
+        decay.write_kept(&mut bytes)?;
+        Ok(self.ring.touch(number, &bytes, decay.anchored == Some(true))?)
+    }
+
+    /// Forgets a record for good.
+    pub fn forget(&mut self, number: Number) -> Result<(), JournalError<F::Error>> {
+        Ok(self.ring.forget(number)?)
+    }
+
+    /// The record of that number.
+    pub fn get(
+        &mut self,
+        number: Number,
+    ) -> Result<Record<ID, TEXT, REFS>, JournalError<F::Error>> {
+        let mut buffer = [0; BYTES];
+        let entry = self.ring.get(number, &mut buffer)?;
+        Self::read(&entry, &buffer)
+    }
+
+    /// The record after `after`, in the order they were remembered; the oldest after `None`.
+    pub fn next(
+        &mut self,
+        after: Option<Number>,
+    ) -> Result<Option<Kept<ID, TEXT, REFS>>, JournalError<F::Error>> {
+        let mut buffer = [0; BYTES];
+        let Some(entry) = self.ring.next(after, &mut buffer)? else { return Ok(None) };
+        let record = Self::read(&entry, &buffer)?;
+        Ok(Some(Kept { number: entry.number, record }))
+    }
+
+    /// The number of the start of the machine after the last one that a record tells of. A start that left
+    /// no record gives its number to the next one, which does no harm.
+    pub fn next_boot(&mut self) -> Result<u32, JournalError<F::Error>> {
+        let (mut next, mut after) = (0, None);
+        loop {
+            match self.next(after) {
+                Ok(None) => return Ok(next),
+                Ok(Some(Kept { number, record })) => {
+                    let accessed = record.decay.and_then(|decay| decay.last_access);
+                    for moment in [Some(record.created_at), accessed].into_iter().flatten() {
+                        if let Moment::SinceBoot(uptime) = moment {
+                            next = next.max(uptime.boot.saturating_add(1));
+                        }
+                    }
+                    after = Some(number);
+                }
+                Err(JournalError::Read { number, .. }) => after = Some(number),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn read(
+        entry: &Entry,
+        buffer: &[u8; BYTES],
+    ) -> Result<Record<ID, TEXT, REFS>, JournalError<F::Error>> {
+        let fault = |error| JournalError::Read { number: entry.number, error };
+        let (record, rest) = buffer.split_at(entry.len);
+        let mut record = Record::read(record).map_err(fault)?;
+        if let Some(len) = entry.state {
+            record.decay = Some(Decay::read(&rest[..len]).map_err(fault)?);
+        }
+        Ok(record)
+    }
+}

@@ -1,0 +1,262 @@
+//! A ring of frames in NOR flash that survives a cut at every write and every erase.
+//!
+//! Anything behind `embedded-storage`'s [`NorFlash`] will do: internal flash, an SPI chip. Every word is
+//! written once between two erases, so flash with ECC will do too. No RAM grows with the flash.
+//!
+//! ```text
+//! page    = head, frame …, erased rest              one erase block; its place is its number mod pages
+//! head    = "OMR1", number u32, next u32, crc u32    next: the number of the next new frame
+//! frame   = kind u8, keep u8, len u16, number u32, target u32, crc u32, len bytes, FF up to a write unit
+//! kinds   = 'R' a record | 'T' another state of record `target` | 'F' that `target` is forgotten
+//! ```
+//!
+//! All little endian; `crc` is CRC-32 (IEEE 802.3) over everything of the head, or of the frame with its
+//! bytes, but itself and the padding.
+//!
+//! Frames are appended to the newest page. When it is full, the page after it in flash is opened: it is
+//! erased, then frames that must be kept are copied into it from the oldest page, then its head is written.
+//! **With its head a page is there, and the oldest is gone, in one write**; until then it is free space, and
+//! whatever a cut left in it is erased when it is opened next. So there is one page more than are in use,
+//! pages are erased strictly one after the other, which wears them evenly, and a page is always erased
+//! right before it is written, also if it looks erased.
+//!
+//! A frame that a cut tore has a wrong checksum. Nothing is written behind it any more: its page is full
+//! from then on. What was appended and answered with `Ok` is there until its page is the oldest, and what is
+//! marked *keep* after that too; if nothing but such frames is left, appending is refused ([`RingError::Full`])
+//! and nothing is lost. Room for one forgetting is reserved in every page, so forgetting is never refused.
+//!
+//! Why the oldest goes, and not what is needed least: dropping a page costs one erase that the ring needs
+//! anyway, while choosing among records means to copy all others, each a write that wears the flash. What
+//! should outlive its page is marked; that is the firmware's choice, record by record.
+//!
+//! What it costs: starting reads one head for each page, and the newest page. Finding a record, and the next
+//! one in order, reads the heads of all frames; so a walk over `n` records reads `2n²` heads of 16 bytes. That
+//! is nothing for some hundred records in internal flash. Appending reads nothing, except when a page is
+//! opened: then once over all heads for each frame to be kept.
+//!
+//! What is assumed of the flash: a cut during a write leaves the written words undefined and all others as
+//! they were, a cut during an erase leaves its page undefined (as the trait says), and a word that reads as
+//! erased after a cut may be written.
+
+mod frame;
+mod look;
+mod put;
+
+use core::fmt;
+
+use embedded_storage::nor_flash::NorFlash;
+
+use frame::{HEAD, Kind};
+
+/// Bytes moved at once: on the stack, and the largest write unit there may be.
+const CHUNK: usize = 64;
+/// What the head of a page begins with.
+const MAGIC: [u8; 4] = *b"OMR1";
+const ERASED: u8 = 0xFF;
+/// The highest number of a page: two more can be counted.
+const LAST_PAGE: u32 = u32::MAX - 2;
+
+/// The number of a frame: rises with every one, also over those that are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(u32);
+
+impl Number {
+    /// As a number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// Why the ring did not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RingError<E> {
+    /// The flash said so. Of a write nobody knows whether it happened; what was there before still is.
+    Flash(E),
+    /// The flash has fewer than two erase blocks, or units of a size this does not go with: units to read
+    /// of 1 to 16 bytes, to write of 1 to 64, both powers of two, and an erase block that holds some frames.
+    Geometry,
+    /// More bytes than fit into one page.
+    TooLong,
+    /// Everything there is must be kept. Forget something, or keep less.
+    Full,
+    /// There is no such record, or none any more.
+    NotFound,
+    /// The buffer is shorter than the record.
+    Buffer {
+        /// How long it must be.
+        needed: usize,
+    },
+    /// Four thousand million frames were written, and there are no more numbers.
+    WornOut,
+}
+
+impl<E: fmt::Debug> fmt::Display for RingError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flash(error) => write!(f, "the flash failed: {error:?}"),
+            Self::Geometry => {
+                f.write_str("pages or units of this flash have a size that does not do")
+            }
+            Self::TooLong => f.write_str("longer than a page of the flash"),
+            Self::Full => f.write_str("everything in the ring must be kept; forget something"),
+            Self::NotFound => f.write_str("no such record"),
+            Self::Buffer { needed } => write!(f, "the buffer must have {needed} bytes"),
+            Self::WornOut => f.write_str("no numbers are left"),
+        }
+    }
+}
+
+impl<E: fmt::Debug> core::error::Error for RingError<E> {}
+
+impl<E> From<E> for RingError<E> {
+    fn from(error: E) -> Self {
+        Self::Flash(error)
+    }
+}
+
+/// A record as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub number: Number,
+    /// Whether it outlives its page.
+    pub keep: bool,
+    /// How many bytes of the buffer it took.
+    pub len: usize,
+    /// How many bytes behind those its newest state took, if it has one beside what it was appended with.
+    pub state: Option<usize>,
+}
+
+/// Where new frames go.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    page: u32,
+    /// Bytes in use; all of the page behind a torn frame.
+    end: usize,
+}
+
+/// A ring of frames in flash: see the module.
+#[derive(Debug)]
+pub struct Ring<F> {
+    flash: F,
+    pages: u32,
+    newest: Option<Newest>,
+    next: u32,
+    /// A write failed: what the flash holds has to be looked at again.
+    doubtful: bool,
+}
+
+impl<F: NorFlash> Ring<F> {
+    /// The size of what is written at once, and where frames begin.
+    const UNIT: usize = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
+    const PAGE: usize = F::ERASE_SIZE;
+    /// A frame without bytes: room for one is left in every page.
+    const RESERVE: usize = Self::whole(HEAD);
+    /// Room for frames in a page that has none.
+    const ROOM: usize = Self::PAGE.saturating_sub(Self::whole(HEAD) + Self::RESERVE);
+
+    /// Up to the next unit.
+    const fn whole(len: usize) -> usize {
+        len.next_multiple_of(Self::UNIT)
+    }
+
+    /// Finds what is there, whatever a cut left behind. Writes nothing. Flash that holds no ring is an empty
+    /// one, and erased page by page as it is filled.
+    pub fn mount(flash: F) -> Result<Self, RingError<F::Error>> {
+        let pages = u32::try_from(flash.capacity() / Self::PAGE).unwrap_or(u32::MAX);
+        let sound = F::READ_SIZE.is_power_of_two()
+            && F::READ_SIZE <= HEAD
+            && F::WRITE_SIZE.is_power_of_two()
+            && F::WRITE_SIZE <= CHUNK
+            && Self::PAGE.is_multiple_of(Self::UNIT)
+            && Self::ROOM >= 2 * CHUNK
+            && u32::try_from(flash.capacity()).is_ok()
+            && pages >= 2;
+        if !sound {
+            return Err(RingError::Geometry);
+        }
+        let mut ring = Self { flash, pages, newest: None, next: 1, doubtful: false };
+        ring.find()?;
+        Ok(ring)
+    }
+
+    /// Gives the flash back.
+    pub fn release(self) -> F {
+        self.flash
+    }
+
+    /// Lets `change` do something to the flash, such as clear an error of its controller. Afterwards it is
+    /// looked at anew.
+    pub fn flash_mut<T>(&mut self, change: impl FnOnce(&mut F) -> T) -> T {
+        self.doubtful = true;
+        change(&mut self.flash)
+    }
+
+    /// How many bytes one record may have at most.
+    pub const fn longest() -> usize {
+        let room = Self::ROOM - HEAD;
+        if room < u16::MAX as usize { room } else { u16::MAX as usize }
+    }
+
+    /// How often each page was erased so far, to within one, if no cut ever came into an erase.
+    pub fn rounds(&self) -> u32 {
+        // The first page has the number `pages`.
+        self.newest.map_or(0, |newest| newest.page / self.pages)
+    }
+
+    /// Appends a record. With `Ok` it is in the flash, and no later cut takes it away.
+    pub fn append(&mut self, bytes: &[u8], keep: bool) -> Result<Number, RingError<F::Error>> {
+        self.settle()?;
+        self.put(Kind::Record, keep, 0, bytes)
+    }
+
+    /// Replaces the state of a record: what comes back beside its bytes, and whether it is kept. If it is not
+    /// kept and lies in the oldest page, it may be what gives way to its own new state.
+    pub fn touch(
+        &mut self,
+        record: Number,
+        state: &[u8],
+        keep: bool,
+    ) -> Result<(), RingError<F::Error>> {
+        self.settle()?;
+        self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.put(Kind::Touch, keep, record.0, state).map(drop)
+    }
+
+    /// Forgets a record. With `Ok` it never comes back; its bytes go with their page.
+    pub fn forget(&mut self, record: Number) -> Result<(), RingError<F::Error>> {
+        self.settle()?;
+        self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.put(Kind::Forget, false, record.0, &[]).map(drop)
+    }
+
+    /// Reads a record into `buffer`, and its state behind it.
+    pub fn get(&mut self, record: Number, buffer: &mut [u8]) -> Result<Entry, RingError<F::Error>> {
+        self.settle()?;
+        let found = self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.load(found, buffer)
+    }
+
+    /// Reads the record after `after` in the order they were appended; the first one after `None`.
+    pub fn next(
+        &mut self,
+        after: Option<Number>,
+        buffer: &mut [u8],
+    ) -> Result<Option<Entry>, RingError<F::Error>> {
+        self.settle()?;
+        let mut after = after.map_or(0, Number::get);
+        loop {
+            let Some(number) = self.record_after(after)? else { return Ok(None) };
+            if let Some(found) = self.look_up(number)?.alive() {
+                return self.load(found, buffer).map(Some);
+            }
+            after = number;
+        }
+    }
+
+    fn address(&self, place: u32, at: usize) -> u32 {
+        // `mount` saw that all of the flash has addresses of 32 bits.
+        place * Self::PAGE as u32 + at as u32
+    }
+}

@@ -1,0 +1,263 @@
+//! Reading: where the newest page ends, which frames there are, and what is left of a record.
+
+use embedded_storage::nor_flash::NorFlash;
+
+use super::frame::{Frame, HEAD, Kind, words};
+use super::{CHUNK, ERASED, Entry, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
+use crate::fixed::{Crc32, crc32};
+
+/// Everything about one record.
+#[derive(Default)]
+pub(super) struct Found {
+    record: Option<Frame>,
+    touch: Option<Frame>,
+    forgotten: bool,
+}
+
+impl Found {
+    /// The record, unless it is forgotten, and its newest state.
+    pub(super) fn alive(&self) -> Option<(Frame, Option<Frame>)> {
+        if self.forgotten { None } else { Some((self.record?, self.touch)) }
+    }
+}
+
+impl<F: NorFlash> Ring<F> {
+    /// Looks at the flash again if the last write failed.
+    pub(super) fn settle(&mut self) -> Result<(), RingError<F::Error>> {
+        if self.doubtful { self.find() } else { Ok(()) }
+    }
+
+    /// Finds the newest page, and its end.
+    pub(super) fn find(&mut self) -> Result<(), RingError<F::Error>> {
+        self.doubtful = true;
+        (self.newest, self.next) = (None, 1);
+        for place in 0..self.pages {
+            if let Some((page, next)) = self.page_at(place)?
+                && page % self.pages == place
+                && (self.pages..=LAST_PAGE).contains(&page)
+                // Numbers begin with 1.
+                && next > 0
+                && self.newest.is_none_or(|newest| newest.page < page)
+            {
+                self.newest = Some(Newest { page, end: Self::PAGE });
+                self.next = next;
+            }
+        }
+        if let Some(Newest { page, .. }) = self.newest {
+            let mut at = Self::whole(HEAD);
+            while let Some(frame) = self.frame(page, at)?
+                && self.is_sound(&frame)?
+            {
+                // Copies from an older page have lower numbers.
+                self.next = self.next.max(frame.number.saturating_add(1));
+                at = Self::end(&frame);
+            }
+            if self.is_erased(page, at)? {
+                self.newest = Some(Newest { page, end: at });
+            } else {
+                // A torn frame had this number: never give it to another.
+                self.next = self.next.saturating_add(1);
+            }
+        }
+        self.doubtful = false;
+        Ok(())
+    }
+
+    /// Number and next number of the page that lies at `place`.
+    pub(super) fn page_at(
+        &mut self,
+        place: u32,
+    ) -> Result<Option<(u32, u32)>, RingError<F::Error>> {
+        let mut head = [0; HEAD];
+        self.flash.read(self.address(place, 0), &mut head)?;
+        let [magic, page, next, crc] = words(&head);
+        let sound = magic == u32::from_le_bytes(MAGIC) && crc == crc32(&head[..HEAD - 4]);
+        Ok(sound.then_some((page, next)))
+    }
+
+    /// Whether this page is there.
+    pub(super) fn holds(&mut self, page: u32) -> Result<bool, RingError<F::Error>> {
+        Ok(self.page_at(page % self.pages)?.is_some_and(|(found, _)| found == page))
+    }
+
+    /// The pages in use: one less than there are.
+    pub(super) fn in_use(&self) -> core::ops::Range<u32> {
+        match self.newest {
+            // Numbers begin with `pages`, so this does not go below zero.
+            Some(Newest { page, .. }) => page + 2 - self.pages..page + 1,
+            None => 0..0,
+        }
+    }
+
+    /// The frame at `at`; `None` behind the last one, and where it cannot be one. Its checksum was not
+    /// looked at.
+    pub(super) fn frame(
+        &mut self,
+        page: u32,
+        at: usize,
+    ) -> Result<Option<Frame>, RingError<F::Error>> {
+        if at + HEAD > Self::PAGE {
+            return Ok(None);
+        }
+        let mut head = [0; HEAD];
+        self.flash.read(self.address(page % self.pages, at), &mut head)?;
+        let kind = match head[0] {
+            b'R' => Kind::Record,
+            b'T' => Kind::Touch,
+            b'F' => Kind::Forget,
+            _ => return Ok(None),
+        };
+        let [_, number, target, crc] = words(&head);
+        let len = usize::from(u16::from_le_bytes([head[2], head[3]]));
+        let frame = Frame { kind, keep: head[1] == 1, len, number, target, crc, page, at };
+        Ok((Self::end(&frame) <= Self::PAGE).then_some(frame))
+    }
+
+    /// Where the next frame begins.
+    pub(super) fn end(frame: &Frame) -> usize {
+        frame.at + Self::whole(HEAD + frame.len)
+    }
+
+    /// Shows every frame of a page, checksums not looked at.
+    pub(super) fn each_frame(
+        &mut self,
+        page: u32,
+        mut see: impl FnMut(&mut Self, Frame) -> Result<(), RingError<F::Error>>,
+    ) -> Result<(), RingError<F::Error>> {
+        if !self.holds(page)? {
+            return Ok(());
+        }
+        let mut at = Self::whole(HEAD);
+        while let Some(frame) = self.frame(page, at)? {
+            at = Self::end(&frame);
+            see(self, frame)?;
+        }
+        Ok(())
+    }
+
+    /// The record with this number, its newest state, and whether it was forgotten.
+    pub(super) fn look_up(&mut self, number: u32) -> Result<Found, RingError<F::Error>> {
+        let mut found = Found::default();
+        for page in self.in_use() {
+            self.each_frame(page, |ring, frame| {
+                match frame.kind {
+                    Kind::Record if frame.number == number && ring.is_sound(&frame)? => {
+                        found.record = Some(frame);
+                    }
+                    Kind::Touch
+                        if frame.target == number
+                            && found.touch.is_none_or(|other| other.number < frame.number)
+                            && ring.is_sound(&frame)? =>
+                    {
+                        found.touch = Some(frame);
+                    }
+                    Kind::Forget if frame.target == number && ring.is_sound(&frame)? => {
+                        found.forgotten = true;
+                    }
+                    Kind::Record | Kind::Touch | Kind::Forget => {}
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The lowest number of a record above `after`.
+    pub(super) fn record_after(&mut self, after: u32) -> Result<Option<u32>, RingError<F::Error>> {
+        let mut lowest = None;
+        for page in self.in_use() {
+            self.each_frame(page, |ring, frame| {
+                let closer = frame.number > after && lowest.is_none_or(|low| frame.number < low);
+                if frame.kind == Kind::Record && closer && ring.is_sound(&frame)? {
+                    lowest = Some(frame.number);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(lowest)
+    }
+
+    pub(super) fn load(
+        &mut self,
+        (record, touch): (Frame, Option<Frame>),
+        buffer: &mut [u8],
+    ) -> Result<Entry, RingError<F::Error>> {
+        let needed = record.len + touch.map_or(0, |touch| touch.len);
+        let (bytes, rest) = buffer.split_at_mut_checked(record.len).unzip();
+        let (Some(bytes), Some(rest)) = (bytes, rest) else {
+            return Err(RingError::Buffer { needed });
+        };
+        self.read_bytes(&record, bytes)?;
+        if let Some(touch) = touch {
+            let state = rest.get_mut(..touch.len).ok_or(RingError::Buffer { needed })?;
+            self.read_bytes(&touch, state)?;
+        }
+        Ok(Entry {
+            number: Number(record.number),
+            keep: touch.unwrap_or(record).keep,
+            len: record.len,
+            state: touch.map(|touch| touch.len),
+        })
+    }
+
+    pub(super) fn read_bytes(
+        &mut self,
+        frame: &Frame,
+        bytes: &mut [u8],
+    ) -> Result<(), RingError<F::Error>> {
+        let mut at = frame.at + HEAD;
+        for part in bytes.chunks_mut(CHUNK) {
+            let mut chunk = [0; CHUNK];
+            self.read_chunk(frame.page, at, &mut chunk, part.len())?;
+            part.copy_from_slice(&chunk[..part.len()]);
+            at += part.len();
+        }
+        Ok(())
+    }
+
+    /// Reads `len` bytes and what is left of their unit.
+    pub(super) fn read_chunk(
+        &mut self,
+        page: u32,
+        at: usize,
+        chunk: &mut [u8; CHUNK],
+        len: usize,
+    ) -> Result<(), RingError<F::Error>> {
+        let address = self.address(page % self.pages, at);
+        Ok(self.flash.read(address, &mut chunk[..len.next_multiple_of(F::READ_SIZE)])?)
+    }
+
+    /// Whether the checksum fits.
+    pub(super) fn is_sound(&mut self, frame: &Frame) -> Result<bool, RingError<F::Error>> {
+        let mut crc = Crc32::new();
+        crc.update(&frame.head()[..HEAD - 4]);
+        let (mut at, mut left) = (frame.at + HEAD, frame.len);
+        while left > 0 {
+            let mut chunk = [0; CHUNK];
+            let len = left.min(CHUNK);
+            self.read_chunk(frame.page, at, &mut chunk, len)?;
+            crc.update(&chunk[..len]);
+            at += len;
+            left -= len;
+        }
+        Ok(crc.finish() == frame.crc)
+    }
+
+    /// Whether nothing was written from `at` to the end of the page.
+    pub(super) fn is_erased(
+        &mut self,
+        page: u32,
+        mut at: usize,
+    ) -> Result<bool, RingError<F::Error>> {
+        while at < Self::PAGE {
+            let mut chunk = [0; CHUNK];
+            let len = CHUNK.min(Self::PAGE - at);
+            self.read_chunk(page, at, &mut chunk, len)?;
+            if chunk[..len].iter().any(|byte| *byte != ERASED) {
+                return Ok(false);
+            }
+            at += len;
+        }
+        Ok(true)
+    }
+}

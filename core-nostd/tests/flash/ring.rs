@@ -1,0 +1,446 @@
+//! The ring in flash, cut at every word it writes and every page it erases.
+
+use std::collections::BTreeMap;
+
+use embedded_storage::nor_flash::NorFlash;
+use omir_core::fixed::crc32;
+use omir_core::fixed::ring::{Number, Ring, RingError};
+
+use super::nor::{Fault, Nor, Random, Torn};
+
+/// What one record is: its bytes, whether it is kept, its newest state.
+type Memory = (Vec<u8>, bool, Option<Vec<u8>>);
+type View = BTreeMap<Number, Memory>;
+
+/// Something a firmware does.
+#[derive(Clone, Debug)]
+enum Deed {
+    Append(Vec<u8>, bool),
+    Touch(Number, Vec<u8>, bool),
+    Forget(Number),
+}
+
+type Answer = Result<Option<Number>, RingError<Fault>>;
+
+fn act<const W: usize, const E: usize>(ring: &mut Ring<Nor<W, E>>, deed: &Deed) -> Answer {
+    match deed {
+        Deed::Append(bytes, keep) => ring.append(bytes, *keep).map(Some),
+        Deed::Touch(number, state, keep) => ring.touch(*number, state, *keep).map(|()| None),
+        Deed::Forget(number) => ring.forget(*number).map(|()| None),
+    }
+}
+
+fn apply(view: &mut View, deed: &Deed, number: Option<Number>) {
+    match (deed, number) {
+        (Deed::Append(bytes, keep), Some(number)) => {
+            assert!(
+                view.insert(number, (bytes.clone(), *keep, None)).is_none(),
+                "{number:?} again"
+            );
+        }
+        (Deed::Append(..), None) => panic!("appended without a number"),
+        (Deed::Touch(number, state, keep), _) => {
+            let memory = view.get_mut(number).expect("touched");
+            (memory.1, memory.2) = (*keep, Some(state.clone()));
+        }
+        (Deed::Forget(number), _) => drop(view.remove(number)),
+    }
+}
+
+/// Everything the ring holds.
+fn look<const W: usize, const E: usize>(ring: &mut Ring<Nor<W, E>>) -> View {
+    let mut buffer = [0; 1024];
+    let mut view = View::new();
+    let mut after = None;
+    while let Some(entry) = ring.next(after, &mut buffer).unwrap() {
+        assert!(after < Some(entry.number), "oldest to newest");
+        after = Some(entry.number);
+        let state = entry.state.map(|len| buffer[entry.len..entry.len + len].to_vec());
+        view.insert(entry.number, (buffer[..entry.len].to_vec(), entry.keep, state));
+        assert_eq!(ring.get(entry.number, &mut buffer), Ok(entry));
+    }
+    view
+}
+
+/// The ring may have lost its oldest records, and nothing else.
+#[track_caller]
+fn holds(view: &View, truth: &View, why: &str) {
+    for (number, memory) in view {
+        assert_eq!(truth.get(number), Some(memory), "{number:?}, {why}");
+    }
+    for (number, memory) in truth {
+        assert!(!memory.1 || view.contains_key(number), "{number:?} was to be kept, {why}");
+    }
+}
+
+/// After a cut within a deed: all of it happened, or none; the oldest may be gone either way.
+#[track_caller]
+fn is_between(view: &View, before: &View, after: &View, why: &str) {
+    for (number, memory) in view {
+        let known = [before, after].map(|side| side.get(number));
+        assert!(known.contains(&Some(memory)), "{number:?} is neither old nor new, {why}");
+    }
+    for (number, memory) in before {
+        if after.contains_key(number) || memory.1 && !forgot(before, after) {
+            assert!(view.contains_key(number), "{number:?} is lost, {why}");
+        }
+    }
+}
+
+/// Whether what is missing afterwards was to be kept, and so was forgotten on purpose.
+fn forgot(before: &View, after: &View) -> bool {
+    before.iter().any(|(number, memory)| memory.1 && !after.contains_key(number))
+}
+
+fn bytes(random: &mut Random, len: u64) -> Vec<u8> {
+    (0..len).map(|_| random.next() as u8).collect()
+}
+
+/// The next thing to do: mostly appending, of all lengths.
+fn deed(random: &mut Random, view: &View) -> Deed {
+    let kept =
+        view.values().filter(|memory| memory.1).map(|memory| memory.0.len() + 32).sum::<usize>();
+    let known: Vec<&Number> = view.keys().collect();
+    let one = |random: &mut Random| *known[random.below(known.len() as u64) as usize];
+    match random.below(10) {
+        0 | 1 if !known.is_empty() => {
+            let (number, len) = (one(random), random.below(20));
+            let keep = view[&number].1 ^ (random.below(4) == 0 && kept < 200);
+            Deed::Touch(number, bytes(random, len), keep)
+        }
+        2 if !known.is_empty() => Deed::Forget(one(random)),
+        _ => {
+            let keep = random.below(5) == 0 && kept < 200;
+            let len = random.below(90);
+            Deed::Append(bytes(random, len), keep)
+        }
+    }
+}
+
+/// Cuts at every step of every deed of a life, in each way a step may be torn.
+fn cut_everywhere<const W: usize, const E: usize>(
+    pages: usize,
+    seed: u64,
+    deeds: usize,
+    torn: &[Torn],
+) -> u64 {
+    let mut random = Random::new(seed);
+    let mut flash = Nor::<W, E>::used(pages, seed);
+    let mut truth = View::new();
+    let mut cuts = 0;
+    for turn in 0..deeds {
+        let mut ring = Ring::mount(flash.clone()).unwrap();
+        let before = look(&mut ring);
+        holds(&before, &truth, &format!("seed {seed}, deed {turn}"));
+        let deed = deed(&mut random, &before);
+        let number = act(&mut ring, &deed).unwrap();
+        apply(&mut truth, &deed, number);
+        let after = look(&mut ring);
+        let done = ring.release();
+
+        for step in 0..done.steps - flash.steps {
+            for torn in torn.iter().copied() {
+                let why = format!("seed {seed}, deed {turn} {deed:?}, step {step}, {torn:?}");
+                let mut ring = Ring::mount(flash.clone().cut_after(step, torn)).unwrap();
+                assert_eq!(act(&mut ring, &deed), Err(RingError::Flash(Fault::Cut)), "{why}");
+                let found = Ring::mount(ring.release().power_on()).unwrap();
+                let first = after_the_cut(found, &before, &after, &why);
+                // Once more, in the first thing that is done after it.
+                let again = Ring::mount(first.clone().cut_after(step % 7, torn)).unwrap();
+                twice(again, &why);
+                cuts += 2;
+            }
+        }
+        flash = done;
+    }
+    cuts
+}
+
+/// Checks what a cut left, and that work goes on.
+fn after_the_cut<const W: usize, const E: usize>(
+    mut ring: Ring<Nor<W, E>>,
+    before: &View,
+    after: &View,
+    why: &str,
+) -> Nor<W, E> {
+    let mut view = look(&mut ring);
+    is_between(&view, before, after, why);
+    let flash = ring.release();
+    let mut ring = Ring::mount(flash.clone()).unwrap();
+    let deed = Deed::Append(vec![0x5A; 40], false);
+    let number = act(&mut ring, &deed).unwrap_or_else(|error| panic!("{error}, {why}"));
+    apply(&mut view, &deed, number);
+    holds(&look(&mut Ring::mount(ring.release()).unwrap()), &view, why);
+    flash
+}
+
+/// A cut in what is done after a cut.
+fn twice<const W: usize, const E: usize>(mut ring: Ring<Nor<W, E>>, why: &str) {
+    let before = look(&mut ring);
+    let _ = ring.append(&[0xA5; 40], false);
+    let found = look(&mut Ring::mount(ring.release().power_on()).unwrap());
+    let kept: View =
+        before.iter().filter(|(_, memory)| memory.1).map(|(n, m)| (*n, m.clone())).collect();
+    assert!(kept.keys().all(|number| found.contains_key(number)), "kept, {why}");
+    for (number, memory) in &found {
+        let new = memory.0 == [0xA5; 40] && !before.contains_key(number);
+        assert!(new || before.get(number) == Some(memory), "{number:?}, {why}");
+    }
+}
+
+#[test]
+fn a_life_cut_at_every_word_bytewise() {
+    let cuts = cut_everywhere::<1, 256>(3, 1, 30, &[Torn::Noise]);
+    assert!(cuts > 3_000, "{cuts}");
+}
+
+#[test]
+fn a_life_cut_at_every_word_of_four() {
+    let cuts = cut_everywhere::<4, 512>(3, 2, 40, &Torn::ALL);
+    assert!(cuts > 3_000, "{cuts}");
+}
+
+#[test]
+fn a_life_cut_at_every_word_of_eight() {
+    let cuts = cut_everywhere::<8, 512>(4, 3, 60, &Torn::ALL);
+    assert!(cuts > 2_000, "{cuts}");
+}
+
+#[test]
+fn two_pages_are_enough() {
+    let cuts = cut_everywhere::<32, 1024>(2, 4, 50, &Torn::ALL);
+    assert!(cuts > 500, "{cuts}");
+}
+
+/// Cut now and then, or only told that a write failed; and always what was answered is there.
+#[test]
+fn long_lives_with_cuts_and_failures() {
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let mut ring = Ring::mount(Nor::<4, 512>::used(2 + seed as usize % 6, seed)).unwrap();
+        let mut truth = View::new();
+        for turn in 0..60 {
+            let why = format!("seed {seed}, deed {turn}");
+            let before = look(&mut ring);
+            holds(&before, &truth, &why);
+            truth = before.clone();
+            let torn = Torn::ALL[random.below(3) as usize];
+            if random.below(3) == 0 {
+                let flash = ring.release().cut_after(random.below(60), torn);
+                ring = Ring::mount(flash).unwrap();
+            }
+            let deed = deed(&mut random, &before);
+            let answer = act(&mut ring, &deed);
+            match answer {
+                Ok(number) => apply(&mut truth, &deed, number),
+                Err(RingError::Flash(Fault::Cut)) => {
+                    ring = match random.below(2) {
+                        // The power was off.
+                        0 => Ring::mount(ring.release().power_on()).unwrap(),
+                        // Only the write failed: this ring goes on.
+                        _ => recovered(ring),
+                    };
+                    let mut after = before.clone();
+                    match &deed {
+                        Deed::Append(bytes, keep) => {
+                            let found = look(&mut ring);
+                            if let Some(new) = found.keys().find(|n| !before.contains_key(n)) {
+                                after.insert(*new, (bytes.clone(), *keep, None));
+                            }
+                        }
+                        deed => apply(&mut after, deed, None),
+                    }
+                    let found = look(&mut ring);
+                    let gone = |number: &Number| !found.contains_key(number);
+                    let mut left = after.clone();
+                    left.retain(|number, memory| memory.1 || !gone(number));
+                    is_between(&found, &before, &left, &why);
+                    truth = found;
+                }
+                Err(error) => panic!("{error}, {why}"),
+            }
+            ring = Ring::mount(ring.release().power_on()).unwrap();
+        }
+    }
+}
+
+/// The flash works again, and the ring does not know.
+fn recovered<const W: usize, const E: usize>(ring: Ring<Nor<W, E>>) -> Ring<Nor<W, E>> {
+    let mut ring = ring;
+    ring.flash_mut(|flash| *flash = flash.clone().power_on());
+    ring
+}
+
+#[test]
+fn pages_wear_evenly() {
+    let mut random = Random::new(5);
+    let mut ring = Ring::mount(Nor::<8, 512>::new(5)).unwrap();
+    let mut view = View::new();
+    for turn in 0..4_000 {
+        // Every hundredth start is a new one.
+        if turn % 100 == 0 {
+            ring = Ring::mount(ring.release()).unwrap();
+        }
+        if turn % 50 == 0 {
+            view = look(&mut ring);
+        }
+        let deed = match deed(&mut random, &view) {
+            Deed::Forget(number) => {
+                view.remove(&number);
+                Deed::Forget(number)
+            }
+            deed => deed,
+        };
+        match act(&mut ring, &deed) {
+            Ok(_) | Err(RingError::NotFound) => {}
+            Err(error) => panic!("{error}, deed {turn}"),
+        }
+    }
+    let rounds = ring.rounds();
+    let erases = ring.release().erases;
+    let (least, most) = (erases.iter().min().unwrap(), erases.iter().max().unwrap());
+    assert!(*least > 50 && most - least <= 1, "{erases:?}");
+    assert!(rounds.abs_diff(*most) <= 1, "{rounds}, {erases:?}");
+}
+
+#[test]
+fn all_but_one_page_is_used() {
+    let mut ring = Ring::mount(Nor::<4, 1024>::new(6)).unwrap();
+    for index in 0..1000_u32 {
+        ring.append(&index.to_le_bytes(), false).unwrap();
+        if index % 40 > 0 {
+            continue;
+        }
+        let held = look(&mut ring).len() as u32;
+        // A page has room for 49 frames of 20 bytes beside its head and the reserve.
+        assert!(held == index + 1 || held > 4 * 49, "{held} after {index}");
+        assert!(held <= 5 * 49);
+    }
+}
+
+#[test]
+fn what_is_kept_is_refused_more_rather_than_lost() {
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+    let mut kept = Vec::new();
+    let full = loop {
+        match ring.append(&[7; 100], true) {
+            Ok(number) => kept.push(number),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full, RingError::Full);
+    assert_eq!(kept.len(), 8, "four in each of two pages");
+    assert_eq!(ring.append(&[8; 100], false), Err(RingError::Full));
+    assert_eq!(ring.touch(kept[0], &[1; 200], true), Err(RingError::Full));
+    let steps = |ring: Ring<Nor<4, 512>>| ring.release().steps;
+    let flash = ring.release();
+    let mut ring = Ring::mount(flash.clone()).unwrap();
+    assert_eq!(ring.append(&[8; 100], true), Err(RingError::Full));
+    assert_eq!(steps(ring), flash.steps, "refusing wears nothing out");
+
+    // Each can be forgotten, and then there is room again.
+    let mut ring = Ring::mount(flash).unwrap();
+    for number in &kept {
+        ring.forget(*number).unwrap();
+        assert_eq!(ring.forget(*number), Err(RingError::NotFound));
+    }
+    assert!(look(&mut ring).is_empty());
+    assert!(ring.append(&[9; 100], true).is_ok());
+}
+
+/// A record that is to be kept from now on once went with the page that its own mark needed.
+#[test]
+fn a_mark_to_keep_is_not_too_late() {
+    for len in 0..200 {
+        let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+        let oldest = ring.append(b"to be kept", false).unwrap();
+        ring.touch(oldest, b"once", false).unwrap();
+        // Up to where the next frame needs a page that this one pays for.
+        while ring.rounds() < 2 && ring.get(oldest, &mut [0; 64]).is_ok() {
+            let before = ring.release();
+            ring = Ring::mount(before.clone()).unwrap();
+            ring.append(&[1; 60], false).unwrap();
+            let gone = ring.get(oldest, &mut [0; 64]).is_err();
+            if gone {
+                ring = Ring::mount(before).unwrap();
+                break;
+            }
+        }
+        ring.touch(oldest, &vec![2; len], true).unwrap();
+        let entry = ring.get(oldest, &mut [0; 512]).unwrap();
+        assert_eq!((entry.keep, entry.state), (true, Some(len)));
+    }
+}
+
+#[test]
+fn rot_is_found_and_nothing_false_is_told() {
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        let mut ring = Ring::mount(Nor::<4, 512>::new(4)).unwrap();
+        let mut ever = View::new();
+        let mut states: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..40 {
+            let view = look(&mut ring);
+            let deed = deed(&mut random, &view);
+            let number = act(&mut ring, &deed).unwrap();
+            match (&deed, number) {
+                (Deed::Append(bytes, keep), Some(number)) => {
+                    ever.insert(number, (bytes.clone(), *keep, None));
+                }
+                (Deed::Touch(_, state, _), _) => states.push(state.clone()),
+                _ => {}
+            }
+        }
+        let mut flash = ring.release();
+        for _ in 0..=random.below(8) {
+            let bit = random.below(flash.bits() as u64) as usize;
+            flash.flip(bit);
+        }
+        let mut ring = Ring::mount(flash).unwrap();
+        for (number, (bytes, _, state)) in look(&mut ring) {
+            assert_eq!(ever[&number].0, bytes, "seed {seed}");
+            assert!(state.is_none_or(|state| states.contains(&state)), "seed {seed}");
+        }
+        // A word that rotted while it was erased is not written; the page behind it is.
+        assert!(ring.append(b"and on", true).is_ok(), "seed {seed}");
+        assert!(look(&mut ring).values().any(|memory| memory.0 == b"and on"), "seed {seed}");
+    }
+}
+
+/// The head of a page is right, and its number one that no ring ever gave.
+#[test]
+fn numbers_beyond_all_bounds_are_no_ring() {
+    for page in [0, 3, u32::MAX - 3, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+        for next in [0, 1, u32::MAX - 1, u32::MAX] {
+            let mut head = *b"OMR1............";
+            head[4..8].copy_from_slice(&page.to_le_bytes());
+            head[8..12].copy_from_slice(&next.to_le_bytes());
+            let crc = crc32(&head[..12]).to_le_bytes();
+            head[12..].copy_from_slice(&crc);
+            let mut flash = Nor::<4, 512>::new(4);
+            flash.write(page % 4 * 512, &head).unwrap();
+            let mut ring = Ring::mount(flash).unwrap();
+            assert!(look(&mut ring).is_empty());
+            for _ in 0..20 {
+                match ring.append(&[1; 100], false) {
+                    Ok(number) => assert!(look(&mut ring).contains_key(&number)),
+                    Err(error) => assert_eq!(error, RingError::WornOut, "{page} {next}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_are_told() {
+    assert!(matches!(Ring::mount(Nor::<4, 512>::new(1)), Err(RingError::Geometry)));
+    assert!(matches!(Ring::mount(Nor::<4, 64>::new(8)), Err(RingError::Geometry)));
+    assert!(matches!(Ring::mount(Nor::<128, 4096>::new(8)), Err(RingError::Geometry)));
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+    let longest = Ring::<Nor<4, 512>>::longest();
+    assert_eq!(ring.append(&vec![1; longest + 1], false), Err(RingError::TooLong));
+    let number = ring.append(&vec![1; longest], false).unwrap();
+    let mut short = vec![0; longest - 1];
+    assert_eq!(ring.get(number, &mut short), Err(RingError::Buffer { needed: longest }));
+    assert_eq!(ring.next(Some(number), &mut short), Ok(None));
+}

@@ -1,0 +1,361 @@
+//! What a person may ask at the console, and what is shown of the answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+
+use super::share::Turn;
+use crate::engine::command::{Event, EventKind};
+use crate::engine::export::decode_stored;
+use crate::engine::request::reference;
+use crate::engine::{Engine, Listener};
+use crate::error::{Code, Error};
+use crate::recall::query::Query;
+
+/// What `ls` shows at once when it does not say.
+const SHOWN: usize = 20;
+/// Events that wait for a slow line; more are passed over.
+const MOST_EVENTS: usize = 256;
+/// Characters of a text in a list.
+const WIDTH: usize = 60;
+
+const HELP: &str = "\
+help                       this
+status                     how the daemon is doing
+ls [FILTER ...]            what is remembered, best first; offset=20 for more
+get REF                    one resource, such as get Entity/dock
+recall TEXT ... [FILTER ...]   what is known of it
+tail                       what is recorded from now on, until Ctrl-C
+dump [FILTER ...]          an .omir document between two marks, for a capture file
+A FILTER is a parameter of recall: near=1,2 radius=3 frame=map type=Entity label=tool
+_time=[now(-1h)..] ...; words with a = in them go into \"quotes\".
+Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same line.
+";
+
+/// Where events go to consoles that want them.
+#[derive(Clone, Default)]
+pub struct Announcements(Arc<Mutex<Vec<Sender<Event>>>>);
+
+impl Announcements {
+    /// The listener to build an engine with.
+    pub fn listener(&self) -> Listener {
+        let outlet = self.clone();
+        Box::new(move |event| {
+            let mut wanted = outlet.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Who is too slow misses some; who is gone misses all.
+            wanted.retain(|to| {
+                !matches!(
+                    to.try_send(event.clone()),
+                    Err(crossbeam_channel::TrySendError::Disconnected(_))
+                )
+            });
+        })
+    }
+
+    fn follow(&self) -> Receiver<Event> {
+        let (sender, receiver) = bounded(MOST_EVENTS);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        receiver
+    }
+}
+
+/// A line that was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// What there is.
+    Help,
+    /// The status.
+    Status,
+    /// A list of what parameters select.
+    List(Vec<(String, String)>),
+    /// One resource.
+    Get(String),
+    /// A recall.
+    Recall(Vec<(String, String)>),
+    /// Events.
+    Tail,
+    /// A document.
+    Dump(Vec<(String, String)>),
+}
+
+impl Command {
+    /// Reads a line. `None` if there is nothing in it.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`: says what there is.
+    pub fn parse(line: &str) -> Result<Option<Command>, Error> {
+        let mut words = words(line).into_iter();
+        let Some((name, _)) = words.next() else { return Ok(None) };
+        let (mut parameters, mut text) = (Vec::new(), Vec::new());
+        for (word, quoted) in words {
+            match word.split_once('=') {
+                Some((name, value)) if !quoted => {
+                    parameters.push((name.to_owned(), value.to_owned()))
+                }
+                _ => text.push(word),
+            }
+        }
+        let refuse = |message: String| Err(Error::new(Code::InvalidQuery, message));
+        let plain = |command| match (text.first(), parameters.first()) {
+            (None, None) => Ok(Some(command)),
+            _ => refuse(format!("`{name}` takes nothing after it")),
+        };
+        let filtered = |command: fn(Vec<(String, String)>) -> Command| match text.first() {
+            None => Ok(Some(command(parameters.clone()))),
+            Some(word) => refuse(format!("{word:?} is no filter such as type=Entity")),
+        };
+        match name.as_str() {
+            "help" | "?" => plain(Command::Help),
+            "status" => plain(Command::Status),
+            "tail" => plain(Command::Tail),
+            "ls" => filtered(Command::List),
+            "dump" => filtered(Command::Dump),
+            "get" => match (&text[..], parameters.is_empty()) {
+                ([target], true) => Ok(Some(Command::Get(target.clone()))),
+                _ => refuse("`get` takes one reference, such as Entity/dock".to_owned()),
+            },
+            "recall" => {
+                if !text.is_empty() {
+                    parameters.push(("q".to_owned(), text.join(" ")));
+                }
+                Ok(Some(Command::Recall(parameters)))
+            }
+            _ => refuse(format!("unknown command {name:?}; `help` tells what there is")),
+        }
+    }
+}
+
+/// Words, and whether each was in quotes.
+fn words(line: &str) -> Vec<(String, bool)> {
+    let mut all = Vec::new();
+    let mut rest = line.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (word, after, quoted) = if first == '"' {
+            let inner = &rest[1..];
+            let end = inner.find('"').unwrap_or(inner.len());
+            (&inner[..end], inner.get(end + 1..).unwrap_or_default(), true)
+        } else {
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            (&rest[..end], &rest[end..], false)
+        };
+        all.push((word.to_owned(), quoted));
+        rest = after.trim_start();
+    }
+    all
+}
+
+/// Nobody wants the rest.
+#[derive(Debug)]
+pub struct Unwanted;
+
+/// What a command is worked on with.
+pub struct Worker {
+    /// The memory.
+    pub engine: Engine,
+    /// The name it serves under.
+    pub robot: Arc<str>,
+    /// For `tail`.
+    pub announced: Announcements,
+    /// Where what is to be shown goes, lines ended by LF.
+    pub out: Sender<String>,
+}
+
+impl Worker {
+    /// Works on a command, on a thread of its own.
+    pub fn run(self, command: Command, share: &mut Turn) {
+        let done = match command {
+            Command::Help => Ok(self.show(HELP.to_owned())),
+            Command::Status => Ok(self.status()),
+            Command::List(parameters) => self
+                .list(Query { limit: Some(SHOWN), touch: false, ..Query::default() }, &parameters),
+            Command::Recall(parameters) => self.list(Query::default(), &parameters),
+            Command::Get(target) => self.get(&target),
+            Command::Tail => Ok(self.tail()),
+            Command::Dump(parameters) => self.dump(&parameters, share),
+        };
+        if let Err(error) = done {
+            let _ = self.show(told(&error));
+        }
+    }
+
+    fn show(&self, text: String) -> Result<(), Unwanted> {
+        self.out.send(text).map_err(|_| Unwanted)
+    }
+
+    fn status(&self) -> Result<(), Unwanted> {
+        let mut text = String::new();
+        flatten("", &self.engine.status(&self.robot), &mut text);
+        self.show(text)
+    }
+
+    fn list(
+        &self,
+        base: Query,
+        parameters: &[(String, String)],
+    ) -> Result<Result<(), Unwanted>, Error> {
+        let query = self.engine.query(base, &parameters.to_vec())?;
+        let offset = query.offset;
+        let found = self.engine.recall(&query)?;
+        let mut text = String::new();
+        for hit in &found.hits {
+            let resource = decode_stored(&hit.resource)?;
+            text += &format!("{:.2} {}\n", hit.retrievability, summary(&resource));
+        }
+        let shown = found.hits.len();
+        text += &format!("{shown} of {}", found.total);
+        if offset + shown < usize::try_from(found.total).unwrap_or(usize::MAX) && shown > 0 {
+            text += &format!("; more with offset={}", offset + shown);
+        }
+        text.push('\n');
+        Ok(self.show(text))
+    }
+
+    fn get(&self, target: &str) -> Result<Result<(), Unwanted>, Error> {
+        let target = reference("ref", target)?;
+        let Some(bytes) = self.engine.get(&target)? else {
+            return Err(Error::new(Code::NotFound, format!("there is no {target}")));
+        };
+        Ok(self.show(format!("{}\n", json::to_string_pretty(&decode_stored(&bytes)?))))
+    }
+
+    fn tail(&self) -> Result<(), Unwanted> {
+        let events = self.announced.follow();
+        loop {
+            match events.recv_timeout(Duration::from_millis(500)) {
+                Ok(event) => {
+                    let resource = cbor::from_slice(&event.resource, &Limits::default());
+                    let what = match (event.kind, resource) {
+                        (EventKind::Forgotten, _) | (_, Err(_)) => event.target.to_string(),
+                        (_, Ok(resource)) => summary(&resource),
+                    };
+                    self.show(format!("{} {what}\n", event.kind.as_str()))?;
+                }
+                // Nothing to say: is anybody there still?
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => self.show(String::new())?,
+                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    fn dump(
+        &self,
+        parameters: &[(String, String)],
+        share: &mut Turn,
+    ) -> Result<Result<(), Unwanted>, Error> {
+        let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
+        let mut bundle = self.engine.export(&query)?.to_value();
+        share.rest();
+        let entries = match bundle.as_object_mut().and_then(|members| members.remove("entry")) {
+            Some(Value::Array(entries)) => entries,
+            _ => Vec::new(),
+        };
+        Ok(self.document(&bundle, &entries, share))
+    }
+
+    fn document(&self, head: &Value, entries: &[Value], share: &mut Turn) -> Result<(), Unwanted> {
+        let head = ascii(&json::to_string(head));
+        let open = head.strip_suffix('}').unwrap_or(&head);
+        self.show(format!("-----BEGIN OMIR-----\n{open},\"entry\":[\n"))?;
+        for (i, entry) in entries.iter().enumerate() {
+            let comma = if i + 1 < entries.len() { "," } else { "" };
+            self.show(format!("{}{comma}\n", ascii(&json::to_string(entry))))?;
+            share.rest();
+        }
+        self.show("]}\n-----END OMIR-----\n".to_owned())
+    }
+}
+
+/// An error as a line.
+pub fn told(error: &Error) -> String {
+    let at = if error.path.is_empty() { String::new() } else { format!(" ({})", error.path) };
+    format!("{}{at}: {}\n", error.code.as_str(), error.message)
+}
+
+/// JSON that a terminal and its capture file leave as it is.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, ' '..='~') {
+            out.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                out += &format!("\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+/// A resource in a line.
+fn summary(resource: &Value) -> String {
+    let text = |name: &str| resource.get(name).and_then(Value::as_str);
+    let said =
+        ["content", "name", "summary", "title", "relation"].iter().find_map(|name| text(name));
+    let said = said.unwrap_or_default().replace('\n', " ");
+    let mut short: String = said.chars().take(WIDTH).collect();
+    if short.len() < said.len() {
+        short.push_str("...");
+    }
+    let kind = text("resourceType").unwrap_or("?");
+    format!("{kind}/{} {short}", text("id").unwrap_or("?"))
+}
+
+/// Each value on a line, named by where it lies.
+fn flatten(name: &str, value: &Value, out: &mut String) {
+    let inside = |part: &str| {
+        if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") }
+    };
+    match value {
+        Value::Object(map) if !Map::is_empty(map) => {
+            map.iter().for_each(|(part, value)| flatten(&inside(part), value, out));
+        }
+        value => *out += &format!("{name} {}\n", json::to_string(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Command {
+        Command::parse(line).unwrap().unwrap()
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn lines_are_commands() {
+        assert_eq!(Command::parse("  "), Ok(None));
+        assert_eq!(parse(" help "), Command::Help);
+        assert_eq!(parse("get Entity/dock"), Command::Get("Entity/dock".to_owned()));
+        assert_eq!(
+            parse("recall red  charger near=1,2 radius=3"),
+            Command::Recall(pairs(&[("near", "1,2"), ("radius", "3"), ("q", "red charger")]))
+        );
+        assert_eq!(parse(r#"recall "a=b" "c d""#), Command::Recall(pairs(&[("q", "a=b c d")])));
+        assert_eq!(parse("ls type=Entity"), Command::List(pairs(&[("type", "Entity")])));
+        assert_eq!(parse("dump"), Command::Dump(vec![]));
+        let says = |line: &str| Command::parse(line).unwrap_err().message;
+        assert_eq!(says("rm -rf"), "unknown command \"rm\"; `help` tells what there is");
+        assert_eq!(says("status now"), "`status` takes nothing after it");
+        assert_eq!(says("get"), "`get` takes one reference, such as Entity/dock");
+        assert_eq!(says("dump all"), "\"all\" is no filter such as type=Entity");
+        assert_eq!(parse("recall \""), Command::Recall(pairs(&[("q", "")])));
+    }
+
+    #[test]
+    fn a_document_is_ascii_and_the_same() {
+        let value = Value::from("k\u{fc}che \u{1f916}\u{7f}\n\"\\");
+        let text = ascii(&json::to_string(&value));
+        assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+        assert_eq!(json::from_slice(text.as_bytes(), &Limits::default()), Ok(value));
+    }
+}

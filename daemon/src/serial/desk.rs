@@ -1,0 +1,423 @@
+//! Where messages of the link become questions and changes of the engine, and back (docs/serial.md,
+//! section 3). Requests are worked on one after the other, on a thread of their own, so that the line is
+//! served meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use omir_core::cbor;
+use omir_core::instant::Timestamp;
+use omir_core::link::message::{
+    Answer, Answered, Asked, BATCH, Failure, Inbox, Info, MessageError, Pull, Pushed, Request,
+};
+use omir_core::link::pack::{pack, unpack};
+use omir_core::value::{Map, Value};
+
+use super::share::Share;
+use crate::PRODUCER;
+use crate::engine::Engine;
+use crate::engine::command::Effect;
+use crate::engine::export::{Place, decode_stored};
+use crate::engine::merge::{Merged, Precedence};
+use crate::engine::request::Encoding;
+use crate::error::{Code, Error};
+use crate::recall::parameters;
+use crate::recall::query::Query;
+
+/// Requests of a session that wait; more are answered `BUSY`.
+const MOST_WAITING: usize = 2;
+/// Messages that are made before the line has taken them.
+const AHEAD: usize = 2;
+/// Wrong tokens before a port is locked.
+const MOST_WRONG: u8 = 3;
+/// How long it is then, microseconds.
+const LOCKED: u64 = 60_000_000;
+
+/// Bits of a cursor that tell the position in a transaction: 20, a million.
+const ORDINAL_BITS: u32 = 20;
+
+/// What a session may do, and what opens more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Every session may write.
+    pub write: bool,
+    /// One that knows this may.
+    pub token: Option<String>,
+}
+
+/// The other side of a port's counter: one session at a time.
+pub struct Desk {
+    engine: Engine,
+    robot: Arc<str>,
+    access: Access,
+    share: Share,
+    /// This session gave the token.
+    unlocked: bool,
+    wrong: u8,
+    locked_until: u64,
+    inbox: Inbox,
+    waiting: VecDeque<Asked>,
+    running: Option<Running>,
+    /// Messages to be sent, the first of them from this byte on.
+    out: VecDeque<Vec<u8>>,
+    sent: usize,
+}
+
+struct Running {
+    id: u64,
+    is_pull: bool,
+    messages: Receiver<Answer>,
+    deflate: bool,
+    count: u64,
+}
+
+impl Desk {
+    /// Of an engine that serves under this name.
+    pub fn new(engine: Engine, robot: Arc<str>, access: Access, share: Share) -> Desk {
+        Desk {
+            engine,
+            robot,
+            access,
+            share,
+            unlocked: false,
+            wrong: 0,
+            locked_until: 0,
+            inbox: Inbox::default(),
+            waiting: VecDeque::new(),
+            running: None,
+            out: VecDeque::new(),
+            sent: 0,
+        }
+    }
+
+    /// A session begins, or ends: nothing of the last one counts.
+    pub fn clear(&mut self) {
+        self.unlocked = false;
+        self.inbox.clear();
+        self.waiting.clear();
+        self.running = None;
+        self.out.clear();
+        self.sent = 0;
+    }
+
+    /// Takes a part of a message. `now` in microseconds.
+    ///
+    /// # Errors
+    /// What came is no message: the session is to be ended.
+    pub fn receive(&mut self, part: &[u8], last: bool, now: u64) -> Result<(), MessageError> {
+        let Some(bytes) = self.inbox.push(part, last)? else { return Ok(()) };
+        let bytes = unpack(bytes).map_err(|error| MessageError {
+            id: None,
+            path: "/".to_owned(),
+            message: error.to_string(),
+        })?;
+        match Asked::decode(&bytes) {
+            Ok(asked) => self.ask(asked, now),
+            Err(error) => match error.id {
+                None => return Err(error),
+                Some(id) => {
+                    let refused = Error::at(Code::InvalidQuery, error.path, error.message);
+                    self.answer(id, failed(refused), false);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Bytes to be sent next, and whether their message ends with them.
+    pub fn next_part(&mut self) -> Option<(&[u8], bool)> {
+        self.advance();
+        let message = self.out.front()?;
+        Some((&message[self.sent..], true))
+    }
+
+    /// So many of them were sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        if self.out.front().is_some_and(|message| self.sent >= message.len()) {
+            self.out.pop_front();
+            self.sent = 0;
+        }
+    }
+
+    /// Whether a request is being worked on: there may be something to send without anything coming in.
+    pub fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    fn ask(&mut self, asked: Asked, now: u64) {
+        let id = asked.id;
+        match asked.request {
+            Request::Info => {
+                let info = self.info();
+                self.answer(id, Answer::Ok(info.to_map()), false);
+            }
+            Request::Unlock(token) => {
+                let answer = match self.unlock(&token, now) {
+                    Ok(()) => Answer::Ok(Map::new()),
+                    Err(error) => failed(error),
+                };
+                self.answer(id, answer, false);
+            }
+            Request::Cancel(of) => {
+                self.cancel(of);
+                self.answer(id, Answer::Ok(Map::new()), false);
+            }
+            request if self.waiting.len() < MOST_WAITING => {
+                self.waiting.push_back(Asked { id, request });
+            }
+            _ => self.answer(id, failed(Error::new(Code::Busy, "too many requests wait")), false),
+        }
+    }
+
+    fn info(&self) -> Info {
+        Info {
+            robot: self.robot.to_string(),
+            program: PRODUCER.to_owned(),
+            write: self.may_write(),
+            time: self.engine.now().0.to_string(),
+            count: self.engine.live(),
+            deflate: true,
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        (self.access.write || self.unlocked) && !self.engine.settings().read_only
+    }
+
+    fn unlock(&mut self, token: &str, now: u64) -> Result<(), Error> {
+        let refused = |message: &str| Err(Error::new(Code::Unauthorized, message));
+        if now < self.locked_until {
+            return refused("too many wrong tokens: this port is locked for a minute");
+        }
+        let Some(known) = &self.access.token else {
+            return refused("no token opens this port: its configuration has none");
+        };
+        if !same(known.as_bytes(), token.as_bytes()) {
+            self.wrong += 1;
+            if self.wrong >= MOST_WRONG {
+                self.wrong = 0;
+                self.locked_until = now + LOCKED;
+            }
+            return refused("that is not the token of this port");
+        }
+        self.wrong = 0;
+        self.unlocked = true;
+        Ok(())
+    }
+
+    fn cancel(&mut self, of: u64) {
+        if let Some(running) = self.running.take_if(|running| running.id == of) {
+            if running.is_pull {
+                let end = Answer::End { count: running.count, complete: false };
+                self.answer(of, end, false);
+            } else {
+                // A change that is made is made; it is answered all the same.
+                self.running = Some(running);
+            }
+        }
+        if let Some(at) = self.waiting.iter().position(|asked| asked.id == of) {
+            self.waiting.remove(at);
+            let error = Error::new(Code::Busy, "cancelled before anything was done");
+            self.answer(of, failed(error), false);
+        }
+    }
+
+    fn answer(&mut self, id: u64, answer: Answer, deflate: bool) {
+        let message = Answered { id, answer }.encode();
+        self.out.push_back(if deflate { pack(message) } else { message });
+    }
+
+    /// Fetches what the request that is worked on has to say, and begins the next one.
+    fn advance(&mut self) {
+        while self.out.len() < AHEAD {
+            let Some(running) = &mut self.running else {
+                let Some(asked) = self.waiting.pop_front() else { return };
+                self.begin(asked);
+                continue;
+            };
+            match running.messages.try_recv() {
+                Ok(answer) => {
+                    if let Answer::Items { items, .. } = &answer {
+                        running.count += items.len() as u64;
+                    }
+                    let (id, deflate) = (running.id, running.deflate);
+                    self.answer(id, answer, deflate);
+                }
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.running = None,
+            }
+        }
+    }
+
+    fn begin(&mut self, asked: Asked) {
+        let (sender, messages) = bounded(1);
+        let (is_pull, deflate) = match &asked.request {
+            Request::Pull(pull) => (true, pull.deflate),
+            _ => (false, false),
+        };
+        let job = Job { engine: self.engine.clone(), share: self.share, out: sender };
+        let may_write = self.may_write();
+        let request = asked.request;
+        let thread = std::thread::Builder::new().name("omird-asked".to_owned());
+        match thread.spawn(move || job.run(request, may_write)) {
+            Ok(_) => {
+                self.running = Some(Running { id: asked.id, is_pull, messages, deflate, count: 0 });
+            }
+            Err(error) => {
+                let error = Error::new(Code::Busy, format!("no thread for it: {error}"));
+                self.answer(asked.id, failed(error), false);
+            }
+        }
+    }
+}
+
+/// Takes as long for a wrong token as for the right one.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+fn failed(error: Error) -> Answer {
+    let path = Some(error.path).filter(|path| !path.is_empty());
+    Answer::Error(Failure { code: error.code.as_str().to_owned(), message: error.message, path })
+}
+
+/// A request on its own thread. When nobody takes its answers any more, it ends.
+struct Job {
+    engine: Engine,
+    share: Share,
+    out: Sender<Answer>,
+}
+
+/// Nobody wants to know any more.
+struct Unwanted;
+
+impl Job {
+    fn run(self, request: Request, may_write: bool) {
+        let done = match request {
+            Request::Pull(pull) => self.pull(&pull),
+            Request::Push(items) => self.push(items, may_write),
+            _ => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
+        };
+        if let Err(error) = done {
+            self.engine.note_rejected();
+            let _ = self.out.send(failed(error));
+        }
+    }
+
+    fn pull(&self, pull: &Pull) -> Result<(), Error> {
+        let named = parameters::from_payload(&Value::Object(pull.filter.clone()))?;
+        for name in ["q", "asOf", "limit", "offset"] {
+            if named.iter().any(|(given, _)| given == name) {
+                return Err(Error::at(
+                    Code::InvalidQuery,
+                    format!("/filter/{name}"),
+                    "not in a pull",
+                ));
+            }
+        }
+        let mut query = self.engine.query(Query::everything(), &named)?;
+        let as_of = match &pull.as_of {
+            None => self.engine.now().0,
+            Some(text) => Timestamp::parse(text).map_err(|error| {
+                Error::query("asOf", format!("{text:?} is no instant: {error}"))
+            })?,
+        };
+        query.as_of = Some(as_of);
+        let mut share = self.share.begin();
+        let after = pull.after.map(place);
+        let items = self.engine.export_after(&query, after)?;
+        let count = items.len() as u64;
+        share.rest();
+        let told = self.stream(as_of, items, count, &mut share);
+        // Whoever does not want the rest has ended the session, or cancelled.
+        told.or(Ok(()))
+    }
+
+    fn stream(
+        &self,
+        as_of: Timestamp,
+        items: Vec<(Place, Vec<u8>)>,
+        count: u64,
+        share: &mut super::share::Turn,
+    ) -> Result<(), Unwanted> {
+        self.say(Answer::Begin { as_of: as_of.to_string(), count })?;
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let mut items = items.into_iter().peekable();
+        while let Some((place, resource)) = items.next() {
+            bytes += resource.len();
+            batch.extend(decode_stored(&resource));
+            let full = items.peek().is_none_or(|(_, next)| bytes + next.len() > BATCH);
+            if full {
+                let items = std::mem::take(&mut batch);
+                self.say(Answer::Items { items, next: cursor(place) })?;
+                bytes = 0;
+                share.rest();
+            }
+        }
+        self.say(Answer::End { count, complete: true })
+    }
+
+    fn say(&self, answer: Answer) -> Result<(), Unwanted> {
+        self.out.send(answer).map_err(|_| Unwanted)
+    }
+
+    fn push(&self, items: Vec<Value>, may_write: bool) -> Result<(), Error> {
+        if !may_write {
+            let message =
+                "this port is read-only; unlock it with its token, or set access = \"write\"";
+            return Err(Error::new(Code::Unauthorized, message));
+        }
+        let payload = cbor::to_vec(&Value::Array(items));
+        let change = self.engine.prepare_merge(&payload, Encoding::Cbor, Precedence::Newer)?;
+        let receipt = self.engine.execute(change)?;
+        let Effect::Remembered(stored) = receipt.effect else {
+            return Err(Error::new(Code::Internal, "a push was answered as something else"));
+        };
+        let total = stored.len() as u64;
+        let same =
+            |merged: Option<Merged>| matches!(merged, Some(Merged::Unchanged | Merged::Kept));
+        let unchanged = stored.iter().filter(|one| same(one.merged)).count() as u64;
+        let pushed = Pushed { stored: total - unchanged, unchanged };
+        let _ = self.say(Answer::Ok(pushed.to_map()));
+        Ok(())
+    }
+}
+
+fn cursor(place: Place) -> u64 {
+    place.seq << ORDINAL_BITS | u64::from(place.ordinal).min((1 << ORDINAL_BITS) - 1)
+}
+
+fn place(cursor: u64) -> Place {
+    let ordinal = cursor & ((1 << ORDINAL_BITS) - 1);
+    Place { seq: cursor >> ORDINAL_BITS, ordinal: ordinal as u32 }
+}
+
+/// How long a port with a request under way may wait for it before it looks again.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_keeps_the_order_and_comes_back() {
+        let places = [(0, 0), (0, 7), (1, 0), (1, 999_999), (1 << 43, 3)];
+        let places = places.map(|(seq, ordinal)| Place { seq, ordinal });
+        for pair in places.windows(2) {
+            assert!(cursor(pair[0]) < cursor(pair[1]));
+        }
+        for one in places {
+            assert_eq!(place(cursor(one)), one);
+        }
+    }
+
+    #[test]
+    fn tokens_are_the_same_or_not() {
+        assert!(same(b"abc", b"abc"));
+        assert!(!same(b"abc", b"abd"));
+        assert!(!same(b"abc", b"abcd"));
+    }
+}

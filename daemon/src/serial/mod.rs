@@ -1,0 +1,86 @@
+//! Serial ports: an adapter beside [`crate::service`], over the same engine.
+//!
+//! One thread serves a port: it moves bytes between the device and the link of `omir_core::link`, messages
+//! between the link and the desk, and text between the device and the console. The device may come and
+//! go. What is asked is worked on beside it (`desk.rs`, `commands.rs`), with a bound on the share of a core.
+
+mod commands;
+mod console;
+mod desk;
+mod device;
+mod editor;
+mod pace;
+mod port;
+mod share;
+mod split;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+pub use self::commands::Announcements;
+pub use self::desk::Access;
+pub use self::device::Device;
+pub use self::pace::Pace;
+pub use self::share::Share;
+use crate::engine::Engine;
+
+/// A port to be served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Port {
+    /// The device, by a name that stays when it is plugged in elsewhere.
+    pub path: PathBuf,
+    /// Bits a second.
+    pub baud: u32,
+    /// What a session may do.
+    pub access: Access,
+    /// How much of a core may be used for it.
+    pub share: Share,
+}
+
+/// Ports that are served.
+#[derive(Debug)]
+pub struct Ports {
+    stopping: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Ports {
+    /// Serves all of `ports` with `engine`, as the robot of this name. A device that is not there is waited for.
+    /// Consoles hear of what is `announced`.
+    ///
+    /// # Errors
+    /// No thread.
+    pub fn start(
+        engine: &Engine,
+        robot: &str,
+        ports: &[Port],
+        announced: &Announcements,
+    ) -> io::Result<Ports> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut started = Ports { stopping: stopping.clone(), threads: Vec::new() };
+        for port in ports {
+            let (engine, stopping) = (engine.clone(), stopping.clone());
+            let served = port::Served::new(engine, robot.into(), port, announced.clone(), stopping);
+            let thread = std::thread::Builder::new().name("omird-serial".to_owned());
+            match thread.spawn(move || served.run()) {
+                Ok(thread) => started.threads.push(thread),
+                Err(error) => {
+                    started.stop();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(started)
+    }
+
+    /// Says goodbye on every port, and lets go of them.
+    pub fn stop(self) {
+        self.stopping.store(true, Ordering::Release);
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}

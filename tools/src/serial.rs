@@ -1,0 +1,188 @@
+//! A daemon at the other end of a serial line (docs/serial.md).
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use omir_core::link::message::{Answer, Answered, Asked, Inbox, Request};
+use omir_core::link::pack::unpack;
+use omir_core::link::{Event, Link, Reason};
+use omird::serial::{Device, Pace};
+
+use crate::error::{Error, Result};
+
+/// What is read at once.
+const PIECE: usize = 4096;
+/// How long the device is asked for more before something else is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why nothing came.
+#[derive(Debug)]
+pub enum Lost {
+    /// The line is gone, or nobody speaks on it: another one may come.
+    Line(String),
+    /// The other end says what cannot be understood.
+    Nonsense(String),
+}
+
+impl From<Lost> for Error {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Line(message) => Self::Unreachable(message),
+            Lost::Nonsense(message) => Self::Partial(message),
+        }
+    }
+}
+
+/// An open session.
+pub struct Line {
+    path: PathBuf,
+    device: Device,
+    link: Link<32, 256>,
+    pace: Pace,
+    began: Instant,
+    inbox: Inbox,
+    out: Vec<u8>,
+    id: u64,
+}
+
+impl Line {
+    /// Opens the device and a session, within `patience`.
+    ///
+    /// # Errors
+    /// [`Lost::Line`] if there is no device, or nobody answers.
+    pub fn open(path: &Path, baud: u32, patience: Duration) -> std::result::Result<Line, Lost> {
+        let device = Device::open(path, baud)
+            .map_err(|error| Lost::Line(format!("{}: {error}", path.display())))?;
+        let mut line = Line {
+            path: path.to_owned(),
+            device,
+            link: Link::new("omir"),
+            pace: Pace::new(baud),
+            began: Instant::now(),
+            inbox: Inbox::default(),
+            out: Vec::new(),
+            id: 0,
+        };
+        let mut session = [0; 4];
+        getrandom::fill(&mut session)
+            .map_err(|error| Lost::Line(format!("no random number: {error}")))?;
+        line.link.connect(u32::from_le_bytes(session), 0);
+        let until = Instant::now() + patience;
+        while !line.link.is_open() {
+            if Instant::now() > until {
+                return Err(line.lost("no daemon answers; is the port in its configuration?"));
+            }
+            line.turn()?;
+        }
+        Ok(line)
+    }
+
+    fn lost(&self, why: impl std::fmt::Display) -> Lost {
+        Lost::Line(format!("{}: {why}", self.path.display()))
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`Lost::Line`].
+    pub fn ask(&mut self, request: Request) -> std::result::Result<(), Lost> {
+        self.id += 1;
+        let message = Asked { id: self.id, request }.encode();
+        let mut sent = 0;
+        while sent < message.len() {
+            if !self.link.is_open() {
+                return Err(self.lost("the session ended"));
+            }
+            sent += self.link.send(&message[sent..], true);
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// The next answer to the last request, within `patience`.
+    ///
+    /// # Errors
+    /// As [`Lost`].
+    pub fn answer(&mut self, patience: Duration) -> std::result::Result<Answer, Lost> {
+        let until = Instant::now() + patience;
+        loop {
+            let mut answer = None;
+            while answer.is_none() {
+                let Some(event) = self.link.poll_event() else { break };
+                match event {
+                    Event::Opened => {}
+                    Event::Closed(why) => return Err(Lost::Line(why.to_string())),
+                    Event::Data { bytes, last } => {
+                        let nonsense = |error: String| Lost::Nonsense(error);
+                        let whole = self.inbox.push(bytes, last);
+                        let Some(message) = whole.map_err(|e| nonsense(e.to_string()))? else {
+                            continue;
+                        };
+                        let message = unpack(message).map_err(|e| nonsense(e.to_string()))?;
+                        let answered =
+                            Answered::decode(&message).map_err(|e| nonsense(e.to_string()))?;
+                        answer = (answered.id == self.id).then_some(answered.answer);
+                    }
+                }
+            }
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            if Instant::now() > until {
+                return Err(self.lost("no answer came in time"));
+            }
+            self.turn()?;
+        }
+    }
+
+    /// Says goodbye.
+    pub fn close(mut self) {
+        self.link.close(Reason::Done);
+        // Whoever does not hear it finds out by silence.
+        let _ = self.turn();
+    }
+
+    /// Moves bytes both ways, and waits for a moment if there are none. Events are left where they are.
+    fn turn(&mut self) -> std::result::Result<(), Lost> {
+        let gone =
+            |path: &Path, error: std::io::Error| Lost::Line(format!("{}: {error}", path.display()));
+        let mut buffer = [0; PIECE];
+        let read = self.device.read(&mut buffer).map_err(|error| gone(&self.path, error))?;
+        let now = self.now();
+        self.link.receive(&buffer[..read], now);
+        while self.out.is_empty() && now >= self.pace.ready_at() {
+            let out = &mut self.out;
+            if !self.link.poll_transmit(now, &mut |byte| out.push(byte)) {
+                break;
+            }
+        }
+        let written = self.device.write(&self.out).map_err(|error| gone(&self.path, error))?;
+        self.pace.sent(written, now);
+        self.out.drain(..written);
+        if read == 0 {
+            let due = self.link.next_timeout().map(|at| at.max(self.pace.ready_at()));
+            let due = if self.out.is_empty() { due } else { Some(now + 1_000) };
+            let patience =
+                due.map_or(LOOK, |at| Duration::from_micros(at.saturating_sub(now))).min(LOOK);
+            self.device.wait(patience).map_err(|error| gone(&self.path, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The answer to a request that has one, or what the daemon says against it.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub fn refused(answer: Answer) -> Result<Answer> {
+    match answer {
+        Answer::Error(failure) => {
+            Err(Error::Refused { code: failure.code, message: failure.message, path: failure.path })
+        }
+        answer => Ok(answer),
+    }
+}

@@ -1,0 +1,303 @@
+//! `omir pull` and `omir push` over pseudo-terminals with the speed of a serial line, and a cable that is
+//! pulled in between; the daemon's ports are served in the test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::Value;
+use omird::clock::SystemClock;
+use omird::disk::Folder;
+use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
+use omird::engine::{Engine, Parts};
+use omird::serial::{Access, Announcements, Port, Ports, Share};
+use omird::store::keys;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tempfile::TempDir;
+
+const OMIR: &str = env!("CARGO_BIN_EXE_omir");
+const BAUD: u32 = 460_800;
+const MEMORIES: usize = 400;
+
+/// A daemon with a port, and a folder with a name for either end of the cable.
+struct Rig {
+    engine: Engine,
+    ports: Option<Ports>,
+    folder: TempDir,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let parts = Parts {
+            disk: Arc::new(Folder::new(&data)),
+            index: None,
+            clock: Arc::new(SystemClock::default()),
+            key: keys::device_key(&data, || [7; 32]).unwrap(),
+            random: Box::new(|| 1),
+            settings: Settings::default(),
+            listener: Box::new(|_| {}),
+        };
+        let engine = Engine::open(parts, &mut |_| {}).unwrap();
+        let items: Vec<String> = (0..MEMORIES)
+            .map(|n| {
+                // Words that pack badly, so that there is something to carry.
+                let noise = sha(n);
+                format!(
+                    r#"{{"resourceType":"MemoryRecord","id":"m{n}","content":"saw {noise}",
+                        "createdAt":"2026-01-01T00:00:00Z"}}"#
+                )
+            })
+            .collect();
+        let text = format!("[{}]", items.join(","));
+        let change = engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
+        engine.execute(change).unwrap();
+        let access = Access { write: false, token: Some("open sesame".to_owned()) };
+        let path = folder.path().join("daemon");
+        let port = Port { path, baud: BAUD, access, share: Share::new(1.0) };
+        let ports = Ports::start(&engine, "r2", &[port], &Announcements::default()).unwrap();
+        Rig { engine, ports: Some(ports), folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Plugs a cable in that carries `most` bytes from the daemon, and is pulled out then.
+    fn plug(&self, most: usize) -> Cable {
+        let daemon = end(&self.path("daemon"));
+        let tool = end(&self.path("tool"));
+        let out = Arc::new(AtomicBool::new(false));
+        let is_out = out.clone();
+        let names = ["daemon", "tool"].map(|name| self.path(name));
+        let thread = std::thread::spawn(move || {
+            let mut left = most;
+            while left > 0 && !is_out.load(Ordering::Acquire) {
+                left = left.saturating_sub(carry(&daemon.0, &tool.0));
+                carry(&tool.0, &daemon.0);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // A device that is gone has no name; its number may be the next one's.
+            names.iter().for_each(|name| drop(fs::remove_file(name)));
+        });
+        Cable { out, thread: Some(thread) }
+    }
+
+    fn omir(&self, args: &[&str]) -> Output {
+        let tool = self.path("tool").display().to_string();
+        Command::new(OMIR)
+            .args(args)
+            .args(["--port", &tool, "--baud", &BAUD.to_string()])
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Some(ports) = self.ports.take() {
+            ports.stop();
+        }
+        self.engine.stop();
+    }
+}
+
+/// Some sixty characters without much order.
+fn sha(n: usize) -> String {
+    let mut state = n as u64 + 1;
+    let mut word = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{:016x}", state ^ state >> 29)
+    };
+    [word(), word(), word(), word()].concat()
+}
+
+/// One end of a cable, under a name: our side of it, and theirs, held so that it does not hang up before.
+/// Neither is for a child: what that inherited would not be pulled out.
+fn end(name: &Path) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let flags = rustix::fs::fcntl_getfl(&master).unwrap();
+    rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK).unwrap();
+    let slave = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let held =
+        rustix::fs::open(&slave, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
+            .unwrap();
+    let mut termios = rustix::termios::tcgetattr(&held).unwrap();
+    termios.make_raw();
+    let now = rustix::termios::OptionalActions::Now;
+    rustix::termios::tcsetattr(&held, now, &termios).unwrap();
+    let _ = fs::remove_file(name);
+    symlink(&slave, name).unwrap();
+    (master, held)
+}
+
+/// Carries what is there, as much as a line of that speed does in a millisecond; how much.
+fn carry(from: &OwnedFd, to: &OwnedFd) -> usize {
+    let mut buffer = [0; BAUD as usize / 10_000];
+    let read = match rustix::io::read(from, &mut buffer) {
+        Ok(read) => read,
+        Err(Errno::AGAIN | Errno::IO) => 0,
+        Err(error) => panic!("{error}"),
+    };
+    let mut rest = &buffer[..read];
+    while !rest.is_empty() {
+        match rustix::io::write(to, rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    read
+}
+
+struct Cable {
+    out: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Cable {
+    /// Waits until it has carried what it carries.
+    fn wait(mut self) {
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        self.out.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[track_caller]
+fn ends_with(output: &Output, code: i32) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+/// The ids in a file, each once.
+fn ids(file: &Path) -> BTreeSet<String> {
+    let document = json::from_slice(&fs::read(file).unwrap(), &Limits::default()).unwrap();
+    let entries = document.get("entry").and_then(Value::as_array).unwrap();
+    let ids: BTreeSet<String> = entries
+        .iter()
+        .map(|entry| entry.get("id").and_then(Value::as_str).unwrap().to_owned())
+        .collect();
+    assert_eq!(ids.len(), entries.len());
+    ids
+}
+
+fn all() -> BTreeSet<String> {
+    (0..MEMORIES).map(|n| format!("m{n}")).collect()
+}
+
+#[test]
+fn a_pull_outlives_its_cable() {
+    let rig = Rig::new();
+    let short = rig.plug(12_000);
+    std::thread::scope(|scope| {
+        let pull = scope.spawn(|| rig.omir(&["pull", "-o", "out.omir"]));
+        short.wait();
+        let part = rig.path("out.omir.part");
+        assert!(fs::metadata(&part).unwrap().len() > 0, "nothing came before the cable was pulled");
+        assert!(!rig.path("out.omir").exists());
+        let _whole = rig.plug(usize::MAX);
+        ends_with(&pull.join().unwrap(), 0);
+        assert!(!part.exists());
+    });
+    assert_eq!(ids(&rig.path("out.omir")), all());
+    let _whole = rig.plug(usize::MAX);
+    let output = rig.omir(&["pull", "--type", "Entity"]);
+    ends_with(&output, 0);
+    let document = json::from_slice(&output.stdout, &Limits::default()).unwrap();
+    assert_eq!(document.get("entry").and_then(Value::as_array).map(<[Value]>::len), Some(0));
+}
+
+#[test]
+fn a_pull_that_gave_up_goes_on_another_time() {
+    let rig = Rig::new();
+    let pull = ["pull", "-o", "out.omir", "--wait", "1"];
+    let short = rig.plug(12_000);
+    let said = ends_with(&rig.omir(&pull), 3);
+    assert!(said.contains("out.omir.part: run this again to go on"), "{said}");
+    drop(short);
+    // The last of it was not written whole.
+    let part = rig.path("out.omir.part");
+    let mut bytes = fs::read(&part).unwrap();
+    let whole = bytes.clone();
+    bytes.extend(&whole[..whole.len() / 2]);
+    bytes.truncate(bytes.len() - 3);
+    let _cable = rig.plug(usize::MAX);
+    let said = ends_with(&rig.omir(&["pull", "-o", "out.omir", "--type", "MemoryRecord"]), 2);
+    assert!(said.contains("other filters"), "{said}");
+    ends_with(&rig.omir(&pull), 0);
+    assert_eq!(ids(&rig.path("out.omir")), all());
+    assert!(!part.exists());
+}
+
+#[test]
+fn a_push_needs_the_token() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    let file = rig.path("new.omir");
+    fs::write(&file, r#"{"resourceType":"Entity","id":"new","name":"new"}"#).unwrap();
+    let said = ends_with(&rig.omir(&["push", "new.omir"]), 1);
+    assert!(said.contains("UNAUTHORIZED"), "{said}");
+    let push = ["push", "new.omir", "--token", "open sesame"];
+    let output = rig.omir(&push);
+    ends_with(&output, 0);
+    assert_eq!(output.stdout, b"1 stored, 0 unchanged\n");
+    assert_eq!(rig.omir(&push).stdout, b"0 stored, 1 unchanged\n");
+    assert!(rig.engine.get(&"Entity/new".parse().unwrap()).unwrap().is_some());
+}
+
+#[test]
+fn a_console_passes_on_what_is_typed() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    let mut child = Command::new(OMIR)
+        .args(["console", "--port"])
+        .arg(rig.path("tool"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"get MemoryRecord/m7\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    ends_with(&output, 0);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("\"id\": \"m7\"") && shown.ends_with("r2> "), "{shown}");
+}
+
+#[test]
+fn where_nobody_answers_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none").display().to_string();
+    let output =
+        Command::new(OMIR).args(["pull", "--timeout", "1", "--port", &none]).output().unwrap();
+    let said = ends_with(&output, 4);
+    assert!(said.contains("No such file"), "{said}");
+}
