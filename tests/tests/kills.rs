@@ -415,5 +415,6 @@ fn nothing_acknowledged_is_lost_by_two_hundred_kills() {
     if let Err(why) = rig.finish() {
         panic!("OMIRD_SEED={seed}, after {cycles} cycles: {why}");
     }
-    assert!(rig.answers > 10 * cycles, "it was killed before it did anything: {}", rig.answers);
+    // How many is up to the machine; that there were some is not.
+    assert!(rig.answers > cycles, "it was killed before it did anything: {}", rig.answers);
 }
