@@ -61,10 +61,10 @@ pub mod link;
 pub mod cbor;
 #[cfg(feature = "alloc")]
 pub mod decode;
-#[cfg(feature = "fixed")]
-pub mod fixed;
 #[cfg(feature = "alloc")]
 pub mod extension;
+#[cfg(feature = "fixed")]
+pub mod fixed;
 #[cfg(feature = "alloc")]
 pub mod json;
 #[cfg(feature = "alloc")]

@@ -143,8 +143,10 @@ impl Engine {
     ) -> Result<Vec<(Place, Vec<u8>)>, Error> {
         let (mut gathered, left_out) = self.gather(query, self.now().0, u64::MAX)?;
         if let Some(why) = left_out.first.first() {
-            let message =
-                format!("{} resources cannot be read; an export gives the others. {why}", left_out.count);
+            let message = format!(
+                "{} resources cannot be read; an export gives the others. {why}",
+                left_out.count
+            );
             return Err(Error::new(Code::Internal, message));
         }
         gathered.retain(|gathered| after.is_none_or(|after| gathered.place > after));
