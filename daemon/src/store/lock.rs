@@ -192,8 +192,8 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
     }
 }
 
-/// Takes the lock of a data folder that cannot be written to, for reading: any number may hold it
-/// so, and no daemon meanwhile. `None` if the folder has no lock file, so that nobody can hold it.
+/// Takes the lock of a data folder for reading, and writes nothing: any number may hold it so, and
+/// no daemon meanwhile. `None` if the folder has no lock file, so that nobody can hold it.
 ///
 /// # Errors
 /// [`LockError::Held`] at once if a daemon has it.
@@ -219,9 +219,11 @@ fn holder(file: &mut File) -> String {
     text.trim().to_owned()
 }
 
-/// The process id in a lock file, as far as there is one.
+/// The process id in a lock file, as far as there is one and it can be true: who holds the lock for
+/// reading has not written its own.
 fn process(file: &mut File) -> String {
-    holder(file).split(' ').next().unwrap_or_default().to_owned()
+    let id = holder(file).split(' ').next().unwrap_or_default().to_owned();
+    if Path::new("/proc").join(&id).exists() { id } else { String::new() }
 }
 
 #[cfg(test)]
@@ -294,8 +296,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(acquire_unwritten(dir.path()).unwrap().is_none(), "nobody was ever here");
         drop(acquire(dir.path()).unwrap());
+        // Of a daemon that was here long ago; no process has that number.
+        std::fs::write(dir.path().join(NAME), "4194305 0").unwrap();
         let (first, second) = (acquire_unwritten(dir.path()), acquire_unwritten(dir.path()));
-        assert!(first.unwrap().is_some() && acquire(dir.path()).is_err());
+        let refused = acquire(dir.path()).unwrap_err().to_string();
+        assert!(first.unwrap().is_some() && refused == "another process is using it", "{refused}");
+        assert_eq!(std::fs::read_to_string(dir.path().join(NAME)).unwrap(), "4194305 0");
         drop(second);
         let held = acquire(dir.path()).unwrap();
         assert!(matches!(acquire_unwritten(dir.path()), Err(LockError::Held { .. })));

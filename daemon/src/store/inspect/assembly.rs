@@ -262,10 +262,12 @@ impl Assembly {
     fn log_slots(&mut self, segments: &[Slot]) -> Vec<Slot> {
         let covered =
             |seq: u64| segments.iter().any(|slot| (slot.first..=slot.last).contains(&seq));
-        let logs: Vec<usize> = (0..self.scans.len())
+        let mut logs: Vec<usize> = (0..self.scans.len())
             .filter(|&index| matches!(self.scans[index].source.kind, FileKind::Log(_)))
             .filter(|&index| !self.scans[index].source.is_set_aside)
             .collect();
+        // Which came first their headers say; names are easily mixed up.
+        logs.sort_by_key(|&index| self.scans[index].log);
         let mut taken: HashSet<u64> = HashSet::new();
         let mut slots = Vec::new();
         for (position, &index) in logs.iter().enumerate() {

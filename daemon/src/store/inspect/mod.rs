@@ -17,9 +17,8 @@
 //!
 //! # What is never done
 //!
-//! Nothing in the folder is changed, renamed or removed. The one exception is `lock`, which is
-//! taken as a daemon takes it, so that none starts meanwhile; on a card mounted read-only it is held
-//! for reading, or left alone, and [`Store::remark`] says so. The index is not opened: sled writes
+//! Nothing in the folder is changed, renamed or removed. `lock` is held for reading, so that no daemon
+//! starts meanwhile; where that is refused [`Store::remark`] says so. The index is not opened: sled writes
 //! when it opens, and nothing is lost with it.
 //!
 //! # What cannot be told
@@ -269,29 +268,16 @@ impl Store {
     }
 }
 
-/// Takes the folder's lock as far as the folder lets us; the second value tells how far that was.
+/// Takes the folder's lock for reading, which leaves no trace; the second value says that it could not.
 fn hold(path: &Path) -> Result<(Option<Lock>, Option<String>), OpenError> {
-    let locked = |error| OpenError::Locked { path: path.to_owned(), error };
-    let error = match lock::acquire(path) {
-        Ok(lock) => return Ok((Some(lock), None)),
-        Err(LockError::Disk(error))
-            if matches!(
-                error.kind(),
-                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
-            ) =>
-        {
-            error
-        }
-        Err(LockError::Disk(error)) => {
-            return Err(OpenError::Disk { path: path.join("lock"), error });
-        }
-        Err(held) => return Err(locked(held)),
-    };
-    let remark =
-        |how: &str| Some(format!("{} cannot be written to ({error}); {how}", path.display()));
     match lock::acquire_unwritten(path) {
-        Ok(Some(lock)) => Ok((Some(lock), remark("its lock is held for reading"))),
-        Ok(None) | Err(LockError::Disk(_)) => Ok((None, remark("it is read without a lock"))),
-        Err(held) => Err(locked(held)),
+        // Without a lock file it is a backup or a copy, and no daemon has been here.
+        Ok(lock) => Ok((lock, None)),
+        Err(LockError::Disk(error)) => {
+            let path = path.join("lock");
+            let remark = format!("{}: {error}; the folder is read without a lock", path.display());
+            Ok((None, Some(remark)))
+        }
+        Err(error) => Err(OpenError::Locked { path: path.to_owned(), error }),
     }
 }

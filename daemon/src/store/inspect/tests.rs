@@ -43,6 +43,10 @@ impl Clock for Ticking {
 }
 
 fn open(dir: &Path, began: i64) -> Engine {
+    open_with(dir, began, 2500)
+}
+
+fn open_with(dir: &Path, began: i64, segment_bytes: u64) -> Engine {
     let ids = AtomicU64::new(0);
     let parts = Parts {
         disk: Arc::new(Folder::new(dir)),
@@ -51,7 +55,7 @@ fn open(dir: &Path, began: i64) -> Engine {
         key: keys::device_key(dir, || [7; 32]).unwrap(),
         random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
         settings: Settings {
-            segment_bytes: 2500,
+            segment_bytes,
             touch_interval: Duration::ZERO,
             flash: FlashSettings { reserve_bytes: 0, ..FlashSettings::default() },
             ..Settings::default()
@@ -197,7 +201,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files.extend(tree(&path));
-        } else if path.file_name().unwrap() != "lock" {
+        } else {
             files.insert(path.clone(), fs::read(&path).unwrap());
         }
     }
@@ -606,6 +610,34 @@ fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
 }
 
 #[test]
+fn logs_whose_names_were_mixed_up_lose_nothing() {
+    let dir = folder();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    // A log is begun each week, and waits for four.
+    for week in 0..4 {
+        let engine = open_with(&data, BEGAN + week as i64 * 8 * 86_400_000_000, 1 << 20);
+        live_a_little(&engine, week * 10, week * 10 + 10);
+        engine.stop();
+    }
+    let whole = dir.path().join("whole");
+    copy(&data, &whole);
+    let expected = served(&whole);
+    let mut logs: Vec<_> =
+        fs::read_dir(data.join("wal")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    logs.sort();
+    let [.., older, newer] = &logs[..] else { panic!("two logs wait: {logs:?}") };
+    let (first, second) = (fs::read(older).unwrap(), fs::read(newer).unwrap());
+    fs::write(older, second).unwrap();
+    fs::write(newer, first).unwrap();
+    let report = look(&data);
+    assert_eq!(kinds(&report), ["log-header"].into(), "and nothing was given up");
+    let new = dir.path().join("new");
+    assert_eq!(mend(&data, &new).verdict(), Verdict::Sound);
+    assert_eq!(served(&new), expected);
+}
+
+#[test]
 fn left_overs_are_named() {
     let dir = made();
     let data = dir.path().join("data");
@@ -677,9 +709,12 @@ fn a_store_in_use_is_left_alone() {
     assert!(matches!(refused, OpenError::Locked { .. }));
     assert!(refused.to_string().contains(&std::process::id().to_string()), "{refused}");
     drop(held);
+    let before = tree(&data);
     let store = look_into(&data);
     assert!(lock::acquire(&data).is_err(), "and keeps others out");
     assert!(store.remark().is_none());
+    drop(store);
+    assert!(tree(&data) == before, "and leaves no trace");
 }
 
 #[test]
