@@ -68,4 +68,4 @@ pub use line::{DELIMITER, Deframer, Fault, XOFF, XON, most_bytes};
 pub use session::{Closed, Counts, Event, Link};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
