@@ -27,7 +27,6 @@
 //! ```
 
 mod bytes;
-mod crc;
 #[cfg(feature = "link")]
 pub mod handover;
 mod journal;
@@ -40,7 +39,6 @@ mod starts;
 mod write;
 
 pub use bytes::{Length, NoRoom, Sink};
-pub use crc::{Crc32, crc32};
 #[cfg(feature = "link")]
 pub use handover::HandOver;
 pub use journal::{Journal, JournalError, Kept};

@@ -49,7 +49,6 @@
 //! assert_eq!(got, message);
 //! ```
 
-mod crc;
 mod frame;
 mod incoming;
 mod line;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use embedded_storage::nor_flash::NorFlash;
-use omir_core::fixed::crc32;
+use omir_core::crc::crc32;
 use omir_core::fixed::ring::{Number, Ring, RingError};
 
 use super::nor::{Fault, Nor, Random, Torn};

@@ -4,7 +4,7 @@ use embedded_storage::nor_flash::NorFlash;
 
 use super::frame::{Frame, HEAD, Kind, words};
 use super::{CHUNK, ERASED, Entry, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
-use crate::fixed::{Crc32, crc32};
+use crate::crc::{Crc32, crc32};
 
 /// A record that is not forgotten, and its newest state.
 pub(super) type Alive = (Frame, Option<Frame>);

@@ -4,7 +4,7 @@ use embedded_storage::nor_flash::NorFlash;
 
 use super::frame::{Frame, HEAD, Kind};
 use super::{CHUNK, ERASED, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
-use crate::fixed::{Crc32, crc32};
+use crate::crc::{Crc32, crc32};
 
 /// Records that are not marked to be kept, and do not give way to a frame all the same.
 #[derive(Clone, Copy)]
