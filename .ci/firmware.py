@@ -57,12 +57,13 @@ def firmware(target, binary):
     return BUILD / target / "release" / binary
 
 
-def command(target, binary, *words):
-    """One start of the board."""
+def command(target, binary, *words, uart=None):
+    """One start of the board: counting instructions; or in real time, with its UART at that socket."""
+    time = ["-icount", "shift=0"] if uart is None else []
     given = "".join(f",arg={word}" for word in ("fw", *words))
     return [
         "qemu-system-arm", "-M", MACHINES[target][0], "-nographic", "-nic", "none",
-        "-monitor", "none", "-serial", "none", "-icount", "shift=0",
+        "-monitor", "none", "-serial", f"unix:{uart}" if uart else "none", *time,
         "-semihosting-config", "enable=on,target=native" + given,
         "-kernel", str(firmware(target, binary)),
     ]  # fmt: skip
@@ -212,4 +213,5 @@ def main():
             sys.exit(__doc__)
 
 
-main()
+if __name__ == "__main__":
+    main()
