@@ -39,6 +39,7 @@ PARTS = [
     ("record, encoded and decoded", "encode,read"),
     ("**record, decay, pose, encode**", "decay,pose,encode"),
     ("all of it, and the ring in flash", "decay,pose,encode,read,journal"),
+    ("that, the link, and the hand-over", "decay,pose,encode,read,journal,handover"),
 ]
 AIM = "decay,pose,encode"
 AIM_FLASH, AIM_RAM = 24 * 1024, 4 * 1024
@@ -156,6 +157,10 @@ def measure(target):
     cargo("build", "--release", "--features", "board", "--bin", "measure", "--target", target)
     deeds = {}
     for line in start(target, "measure").splitlines():
+        if line.startswith("held "):
+            _, name, held = line.split()
+            deeds[f"({name}, held meanwhile)"] = int(held), None
+            continue
         name, stack, instructions = line.rsplit(" ", 2)
         deeds[name.strip('"')] = int(stack), int(instructions)
     return deeds
@@ -192,7 +197,8 @@ def sizes():
         "|---|" + "---:|" * (2 * len(cores)),
     ]
     for name in next(iter(measured.values())):
-        cells = [f"{number:,}" for target in MACHINES for number in measured[target][name]]
+        numbers = [number for target in MACHINES for number in measured[target][name]]
+        cells = ["" if number is None else f"{number:,}" for number in numbers]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     table = "\n".join(lines) + "\n"
     print(table)

@@ -53,6 +53,6 @@ pub use write::WriteError;
 pub type Text<const N: usize> = heapless::String<N>;
 
 /// The examples of the guide are compiled.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "link"))]
 #[doc = include_str!("../../docs/microcontroller.md")]
 struct Guide;

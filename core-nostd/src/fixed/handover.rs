@@ -392,7 +392,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
     ) -> Result<bool, JournalError<F::Error>> {
         match journal.get(number) {
             Ok(record) => {
-                (self.out, self.sent) = (Vec::new(), 0);
+                self.out.clear();
+                self.sent = 0;
                 let written: Result<(), WriteError<NoRoom>> =
                     record.write(&self.starts, &mut self.out);
                 Ok(written.is_ok())

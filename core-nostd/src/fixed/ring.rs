@@ -98,6 +98,12 @@ pub enum RingError<E> {
     },
     /// Four thousand million frames were written, and there are no more numbers.
     WornOut,
+    /// A page that was erased does not read as ones: it is worn out, or this flash erases to zeros, which the
+    /// ring does not go with. Nothing was lost.
+    Unerased {
+        /// Where the page begins.
+        address: u32,
+    },
 }
 
 impl<E: fmt::Debug> fmt::Display for RingError<E> {
@@ -112,6 +118,9 @@ impl<E: fmt::Debug> fmt::Display for RingError<E> {
             Self::NotFound => f.write_str("no such record"),
             Self::Buffer { needed } => write!(f, "the buffer must have {needed} bytes"),
             Self::WornOut => f.write_str("no numbers are left"),
+            Self::Unerased { address } => {
+                write!(f, "the flash at {address:#x} was erased and does not read as ones")
+            }
         }
     }
 }

@@ -11,7 +11,7 @@
 use core::fmt::Write;
 use core::panic::PanicInfo;
 
-use cortex_m_rt::entry;
+use cortex_m_rt::{entry, exception};
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio::{self, HostStream};
 use omir_core::fixed::ring::RingError;
@@ -34,6 +34,11 @@ fn main() -> ! {
     loop {
         cortex_m::asm::wfi();
     }
+}
+
+#[exception]
+fn SysTick() {
+    Clock::round();
 }
 
 /// The emulator's output is gone, or the flash failed.

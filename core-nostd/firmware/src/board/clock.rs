@@ -4,7 +4,6 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
-use cortex_m_rt::exception;
 
 /// Ticks a microsecond: what the emulator has for the board.
 const TICKS: u64 = if cfg!(board = "mps2") { 25 } else { 16 };
@@ -13,12 +12,6 @@ const RELOAD: u32 = 0x00FF_FFFF;
 
 /// How often SysTick was through.
 static ROUNDS: AtomicU32 = AtomicU32::new(0);
-
-#[exception]
-fn SysTick() {
-    // Nobody else writes it.
-    ROUNDS.store(ROUNDS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-}
 
 /// A clock that begins at zero.
 #[derive(Debug)]
@@ -35,6 +28,11 @@ impl Clock {
         timer.enable_interrupt();
         timer.enable_counter();
         Self { last: 0 }
+    }
+
+    /// SysTick was through. The program's exception `SysTick` is to call this, and nobody else.
+    pub fn round() {
+        ROUNDS.store(ROUNDS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Microseconds since then. Never less than before.

@@ -109,6 +109,9 @@ impl<F: NorFlash> Ring<F> {
         let start = self.address(page % self.pages, 0);
         self.doubtful = true;
         self.flash.erase(start, start + Self::PAGE as u32)?;
+        if !self.is_erased(page, 0)? {
+            return Err(RingError::Unerased { address: start });
+        }
 
         let mut end = Self::whole(HEAD);
         if self.newest.is_some() {
