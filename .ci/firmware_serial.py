@@ -12,7 +12,6 @@ import datetime
 import json
 import os
 import pathlib
-import queue
 import random
 import select
 import socket

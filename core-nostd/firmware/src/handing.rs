@@ -43,7 +43,7 @@ pub fn hand_over<F: NorFlash>(
         if !done {
             match hand_over.poll(&mut link, memories, uptime)? {
                 Progress::Working => {}
-                Progress::Lost => link.connect(random.next(), now),
+                Progress::Lost => link.connect(random.draw(), now),
                 Progress::Done => {
                     done = true;
                     link.close(Reason::Done);

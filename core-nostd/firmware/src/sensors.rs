@@ -52,7 +52,7 @@ impl Sensors {
 
     /// A number below `end`.
     pub fn random(&mut self, end: u32) -> u32 {
-        self.random.next() % end
+        self.random.draw() % end
     }
 }
 
@@ -67,7 +67,7 @@ impl Random {
     }
 
     /// The next one; never 0.
-    pub fn next(&mut self) -> u32 {
+    pub fn draw(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;
         self.0 ^= self.0 << 5;
