@@ -431,6 +431,52 @@ fn numbers_beyond_all_bounds_are_no_ring() {
     }
 }
 
+/// Where everything is kept there is room for forgetting only, also if that is cut, and cut again.
+#[test]
+fn forgetting_in_a_full_ring_cut_twice_at_every_step() {
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+    ring.set_note(7, &[7; 20], None).unwrap();
+    while ring.append(&[7; 44], true).is_ok() {}
+    let all = look(&mut ring);
+    let full = ring.release();
+    let forget = |flash: Nor<4, 512>, number: Number| {
+        let mut ring = Ring::mount(flash).unwrap();
+        let answer = ring.forget(number);
+        (answer, ring.release())
+    };
+    for &number in [all.keys().next(), all.keys().last()].into_iter().flatten() {
+        // Up to some hundred steps, when a page is opened for it.
+        for step in 0.. {
+            let torn = Torn::ALL[step as usize % 3];
+            let (answer, once) = forget(full.clone().cut_after(step, torn), number);
+            if answer.is_ok() {
+                assert!(step >= 4, "{step}");
+                break;
+            }
+            let mut again = 0;
+            let mut done = None;
+            while done.is_none() {
+                let (answer, twice) =
+                    forget(once.clone().power_on().cut_after(again, torn), number);
+                let mut ring = Ring::mount(twice.power_on()).unwrap();
+                if answer == Err(RingError::Flash(Fault::Cut)) {
+                    // Forgotten already, or not; then it can be.
+                    assert!(matches!(ring.forget(number), Ok(()) | Err(RingError::NotFound)));
+                } else {
+                    assert!(matches!(answer, Ok(()) | Err(RingError::NotFound)), "{answer:?}");
+                    done = Some(());
+                }
+                let mut left = all.clone();
+                left.remove(&number);
+                assert_eq!(look(&mut ring), left, "{number:?}, steps {step} and {again}");
+                let mut note = [0; 20];
+                assert_eq!((ring.note(7, &mut note), note), (Ok(Some(20)), [7; 20]));
+                again += 1;
+            }
+        }
+    }
+}
+
 /// Notes among the records, cut at every step: a note is the old one or the new one, and no record gives way to
 /// it that is newer than it says.
 #[test]
