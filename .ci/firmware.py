@@ -39,6 +39,7 @@ PARTS = [
     ("record, encoded and decoded", "encode,read"),
     ("**record, decay, pose, encode**", "decay,pose,encode"),
     ("all of it, and the ring in flash", "decay,pose,encode,read,journal"),
+    ("that, the link, and the hand-over", "decay,pose,encode,read,journal,handover"),
 ]
 AIM = "decay,pose,encode"
 AIM_FLASH, AIM_RAM = 24 * 1024, 4 * 1024
@@ -57,12 +58,13 @@ def firmware(target, binary):
     return BUILD / target / "release" / binary
 
 
-def command(target, binary, *words):
-    """One start of the board."""
+def command(target, binary, *words, uart=None):
+    """One start of the board: counting instructions; or in real time, with its UART at that socket."""
+    time = ["-icount", "shift=0"] if uart is None else []
     given = "".join(f",arg={word}" for word in ("fw", *words))
     return [
         "qemu-system-arm", "-M", MACHINES[target][0], "-nographic", "-nic", "none",
-        "-monitor", "none", "-serial", "none", "-icount", "shift=0",
+        "-monitor", "none", "-serial", f"unix:{uart}" if uart else "none", *time,
         "-semihosting-config", "enable=on,target=native" + given,
         "-kernel", str(firmware(target, binary)),
     ]  # fmt: skip
@@ -155,6 +157,10 @@ def measure(target):
     cargo("build", "--release", "--features", "board", "--bin", "measure", "--target", target)
     deeds = {}
     for line in start(target, "measure").splitlines():
+        if line.startswith("held "):
+            _, name, held = line.split()
+            deeds[f"({name}, held meanwhile)"] = int(held), None
+            continue
         name, stack, instructions = line.rsplit(" ", 2)
         deeds[name.strip('"')] = int(stack), int(instructions)
     return deeds
@@ -191,7 +197,8 @@ def sizes():
         "|---|" + "---:|" * (2 * len(cores)),
     ]
     for name in next(iter(measured.values())):
-        cells = [f"{number:,}" for target in MACHINES for number in measured[target][name]]
+        numbers = [number for target in MACHINES for number in measured[target][name]]
+        cells = ["" if number is None else f"{number:,}" for number in numbers]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     table = "\n".join(lines) + "\n"
     print(table)
@@ -212,4 +219,5 @@ def main():
             sys.exit(__doc__)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,8 @@
 //! A machine without a clock dates by its own uptime ([`Moment::SinceBoot`]); whoever learns the time
 //! later says so with a [`Dating`].
 //!
+//! With the feature `link` too, [`HandOver`](handover) gives the records to a daemon over a serial line.
+//!
 //! ```
 //! use omir_core::fixed::{Moment, NoClock, Record, Text};
 //! use omir_core::instant::Timestamp;
@@ -25,28 +27,32 @@
 //! ```
 
 mod bytes;
-mod crc;
+#[cfg(feature = "link")]
+pub mod handover;
 mod journal;
 mod moment;
 mod names;
 mod read;
 mod record;
 pub mod ring;
+mod starts;
 mod write;
 
 pub use bytes::{Length, NoRoom, Sink};
-pub use crc::{Crc32, crc32};
+#[cfg(feature = "link")]
+pub use handover::HandOver;
 pub use journal::{Journal, JournalError, Kept};
 pub use moment::{BootClock, Dating, Moment, NoClock, Uptime};
 pub use names::{Frame, Id, NameError, Reference};
 pub use read::{ReadError, ReadErrorKind, Unknown};
 pub use record::{Confidence, Decay, Pose, Record, Unit};
+pub use starts::Starts;
 pub use write::WriteError;
 
 /// Text of at most `N` bytes.
 pub type Text<const N: usize> = heapless::String<N>;
 
 /// The examples of the guide are compiled.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "link"))]
 #[doc = include_str!("../../docs/microcontroller.md")]
 struct Guide;

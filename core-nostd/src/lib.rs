@@ -54,6 +54,8 @@ mod cbor_head;
 #[cfg(any(feature = "alloc", feature = "fixed"))]
 pub mod reference;
 
+#[cfg(any(feature = "fixed", feature = "link"))]
+pub mod crc;
 #[cfg(feature = "link")]
 pub mod link;
 

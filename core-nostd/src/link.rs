@@ -49,7 +49,6 @@
 //! assert_eq!(got, message);
 //! ```
 
-mod crc;
 mod frame;
 mod incoming;
 mod line;
@@ -68,4 +67,4 @@ pub use line::{DELIMITER, Deframer, Fault, XOFF, XON, most_bytes};
 pub use session::{Closed, Counts, Event, Link};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

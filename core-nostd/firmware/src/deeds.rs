@@ -9,8 +9,9 @@ use embedded_storage::nor_flash::{
 };
 use heapless::Vec;
 use nalgebra::{Point3, Translation3};
-use omir_core::fixed::{Moment, NoClock, Uptime};
+use omir_core::fixed::{HandOver, Moment, NoClock, Uptime};
 use omir_core::forgetting::{Decay, HalfLife, retrievability};
+use omir_core::link::{Body, Frame, Greeting, Link};
 use omir_core::space::{Isometry3, distance, unit_quaternion};
 use omir_core::tier::{Stored, Tier, TierInputs, TierPolicy, settle};
 
@@ -29,7 +30,7 @@ pub struct Deed {
 }
 
 /// Each of them.
-pub const DEEDS: [Deed; 7] = [
+pub const DEEDS: [Deed; 8] = [
     Deed { name: "retrievability", run: fade, base: nothing },
     Deed { name: "access, and its tier", run: decay, base: nothing },
     Deed { name: "poses composed", run: pose, base: nothing },
@@ -37,7 +38,12 @@ pub const DEEDS: [Deed; 7] = [
     Deed { name: "record decoded", run: read, base: encode },
     Deed { name: "remember", run: remember, base: prepare },
     Deed { name: "remember, use, anchor, walk, forget", run: journal, base: prepare },
+    Deed { name: "one record handed over", run: handover, base: remember },
 ];
+
+/// RAM that a node holds for as long as it is at a serial port: its end of the link, and the hand-over.
+pub const HELD: [(&str, usize); 2] =
+    [("link", size_of::<Link<2, 128>>()), ("hand-over", size_of::<HandOver<'static, 512>>())];
 
 fn nothing() {}
 
@@ -130,6 +136,40 @@ pub fn journal() {
         black_box(memories.forget(number).is_ok());
     }
 }
+
+/// A record remembered and handed over. The other end says what it always would.
+#[inline(never)]
+pub fn handover() {
+    let mut flash = Ram::new();
+    let Ok(mut memories) = Memories::mount(&mut flash) else { return };
+    black_box(memories.remember(&crate::golden::reading()).is_ok());
+    let mut link = Link::<2, 128>::new("node");
+    let mut hand_over = HandOver::<512>::new();
+    link.connect(SESSION, 0);
+    let mut turn = |heard: &[(u16, Body<'_>)]| {
+        for (seq, body) in heard {
+            let frame = Frame { from_responder: true, session: SESSION, seq: *seq, body: *body };
+            frame.encode(&mut |byte| link.receive(&[byte], 0));
+        }
+        let uptime = Uptime { boot: black_box(1), micros: 1 };
+        black_box(hand_over.poll(&mut link, &mut memories, uptime).is_ok());
+        while link.poll_transmit(0, &mut |byte| _ = black_box(byte)) {}
+    };
+    let acknowledged = |next| (next, Body::Ack { bitmap: 0, room: 32 });
+    let said = |seq, bytes| (seq, Body::Data { last: true, bytes });
+    turn(&[]);
+    turn(&[(0, Body::Welcome(Greeting { window: 32, max_payload: 256, name: "r2" }))]);
+    turn(&[acknowledged(1), said(0, TIME)]);
+    (2..5).for_each(|next| turn(&[acknowledged(next)]));
+    turn(&[said(1, STORED)]);
+    black_box(hand_over.handed());
+}
+
+const SESSION: u32 = 1;
+/// `{"id": 1, "ok": {"time": "2026-05-30T12:00:00Z"}}`
+const TIME: &[u8] = b"\xa2\x62id\x01\x62ok\xa1\x64time\x742026-05-30T12:00:00Z";
+/// `{"id": 2, "ok": {"stored": 1, "unchanged": 0}}`
+const STORED: &[u8] = b"\xa2\x62id\x02\x62ok\xa2\x66stored\x01\x69unchanged\x00";
 
 /// Flash of four pages that forgets what it is told, but for one page: enough for what is measured. It
 /// lies in the stack, a kilobyte that a node has not.

@@ -3,7 +3,8 @@
 
 use nalgebra::Point3;
 use omir_core::confidence::Beta;
-use omir_core::fixed::{Confidence, Decay, Moment, NoClock, Pose, Text, Unit, crc32};
+use omir_core::crc::crc32;
+use omir_core::fixed::{Confidence, Decay, Moment, NoClock, Pose, Text, Unit};
 use omir_core::forgetting::{HalfLife, hours_until, retrievability};
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;

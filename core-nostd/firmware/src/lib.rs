@@ -9,6 +9,8 @@
 pub mod board;
 pub mod deeds;
 pub mod golden;
+#[cfg(feature = "board")]
+pub mod handing;
 pub mod life;
 pub mod sensors;
 

@@ -6,10 +6,9 @@ use core::fmt::Write as _;
 use embedded_storage::nor_flash::NorFlash;
 use omir_core::fixed::ring::{Number, RingError};
 use omir_core::fixed::{
-    BootClock, Dating, Decay, Id, JournalError, Moment, NoClock, Pose, Text, Unit, Uptime,
+    Dating, Decay, Id, JournalError, Moment, NoClock, Pose, Text, Unit, Uptime,
 };
 use omir_core::forgetting::HalfLife;
-use omir_core::instant::Timestamp;
 use omir_core::vocabulary::ExperienceType;
 
 use crate::sensors::{Reading, Sensors};
@@ -37,7 +36,7 @@ pub enum Event<'a> {
     Forgot(Number),
 }
 
-/// Lives from one start until `readings` readings are taken, or power goes.
+/// Lives from one start until `readings` readings are taken, or power goes; and says when that was.
 ///
 /// # Errors
 /// What the flash says.
@@ -45,7 +44,7 @@ pub fn live<F: NorFlash>(
     memories: &mut Memories<F>,
     readings: u32,
     tell: &mut impl FnMut(Event<'_>),
-) -> Result<(), JournalError<F::Error>> {
+) -> Result<Uptime, JournalError<F::Error>> {
     let boot = memories.next_boot()?;
     tell(Event::Started(boot));
     let mut last = None;
@@ -56,9 +55,11 @@ pub fn live<F: NorFlash>(
 
     let mut sensors = Sensors::new(boot + 1);
     let mut degrees = None;
+    let mut uptime = Uptime { boot, micros: 0 };
     for _ in 0..readings {
         let reading = sensors.read();
-        let now = Moment::SinceBoot(Uptime { boot, micros: reading.micros });
+        uptime.micros = reading.micros;
+        let now = Moment::SinceBoot(uptime);
         if degrees.is_none_or(|before: f64| (reading.degrees_celsius - before).abs() >= NOTEWORTHY)
         {
             degrees = Some(reading.degrees_celsius);
@@ -73,7 +74,7 @@ pub fn live<F: NorFlash>(
         }
         forget(memories, now, tell)?;
     }
-    Ok(())
+    Ok(uptime)
 }
 
 fn remember<F: NorFlash>(
@@ -81,13 +82,26 @@ fn remember<F: NorFlash>(
     record: &Record,
     tell: &mut impl FnMut(Event<'_>),
 ) -> Result<(), JournalError<F::Error>> {
-    match memories.remember(record) {
-        Ok(number) => tell(Event::Remembered(number, record)),
-        // Nothing but bumps is left: the older ones are as good.
-        Err(JournalError::Ring(RingError::Full)) => {}
-        Err(error) => return Err(error),
+    loop {
+        match memories.remember(record) {
+            Ok(number) => {
+                tell(Event::Remembered(number, record));
+                return Ok(());
+            }
+            // Nothing but bumps is left: those that the daemon has make room.
+            Err(JournalError::Ring(RingError::Full)) => {
+                let mark = memories.handed_over()?;
+                let Some(oldest) = memories.ring().number_after(None)? else { return Ok(()) };
+                if Some(oldest) > mark {
+                    // The older ones are as good.
+                    return Ok(());
+                }
+                memories.forget(oldest)?;
+                tell(Event::Forgot(oldest));
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(())
 }
 
 /// Uses a memory, as a planner would that asks what it ran into.
@@ -180,25 +194,6 @@ pub fn bump(boot: u32, now: Moment, reading: &Reading) -> Record {
 pub(crate) fn pose(reading: &Reading) -> Option<Pose<24>> {
     let (odom, base) = ("odom".try_into().ok()?, "base_link".try_into().ok()?);
     Some(Pose::of(odom, base, &reading.pose))
-}
-
-/// When the starts of the node were, as far as anybody can tell once the time is known in one of them.
-#[derive(Clone, Copy, Debug)]
-pub struct Starts(BootClock);
-
-impl Starts {
-    /// From the time, learnt when the counter stood at `uptime`. `None` beyond the time line.
-    pub fn learnt(now: Timestamp, uptime: Uptime) -> Option<Self> {
-        BootClock::learnt(now, uptime).map(Self)
-    }
-}
-
-impl Dating for Starts {
-    /// Of an earlier start only that it was before this one: its records are dated to the latest moment
-    /// that is possible.
-    fn date(&self, uptime: Uptime) -> Option<Timestamp> {
-        if uptime.boot < self.0.boot { Some(self.0.started) } else { self.0.date(uptime) }
-    }
 }
 
 /// Shows every record as CBOR, as an OMIR document has it, dated by `dating`.

@@ -20,7 +20,7 @@ pub struct Reading {
 /// The sensors, and the drive they are on.
 #[derive(Clone, Debug)]
 pub struct Sensors {
-    state: u32,
+    random: Random,
     reading: Reading,
 }
 
@@ -33,7 +33,7 @@ impl Sensors {
             bumped: false,
             pose: Isometry3::identity(),
         };
-        Self { state: seed.wrapping_mul(2_654_435_769) | 1, reading }
+        Self { random: Random::new(seed), reading }
     }
 
     /// What is sensed a while later.
@@ -50,12 +50,28 @@ impl Sensors {
         self.reading
     }
 
-    /// A number below `end`: xorshift32 (Marsaglia, "Xorshift RNGs", 2003).
+    /// A number below `end`.
     pub fn random(&mut self, end: u32) -> u32 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 17;
-        self.state ^= self.state << 5;
-        self.state % end
+        self.random.draw() % end
+    }
+}
+
+/// Numbers that look random: xorshift32 (Marsaglia, "Xorshift RNGs", 2003).
+#[derive(Clone, Debug)]
+pub struct Random(u32);
+
+impl Random {
+    /// The same seed gives the same numbers.
+    pub fn new(seed: u32) -> Self {
+        Self(seed.wrapping_mul(2_654_435_769) | 1)
+    }
+
+    /// The next one; never 0.
+    pub fn draw(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
     }
 }
 

@@ -10,7 +10,11 @@ use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::ring::{Entry, Number, Ring, RingError};
-use super::{Dating, Decay, Moment, NoRoom, ReadError, Record, WriteError};
+use super::{Dating, Decay, Moment, NoRoom, ReadError, Record, Starts, WriteError};
+
+/// Notes in the ring: how far the records were handed over, a number u32; and the starts that are known.
+const HANDED_OVER: u32 = 1;
+const STARTS: u32 = 2;
 
 /// Why the journal did not do it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,10 +152,61 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         Ok(Some(Kept { number: entry.number, record }))
     }
 
-    /// The number of the start of the machine after the last one that a record tells of. A start that left
-    /// no record gives its number to the next one, which does no harm.
+    /// Up to which record, in the order they were remembered, another machine has them all; that machine
+    /// said so, and that they are durable there. `None` if it has none.
+    pub fn handed_over(&mut self) -> Result<Option<Number>, JournalError<F::Error>> {
+        let mut bytes = [0; 4];
+        match self.ring.note(HANDED_OVER, &mut bytes) {
+            Ok(_) => Ok(Number::new(u32::from_le_bytes(bytes))),
+            // Not ours: what is handed over once more does no harm.
+            Err(RingError::Buffer { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Marks the records up to this one as handed over, or all as not: so that another machine gets them, or
+    /// the same one again. What is not handed over does not give way to the mark: where there is nothing
+    /// else, the ring is [`RingError::Full`].
+    pub fn set_handed_over(&mut self, mark: Option<Number>) -> Result<(), JournalError<F::Error>> {
+        let number = mark.map_or(0, Number::get);
+        Ok(self.ring.set_note(HANDED_OVER, &number.to_le_bytes(), mark)?)
+    }
+
+    /// Forgets the oldest record, if it is not newer than `until`, and says whether it did. With what
+    /// was [`Journal::handed_over`] that makes room where everything is anchored, and nothing is lost by it.
+    pub fn forget_oldest(&mut self, until: Number) -> Result<bool, JournalError<F::Error>> {
+        match self.ring.number_after(None)? {
+            Some(oldest) if oldest <= until => {
+                self.ring.forget(oldest)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The starts of the machine of which it is known when they were.
+    pub fn starts(&mut self) -> Result<Starts, JournalError<F::Error>> {
+        let mut bytes = [0; Starts::BYTES];
+        match self.ring.note(STARTS, &mut bytes) {
+            Ok(len) => Ok(Starts::from_bytes(&bytes[..len.unwrap_or_default()])),
+            Err(RingError::Buffer { .. }) => Ok(Starts::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps what is known of the starts of the machine, under the same condition as
+    /// [`Journal::set_handed_over`].
+    pub fn set_starts(&mut self, starts: &Starts) -> Result<(), JournalError<F::Error>> {
+        let mark = self.handed_over()?;
+        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark)?)
+    }
+
+    /// The number of the start of the machine after the last one that a record or [`Journal::starts`] tells
+    /// of. A start that left neither gives its number to the next one, which does no harm: nobody else was
+    /// told of it.
     pub fn next_boot(&mut self) -> Result<u32, JournalError<F::Error>> {
-        let (mut next, mut after) = (0, None);
+        let known = self.starts()?.newest();
+        let (mut next, mut after) = (known.map_or(0, |clock| clock.boot.saturating_add(1)), None);
         loop {
             match self.next(after) {
                 Ok(None) => return Ok(next),

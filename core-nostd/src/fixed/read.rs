@@ -109,7 +109,7 @@ impl Decay {
     }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     unknown: Unknown,
@@ -127,6 +127,12 @@ fn set<T>(slot: &mut Option<T>, at: usize, value: T) -> Result<()> {
 }
 
 impl<'a> Reader<'a> {
+    /// Of bytes that are no record: a message that [`super::handover`] looks for a few members in.
+    #[cfg(feature = "link")]
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, unknown: Unknown::Skip, skipped: 0 }
+    }
+
     fn record<const ID: usize, const TEXT: usize, const REFS: usize>(
         &mut self,
     ) -> Result<Record<ID, TEXT, REFS>> {
@@ -409,7 +415,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A count, also one that was written as a float.
-    fn count(&mut self) -> Result<u32> {
+    pub(super) fn count(&mut self) -> Result<u32> {
         self.checked(Self::number, |number| {
             let count = number as u32;
             (f64::from(count) == number).then_some(count)
@@ -425,7 +431,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn text(&mut self) -> Result<&'a str> {
+    pub(super) fn text(&mut self) -> Result<&'a str> {
         let at = self.at;
         match self.head()? {
             Header::Text(Some(len)) => self.str(len),
@@ -440,7 +446,7 @@ impl<'a> Reader<'a> {
         core::str::from_utf8(bytes).map_err(|_| ReadError { at, kind: ReadErrorKind::Malformed })
     }
 
-    fn map(&mut self) -> Result<usize> {
+    pub(super) fn map(&mut self) -> Result<usize> {
         let at = self.at;
         match self.head()? {
             Header::Map(Some(len)) => Ok(len),
@@ -474,7 +480,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Moves over one item, without recursion and without looking for duplicate keys in it.
-    fn skip(&mut self) -> Result<()> {
+    pub(super) fn skip(&mut self) -> Result<()> {
         let mut left = 1_usize;
         while left > 0 {
             let at = self.at;
@@ -516,7 +522,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn head(&mut self) -> Result<Header> {
+    pub(super) fn head(&mut self) -> Result<Header> {
         match cbor_head::read(&self.bytes[self.at..]) {
             Ok((header, len)) => {
                 self.at += len;

@@ -8,6 +8,7 @@
 //! head    = "OMR1", number u32, next u32, crc u32    next: the number of the next new frame
 //! frame   = kind u8, keep u8, len u16, number u32, target u32, crc u32, len bytes, FF up to a write unit
 //! kinds   = 'R' a record | 'T' another state of record `target` | 'F' that `target` is forgotten
+//!         | 'N' a note under the name `target`
 //! ```
 //!
 //! All little endian; `crc` is CRC-32 (IEEE 802.3) over everything of the head, or of the frame with its
@@ -24,6 +25,9 @@
 //! from then on. What was appended and answered with `Ok` is there until its page is the oldest, and what is
 //! marked *keep* after that too; if nothing but such frames is left, appending is refused ([`RingError::Full`])
 //! and nothing is lost. Room for one forgetting is reserved in every page, so forgetting is never refused.
+//!
+//! A note is a few bytes about the records, such as how far they were handed over: the newest of its name is
+//! kept, and replaces the one before in one write.
 //!
 //! Why the oldest goes, and not what is needed least: dropping a page costs one erase that the ring needs
 //! anyway, while choosing among records means to copy all others, each a write that wears the flash. What
@@ -65,6 +69,11 @@ impl Number {
     pub const fn get(self) -> u32 {
         self.0
     }
+
+    /// A number that was written down; 0 is none.
+    pub const fn new(number: u32) -> Option<Self> {
+        if number == 0 { None } else { Some(Self(number)) }
+    }
 }
 
 /// Why the ring did not do it.
@@ -89,6 +98,12 @@ pub enum RingError<E> {
     },
     /// Four thousand million frames were written, and there are no more numbers.
     WornOut,
+    /// A page that was erased does not read as ones: it is worn out, or this flash erases to zeros, which the
+    /// ring does not go with. Nothing was lost.
+    Unerased {
+        /// Where the page begins.
+        address: u32,
+    },
 }
 
 impl<E: fmt::Debug> fmt::Display for RingError<E> {
@@ -103,6 +118,9 @@ impl<E: fmt::Debug> fmt::Display for RingError<E> {
             Self::NotFound => f.write_str("no such record"),
             Self::Buffer { needed } => write!(f, "the buffer must have {needed} bytes"),
             Self::WornOut => f.write_str("no numbers are left"),
+            Self::Unerased { address } => {
+                write!(f, "the flash at {address:#x} was erased and does not read as ones")
+            }
         }
     }
 }
@@ -208,7 +226,7 @@ impl<F: NorFlash> Ring<F> {
     /// Appends a record. With `Ok` it is in the flash, and no later cut takes it away.
     pub fn append(&mut self, bytes: &[u8], keep: bool) -> Result<Number, RingError<F::Error>> {
         self.settle()?;
-        self.put(Kind::Record, keep, 0, bytes)
+        self.put(Kind::Record, keep, 0, bytes, u32::MAX)
     }
 
     /// Replaces the state of a record: what comes back beside its bytes, and whether it is kept. If it is not
@@ -221,14 +239,14 @@ impl<F: NorFlash> Ring<F> {
     ) -> Result<(), RingError<F::Error>> {
         self.settle()?;
         self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
-        self.put(Kind::Touch, keep, record.0, state).map(drop)
+        self.put(Kind::Touch, keep, record.0, state, u32::MAX).map(drop)
     }
 
     /// Forgets a record. With `Ok` it never comes back; its bytes go with their page.
     pub fn forget(&mut self, record: Number) -> Result<(), RingError<F::Error>> {
         self.settle()?;
         self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
-        self.put(Kind::Forget, false, record.0, &[]).map(drop)
+        self.put(Kind::Forget, false, record.0, &[], u32::MAX).map(drop)
     }
 
     /// Reads a record into `buffer`, and its state behind it.
@@ -245,14 +263,43 @@ impl<F: NorFlash> Ring<F> {
         buffer: &mut [u8],
     ) -> Result<Option<Entry>, RingError<F::Error>> {
         self.settle()?;
-        let mut after = after.map_or(0, Number::get);
-        loop {
-            let Some(number) = self.record_after(after)? else { return Ok(None) };
-            if let Some(found) = self.look_up(number)?.alive() {
-                return self.load(found, buffer).map(Some);
-            }
-            after = number;
-        }
+        let Some(found) = self.alive_after(after)? else { return Ok(None) };
+        self.load(found, buffer).map(Some)
+    }
+
+    /// The number of the record after `after`; of the first one after `None`. Reads heads, but no records.
+    pub fn number_after(
+        &mut self,
+        after: Option<Number>,
+    ) -> Result<Option<Number>, RingError<F::Error>> {
+        self.settle()?;
+        Ok(self.alive_after(after)?.map(|(record, _)| Number(record.number)))
+    }
+
+    /// Writes a note in the place of the one that has this name. With `Ok` it is in the flash, and outlives its
+    /// page. Only records up to `until` give way to it; [`RingError::Full`] if that is not enough.
+    pub fn set_note(
+        &mut self,
+        name: u32,
+        bytes: &[u8],
+        until: Option<Number>,
+    ) -> Result<(), RingError<F::Error>> {
+        self.settle()?;
+        let until = until.map_or(0, Number::get);
+        self.put(Kind::Note, true, name, bytes, until).map(drop)
+    }
+
+    /// Reads the note of this name into `buffer`, and says how long it is; `None` if there is none.
+    pub fn note(
+        &mut self,
+        name: u32,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, RingError<F::Error>> {
+        self.settle()?;
+        let Some(frame) = self.newest_note(name)? else { return Ok(None) };
+        let bytes = buffer.get_mut(..frame.len);
+        self.read_bytes(&frame, bytes.ok_or(RingError::Buffer { needed: frame.len })?)?;
+        Ok(Some(frame.len))
     }
 
     fn address(&self, place: u32, at: usize) -> u32 {

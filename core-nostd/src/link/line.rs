@@ -9,8 +9,8 @@
 //! it keeps XON and XOFF out of what is sent, so that a device which takes them for flow control
 //! neither stops for them nor swallows them.
 
-use super::crc::{Crc32, RESIDUE};
 use super::frame::{Frame, HEAD};
+use crate::crc::{Crc32, RESIDUE};
 
 /// Before and after each frame.
 pub const DELIMITER: u8 = 0;

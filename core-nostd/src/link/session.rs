@@ -225,6 +225,11 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.session.state == State::Open
     }
 
+    /// Whether this end says HELLO and waits for an answer.
+    pub fn is_calling(&self) -> bool {
+        matches!(self.session.state, State::Calling { .. })
+    }
+
     /// Whether all that was sent has been acknowledged.
     pub fn is_flushed(&self) -> bool {
         self.session.out.queued() == 0

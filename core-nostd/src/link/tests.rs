@@ -12,13 +12,13 @@ use super::*;
 /// One step of the simulation, microseconds.
 const TICK: u64 = 1_000;
 /// 10 bits at 115200 baud, nanoseconds.
-const BYTE_115200: u64 = 86_806;
+pub(crate) const BYTE_115200: u64 = 86_806;
 
 /// SplitMix64 (Steele, Lea & Flood 2014).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,43 +26,43 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn chance(&mut self, p: f64) -> bool {
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
         ((self.next() >> 11) as f64) < p * (1u64 << 53) as f64
     }
 }
 
 /// Probabilities of what a line does.
 #[derive(Debug, Clone, Copy)]
-struct Noise {
+pub(crate) struct Noise {
     /// For each bit.
-    flip: f64,
+    pub(crate) flip: f64,
     /// For each byte.
-    lose: f64,
-    repeat: f64,
-    insert: f64,
+    pub(crate) lose: f64,
+    pub(crate) repeat: f64,
+    pub(crate) insert: f64,
 }
 
-const QUIET: Noise = Noise { flip: 0.0, lose: 0.0, repeat: 0.0, insert: 0.0 };
+pub(crate) const QUIET: Noise = Noise { flip: 0.0, lose: 0.0, repeat: 0.0, insert: 0.0 };
 
 /// One direction: bytes leave at the line's pace, and arrive as they are then.
-struct Wire {
-    waiting: VecDeque<u8>,
+pub(crate) struct Wire {
+    pub(crate) waiting: VecDeque<u8>,
     /// When the byte at the front has left, nanoseconds.
     free_at: u64,
     byte: u64,
-    noise: Noise,
-    up: bool,
+    pub(crate) noise: Noise,
+    pub(crate) up: bool,
     /// Bytes that left so far.
-    left: u64,
+    pub(crate) left: u64,
 }
 
 impl Wire {
-    fn new(byte: u64) -> Wire {
+    pub(crate) fn new(byte: u64) -> Wire {
         Wire { waiting: VecDeque::new(), free_at: 0, byte, noise: QUIET, up: true, left: 0 }
     }
 
     /// What arrived until `now`, microseconds.
-    fn arrived(&mut self, now: u64, random: &mut Random) -> Vec<u8> {
+    pub(crate) fn arrived(&mut self, now: u64, random: &mut Random) -> Vec<u8> {
         let mut bytes = Vec::new();
         while self.free_at + self.byte <= now * 1_000 {
             let Some(mut byte) = self.waiting.pop_front() else {

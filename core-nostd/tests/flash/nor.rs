@@ -65,6 +65,8 @@ pub struct Nor<const WRITE: usize, const ERASE: usize> {
     written: Vec<bool>,
     /// By page.
     pub erases: Vec<u32>,
+    /// What an erased byte reads as.
+    erased: u8,
     /// Words written and pages erased so far.
     pub steps: u64,
     /// The step that is cut, and what it leaves.
@@ -80,6 +82,7 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
             bytes: vec![0xFF; pages * ERASE],
             written: vec![false; pages * ERASE / WRITE],
             erases: vec![0; pages],
+            erased: 0xFF,
             steps: 0,
             cut: None,
             dead: false,
@@ -96,6 +99,12 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
         }
         flash.written.fill(true);
         flash
+    }
+
+    /// From now on, erased bytes read as this.
+    pub fn erasing_to(mut self, erased: u8) -> Self {
+        self.erased = erased;
+        self
     }
 
     /// Power goes in the step `steps` from now.
@@ -174,7 +183,7 @@ impl<const WRITE: usize, const ERASE: usize> NorFlash for Nor<WRITE, ERASE> {
             self.erases[page] += 1;
             for at in page * ERASE..(page + 1) * ERASE {
                 match torn {
-                    None => self.bytes[at] = 0xFF,
+                    None => self.bytes[at] = self.erased,
                     Some(Torn::Clean) => {}
                     // The front of the page is erased, what is behind has begun to rise.
                     Some(Torn::Halved) if at % ERASE < ERASE / 2 => self.bytes[at] = 0xFF,

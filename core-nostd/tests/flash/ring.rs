@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use embedded_storage::nor_flash::NorFlash;
-use omir_core::fixed::crc32;
+use omir_core::crc::crc32;
 use omir_core::fixed::ring::{Number, Ring, RingError};
 
 use super::nor::{Fault, Nor, Random, Torn};
@@ -429,6 +429,141 @@ fn numbers_beyond_all_bounds_are_no_ring() {
             }
         }
     }
+}
+
+/// Where everything is kept there is room for forgetting only, also if that is cut, and cut again.
+#[test]
+fn forgetting_in_a_full_ring_cut_twice_at_every_step() {
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+    ring.set_note(7, &[7; 20], None).unwrap();
+    while ring.append(&[7; 44], true).is_ok() {}
+    let all = look(&mut ring);
+    let full = ring.release();
+    let forget = |flash: Nor<4, 512>, number: Number| {
+        let mut ring = Ring::mount(flash).unwrap();
+        let answer = ring.forget(number);
+        (answer, ring.release())
+    };
+    for &number in [all.keys().next(), all.keys().last()].into_iter().flatten() {
+        // Up to some hundred steps, when a page is opened for it.
+        for step in 0.. {
+            let torn = Torn::ALL[step as usize % 3];
+            let (answer, once) = forget(full.clone().cut_after(step, torn), number);
+            if answer.is_ok() {
+                assert!(step >= 4, "{step}");
+                break;
+            }
+            let mut again = 0;
+            let mut done = None;
+            while done.is_none() {
+                let (answer, twice) =
+                    forget(once.clone().power_on().cut_after(again, torn), number);
+                let mut ring = Ring::mount(twice.power_on()).unwrap();
+                if answer == Err(RingError::Flash(Fault::Cut)) {
+                    // Forgotten already, or not; then it can be.
+                    assert!(matches!(ring.forget(number), Ok(()) | Err(RingError::NotFound)));
+                } else {
+                    assert!(matches!(answer, Ok(()) | Err(RingError::NotFound)), "{answer:?}");
+                    done = Some(());
+                }
+                let mut left = all.clone();
+                left.remove(&number);
+                assert_eq!(look(&mut ring), left, "{number:?}, steps {step} and {again}");
+                let mut note = [0; 20];
+                assert_eq!((ring.note(7, &mut note), note), (Ok(Some(20)), [7; 20]));
+                again += 1;
+            }
+        }
+    }
+}
+
+/// Notes among the records, cut at every step: a note is the old one or the new one, and no record gives way to
+/// it that is newer than it says.
+#[test]
+fn notes_cut_at_every_step() {
+    let mut cuts = 0;
+    for seed in 0..4 {
+        let mut random = Random::new(seed);
+        let mut flash = Nor::<4, 512>::used(3, seed);
+        let mut notes: [Option<Vec<u8>>; 2] = [None, None];
+        for turn in 0..60 {
+            let mut ring = Ring::mount(flash.clone()).unwrap();
+            let before = look(&mut ring);
+            if random.below(2) == 0 {
+                ring.append(&bytes(&mut random, 60), random.below(9) == 0 && before.len() < 4)
+                    .unwrap();
+                assert_eq!(read_notes(&mut ring), notes, "seed {seed}, turn {turn}");
+                flash = ring.release();
+                continue;
+            }
+            let name = random.below(2) as u32;
+            let note = bytes(&mut random, 4 + 90 * u64::from(name));
+            let until = before.keys().nth(random.below(1 + before.len() as u64) as usize).copied();
+            let spared = |found: &View, why: &str| {
+                for (number, memory) in before.iter().filter(|(n, _)| Some(**n) > until) {
+                    assert_eq!(found.get(number), Some(memory), "{number:?}, {why}");
+                }
+            };
+            let answer = ring.set_note(name, &note, until);
+            spared(&look(&mut ring), "it is newer");
+            let done = ring.release();
+            if answer == Err(RingError::Full) {
+                assert_eq!(done.steps, flash.steps, "refusing wears nothing out");
+                // Without records that must stay, there is always room.
+                let mut ring = Ring::mount(done).unwrap();
+                let last = before.keys().last().copied();
+                ring.set_note(name, &note, last).unwrap();
+                flash = ring.release();
+            } else {
+                assert_eq!(answer, Ok(()));
+                for step in 0..done.steps - flash.steps {
+                    for torn in Torn::ALL {
+                        let why = format!("seed {seed}, turn {turn}, step {step}, {torn:?}");
+                        let mut ring = Ring::mount(flash.clone().cut_after(step, torn)).unwrap();
+                        let cut = ring.set_note(name, &note, until);
+                        assert_eq!(cut, Err(RingError::Flash(Fault::Cut)), "{why}");
+                        let mut ring = Ring::mount(ring.release().power_on()).unwrap();
+                        let found = read_notes(&mut ring);
+                        let (this, other) = (name as usize, 1 - name as usize);
+                        assert_eq!(found[other], notes[other], "{why}");
+                        assert!(
+                            found[this] == notes[this] || found[this].as_ref() == Some(&note),
+                            "{why}"
+                        );
+                        spared(&look(&mut ring), &why);
+                        cuts += 1;
+                    }
+                }
+                flash = done;
+            }
+            notes[name as usize] = Some(note);
+            assert_eq!(read_notes(&mut Ring::mount(flash.clone()).unwrap()), notes);
+        }
+    }
+    assert!(cuts > 2_000, "{cuts}");
+}
+
+fn read_notes<const W: usize, const E: usize>(ring: &mut Ring<Nor<W, E>>) -> [Option<Vec<u8>>; 2] {
+    let mut buffer = [0; 128];
+    [0, 1].map(|name| {
+        let len = ring.note(name, &mut buffer).unwrap();
+        len.map(|len| buffer[..len].to_vec())
+    })
+}
+
+/// Such as that of an STM32L0: it would lose a page with every start, and not say so.
+#[test]
+fn flash_that_erases_to_zeros_is_told_from_the_start() {
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3).erasing_to(0)).unwrap();
+    let answer = ring.append(b"first", false);
+    assert_eq!(answer, Err(RingError::Unerased { address: 0 }));
+    // A page that is worn out later costs nothing that is there.
+    let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();
+    let number = ring.append(&[1; 200], true).unwrap();
+    ring.flash_mut(|flash| *flash = flash.clone().erasing_to(0xFE));
+    let answers: Vec<_> = (0..9).filter_map(|_| ring.append(&[2; 200], false).err()).collect();
+    assert_eq!(answers[0], RingError::Unerased { address: 512 });
+    assert!(look(&mut ring).contains_key(&number));
 }
 
 #[test]

@@ -21,6 +21,8 @@ fn main() -> ! {
     deeds::read();
     #[cfg(feature = "journal")]
     deeds::journal();
+    #[cfg(feature = "handover")]
+    deeds::handover();
     loop {
         cortex_m::asm::wfi();
     }

@@ -1,4 +1,5 @@
-//! Prints, for each deed, the bytes of stack it takes and the instructions it runs: `name bytes count`.
+//! Prints, for each deed, the bytes of stack it takes and the instructions it runs: `name bytes count`; and what
+//! is held in RAM meanwhile: `held name bytes`.
 //!
 //! The emulator runs with `-icount shift=0`: one instruction is one nanosecond of the board, and SysTick counts
 //! those. How many instructions one tick is follows from a loop whose length is known.
@@ -15,7 +16,7 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio;
 use omir_firmware::board::worst_stack;
-use omir_firmware::deeds::DEEDS;
+use omir_firmware::deeds::{DEEDS, HELD};
 
 /// SysTick counts down from here: 24 bits.
 const RELOAD: u32 = 0x00FF_FFFF;
@@ -50,6 +51,9 @@ fn measure() -> Result<(), ()> {
             / u64::from(known.max(1))
             / u64::from(TIMES);
         writeln!(out, "{:?} {stack} {instructions}", deed.name).map_err(drop)?;
+    }
+    for (name, bytes) in HELD {
+        writeln!(out, "held {name} {bytes}").map_err(drop)?;
     }
     Ok(())
 }

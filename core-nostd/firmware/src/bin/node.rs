@@ -1,8 +1,9 @@
 //! The firmware: starts, remembers, and one day hands over what it remembers.
 //!
 //! What it is to do comes over the command line of the emulator: `cut=N` cuts the power in the flash's step
-//! after `N` others, `readings=N` is how long it lives, `golden=1` asks for the golden numbers alone, and
-//! `time=N` (seconds since 1970) tells it the time at last, and asks for everything.
+//! after `N` others, `readings=N` is how long it lives, `golden=1` asks for the golden numbers alone,
+//! `time=N` (seconds since 1970) tells it the time at last, and asks for everything; and `serial=N` lets it
+//! hand everything over to the daemon at its UART when it has lived, with `N` for what is random on a board.
 
 #![no_std]
 #![no_main]
@@ -10,16 +11,18 @@
 use core::fmt::Write;
 use core::panic::PanicInfo;
 
-use cortex_m_rt::entry;
+use cortex_m_rt::{entry, exception};
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio::{self, HostStream};
 use omir_core::fixed::ring::RingError;
-use omir_core::fixed::{JournalError, Uptime};
+use omir_core::fixed::{BootClock, JournalError, Starts, Uptime};
 use omir_core::instant::Timestamp;
 use omir_firmware::Memories;
-use omir_firmware::board::{CutFlash, File, FlashFault, argument};
+use omir_firmware::board::{Clock, CutFlash, File, FlashFault, Uart, argument};
 use omir_firmware::golden::golden;
-use omir_firmware::life::{self, Event, Starts};
+use omir_firmware::handing;
+use omir_firmware::life::{self, Event};
+use omir_firmware::sensors::Random;
 
 /// How long a start lasts that knows the time, for the emulated node: an hour.
 const KNOWN_AFTER: u64 = 3_600_000_000;
@@ -31,6 +34,11 @@ fn main() -> ! {
     loop {
         cortex_m::asm::wfi();
     }
+}
+
+#[exception]
+fn SysTick() {
+    Clock::round();
 }
 
 /// The emulator's output is gone, or the flash failed.
@@ -66,16 +74,36 @@ fn work(out: &mut HostStream, flash: CutFlash) -> Result<(), JournalError<FlashF
     if let Some(seconds) = argument("time") {
         let boot = memories.next_boot()?;
         let now = Timestamp::from_unix(seconds.into(), 0);
-        if let Some(starts) = Starts::learnt(now, Uptime { boot, micros: KNOWN_AFTER }) {
-            life::hand_over(&mut memories, &starts, &mut |number, bytes| {
-                let _ = hex(out, format_args!("memory {}", number.get()), bytes);
-            })?;
+        let mut starts = memories.starts()?;
+        if let Some(clock) = BootClock::learnt(now, Uptime { boot, micros: KNOWN_AFTER }) {
+            starts.learn(clock);
         }
-        return Ok(());
+        return show(out, &mut memories, &starts);
     }
     // Nobody reads on when the pipe is closed: what is told is told as far as possible.
-    life::live(&mut memories, argument("readings").unwrap_or(8), &mut |event| {
+    let lived = life::live(&mut memories, argument("readings").unwrap_or(8), &mut |event| {
         let _ = tell(out, event);
+    })?;
+    let Some(seed) = argument("serial") else { return Ok(()) };
+    let Some(board) = cortex_m::Peripherals::take() else { return Ok(()) };
+    let (mut uart, mut clock) = (Uart::start(), Clock::start(board.SYST));
+    let _ = writeln!(out, "up {} {}", lived.boot, lived.micros);
+    let mut random = Random::new(seed);
+    let hand_over = handing::hand_over(&mut memories, &mut uart, &mut clock, &mut random, lived)?;
+    show(out, &mut memories, hand_over.starts())?;
+    let handed = hand_over.handed();
+    let _ = writeln!(out, "handed {} {} {}", handed.stored, handed.unchanged, handed.refused);
+    Ok(())
+}
+
+/// Shows every record, as the daemon gets it.
+fn show(
+    out: &mut HostStream,
+    memories: &mut Memories<CutFlash>,
+    starts: &Starts,
+) -> Result<(), JournalError<FlashFault>> {
+    life::hand_over(memories, starts, &mut |number, bytes| {
+        let _ = hex(out, format_args!("memory {}", number.get()), bytes);
     })
 }
 

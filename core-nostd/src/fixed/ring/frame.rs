@@ -8,6 +8,7 @@ pub(super) enum Kind {
     Record = b'R' as isize,
     Touch = b'T' as isize,
     Forget = b'F' as isize,
+    Note = b'N' as isize,
 }
 
 /// The head of a frame, and where it stands.
@@ -24,6 +25,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// Whether both are the same frame in flash.
+    pub(super) fn is_at(&self, other: &Frame) -> bool {
+        (self.page, self.at) == (other.page, other.at)
+    }
+
     /// As it is in flash.
     pub(super) fn head(&self) -> [u8; HEAD] {
         let mut head = [0; HEAD];

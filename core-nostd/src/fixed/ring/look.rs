@@ -4,7 +4,10 @@ use embedded_storage::nor_flash::NorFlash;
 
 use super::frame::{Frame, HEAD, Kind, words};
 use super::{CHUNK, ERASED, Entry, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
-use crate::fixed::{Crc32, crc32};
+use crate::crc::{Crc32, crc32};
+
+/// A record that is not forgotten, and its newest state.
+pub(super) type Alive = (Frame, Option<Frame>);
 
 /// Everything about one record.
 #[derive(Default)]
@@ -16,7 +19,7 @@ pub(super) struct Found {
 
 impl Found {
     /// The record, unless it is forgotten, and its newest state.
-    pub(super) fn alive(&self) -> Option<(Frame, Option<Frame>)> {
+    pub(super) fn alive(&self) -> Option<Alive> {
         if self.forgotten { None } else { Some((self.record?, self.touch)) }
     }
 }
@@ -105,6 +108,7 @@ impl<F: NorFlash> Ring<F> {
             b'R' => Kind::Record,
             b'T' => Kind::Touch,
             b'F' => Kind::Forget,
+            b'N' => Kind::Note,
             _ => return Ok(None),
         };
         let [_, number, target, crc] = words(&head);
@@ -154,12 +158,30 @@ impl<F: NorFlash> Ring<F> {
                     Kind::Forget if frame.target == number && ring.is_sound(&frame)? => {
                         found.forgotten = true;
                     }
-                    Kind::Record | Kind::Touch | Kind::Forget => {}
+                    Kind::Record | Kind::Touch | Kind::Forget | Kind::Note => {}
                 }
                 Ok(())
             })?;
         }
         Ok(found)
+    }
+
+    /// The newest note under this name.
+    pub(super) fn newest_note(&mut self, name: u32) -> Result<Option<Frame>, RingError<F::Error>> {
+        let mut newest: Option<Frame> = None;
+        for page in self.in_use() {
+            self.each_frame(page, |ring, frame| {
+                if frame.kind == Kind::Note
+                    && frame.target == name
+                    && newest.is_none_or(|other| other.number < frame.number)
+                    && ring.is_sound(&frame)?
+                {
+                    newest = Some(frame);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(newest)
     }
 
     /// The lowest number of a record above `after`.
@@ -177,9 +199,24 @@ impl<F: NorFlash> Ring<F> {
         Ok(lowest)
     }
 
+    /// The record after `after` in the order they were appended, and its newest state.
+    pub(super) fn alive_after(
+        &mut self,
+        after: Option<Number>,
+    ) -> Result<Option<Alive>, RingError<F::Error>> {
+        let mut after = after.map_or(0, Number::get);
+        while let Some(number) = self.record_after(after)? {
+            if let Some(found) = self.look_up(number)?.alive() {
+                return Ok(Some(found));
+            }
+            after = number;
+        }
+        Ok(None)
+    }
+
     pub(super) fn load(
         &mut self,
-        (record, touch): (Frame, Option<Frame>),
+        (record, touch): Alive,
         buffer: &mut [u8],
     ) -> Result<Entry, RingError<F::Error>> {
         let needed = record.len + touch.map_or(0, |touch| touch.len);

@@ -4,16 +4,26 @@ use embedded_storage::nor_flash::NorFlash;
 
 use super::frame::{Frame, HEAD, Kind};
 use super::{CHUNK, ERASED, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
-use crate::fixed::{Crc32, crc32};
+use crate::crc::{Crc32, crc32};
+
+/// Records that are not marked to be kept, and do not give way to a frame all the same.
+#[derive(Clone, Copy)]
+pub(super) struct Spared {
+    /// This one; 0 is none.
+    wanted: u32,
+    /// All above this number.
+    above: u32,
+}
 
 impl<F: NorFlash> Ring<F> {
-    /// Writes a frame, after making room for it.
+    /// Writes a frame, after making room for it, for which no record above the number `above` gives way.
     pub(super) fn put(
         &mut self,
         kind: Kind,
         keep: bool,
         target: u32,
         bytes: &[u8],
+        above: u32,
     ) -> Result<Number, RingError<F::Error>> {
         if bytes.len() > Self::longest() {
             return Err(RingError::TooLong);
@@ -24,10 +34,11 @@ impl<F: NorFlash> Ring<F> {
         let fits = |newest: Newest| newest.end + size + reserve <= Self::PAGE;
         if !self.newest.is_some_and(fits) {
             // What is to be kept from now on must not go with the page that this makes room in.
-            let wanted = if keep { target } else { 0 };
-            let pages = if kind == Kind::Forget { 1 } else { self.pages_for(size, wanted)? };
+            let wanted = if keep && kind == Kind::Touch { target } else { 0 };
+            let spared = Spared { wanted, above };
+            let pages = if kind == Kind::Forget { 1 } else { self.pages_for(size, spared)? };
             for _ in 0..pages {
-                self.open(wanted)?;
+                self.open(spared)?;
             }
         }
         let Some(newest) = self.newest else { return Err(RingError::Full) };
@@ -65,7 +76,7 @@ impl<F: NorFlash> Ring<F> {
     pub(super) fn pages_for(
         &mut self,
         size: usize,
-        wanted: u32,
+        spared: Spared,
     ) -> Result<u32, RingError<F::Error>> {
         if self.newest.is_none() {
             return Ok(1);
@@ -75,7 +86,7 @@ impl<F: NorFlash> Ring<F> {
             opened += 1;
             let mut kept = 0;
             self.each_frame(oldest, |ring, frame| {
-                if ring.is_kept(&frame, wanted)? {
+                if ring.is_kept(&frame, spared)? {
                     kept += Self::end(&frame) - frame.at;
                 }
                 Ok(())
@@ -88,7 +99,7 @@ impl<F: NorFlash> Ring<F> {
     }
 
     /// Opens the next page, which ends the oldest: see the module.
-    pub(super) fn open(&mut self, wanted: u32) -> Result<(), RingError<F::Error>> {
+    pub(super) fn open(&mut self, spared: Spared) -> Result<(), RingError<F::Error>> {
         let page = match self.newest {
             Some(newest) if newest.page < LAST_PAGE => newest.page + 1,
             Some(_) => return Err(RingError::WornOut),
@@ -98,11 +109,14 @@ impl<F: NorFlash> Ring<F> {
         let start = self.address(page % self.pages, 0);
         self.doubtful = true;
         self.flash.erase(start, start + Self::PAGE as u32)?;
+        if !self.is_erased(page, 0)? {
+            return Err(RingError::Unerased { address: start });
+        }
 
         let mut end = Self::whole(HEAD);
         if self.newest.is_some() {
             self.each_frame(oldest, |ring, frame| {
-                if ring.is_kept(&frame, wanted)? {
+                if ring.is_kept(&frame, spared)? {
                     ring.copy(&frame, page, end)?;
                     end += Self::end(&frame) - frame.at;
                 }
@@ -124,25 +138,29 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Whether a frame of the oldest page goes on in the newest: a record that is kept, or `wanted` (0 is
-    /// none), and its newest state. What forgets does not: what it forgets stands before it, and is gone by
-    /// then.
+    /// Whether a frame of the oldest page goes on in the newest: a record that is kept or spared, and its newest
+    /// state; and the newest note of its name. What forgets does not: what it forgets stands before it, and is
+    /// gone by then.
     pub(super) fn is_kept(
         &mut self,
         frame: &Frame,
-        wanted: u32,
+        spared: Spared,
     ) -> Result<bool, RingError<F::Error>> {
         let number = match frame.kind {
             Kind::Record => frame.number,
             Kind::Touch => frame.target,
             Kind::Forget => return Ok(false),
+            Kind::Note => {
+                let newest = self.newest_note(frame.target)?;
+                return Ok(newest.is_some_and(|other| other.is_at(frame)));
+            }
         };
         let Some((record, touch)) = self.look_up(number)?.alive() else { return Ok(false) };
-        if !touch.unwrap_or(record).keep && number != wanted {
+        if !touch.unwrap_or(record).keep && number != spared.wanted && number <= spared.above {
             return Ok(false);
         }
         let of_use = if frame.kind == Kind::Record { Some(record) } else { touch };
-        Ok(of_use.is_some_and(|other| (other.page, other.at) == (frame.page, frame.at)))
+        Ok(of_use.is_some_and(|other| other.is_at(frame)))
     }
 
     /// Copies a whole frame.

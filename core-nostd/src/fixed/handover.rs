@@ -1,0 +1,538 @@
+//! Giving the records of a [`Journal`] to a daemon, over a [`Link`], once.
+//!
+//! Asks the other end what time it is (`info` of docs/serial.md), dates the starts of the machine by that, and
+//! then pushes what was not handed over yet: up to sixteen records in a message, of which only one is in RAM
+//! at a time. What was answered with `ok` is durable over there, and only then marked as handed over in
+//! flash: [`Journal::handed_over`]. Wherever the cable is pulled or power goes on either side, the next session
+//! goes on behind the mark. What arrived and was not acknowledged is pushed again, with the same id and
+//! the same date, and the daemon finds it unchanged.
+//!
+//! What was handed over stays in the journal, until it is forgotten or the ring needs its page. From then on
+//! there are two copies that live by themselves: what is used, anchored or forgotten here afterwards is not
+//! told, and what a person forgot in the daemon does not come back.
+//!
+//! No I/O and no clock, as the link. A driver turns round:
+//!
+//! ```
+//! use embedded_storage::nor_flash::NorFlash;
+//! use omir_core::fixed::handover::{HandOver, Progress};
+//! use omir_core::fixed::{Journal, JournalError, Uptime};
+//! use omir_core::link::Link;
+//!
+//! type Memories<F> = Journal<F, 24, 48, 2, 512>;
+//!
+//! /// The UART of a board, its clock and its source of randomness.
+//! trait Board {
+//!     fn received(&mut self) -> Option<u8>;
+//!     fn can_send(&mut self) -> bool;
+//!     fn send(&mut self, byte: u8);
+//!     fn micros(&self) -> u64;
+//!     fn random(&mut self) -> u32;
+//! }
+//!
+//! fn hand_over<F: NorFlash>(
+//!     board: &mut impl Board,
+//!     memories: &mut Memories<F>,
+//!     boot: u32,
+//! ) -> Result<Progress, JournalError<F::Error>> {
+//!     let mut link = Link::<2, 128>::new("node-7");
+//!     let mut hand_over = HandOver::<512>::new();
+//!     link.connect(board.random(), board.micros());
+//!     loop {
+//!         let now = board.micros();
+//!         while let Some(byte) = board.received() {
+//!             link.receive(&[byte], now);
+//!         }
+//!         match hand_over.poll(&mut link, memories, Uptime { boot, micros: now })? {
+//!             Progress::Working => {}
+//!             Progress::Lost => link.connect(board.random(), now),
+//!             over => return Ok(over),
+//!         }
+//!         if board.can_send() {
+//!             link.poll_transmit(now, &mut |byte| board.send(byte));
+//!         }
+//!     }
+//! }
+//! ```
+
+mod answer;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
+
+use ciborium_ll::Header;
+use embedded_storage::nor_flash::NorFlash;
+use heapless::Vec;
+
+use super::ring::{Number, RingError};
+use super::{
+    BootClock, Journal, JournalError, Length, NoRoom, Sink, Starts, Text, Uptime, WriteError,
+};
+use crate::cbor_head::Head;
+use crate::instant::Timestamp;
+use crate::link::{Event, Link, Reason};
+use answer::Answer;
+
+/// Records in one message. Each costs the daemon one write to its disk.
+const BATCH: usize = 16;
+/// An answer that took longer, microseconds, tells the time badly: it is asked for again, a few times.
+const PROMPT: u64 = 500_000;
+const MOST_ASKED: u8 = 5;
+/// Bytes of an answer that are looked at: what is of interest stands in front.
+const ANSWER: usize = 192;
+
+/// How the hand-over stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on when something comes in, or when the link has room.
+    Working,
+    /// There is no session any more: connect the link anew, at once or later.
+    Lost,
+    /// All there is was handed over, but what was refused. After more was remembered: [`HandOver::resume`].
+    Done,
+    /// The other end takes nothing now, see [`HandOver::refusal`]. Try again later: [`HandOver::resume`].
+    Refused,
+}
+
+/// What became of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handed {
+    /// New over there.
+    pub stored: u32,
+    /// There already.
+    pub unchanged: u32,
+    /// Refused by the other end, or cannot be written: longer than `BYTES`, of another program, from a
+    /// start after this one. The first of them ends what is marked as handed over, so they are offered again
+    /// in each session, with what follows them.
+    pub refused: u32,
+}
+
+/// The state of a hand-over. `BYTES` is the room for the longest record as an OMIR document has it.
+#[derive(Debug)]
+pub struct HandOver<'a, const BYTES: usize> {
+    token: Option<&'a str>,
+    state: State,
+    /// The number of the request that is asked.
+    id: u32,
+    /// What is being sent, and how much of it was.
+    out: Vec<u8, BYTES>,
+    sent: usize,
+    /// The records of the message.
+    batch: Vec<Number, BATCH>,
+    /// All up to here was pushed or refused in this session.
+    reached: Option<Number>,
+    /// Up to here records are pushed one by one, to find the one that is refused.
+    singly: Option<Number>,
+    /// Something was refused: what follows is not marked.
+    gap: bool,
+    starts: Starts,
+    /// The ring had no room for them yet.
+    unkept: bool,
+    /// When it was asked what time it is, microseconds since the start; and how often in this session.
+    asked_at: u64,
+    asked: u8,
+    answer: Vec<u8, ANSWER>,
+    /// Not all of the answer had room.
+    cut: bool,
+    refusal: Text<24>,
+    handed: Handed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A session begins, or begins once more.
+    Begin,
+    /// The beginning of a request is being sent, or the record of the batch before `next`.
+    Asking {
+        ask: Ask,
+        next: usize,
+    },
+    Waiting(Ask),
+    /// The next records are to be pushed.
+    Next,
+    Done,
+    Refused,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    Info,
+    Unlock,
+    Push,
+}
+
+impl<const BYTES: usize> Default for HandOver<'_, BYTES> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
+    /// To a port where every session may write.
+    pub const fn new() -> Self {
+        Self {
+            token: None,
+            state: State::Begin,
+            id: 0,
+            out: Vec::new(),
+            sent: 0,
+            batch: Vec::new(),
+            reached: None,
+            singly: None,
+            gap: false,
+            starts: Starts::new(),
+            unkept: false,
+            asked_at: 0,
+            asked: 0,
+            answer: Vec::new(),
+            cut: false,
+            refusal: Text::new(),
+            handed: Handed { stored: 0, unchanged: 0, refused: 0 },
+        }
+    }
+
+    /// To a port that asks for a token.
+    pub const fn with_token(token: &'a str) -> Self {
+        let mut this = Self::new();
+        this.token = Some(token);
+        this
+    }
+
+    /// What became of the records so far, over all sessions.
+    pub const fn handed(&self) -> Handed {
+        self.handed
+    }
+
+    /// The code that the other end last refused with, such as `UNAUTHORIZED`.
+    pub fn refusal(&self) -> &str {
+        &self.refusal
+    }
+
+    /// Up to which record all are over there; `None` before anything is, and where one was refused. [`Journal::handed_over`] is
+    /// the same after a power cut, but where the ring is so full of what is anchored that no mark can be written:
+    /// then [`Journal::forget_oldest`] with this makes room.
+    pub fn reached(&self) -> Option<Number> {
+        if self.gap { None } else { self.reached }
+    }
+
+    /// When the starts of the machine were, as far as is known by now.
+    pub const fn starts(&self) -> &Starts {
+        &self.starts
+    }
+
+    /// Looks for more to hand over, or tries again, in the session that is open.
+    pub fn resume(&mut self) {
+        match self.state {
+            State::Done => self.state = State::Next,
+            State::Refused => self.state = State::Begin,
+            _ => {}
+        }
+    }
+
+    /// Takes what the link has received, and gives it what is to be sent. Call it whenever something came in,
+    /// or the link sent something. `uptime` is that of now.
+    ///
+    /// Records may be remembered, used and forgotten between two calls. If one that is being sent is
+    /// forgotten, the session is ended ([`Progress::Lost`]), for what was promised cannot be sent.
+    ///
+    /// # Errors
+    /// The flash failed. The session is not over by that; calling again goes on.
+    pub fn poll<
+        F: NorFlash,
+        const WINDOW: usize,
+        const PAYLOAD: usize,
+        const ID: usize,
+        const TEXT: usize,
+        const REFS: usize,
+        const KEPT: usize,
+    >(
+        &mut self,
+        link: &mut Link<WINDOW, PAYLOAD>,
+        journal: &mut Journal<F, ID, TEXT, REFS, KEPT>,
+        uptime: Uptime,
+    ) -> Result<Progress, JournalError<F::Error>> {
+        loop {
+            match link.poll_event() {
+                Some(Event::Opened) => (self.state, self.asked) = (State::Begin, 0),
+                Some(Event::Closed(_)) => {}
+                Some(Event::Data { bytes, last }) => {
+                    self.gather(bytes);
+                    if last && !self.answered(journal, uptime)? {
+                        link.close(Reason::Protocol);
+                    }
+                }
+                None => break,
+            }
+        }
+        while link.is_open() {
+            match self.state {
+                State::Begin => self.begin(uptime),
+                State::Done => return Ok(Progress::Done),
+                State::Refused => return Ok(Progress::Refused),
+                State::Waiting(_) => return Ok(Progress::Working),
+                State::Next => self.plan(journal)?,
+                State::Asking { ask, next } => {
+                    let last = next == self.batch.len();
+                    self.sent += link.send(&self.out[self.sent..], last);
+                    if self.sent < self.out.len() {
+                        return Ok(Progress::Working);
+                    }
+                    if last {
+                        self.state = State::Waiting(ask);
+                    } else if self.encode(journal, self.batch[next])? {
+                        self.state = State::Asking { ask, next: next + 1 };
+                    } else {
+                        link.close(Reason::Done);
+                    }
+                }
+            }
+        }
+        Ok(if link.is_calling() { Progress::Working } else { Progress::Lost })
+    }
+
+    /// A session is open: what time is it?
+    fn begin(&mut self, uptime: Uptime) {
+        (self.reached, self.singly, self.gap) = (None, None, false);
+        self.asked_at = uptime.micros;
+        self.ask(Ask::Info, "info", &[]);
+    }
+
+    /// Begins a request: `id`, `op`, and what else.
+    fn ask(&mut self, ask: Ask, op: &str, records: &[Number]) {
+        self.id = self.id.wrapping_add(1);
+        (self.sent, self.cut) = (0, false);
+        self.answer.clear();
+        self.out.clear();
+        self.batch = Vec::from_slice(records).unwrap_or_default();
+        self.state = match self.head(ask, op) {
+            Ok(()) => State::Asking { ask, next: 0 },
+            // No room even for this.
+            Err(NoRoom) => State::Refused,
+        };
+    }
+
+    fn head(&mut self, ask: Ask, op: &str) -> Result<(), NoRoom> {
+        // Deterministic: shorter keys first.
+        let members = if ask == Ask::Info { 2 } else { 3 };
+        put(&mut self.out, Header::Map(Some(members)))?;
+        text(&mut self.out, "id")?;
+        put(&mut self.out, Header::Positive(self.id.into()))?;
+        text(&mut self.out, "op")?;
+        text(&mut self.out, op)?;
+        match ask {
+            Ask::Info => Ok(()),
+            Ask::Unlock => {
+                text(&mut self.out, "token")?;
+                text(&mut self.out, self.token.unwrap_or_default())
+            }
+            Ask::Push => {
+                text(&mut self.out, "items")?;
+                put(&mut self.out, Header::Array(Some(self.batch.len())))
+            }
+        }
+    }
+
+    /// Chooses the records of the next message.
+    fn plan<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<(), JournalError<F::Error>> {
+        if self.reached.is_none() {
+            self.reached = journal.handed_over()?;
+        }
+        let mut batch = Vec::<Number, BATCH>::new();
+        let mut last = self.reached;
+        let most = if last < self.singly { 1 } else { BATCH };
+        while batch.len() < most {
+            let Some(number) = journal.ring().number_after(last)? else { break };
+            if self.fits(journal, number)? {
+                let _ = batch.push(number);
+            } else if batch.is_empty() {
+                self.refuse(number);
+            } else {
+                // Its turn comes, when those before it are marked.
+                break;
+            }
+            last = Some(number);
+        }
+        if batch.is_empty() {
+            self.state = State::Done;
+        } else {
+            self.ask(Ask::Push, "push", &batch);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, number: Number) {
+        self.handed.refused = self.handed.refused.saturating_add(1);
+        (self.reached, self.gap) = (Some(number), true);
+    }
+
+    /// Whether a record can be sent.
+    fn fits<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &self,
+        journal: &mut Journal<F, I, T, R, K>,
+        number: Number,
+    ) -> Result<bool, JournalError<F::Error>> {
+        let mut length = Length::default();
+        match journal.get(number) {
+            Ok(record) => {
+                let written = record.write(&self.starts, &mut length);
+                Ok(written.is_ok() && length.0 <= BYTES)
+            }
+            Err(JournalError::Read { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a record what is to be sent; false if that cannot be done any more.
+    fn encode<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        number: Number,
+    ) -> Result<bool, JournalError<F::Error>> {
+        match journal.get(number) {
+            Ok(record) => {
+                self.out.clear();
+                self.sent = 0;
+                let written: Result<(), WriteError<NoRoom>> =
+                    record.write(&self.starts, &mut self.out);
+                Ok(written.is_ok())
+            }
+            Err(JournalError::Read { .. } | JournalError::Ring(RingError::NotFound)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a part of an answer, as far as there is room.
+    fn gather(&mut self, bytes: &[u8]) {
+        let room = ANSWER - self.answer.len();
+        self.cut |= bytes.len() > room;
+        let _ = self.answer.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// An answer is here, whole or cut. False if it is none.
+    fn answered<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        uptime: Uptime,
+    ) -> Result<bool, JournalError<F::Error>> {
+        let answer = Answer::read(&self.answer, self.cut);
+        self.answer.clear();
+        self.cut = false;
+        let (Some(answer), State::Waiting(ask)) = (answer, self.state) else { return Ok(false) };
+        if answer.id != u64::from(self.id) {
+            return Ok(false);
+        }
+        if let Some(code) = answer.error {
+            self.refusal = code;
+            self.refused(ask);
+            return Ok(true);
+        }
+        match ask {
+            Ask::Info => {
+                let Some(time) = answer.time else { return Ok(false) };
+                // Until the time is known, or if the flash fails meanwhile.
+                self.state = State::Begin;
+                if !self.learn(journal, time, uptime)? {
+                    return Ok(true);
+                }
+                match (answer.may_write, self.token) {
+                    (Some(false), Some(_)) => self.ask(Ask::Unlock, "unlock", &[]),
+                    (Some(false), None) => {
+                        self.refusal = Text::try_from("UNAUTHORIZED").unwrap_or_default();
+                        self.state = State::Refused;
+                    }
+                    _ => self.state = State::Next,
+                }
+            }
+            Ask::Unlock => self.state = State::Next,
+            Ask::Push => {
+                self.state = State::Next;
+                self.handed.stored = self.handed.stored.saturating_add(answer.stored);
+                self.handed.unchanged = self.handed.unchanged.saturating_add(answer.unchanged);
+                self.reached = self.batch.last().copied();
+                if !self.gap {
+                    unless_full(journal.set_handed_over(self.reached))?;
+                    self.keep_starts(journal)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The other end refused it.
+    fn refused(&mut self, ask: Ask) {
+        // Whether others would be taken all the same; codes as in daemon's contract.
+        let of_content =
+            ["INVALID_RESOURCE", "INVALID_QUERY", "NOT_FOUND", "CONFLICT", "TOO_LARGE"];
+        let last = self.batch.last().copied();
+        self.state = match last {
+            Some(only) if ask == Ask::Push && of_content.contains(&self.refusal.as_str()) => {
+                if self.batch.len() == 1 {
+                    self.refuse(only);
+                } else {
+                    self.singly = last;
+                }
+                State::Next
+            }
+            _ => State::Refused,
+        };
+    }
+
+    /// Dates this start, and keeps that, so that it stays dated so. False if the answer took too long to
+    /// tell the time.
+    fn learn<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        time: Timestamp,
+        uptime: Uptime,
+    ) -> Result<bool, JournalError<F::Error>> {
+        if !self.unkept {
+            self.starts = journal.starts()?;
+        }
+        if self.starts.knows(uptime.boot) {
+            return Ok(true);
+        }
+        let round_trip = uptime.micros.saturating_sub(self.asked_at);
+        self.asked = self.asked.saturating_add(1);
+        if round_trip > PROMPT && self.asked < MOST_ASKED {
+            return Ok(false);
+        }
+        // Somewhere on the way it was that time.
+        let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
+        if let Some(clock) = BootClock::learnt(time, then) {
+            self.unkept = self.starts.learn(clock);
+            self.keep_starts(journal)?;
+        }
+        Ok(true)
+    }
+
+    fn keep_starts<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<(), JournalError<F::Error>> {
+        if self.unkept {
+            self.unkept = !unless_full(journal.set_starts(&self.starts))?;
+        }
+        Ok(())
+    }
+}
+
+/// False if the ring was full: where everything must be kept there is no room for a note, and what is known is
+/// known until power goes.
+fn unless_full<E>(done: Result<(), JournalError<E>>) -> Result<bool, JournalError<E>> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(JournalError::Ring(RingError::Full)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn put(out: &mut impl Sink<Error = NoRoom>, header: Header) -> Result<(), NoRoom> {
+    out.put(Head::new(header).as_bytes())
+}
+
+fn text(out: &mut impl Sink<Error = NoRoom>, text: &str) -> Result<(), NoRoom> {
+    put(out, Header::Text(Some(text.len())))?;
+    out.put(text.as_bytes())
+}
