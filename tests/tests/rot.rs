@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use omir_core::json;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
@@ -451,6 +452,14 @@ fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
     let names = entries.iter().filter_map(|entry| entry.get("id")?.as_str());
     // What connects it to something cannot be without it; what mentions it can.
     assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["desk", "plain", "seen"]));
+    // One by one it is the same.
+    let selection = session.select(&Query::everything(), None, || {}).expect("it is selected");
+    let one_by_one = (0..selection.len()).map(|at| session.selected(&selection, at));
+    let (read, unread): (Vec<_>, Vec<_>) = one_by_one.partition(Result::is_ok);
+    assert_eq!(unread.len(), 1);
+    let read: Vec<Value> = read.into_iter().filter_map(|one| one.ok().flatten()).collect();
+    let texts = |all: &[Value]| all.iter().map(json::to_string).collect::<BTreeSet<_>>();
+    assert_eq!(texts(&read), texts(entries));
     let recall = session.recall(&Query { touch: false, ..Query::default() }).expect("it answers");
     assert_eq!((recall.hits.len(), recall.total, recall.unreadable), (4, 5, 1));
     let in_json = recall.to_value().expect("it is read");

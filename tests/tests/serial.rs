@@ -19,6 +19,7 @@ use omir_core::value::{Map, Value};
 use omird::engine::request::Encoding;
 use omird::recall::Query;
 use omird::serial::{Access, Announcements, Port, Ports, Share};
+use omird::store::wal;
 use omird_tests::check;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::random::Random;
@@ -32,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A daemon with one serial port, and the folder in which the port has its name.
 struct Rig {
+    disk: Arc<CutDisk>,
     session: Session,
     clock: Arc<TestClock>,
     ports: Option<Ports>,
@@ -40,12 +42,12 @@ struct Rig {
 
 impl Rig {
     fn new(access: Access, resources: usize) -> Rig {
-        let disk = CutDisk::new();
+        let disk = Arc::new(CutDisk::new());
         let clock = TestClock::new();
         let announced = Announcements::default();
         let listener = announced.listener();
-        let disk = Arc::new(disk);
-        let session = Session::open_listening(disk, &clock, settings(), None, listener).unwrap();
+        let session =
+            Session::open_listening(disk.clone(), &clock, settings(), None, listener).unwrap();
         for n in 0..resources {
             let text = format!(
                 r#"[{{"resourceType":"Entity","id":"e{n}","name":"thing {n}"}},
@@ -56,7 +58,7 @@ impl Rig {
             session.execute(change).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut rig = Rig { session, clock, ports: None, folder };
+        let mut rig = Rig { disk, session, clock, ports: None, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
         rig.ports = Some(Ports::start(&rig.session, "r2", &[port], &announced).unwrap());
         rig
@@ -357,7 +359,7 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
         rig.session.execute(change).unwrap();
         loop {
             match client.answer(id) {
-                Answer::Items { items, next } => {
+                Answer::Items { items, next, .. } => {
                     all.extend(items);
                     pull.after = Some(next);
                     if client.cable.carried > 40_000 {
@@ -377,6 +379,115 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 1000, "each came");
     assert_eq!(names.len(), 1000, "and once");
     check::conforms(&bundle(all)).unwrap();
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_comes() {
+    // So few that they lie in one log.
+    let rig = Rig::new(Access::default(), 3);
+    let needle = b"thing 1";
+    rig.disk.rot(&wal::path(1), |bytes| {
+        let at = bytes.windows(needle.len()).position(|window| window == needle);
+        bytes[at.expect("it is in the log")] ^= 1;
+    });
+    let mut client = rig.call(0.0, 1);
+    let mut pull = Pull::default();
+    let (mut all, mut told) = (Vec::new(), Vec::new());
+    // Also to one who goes on after it: it is told where it stands.
+    for session in 2.. {
+        let id = client.ask(Request::Pull(pull.clone()));
+        let Answer::Begin { as_of, .. } = client.answer(id) else { panic!("no beginning") };
+        pull.as_of.get_or_insert(as_of);
+        match client.answer(id) {
+            Answer::Items { items, next, lost } => {
+                all.extend(items);
+                told.extend(lost);
+                pull.after = Some(next);
+            }
+            Answer::End { count, complete } => {
+                assert_eq!((count, complete), (0, true));
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+        client.open(session);
+    }
+    assert!(told.len() == 1 && told[0].contains("checksum"), "{told:?}");
+    let names = references(&all);
+    assert_eq!(names.len(), 5);
+    assert!(!names.contains(&"Entity/e1".to_owned()));
+    check::conforms(&bundle(all)).unwrap();
+
+    client.link.close(Reason::Done);
+    client.turn();
+    let mut terminal = Terminal { cable: client.cable, shown: String::new() };
+    terminal.type_in("dump\r");
+    terminal.until("-----BEGIN OMIR-----\r\n");
+    let shown = terminal.until("-----END OMIR-----\r\n");
+    let document = value(shown.strip_suffix("-----END OMIR-----\r\n").unwrap());
+    assert_eq!(document.get("entry").unwrap().as_array().unwrap().len(), 5);
+    check::conforms(&document).unwrap();
+    terminal.until("1 resources are left out");
+    terminal.until("r2> ");
+}
+
+#[test]
+fn a_terminal_program_takes_a_file_by_zmodem() {
+    let rig = Rig::new(Access::default(), 50);
+    let mut terminal = Terminal { cable: rig.plug(0.0), shown: String::new() };
+    terminal.type_in("sz type=Entity\r");
+    terminal.until(" bytes; Ctrl-C ends it\r\nrz\r");
+    let mut receiver = zmodem2::Receiver::with_flow_control(0, true).unwrap();
+    let (mut file, mut name, mut is_done) = (Vec::new(), String::new(), false);
+    let until = Instant::now() + PATIENCE;
+    while !is_done {
+        assert!(Instant::now() < until, "{} bytes came", file.len());
+        let mut came = &*terminal.cable.read();
+        loop {
+            match receiver.poll() {
+                zmodem2::Action::WriteWire(bytes) => {
+                    let all = bytes.len();
+                    terminal.cable.write(bytes.to_vec());
+                    receiver.wire_written(all);
+                }
+                zmodem2::Action::WriteFile(bytes) => {
+                    file.extend_from_slice(bytes);
+                    let all = bytes.len();
+                    receiver.file_written(all).unwrap();
+                }
+                zmodem2::Action::Event(zmodem2::Event::FileStarted(info)) => {
+                    name = String::from_utf8(info.name.to_vec()).unwrap();
+                }
+                zmodem2::Action::Event(event) => {
+                    is_done |= event == zmodem2::Event::SessionCompleted;
+                }
+                _ if came.is_empty() => break,
+                _ => {
+                    let taken = receiver.submit_wire(came).unwrap();
+                    came = &came[taken..];
+                    if taken == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(name, "r2.omir");
+    let document = value(&String::from_utf8(file).unwrap());
+    check::conforms(&document).unwrap();
+    assert_eq!(document.get("entry").unwrap().as_array().unwrap().len(), 50);
+    terminal.until("\r\nsent\r\nr2> ");
+
+    // Nobody takes it: Ctrl-C, or five times Ctrl-X, and what was typed before is done.
+    for cancel in ["\x03", "\x18\x18\x18\x18\x18"] {
+        terminal.type_in("sz\r");
+        terminal.until("**\x18B00");
+        terminal.type_in(cancel);
+        terminal.until("\r\ncancelled\r\nr2> ");
+    }
+    terminal.type_in("get Entity/e1\r");
+    terminal.until("\"name\": \"thing 1\"");
 }
 
 #[test]

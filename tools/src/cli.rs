@@ -603,7 +603,8 @@ Exit codes:
   0  all of it is in the file
   1  the daemon refused
   2  the command line is wrong, or a file cannot be used
-  3  the line was lost: FILE.part holds what came
+  3  the line was lost: FILE.part holds what came. Or all came that the daemon can read, and some
+     it cannot: the file is there, and what is missing is said
   4  there is no such device, or no daemon answers on it")]
 pub struct PullArgs {
     /// The serial device, such as /dev/ttyUSB0
@@ -633,14 +634,14 @@ pub struct PullArgs {
   omir push --port /dev/ttyUSB0 map.omir
   omir push --port /dev/ttyUSB0 --token SECRET map.omir
 
-All of the file is stored or none of it. What is there already is no change, so it may be sent
-again.
+All of the file is stored or none of it, up to 2 MiB; a larger one is sent in parts, of which each
+is. What is there already is no change, so it may be sent again.
 
 Exit codes:
   0  it is stored
   1  the daemon refused, for one because the port is read-only
   2  the command line is wrong, or the file cannot be read
-  3  the daemon's answer cannot be understood
+  3  a part of it is stored: send it again; or the daemon's answer cannot be understood
   4  no such device, no daemon answers on it, or the line was lost: send it again")]
 pub struct PushArgs {
     /// The serial device, such as /dev/ttyUSB0

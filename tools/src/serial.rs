@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use omir_core::link::message::{Answer, Answered, Asked, Inbox, Request};
-use omir_core::link::pack::unpack;
+use omir_core::link::message::{Answer, Answered, Asked, Inbox, Info, Request};
+use omir_core::link::pack::{pack, unpack};
 use omir_core::link::{Event, Link, Reason};
 use omird::serial::{Device, Pace};
 
@@ -43,6 +43,8 @@ pub struct Line {
     inbox: Inbox,
     out: Vec<u8>,
     id: u64,
+    /// The other end said that it reads what is packed.
+    packs: bool,
 }
 
 impl Line {
@@ -62,6 +64,7 @@ impl Line {
             inbox: Inbox::default(),
             out: Vec::new(),
             id: 0,
+            packs: false,
         };
         let mut session = [0; 4];
         getrandom::fill(&mut session)
@@ -92,6 +95,7 @@ impl Line {
     pub fn ask(&mut self, request: Request) -> std::result::Result<(), Lost> {
         self.id += 1;
         let message = Asked { id: self.id, request }.encode();
+        let message = if self.packs { pack(message) } else { message };
         let mut sent = 0;
         while sent < message.len() {
             if !self.link.is_open() {
@@ -101,6 +105,21 @@ impl Line {
             self.turn()?;
         }
         Ok(())
+    }
+
+    /// Who is there; from now on what is sent is packed, if it reads that.
+    ///
+    /// # Errors
+    /// As [`Lost`], and what the daemon says against it.
+    pub fn info(&mut self, patience: Duration) -> Result<Info> {
+        self.ask(Request::Info)?;
+        let nonsense = || Lost::Nonsense("the daemon does not say who it is".to_owned());
+        let Answer::Ok(told) = refused(self.answer(patience)?)? else {
+            return Err(nonsense().into());
+        };
+        let info = Info::from_map(told).map_err(|_| nonsense())?;
+        self.packs = info.deflate;
+        Ok(info)
     }
 
     /// The next answer to the last request, within `patience`.

@@ -88,6 +88,8 @@ pub enum Answer {
         items: Vec<Value>,
         /// Where to go on after them; means nothing to anybody but the responder.
         next: u64,
+        /// What is the matter with those that belong here and cannot be read, one text for each.
+        lost: Vec<String>,
     },
     /// A pull ends.
     End {
@@ -236,9 +238,12 @@ impl Answered {
                 let about: [(&str, Value); 2] = [("asOf", as_of.into()), ("count", count.into())];
                 map.insert("begin", Map::from_iter(about));
             }
-            Answer::Items { items, next } => {
+            Answer::Items { items, next, lost } => {
                 map.insert("items", Value::Array(items));
                 map.insert("next", next);
+                if !lost.is_empty() {
+                    map.insert("lost", lost.into_iter().map(Value::from).collect::<Value>());
+                }
             }
             Answer::End { count, complete } => {
                 let about: [(&str, Value); 2] =
@@ -272,7 +277,9 @@ impl Answered {
             about.finish()?;
             begin
         } else if let Some(items) = members.optional("items", array)? {
-            Answer::Items { items, next: members.number("next")? }
+            let next = members.number("next")?;
+            let lost = members.optional("lost", texts)?.unwrap_or_default();
+            Answer::Items { items, next, lost }
         } else if let Some(about) = members.optional("end", object)? {
             let mut about = members.inside("end", about);
             let end = Answer::End {
@@ -464,6 +471,12 @@ fn array(value: Value) -> Result<Vec<Value>, &'static str> {
     if let Value::Array(items) = value { Ok(items) } else { Err("an array") }
 }
 
+fn texts(value: Value) -> Result<Vec<String>, &'static str> {
+    array(value)
+        .and_then(|all| all.into_iter().map(text).collect())
+        .map_err(|_| "an array of strings")
+}
+
 fn object(value: Value) -> Result<Map, &'static str> {
     if let Value::Object(map) = value { Ok(map) } else { Err("an object") }
 }
@@ -523,7 +536,14 @@ mod tests {
                 answer(Answer::Begin { as_of: "x".to_owned(), count: 2 }),
                 r#"{"id":1,"begin":{"asOf":"x","count":2}}"#,
             ),
-            (answer(Answer::Items { items, next: 9 }), r#"{"id":1,"items":[1],"next":9}"#),
+            (
+                answer(Answer::Items { items, next: 9, lost: vec![] }),
+                r#"{"id":1,"items":[1],"next":9}"#,
+            ),
+            (
+                answer(Answer::Items { items: vec![], next: 9, lost: vec!["rot".to_owned()] }),
+                r#"{"id":1,"lost":["rot"],"next":9,"items":[]}"#,
+            ),
             (
                 answer(Answer::End { count: 2, complete: true }),
                 r#"{"id":1,"end":{"count":2,"complete":true}}"#,

@@ -7,7 +7,6 @@ use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
-use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
 use super::view::Outgoing;
@@ -23,7 +22,6 @@ use crate::recall::search::search;
 pub struct Export {
     entries: Vec<Value>,
     generated_at: Timestamp,
-    id: String,
     left_out: LeftOut,
 }
 
@@ -40,7 +38,8 @@ pub struct LeftOut {
 const MAX_TOLD: usize = 8;
 
 impl LeftOut {
-    fn note(&mut self, error: Error) {
+    /// One more.
+    pub fn note(&mut self, error: Error) {
         self.count += 1;
         if self.first.len() < MAX_TOLD {
             self.first.push(error.message);
@@ -68,22 +67,58 @@ pub struct Place {
     pub ordinal: u32,
 }
 
-/// A resource on its way into an export.
-struct Gathered {
-    resource: Resource,
+/// A resource that belongs into an export.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    id: DocId,
+    key: RefKey,
     recorded: Timestamp,
     place: Place,
+}
+
+/// What belongs into an export, and not yet what it says: a few dozen bytes for each.
+struct Survey {
+    /// Also what cannot be read, but nothing that cannot stand without what is missing.
+    found: Vec<Found>,
+    /// What references may refer to.
+    present: HashSet<RefKey>,
+    left_out: LeftOut,
+}
+
+/// What an export will give, for those who take it one by one; see [`Engine::select`].
+pub struct Selection {
+    found: Vec<Found>,
+    present: HashSet<RefKey>,
+    as_of: Option<Timestamp>,
+    head: Map,
+}
+
+impl Selection {
+    /// How many resources, with those that cannot be read.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The Bundle, without its entries.
+    pub fn head(&self) -> &Map {
+        &self.head
+    }
+
+    /// Where the one at this position stands.
+    pub fn place(&self, position: usize) -> Option<Place> {
+        self.found.get(position).map(|found| found.place)
+    }
 }
 
 impl Export {
     /// The Bundle.
     pub fn to_value(self) -> Value {
-        let mut bundle = Map::new();
-        bundle.insert("resourceType", "Bundle");
-        bundle.insert("omirVersion", "R1");
-        bundle.insert("id", self.id);
-        bundle.insert("generatedAt", self.generated_at.to_string());
-        bundle.insert("source", PRODUCER);
+        let mut bundle = head(self.generated_at);
         bundle.insert("entry", Value::Array(self.entries));
         Value::Object(bundle)
     }
@@ -124,46 +159,82 @@ impl Engine {
     /// As [`Engine::export`], and `TOO_LARGE`.
     pub fn export_within(&self, query: &Query, most: u64) -> Result<Export, Error> {
         let (now, _) = self.now();
-        let (gathered, left_out) = self.gather(query, now, most)?;
-        let entries = gathered.into_iter().map(|gathered| gathered.resource.to_value()).collect();
-        let id = format!("omird-export-{}", now.as_micros());
-        Ok(Export { entries, generated_at: now, id, left_out })
+        let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
+        let survey = self.survey(query, now, most, |resource, recorded| {
+            resources.push((resource, recorded));
+        })?;
+        let mut entries = Vec::with_capacity(resources.len());
+        for (mut resource, recorded) in resources {
+            if survey.present.contains(&RefKey::of(&resource.reference())) {
+                resource.retain_references(|target| survey.present.contains(&RefKey::of(target)));
+                stamp::export(&mut resource, recorded);
+                entries.push(resource.to_value());
+            }
+        }
+        Ok(Export { entries, generated_at: now, left_out: survey.left_out })
     }
 
-    /// What [`Engine::export`] gives, as CBOR, in the order it was recorded, with the place of each in that
-    /// order. A place stays what it is, also across starts and compactions, so a transfer can go on after it.
+    /// What [`Engine::export`] would give, to be taken one by one with [`Engine::selected`]: for those who take
+    /// long for it, or have little room. In the order in which it was recorded, beginning `after` a place:
+    /// that stays what it is, also across starts and compactions, so a transfer can go on.
+    ///
+    /// Everything is read once here, for what it refers to. `breathe` is called after each resource, with
+    /// nothing locked.
     ///
     /// # Errors
-    /// As [`Engine::export`], and `INTERNAL` if anything cannot be read: whoever goes on after a place would
-    /// never hear of it.
-    pub fn export_after(
+    /// As [`Engine::export`].
+    pub fn select(
         &self,
         query: &Query,
         after: Option<Place>,
-    ) -> Result<Vec<(Place, Vec<u8>)>, Error> {
-        let (mut gathered, left_out) = self.gather(query, self.now().0, u64::MAX)?;
-        if let Some(why) = left_out.first.first() {
-            let message = format!(
-                "{} resources cannot be read; an export gives the others. {why}",
-                left_out.count
-            );
-            return Err(Error::new(Code::Internal, message));
-        }
-        gathered.retain(|gathered| after.is_none_or(|after| gathered.place > after));
-        gathered.sort_unstable_by_key(|gathered| gathered.place);
-        Ok(gathered
-            .into_iter()
-            .map(|gathered| (gathered.place, cbor::to_vec(&gathered.resource.to_value())))
-            .collect())
+        mut breathe: impl FnMut(),
+    ) -> Result<Selection, Error> {
+        let (now, _) = self.now();
+        let Survey { mut found, present, .. } =
+            self.survey(query, now, u64::MAX, |_, _| breathe())?;
+        found.retain(|found| after.is_none_or(|after| found.place > after));
+        found.sort_unstable_by_key(|found| found.place);
+        found.shrink_to_fit();
+        Ok(Selection { found, present, as_of: query.as_of, head: head(now) })
     }
 
-    /// What `query` selects and what that refers to; each stands without anything that is not there.
-    fn gather(
+    /// The resource at a position of a selection. `None` if there is none, or if it was forgotten meanwhile and is
+    /// gone from the disk too.
+    ///
+    /// # Errors
+    /// `INTERNAL`: it cannot be read. The others can be, perhaps.
+    pub fn selected(&self, selection: &Selection, position: usize) -> Result<Option<Value>, Error> {
+        let Some(&Found { id, recorded, .. }) = selection.found.get(position) else {
+            return Ok(None);
+        };
+        let outgoing = {
+            let at = selection.as_of.unwrap_or(self.now().0).as_micros();
+            let catalog = self.catalog();
+            if catalog.doc(id).gone {
+                return Ok(None);
+            }
+            Outgoing::of(&catalog, id, selection.as_of.is_some(), at)
+        };
+        let mut resource = self.counted(outgoing.resource())?;
+        let catalog = self.catalog();
+        resource.retain_references(|target| {
+            let key = RefKey::of(target);
+            let stands = selection.as_of.is_some() || catalog.stands(id, &key);
+            selection.present.contains(&key) && stands
+        });
+        drop(catalog);
+        stamp::export(&mut resource, recorded);
+        Ok(Some(resource.to_value()))
+    }
+
+    /// What `query` selects and what that refers to, each given to `keep` as it is stored.
+    fn survey(
         &self,
         query: &Query,
         now: Timestamp,
         most: u64,
-    ) -> Result<(Vec<Gathered>, LeftOut), Error> {
+        mut keep: impl FnMut(Resource, Timestamp),
+    ) -> Result<Survey, Error> {
         let query = &*self.placed(query)?;
         let as_of = query.as_of;
         let selected: Vec<DocId> = {
@@ -181,18 +252,20 @@ impl Engine {
         let mut present: HashSet<RefKey> = HashSet::new();
         let mut queue = selected;
         queue.reverse();
-        let mut resources: Vec<Gathered> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
+        // What cannot stand without what.
+        let mut needs: Vec<(RefKey, RefKey)> = Vec::new();
         let mut bytes = 0;
         let mut lost: HashSet<RefKey> = HashSet::new();
         let mut left_out = LeftOut::default();
         while let Some(id) = queue.pop() {
-            let (key, recorded, place) = {
+            let one = {
                 let catalog = self.catalog();
                 let doc = catalog.doc(id);
                 let place = Place { seq: doc.seq, ordinal: doc.ordinal };
-                (doc.key, Timestamp::from_micros(doc.recorded), place)
+                Found { id, key: doc.key, recorded: Timestamp::from_micros(doc.recorded), place }
             };
-            if lost.contains(&key) || !present.insert(key) {
+            if lost.contains(&one.key) || !present.insert(one.key) {
                 continue;
             }
             let outgoing = {
@@ -200,7 +273,7 @@ impl Engine {
                 let catalog = self.catalog();
                 // Forgotten and compacted away since the lock was let go.
                 if catalog.doc(id).gone {
-                    present.remove(&key);
+                    present.remove(&one.key);
                     continue;
                 }
                 Outgoing::of(&catalog, id, as_of.is_some(), at)
@@ -214,13 +287,14 @@ impl Engine {
                 );
                 return Err(Error::new(Code::TooLarge, message));
             }
+            found.push(one);
             let mut resource = match self.counted(outgoing.resource()) {
                 Ok(resource) => resource,
                 Err(error) => {
                     tracing::error!(%error, "left out of an export");
                     left_out.note(error);
-                    present.remove(&key);
-                    lost.insert(key);
+                    present.remove(&one.key);
+                    lost.insert(one.key);
                     continue;
                 }
             };
@@ -228,44 +302,49 @@ impl Engine {
             if as_of.is_none() {
                 resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
             }
-            let mut wanted: Vec<Ref> = Vec::new();
-            resource.for_each_reference(|_, _, target| wanted.push(target.clone()));
-            for target in wanted {
-                let key = RefKey::of(&target);
+            resource.for_each_reference(|_, required, target| {
+                let target = RefKey::of(target);
+                if required {
+                    needs.push((one.key, target));
+                }
                 let version = match as_of {
-                    None => catalog.live(&key),
-                    Some(at) => catalog.version_at(&key, at.as_micros()),
+                    None => catalog.live(&target),
+                    Some(at) => catalog.version_at(&target, at.as_micros()),
                 };
-                queue.extend(version.filter(|_| !present.contains(&key)));
-            }
-            resources.push(Gathered { resource, recorded, place });
+                queue.extend(version.filter(|_| !present.contains(&target)));
+            });
+            drop(catalog);
+            keep(resource, one.recorded);
         }
-        if let Some(why) = left_out.first.first().filter(|_| resources.is_empty()) {
+        if let Some(why) = left_out.first.first().filter(|_| present.is_empty()) {
             return Err(Error::new(Code::Internal, why.clone()));
         }
         // What cannot stand without something forgotten is left out, and what leaned on that too.
         loop {
-            let before = resources.len();
-            resources.retain(|Gathered { resource, .. }| {
-                let mut stands = true;
-                resource.for_each_reference(|_, required, target| {
-                    stands &= !required || present.contains(&RefKey::of(target));
-                });
-                if !stands {
-                    present.remove(&RefKey::of(&resource.reference()));
+            let before = present.len();
+            for (key, target) in &needs {
+                if !present.contains(target) {
+                    present.remove(key);
                 }
-                stands
-            });
-            if resources.len() == before {
+            }
+            if present.len() == before {
                 break;
             }
         }
-        for Gathered { resource, recorded, .. } in &mut resources {
-            resource.retain_references(|target| present.contains(&RefKey::of(target)));
-            stamp::export(resource, *recorded);
-        }
-        Ok((resources, left_out))
+        found.retain(|one| present.contains(&one.key) || lost.contains(&one.key));
+        Ok(Survey { found, present, left_out })
     }
+}
+
+/// A Bundle without entries.
+fn head(now: Timestamp) -> Map {
+    let mut bundle = Map::new();
+    bundle.insert("resourceType", "Bundle");
+    bundle.insert("omirVersion", "R1");
+    bundle.insert("id", format!("omird-export-{}", now.as_micros()));
+    bundle.insert("generatedAt", now.to_string());
+    bundle.insert("source", PRODUCER);
+    bundle
 }
 
 /// Reads back what was written as CBOR, for adapters that want a value.

@@ -10,8 +10,9 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use super::share::Turn;
+use super::spool::Spool;
 use crate::engine::command::{Event, EventKind};
-use crate::engine::export::decode_stored;
+use crate::engine::export::{LeftOut, Selection, decode_stored};
 use crate::engine::request::reference;
 use crate::engine::{Engine, Listener};
 use crate::error::{Code, Error};
@@ -32,6 +33,8 @@ get REF                    one resource, such as get Entity/dock
 recall TEXT ... [FILTER ...]   what is known of it
 tail                       what is recorded from now on, until Ctrl-C
 dump [FILTER ...]          an .omir document between two marks, for a capture file
+sz [FILTER ...]            the same as a file by ZMODEM; minicom and others take it by
+                           themselves, elsewhere start rz
 A FILTER is a parameter of recall: near=1,2 radius=3 frame=map type=Entity label=tool
 _time=[now(-1h)..] ...; words with a = in them go into \"quotes\".
 Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same line.
@@ -81,6 +84,23 @@ pub enum Command {
     Tail,
     /// A document.
     Dump(Vec<(String, String)>),
+    /// A document by ZMODEM, named as at a shell.
+    Sz(Vec<(String, String)>),
+}
+
+/// What a command has to say.
+pub enum Said {
+    /// To be shown, lines ended by LF.
+    Text(String),
+    /// To be sent.
+    File {
+        /// Its name at the other end.
+        name: String,
+        /// Seconds since 1970.
+        modified: u32,
+        /// What is in it.
+        spool: Spool,
+    },
 }
 
 impl Command {
@@ -115,6 +135,7 @@ impl Command {
             "tail" => plain(Command::Tail),
             "ls" => filtered(Command::List),
             "dump" => filtered(Command::Dump),
+            "sz" => filtered(Command::Sz),
             "get" => match (&text[..], parameters.is_empty()) {
                 ([target], true) => Ok(Some(Command::Get(target.clone()))),
                 _ => refuse("`get` takes one reference, such as Entity/dock".to_owned()),
@@ -161,8 +182,8 @@ pub struct Worker {
     pub robot: Arc<str>,
     /// For `tail`.
     pub announced: Announcements,
-    /// Where what is to be shown goes, lines ended by LF.
-    pub out: Sender<String>,
+    /// Where what it says goes.
+    pub out: Sender<Said>,
 }
 
 impl Worker {
@@ -177,6 +198,7 @@ impl Worker {
             Command::Get(target) => self.get(&target),
             Command::Tail => Ok(self.tail()),
             Command::Dump(parameters) => self.dump(&parameters, share),
+            Command::Sz(parameters) => self.sz(&parameters, share),
         };
         if let Err(error) = done {
             let _ = self.show(told(&error));
@@ -184,7 +206,7 @@ impl Worker {
     }
 
     fn show(&self, text: String) -> Result<(), Unwanted> {
-        self.out.send(text).map_err(|_| Unwanted)
+        self.out.send(Said::Text(text)).map_err(|_| Unwanted)
     }
 
     fn status(&self) -> Result<(), Unwanted> {
@@ -247,27 +269,94 @@ impl Worker {
         parameters: &[(String, String)],
         share: &mut Turn,
     ) -> Result<Result<(), Unwanted>, Error> {
-        let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
-        let mut bundle = self.engine.export(&query)?.to_value();
-        share.rest();
-        let entries = match bundle.as_object_mut().and_then(|members| members.remove("entry")) {
-            Some(Value::Array(entries)) => entries,
-            _ => Vec::new(),
-        };
-        Ok(self.document(&bundle, &entries, share))
+        let selection = self.select(parameters, share)?;
+        if self.show("-----BEGIN OMIR-----\n".to_owned()).is_err() {
+            return Ok(Err(Unwanted));
+        }
+        let written = self.document(&selection, share, |text| self.show(text));
+        Ok(written.and_then(|left_out| {
+            self.show("-----END OMIR-----\n".to_owned())?;
+            self.show(shortfall(&left_out))
+        }))
     }
 
-    fn document(&self, head: &Value, entries: &[Value], share: &mut Turn) -> Result<(), Unwanted> {
-        let head = ascii(&json::to_string(head));
-        let open = head.strip_suffix('}').unwrap_or(&head);
-        self.show(format!("-----BEGIN OMIR-----\n{open},\"entry\":[\n"))?;
-        for (i, entry) in entries.iter().enumerate() {
-            let comma = if i + 1 < entries.len() { "," } else { "" };
-            self.show(format!("{}{comma}\n", ascii(&json::to_string(entry))))?;
-            share.rest();
-        }
-        self.show("]}\n-----END OMIR-----\n".to_owned())
+    fn sz(
+        &self,
+        parameters: &[(String, String)],
+        share: &mut Turn,
+    ) -> Result<Result<(), Unwanted>, Error> {
+        let selection = self.select(parameters, share)?;
+        let mut spool = Spool::default();
+        let gathered = self.document(&selection, share, |text| {
+            spool.push(&text);
+            // Nothing to say: is anybody there still?
+            self.show(String::new())
+        });
+        let seconds = self.engine.now().0.as_micros() / 1_000_000;
+        let file = Said::File {
+            name: file_name(&self.robot),
+            modified: u32::try_from(seconds).unwrap_or(0),
+            spool,
+        };
+        Ok(gathered.and_then(|left_out| {
+            self.out.send(file).map_err(|_| Unwanted)?;
+            self.show(shortfall(&left_out))
+        }))
     }
+
+    fn select(
+        &self,
+        parameters: &[(String, String)],
+        share: &mut Turn,
+    ) -> Result<Selection, Error> {
+        let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
+        self.engine.select(&query, None, || share.rest_if_due())
+    }
+
+    /// A document, line by line, all of it ASCII; what cannot be read is not in it.
+    fn document(
+        &self,
+        selection: &Selection,
+        share: &mut Turn,
+        mut write: impl FnMut(String) -> Result<(), Unwanted>,
+    ) -> Result<LeftOut, Unwanted> {
+        let head = ascii(&json::to_string(&Value::Object(selection.head().clone())));
+        let open = head.strip_suffix('}').unwrap_or(&head);
+        write(format!("{open},\"entry\":["))?;
+        let (mut left_out, mut between) = (LeftOut::default(), "\n");
+        for position in 0..selection.len() {
+            match self.engine.selected(selection, position) {
+                Ok(None) => {}
+                Ok(Some(entry)) => {
+                    write(format!("{between}{}", ascii(&json::to_string(&entry))))?;
+                    between = ",\n";
+                }
+                Err(error) => left_out.note(error),
+            }
+            share.rest_if_due();
+        }
+        write("\n]}\n".to_owned())?;
+        Ok(left_out)
+    }
+}
+
+/// What is missing in a document, as a line; nothing if nothing is.
+fn shortfall(left_out: &LeftOut) -> String {
+    match left_out.first.first() {
+        None => String::new(),
+        Some(why) => format!(
+            "{} resources are left out, with what cannot stand without them: {why}; \
+             `omir store check` names what is damaged\n",
+            left_out.count
+        ),
+    }
+}
+
+/// Of a robot's dump, such that any system takes it.
+fn file_name(robot: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    let name: String = robot.chars().take(100).map(plain).collect();
+    format!("{}.omir", if name.starts_with('-') { name.replacen('-', "_", 1) } else { name })
 }
 
 /// An error as a line.
@@ -343,12 +432,19 @@ mod tests {
         assert_eq!(parse(r#"recall "a=b" "c d""#), Command::Recall(pairs(&[("q", "a=b c d")])));
         assert_eq!(parse("ls type=Entity"), Command::List(pairs(&[("type", "Entity")])));
         assert_eq!(parse("dump"), Command::Dump(vec![]));
+        assert_eq!(parse("sz type=Entity"), Command::Sz(pairs(&[("type", "Entity")])));
         let says = |line: &str| Command::parse(line).unwrap_err().message;
         assert_eq!(says("rm -rf"), "unknown command \"rm\"; `help` tells what there is");
         assert_eq!(says("status now"), "`status` takes nothing after it");
         assert_eq!(says("get"), "`get` takes one reference, such as Entity/dock");
         assert_eq!(says("dump all"), "\"all\" is no filter such as type=Entity");
         assert_eq!(parse("recall \""), Command::Recall(pairs(&[("q", "")])));
+    }
+
+    #[test]
+    fn a_robot_gives_its_dump_a_plain_name() {
+        assert_eq!(file_name("r2"), "r2.omir");
+        assert_eq!(file_name("-fleet/../k\u{fc}che"), "_fleet----k-che.omir");
     }
 
     #[test]

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use omir_core::link::{XOFF, XON};
 
-use super::commands::{Announcements, Command, Worker, told};
+use super::commands::{Announcements, Command, Said, Worker, told};
 use super::editor::{Editor, Typed};
 use super::share::Share;
+use super::zmodem::{Outcome, Transfer};
 use crate::engine::Engine;
 
 /// What is typed while a command runs and is kept for later, bytes.
 const MOST_AHEAD: usize = 1024;
+/// How long a transfer is held by an XOFF, microseconds.
+const HELD: u64 = 5_000_000;
 /// Commands that were interrupted and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
 
@@ -24,13 +27,17 @@ pub struct Console {
     share: Share,
     editor: Editor,
     /// The answer to the command that runs.
-    running: Option<Receiver<String>>,
+    running: Option<Receiver<Said>>,
+    /// The file that it sends.
+    transfer: Option<Transfer>,
     /// One for each thread that still works.
     threads: Arc<()>,
     ahead: VecDeque<u8>,
     out: VecDeque<u8>,
     /// The terminal wants nothing now.
     paused: bool,
+    /// Since when; as far as is known.
+    paused_since: Option<u64>,
 }
 
 impl Console {
@@ -43,10 +50,12 @@ impl Console {
             share,
             editor: Editor::default(),
             running: None,
+            transfer: None,
             threads: Arc::new(()),
             ahead: VecDeque::new(),
             out: VecDeque::new(),
             paused: false,
+            paused_since: None,
         }
     }
 
@@ -54,6 +63,7 @@ impl Console {
     pub fn clear(&mut self) {
         self.editor.clear();
         self.running = None;
+        self.transfer = None;
         self.ahead.clear();
         self.out.clear();
         self.paused = false;
@@ -64,6 +74,15 @@ impl Console {
         match byte {
             XOFF => self.paused = true,
             XON => self.paused = false,
+            // Ctrl-C, which is in nothing that a receiver says.
+            0x03 if self.transfer.is_some() => {
+                self.paused = false;
+                self.ahead.clear();
+                self.transfer.iter_mut().for_each(|transfer| transfer.cancel(Outcome::Cancelled));
+            }
+            _ if self.transfer.is_some() => {
+                self.transfer.iter_mut().for_each(|transfer| transfer.take(byte));
+            }
             // Ctrl-C; the document of a dump is not to be continued by an echo.
             0x03 => {
                 self.running = None;
@@ -88,18 +107,43 @@ impl Console {
 
     /// Whether there is something to show now.
     pub fn has_text(&self) -> bool {
-        !self.paused && !self.out.is_empty()
+        let sends = self.transfer.as_ref().is_some_and(Transfer::has_more);
+        !self.paused && (sends || !self.out.is_empty())
     }
 
-    /// Up to `most` bytes for the terminal, after those in `to`.
-    pub fn show(&mut self, most: usize, to: &mut Vec<u8>) {
+    /// Up to `most` bytes for the terminal, after those in `to`. `now` in microseconds.
+    pub fn show(&mut self, most: usize, to: &mut Vec<u8>, now: u64) {
+        if self.transfer.as_mut().is_some_and(|transfer| transfer.tick(now)) {
+            // Who wanted nothing for so long is gone too, and shall not keep the console waiting.
+            self.paused = false;
+        }
+        self.paused_since = self.paused.then(|| self.paused_since.unwrap_or(now));
+        let is_held = self.paused_since.is_some_and(|since| now >= since + HELD);
+        if is_held && self.transfer.is_some() {
+            // An XON that a wrong bit made an XOFF; were it none, the receiver asks again for what it lost.
+            self.paused = false;
+        }
         if self.paused {
             return;
         }
         while self.out.len() < most {
+            if let Some(transfer) = self.transfer.as_mut().filter(|_| self.out.is_empty()) {
+                transfer.send(most, to, now);
+                let Some(ended) = transfer.ended() else { return };
+                self.transfer = None;
+                self.print(told_of(ended));
+            }
             let Some(running) = &self.running else { break };
             match running.try_recv() {
-                Ok(text) => self.print(&text),
+                Ok(Said::Text(text)) => self.print(&text),
+                Ok(Said::File { name, modified, spool }) => {
+                    self.print(&format!("{name}, {} bytes; Ctrl-C ends it\n", spool.len()));
+                    self.transfer = Transfer::new(&name, modified, spool, now);
+                    if self.transfer.is_none() {
+                        self.print("too large for ZMODEM: give a FILTER, or use omir pull\n");
+                    }
+                    break;
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.running = None;
@@ -178,5 +222,15 @@ impl Console {
                 _ => self.out.extend(character.encode_utf8(&mut bytes).bytes()),
             }
         }
+    }
+}
+
+/// How a transfer ended, on a line of its own.
+fn told_of(ended: Outcome) -> &'static str {
+    match ended {
+        Outcome::Sent => "\nsent\n",
+        Outcome::Cancelled => "\ncancelled\n",
+        Outcome::Skipped => "\nthe receiver does not want it; is there a file of that name?\n",
+        Outcome::Unheard => "\nno answer from a receiver\n",
     }
 }

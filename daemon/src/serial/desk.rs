@@ -15,11 +15,11 @@ use omir_core::link::message::{
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
 
-use super::share::Share;
+use super::share::{Share, Turn};
 use crate::PRODUCER;
 use crate::engine::Engine;
 use crate::engine::command::Effect;
-use crate::engine::export::{Place, decode_stored};
+use crate::engine::export::{Place, Selection};
 use crate::engine::merge::{Merged, Precedence};
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
@@ -328,36 +328,49 @@ impl Job {
         query.as_of = Some(as_of);
         let mut share = self.share.begin();
         let after = pull.after.map(place);
-        let items = self.engine.export_after(&query, after)?;
-        let count = items.len() as u64;
-        share.rest();
-        let told = self.stream(as_of, items, count, &mut share);
+        let selection = self.engine.select(&query, after, || share.rest_if_due())?;
+        let told = self.stream(as_of, &selection, &mut share);
         // Whoever does not want the rest has ended the session, or cancelled.
         told.or(Ok(()))
     }
 
+    /// One resource after the other from the disk: as much of the store as is under way on the line is in memory.
     fn stream(
         &self,
         as_of: Timestamp,
-        items: Vec<(Place, Vec<u8>)>,
-        count: u64,
-        share: &mut super::share::Turn,
+        selection: &Selection,
+        share: &mut Turn,
     ) -> Result<(), Unwanted> {
+        let count = selection.len() as u64;
         self.say(Answer::Begin { as_of: as_of.to_string(), count })?;
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        let mut items = items.into_iter().peekable();
-        while let Some((place, resource)) = items.next() {
-            bytes += resource.len();
-            batch.extend(decode_stored(&resource));
-            let full = items.peek().is_none_or(|(_, next)| bytes + next.len() > BATCH);
-            if full {
-                let items = std::mem::take(&mut batch);
-                self.say(Answer::Items { items, next: cursor(place) })?;
-                bytes = 0;
+        let (mut batch, mut told) = (Batch::default(), 0);
+        for position in 0..selection.len() {
+            let one = self.engine.selected(selection, position).transpose();
+            let bytes = match &one {
+                None => 0,
+                Some(Ok(resource)) => cbor::to_vec(resource).len(),
+                Some(Err(error)) => error.message.len() + 8,
+            };
+            if batch.bytes > 0 && batch.bytes + bytes > BATCH {
+                self.say(std::mem::take(&mut batch).answer())?;
                 share.rest();
             }
+            match one {
+                None => {}
+                Some(Ok(resource)) => {
+                    told += 1;
+                    batch.items.push(resource);
+                }
+                Some(Err(error)) => batch.lost.push(error.message),
+            }
+            batch.bytes += bytes;
+            batch.next = selection.place(position).map_or(batch.next, cursor);
+            share.rest_if_due();
         }
-        self.say(Answer::End { count, complete: true })
+        if batch.bytes > 0 {
+            self.say(batch.answer())?;
+        }
+        self.say(Answer::End { count: told, complete: true })
     }
 
     fn say(&self, answer: Answer) -> Result<(), Unwanted> {
@@ -383,6 +396,21 @@ impl Job {
         let pushed = Pushed { stored: total - unchanged, unchanged };
         let _ = self.say(Answer::Ok(pushed.to_map()));
         Ok(())
+    }
+}
+
+/// What goes into one answer of a pull.
+#[derive(Default)]
+struct Batch {
+    items: Vec<Value>,
+    lost: Vec<String>,
+    bytes: usize,
+    next: u64,
+}
+
+impl Batch {
+    fn answer(self) -> Answer {
+        Answer::Items { items: self.items, next: self.next, lost: self.lost }
     }
 }
 

@@ -13,6 +13,8 @@ mod pace;
 mod port;
 mod share;
 mod split;
+mod spool;
+mod zmodem;
 
 use std::io;
 use std::path::PathBuf;

@@ -124,7 +124,7 @@ impl Served {
                 }
             }
             if out.is_empty() && !link.is_open() && now >= pace.ready_at() {
-                self.console.show(TEXT, &mut out);
+                self.console.show(TEXT, &mut out, now);
             }
             let written = device.write(&out)?;
             pace.sent(written, now);

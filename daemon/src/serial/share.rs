@@ -10,11 +10,38 @@ pub struct Share(f64);
 
 /// A thread at work.
 #[derive(Debug)]
-pub struct Turn {
+pub struct Turn<M = Thread> {
     share: Share,
     /// What the thread had used when it last rested.
     since: Duration,
+    machine: M,
 }
+
+/// What work costs, and how to rest. Handed in, so that a test needs no time.
+pub trait Machine {
+    /// The time of a core used so far. Waiting is no work.
+    fn used(&self) -> Duration;
+    /// Lets so much time pass.
+    fn rest(&self, owed: Duration);
+}
+
+/// The thread that asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread;
+
+impl Machine for Thread {
+    fn used(&self) -> Duration {
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(used.tv_sec.try_into().unwrap_or(0), used.tv_nsec.try_into().unwrap_or(0))
+    }
+
+    fn rest(&self, owed: Duration) {
+        std::thread::sleep(owed);
+    }
+}
+
+/// Work that is done before there is a rest: less is not worth waking up for.
+const STRETCH: Duration = Duration::from_millis(5);
 
 impl Share {
     /// `share` of a core; what is outside (0, 1] is taken as 1.
@@ -24,7 +51,11 @@ impl Share {
 
     /// Work begins, on this thread.
     pub fn begin(self) -> Turn {
-        Turn { share: self, since: used() }
+        self.begin_on(Thread)
+    }
+
+    fn begin_on<M: Machine>(self, machine: M) -> Turn<M> {
+        Turn { share: self, since: machine.used(), machine }
     }
 
     /// How long to rest after so much work.
@@ -33,26 +64,82 @@ impl Share {
     }
 }
 
-impl Turn {
-    /// Rests for what was worked since the last rest. Waiting is no work.
+impl<M: Machine> Turn<M> {
+    /// Rests for what was worked since the last rest.
     pub fn rest(&mut self) {
-        let owed = self.share.owed(used().saturating_sub(self.since)).min(Duration::from_secs(60));
-        if !owed.is_zero() {
-            std::thread::sleep(owed);
-        }
-        self.since = used();
+        self.rest_after(Duration::ZERO);
     }
-}
 
-/// The time of a core that this thread has used.
-fn used() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(used.tv_sec.try_into().unwrap_or(0), used.tv_nsec.try_into().unwrap_or(0))
+    /// The same, once it is worth it: for loops with little work in each turn.
+    pub fn rest_if_due(&mut self) {
+        self.rest_after(STRETCH);
+    }
+
+    fn rest_after(&mut self, least: Duration) {
+        let worked = self.machine.used().saturating_sub(self.since);
+        if worked < least {
+            return;
+        }
+        let owed = self.share.owed(worked).min(Duration::from_secs(60));
+        if !owed.is_zero() {
+            self.machine.rest(owed);
+        }
+        self.since = self.machine.used();
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    /// Time that passes only by what is said here, milliseconds.
+    #[derive(Default)]
+    struct Simulated {
+        used: Cell<u64>,
+        rested: Cell<u64>,
+    }
+
+    impl Machine for &Simulated {
+        fn used(&self) -> Duration {
+            Duration::from_millis(self.used.get())
+        }
+
+        fn rest(&self, owed: Duration) {
+            self.rested.set(self.rested.get() + owed.as_millis() as u64);
+        }
+    }
+
+    #[test]
+    fn in_the_long_run_no_more_than_the_share_is_used() {
+        for (share, rested) in [(0.25, 3_000), (0.5, 1_000), (0.1, 9_000), (1.0, 0)] {
+            let machine = Simulated::default();
+            machine.used.set(77_000);
+            let mut turn = Share::new(share).begin_on(&machine);
+            for _ in 0..1_000 {
+                machine.used.set(machine.used.get() + 1);
+                turn.rest_if_due();
+            }
+            turn.rest();
+            assert_eq!(machine.rested.get(), rested, "of {share}");
+        }
+    }
+
+    #[test]
+    fn rests_are_neither_tiny_nor_endless() {
+        let machine = Simulated::default();
+        let mut turn = Share::new(0.25).begin_on(&machine);
+        machine.used.set(4);
+        turn.rest_if_due();
+        assert_eq!(machine.rested.get(), 0);
+        machine.used.set(6);
+        turn.rest_if_due();
+        assert_eq!(machine.rested.get(), 18);
+        machine.used.set(100_000);
+        turn.rest();
+        assert_eq!(machine.rested.get(), 60_018);
+    }
 
     #[test]
     fn a_quarter_of_the_time_means_resting_for_three() {

@@ -5,6 +5,11 @@ use omir_core::link::{DELIMITER, MOST_PAYLOAD, most_bytes};
 /// A frame that was begun is over when nothing came for so long, microseconds.
 const QUIET: u64 = 200_000;
 
+/// A 0x00 that follows a CR of the text so soon belongs to it, microseconds: what is ended by CR NUL (RFC 854, and what
+/// passes servers for terminals) begins no frame. A hello that is taken for that is said again.
+const AT_ONCE: u64 = 20_000;
+const CR: u8 = 0x0d;
+
 /// Who a byte is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum For {
@@ -19,16 +24,24 @@ pub enum For {
 pub struct Splitter {
     /// Bytes of the frame that was begun, and when the last of them came.
     frame: Option<(usize, u64)>,
+    /// When the last byte came, if that was a CR and text.
+    cr: Option<u64>,
 }
 
 impl Splitter {
     /// Whose the next byte is.
     pub fn take(&mut self, byte: u8, now: u64) -> For {
         let begun = self.frame.filter(|(_, last)| now.saturating_sub(*last) < QUIET);
+        let cr = self.cr.take().filter(|at| now.saturating_sub(*at) < AT_ONCE);
         self.frame = match (begun, byte) {
+            (None, DELIMITER) if cr.is_some() => {
+                self.frame = None;
+                return For::Text;
+            }
             (None, DELIMITER) => Some((0, now)),
             (None, _) => {
                 self.frame = None;
+                self.cr = (byte == CR).then_some(now);
                 return For::Text;
             }
             (Some((0, _)), DELIMITER) => Some((0, now)),
@@ -59,6 +72,9 @@ mod tests {
         assert_eq!(at_once(b"ls\r"), "ls\r");
         assert_eq!(at_once(b"l\0frame\0s\0\0two\0\r"), "ls\r");
         assert_eq!(at_once(b"\0\0\0frame\0ls"), "ls");
+        // CR NUL ends a line; a program that comes later begins a frame.
+        assert_eq!(at_once(b"ls\r\0dump\r\0"), "ls\r\0dump\r\0");
+        assert_eq!(text(&[(b'\r', 5), (0, 30_000), (b'x', 30_000), (0, 30_000)]), "\r");
         // The zero that ended a frame was lost: its silence ends it.
         let late: Vec<(u8, u64)> = b"ls\r".iter().map(|byte| (*byte, 300_000)).collect();
         let lost: Vec<(u8, u64)> = b"\0frame".iter().map(|byte| (*byte, 5)).collect();

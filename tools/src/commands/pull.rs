@@ -111,8 +111,8 @@ fn attempt(
                 bar.set_message("pulling");
                 bar.reset_eta();
             }
-            Answer::Items { items, next } => {
-                so_far.take(items, next)?;
+            Answer::Items { items, next, lost } => {
+                so_far.take(items, next, lost)?;
                 bar.set_position(so_far.items.len() as u64);
             }
             Answer::End { complete: true, .. } => {
@@ -134,12 +134,21 @@ struct SoFar {
     as_of: Option<String>,
     next: Option<u64>,
     items: Vec<Value>,
+    /// What the daemon could not read.
+    lost: Vec<Value>,
 }
 
 impl SoFar {
     fn open(output: Option<&Path>, filter: Map) -> Result<SoFar> {
-        let mut so_far =
-            SoFar { part: None, filter, robot: None, as_of: None, next: None, items: Vec::new() };
+        let mut so_far = SoFar {
+            part: None,
+            filter,
+            robot: None,
+            as_of: None,
+            next: None,
+            items: Vec::new(),
+            lost: Vec::new(),
+        };
         let Some(output) = output.filter(|file| !document::is_standard(file)) else {
             return Ok(so_far);
         };
@@ -174,6 +183,9 @@ impl SoFar {
             } else {
                 let Some(Value::Array(items)) = members.remove("items") else { break };
                 self.items.extend(items);
+                if let Some(Value::Array(lost)) = members.remove("lost") {
+                    self.lost.extend(lost);
+                }
                 self.next = members.get("next").and_then(Value::as_u64);
             }
             at += length;
@@ -205,12 +217,15 @@ impl SoFar {
         Ok(())
     }
 
-    fn take(&mut self, items: Vec<Value>, next: u64) -> Result<()> {
+    fn take(&mut self, items: Vec<Value>, next: u64, lost: Vec<String>) -> Result<()> {
+        let lost: Vec<Value> = lost.into_iter().map(Value::from).collect();
         let mut members = Map::new();
         members.insert("items", items.clone());
         members.insert("next", next);
+        members.insert("lost", lost.clone());
         self.note(&Value::Object(members))?;
         self.items.extend(items);
+        self.lost.extend(lost);
         self.next = Some(next);
         Ok(())
     }
@@ -236,10 +251,12 @@ impl SoFar {
 
     fn finish(self, globals: &Globals, output: Option<&Path>) -> Result<()> {
         let count = self.items.len();
+        let missing = shortfall(&self.lost);
         let bundle = document::bundle(self.items);
         let Some(file) = output else {
             let bundle = document::in_schema_order(bundle);
-            return Ok(output::print_bytes(&Encoding::Json.write(&bundle))?);
+            output::print_bytes(&Encoding::Json.write(&bundle))?;
+            return missing.map_or(Ok(()), Err);
         };
         let bundle = match document::encoding_for_output(file)? {
             Encoding::Json => document::in_schema_order(bundle),
@@ -251,6 +268,16 @@ impl SoFar {
         }
         let remark = format!("{count} resources written to {}", file.display());
         output::remark(globals.quiet || globals.json, &remark);
-        Ok(())
+        missing.map_or(Ok(()), Err)
     }
+}
+
+/// What the daemon could not read, once the rest is written.
+fn shortfall(lost: &[Value]) -> Option<Error> {
+    let first = lost.first()?.as_str().unwrap_or_default();
+    Some(Error::Partial(format!(
+        "{} resources are left out, with what cannot stand without them: {first}; `omir store check` \
+         names what is damaged, a backup may have it",
+        lost.len()
+    )))
 }

@@ -1,50 +1,141 @@
-//! `omir push`: a document over a serial line.
+//! `omir push`: a document over a serial line. As one message, if it fits into one; else in parts, each durable
+//! before the next, what is referred to first.
 
 use std::time::Duration;
 
+use omir_core::cbor;
 use omir_core::link::message::{Answer, MOST_MESSAGE, Pushed, Request};
+use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use crate::cli::{Globals, PushArgs};
-use crate::document;
 use crate::error::{Error, Result};
-use crate::output;
 use crate::serial::{Line, Lost, refused};
+use crate::{document, output, parcels, progress};
 
 /// A slow line and a slow card take their time.
 const AT_LEAST: Duration = Duration::from_secs(300);
+/// Of a message around its resources, at most.
+const AROUND: usize = 64;
 
 pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
     let document = document::read(&args.file)?;
     let resources = document::resources(&args.file, document)?;
-    let items: Vec<Value> = resources.into_iter().map(|(_, resource)| resource).collect();
-    let request = Request::Push(items);
-    let bytes = omir_core::link::message::Asked { id: 0, request: request.clone() }.encode().len();
-    if bytes > MOST_MESSAGE - 16 {
-        let message = format!(
-            "has {bytes} bytes, and a serial line takes {MOST_MESSAGE} at once: use `omir import`, \
-             or smaller files"
-        );
-        return Err(Error::input(&args.file, message));
-    }
+    let sizes: Vec<usize> =
+        resources.iter().map(|(_, resource)| cbor::to_vec(resource).len()).collect();
+    let parts = parts(args, &resources, &sizes)?;
     let mut line = Line::open(&args.port, args.baud, globals.timeout)?;
+    line.info(globals.timeout)?;
     if let Some(token) = &args.token {
         line.ask(Request::Unlock(token.clone()))?;
         refused(line.answer(globals.timeout)?)?;
     }
-    let spinner = crate::progress::spinner(globals, "pushing");
-    line.ask(request)?;
-    let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?)?;
-    spinner.finish_and_clear();
+    let bar = match parts.len() {
+        0 | 1 => progress::spinner(globals, "pushing"),
+        _ => progress::bar(globals, resources.len() as u64, "pushing"),
+    };
+    let mut all = Pushed { stored: 0, unchanged: 0 };
+    for part in &parts {
+        let pushed = match push(globals, &mut line, &resources, part) {
+            Ok(pushed) => pushed,
+            Err(error) => {
+                bar.abandon();
+                return Err(incomplete(error, &all, resources.len()));
+            }
+        };
+        all.stored += pushed.stored;
+        all.unchanged += pushed.unchanged;
+        bar.inc(part.len() as u64);
+    }
+    bar.finish_and_clear();
     line.close();
-    let nonsense = || Lost::Nonsense("the daemon does not answer the push".to_owned());
-    let Answer::Ok(told) = answer else { return Err(nonsense().into()) };
-    let pushed = Pushed::from_map(told).map_err(|_| nonsense())?;
     if globals.json {
-        let told = [("stored", pushed.stored.into()), ("unchanged", pushed.unchanged.into())];
+        let told = [("stored", all.stored.into()), ("unchanged", all.unchanged.into())];
         output::print_json(&output::object(told))?;
     } else {
-        output::print(&format!("{} stored, {} unchanged\n", pushed.stored, pushed.unchanged))?;
+        output::print(&format!("{} stored, {} unchanged\n", all.stored, all.unchanged))?;
     }
     Ok(())
+}
+
+/// Which resources go into which message.
+fn parts(
+    args: &PushArgs,
+    resources: &[(String, Value)],
+    sizes: &[usize],
+) -> Result<Vec<Vec<usize>>> {
+    let room = MOST_MESSAGE - AROUND;
+    if sizes.iter().sum::<usize>() <= room {
+        return Ok(vec![(0..resources.len()).collect()]);
+    }
+    let mut items = Vec::with_capacity(resources.len());
+    for ((pointer, resource), &bytes) in resources.iter().zip(sizes) {
+        let text = |name| resource.get(name).and_then(Value::as_str);
+        let name = format!(
+            "{}/{}",
+            text("resourceType").unwrap_or_default(),
+            text("id").unwrap_or_default()
+        );
+        let name: Ref = name.parse().map_err(|_| Error::Input {
+            message: format!(
+                "{}: {pointer}: has no resourceType and id, and a file that is sent in parts needs them",
+                args.file.display()
+            ),
+            path: Some(pointer.clone()),
+        })?;
+        items.push(parcels::Item { name, parent: text("parentId").map(str::to_owned), bytes });
+    }
+    let parts = parcels::plan(&items);
+    // Parents in a circle travel together.
+    match parts.iter().map(|part| part.iter().map(|&at| sizes[at]).sum::<usize>()).max() {
+        Some(bytes) if bytes > room => {
+            let message = format!(
+                "{bytes} bytes of it belong together, and a serial line takes {MOST_MESSAGE} at once: \
+                 use `omir import`"
+            );
+            Err(Error::input(&args.file, message))
+        }
+        _ => Ok(parts),
+    }
+}
+
+/// One message, durable when it is answered.
+fn push(
+    globals: &Globals,
+    line: &mut Line,
+    resources: &[(String, Value)],
+    part: &[usize],
+) -> Result<Pushed> {
+    let items = part.iter().map(|&at| resources[at].1.clone()).collect();
+    line.ask(Request::Push(items))?;
+    let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?);
+    let nonsense = || Lost::Nonsense("the daemon does not answer the push".to_owned());
+    match answer.map_err(|error| located(error, resources, part))? {
+        Answer::Ok(told) => Pushed::from_map(told).map_err(|_| nonsense().into()),
+        _ => Err(nonsense().into()),
+    }
+}
+
+/// A refusal points into the message; the reader knows the file.
+fn located(error: Error, resources: &[(String, Value)], part: &[usize]) -> Error {
+    let Error::Refused { code, message, path: Some(path) } = error else { return error };
+    let in_file = || {
+        let inside = path.strip_prefix('/')?;
+        let (position, rest) = inside.split_at(inside.find('/').unwrap_or(inside.len()));
+        let (pointer, _) = resources.get(*part.get(position.parse::<usize>().ok()?)?)?;
+        Some(format!("{pointer}{rest}"))
+    };
+    let path = in_file().unwrap_or_else(|| path.clone());
+    Error::Refused { code, message, path: Some(path) }
+}
+
+/// The failure as a whole: what is in stays in.
+fn incomplete(error: Error, done: &Pushed, of: usize) -> Error {
+    let count = done.stored + done.unchanged;
+    if count == 0 {
+        return error;
+    }
+    Error::Partial(format!(
+        "{count} of {of} resources are in; pushing again completes it. The cause: {error}"
+    ))
 }

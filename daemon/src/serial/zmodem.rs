@@ -1,0 +1,557 @@
+//! A file on its way to a terminal program by ZMODEM (C. Forsberg, "The ZMODEM Inter Application File
+//! Transfer Protocol", 1988), around the state machine of the crate `zmodem2`.
+//!
+//! What that leaves to us: to say `rz` first, to heed five CAN, to end when nobody answers, and to say again
+//! what got lost. Its sender repeats nothing but the first invitation; a receiver that missed the name or
+//! the end of the file asks again, and would never be answered. Nor does it know of receivers that drop all
+//! control characters (ESCCTL); for them, and lines that eat some, all are escaped.
+
+use std::collections::VecDeque;
+
+use zmodem2::{Action, Event, FileInfo, Position, Sender};
+
+use super::spool::Spool;
+
+/// A terminal program that starts its receiver by itself waits for this.
+const CALL: &[u8] = b"rz\r";
+/// So often is invited, microseconds; as `sz` of lrzsz does.
+const INVITE: u64 = 10_000_000;
+/// Nothing was heard and nothing could be sent for so long: nobody is there.
+const PATIENCE: u64 = 60_000_000;
+/// The name of the file is not said again sooner: receivers ask twice when both ends begin.
+const AGAIN: u64 = 3_000_000;
+/// Subpackets of 1 KiB before an acknowledgement is waited for; what follows one with an error is sent in vain.
+const WINDOW: usize = 10;
+/// On a line with errors: bytes of a subpacket, each of which is waited for. At a bit in 10,000 four of five arrive.
+const NOISY_PIECE: usize = 256;
+/// After so many subpackets without an error the line is clean.
+const CLEAN: u32 = 64;
+
+/// ZNAK. A receiver that waits for one more byte of a subpacket would wait ten seconds, and takes this for an error at
+/// once; any other one says where it is.
+const NUDGE: &[u8] = b"**\x18B0600000000cd85\r\n\x11";
+/// It is said when data was not acknowledged for so long.
+const SLOW: u64 = 3_000_000;
+
+/// Begins an escape, and a header. The same byte as CAN.
+const ZDLE: u8 = 0x18;
+const CAN: u8 = ZDLE;
+/// So many in a row cancel.
+const CANCEL: u8 = 5;
+/// A header is shorter.
+const LINE: usize = 64;
+/// What came and could not be looked at yet; more is noise.
+const MOST_INPUT: usize = 512;
+
+/// How a transfer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiver has all of it.
+    Sent,
+    /// One of the two ends cancelled.
+    Cancelled,
+    /// The receiver does not want it.
+    Skipped,
+    /// Nobody answered.
+    Unheard,
+}
+
+/// What the headers of a receiver are.
+const ZRINIT: &[u8] = b"01";
+const ZACK: &[u8] = b"03";
+const ZSKIP: &[u8] = b"05";
+const ZNAK: &[u8] = b"06";
+const ZRPOS: &[u8] = b"09";
+
+/// The two digits of its type, if this begins as a header in hexadecimal; noise may stand before it.
+fn kind(line: &[u8]) -> Option<&[u8]> {
+    const BEGIN: &[u8] = b"*\x18B";
+    let at = line.windows(BEGIN.len()).rposition(|window| window == BEGIN)?;
+    line.get(at + BEGIN.len()..at + BEGIN.len() + 2)
+}
+
+/// Escapes the control characters that are not. Any receiver undoes it; a header in hexadecimal has some at
+/// its end that are none of it.
+fn escape(bytes: &[u8], to: &mut VecDeque<u8>) {
+    if bytes.starts_with(b"**\x18B") {
+        to.extend(bytes);
+        return;
+    }
+    let mut is_escaped = false;
+    for &byte in bytes {
+        let is_plain = byte & 0x60 != 0 || is_escaped || byte == ZDLE;
+        is_escaped = byte == ZDLE && !is_escaped;
+        if is_plain {
+            to.push_back(byte);
+        } else {
+            to.extend([ZDLE, byte ^ 0x40]);
+        }
+    }
+}
+
+/// A file that is being sent. Times in microseconds.
+pub struct Transfer {
+    name: String,
+    modified: u32,
+    spool: Spool,
+    size: u32,
+    sender: Sender,
+    input: VecDeque<u8>,
+    /// The line that is coming in: receivers send nothing but headers in hexadecimal, one a line.
+    line: Vec<u8>,
+    /// The sender did something since this line began.
+    answered: bool,
+    /// What the receiver said of itself.
+    greeting: Option<Vec<u8>>,
+    /// Where the data goes on; `None` before the first of it was asked for.
+    next: Option<usize>,
+    clean: u32,
+    is_skipped: bool,
+    cancels: u8,
+    out: VecDeque<u8>,
+    /// When the name of the file was said, or the receiver was invited.
+    offered_at: u64,
+    /// When the receiver could be sent something, or was heard. Before it was heard: the beginning.
+    alive_at: u64,
+    /// When it was nudged last.
+    nudged_at: u64,
+    /// Bytes of that which have to go out still.
+    nudge_left: usize,
+    ended: Option<Outcome>,
+}
+
+impl Transfer {
+    /// Of a document under a name; `modified` in seconds since 1970. `None` if it is too large for the
+    /// protocol, which counts bytes in 32 bits.
+    pub fn new(name: &str, modified: u32, spool: Spool, now: u64) -> Option<Transfer> {
+        let mut transfer = Transfer {
+            name: name.to_owned(),
+            modified,
+            size: u32::try_from(spool.len()).ok()?,
+            spool,
+            sender: Sender::new().ok()?,
+            input: VecDeque::new(),
+            line: Vec::new(),
+            answered: false,
+            greeting: None,
+            next: None,
+            clean: CLEAN,
+            is_skipped: false,
+            cancels: 0,
+            out: CALL.iter().copied().collect(),
+            offered_at: now,
+            alive_at: now,
+            nudged_at: now,
+            nudge_left: 0,
+            ended: None,
+        };
+        transfer.sender.set_streaming_window(WINDOW);
+        transfer.offer()?;
+        Some(transfer)
+    }
+
+    /// How it ended, once all is said.
+    pub fn ended(&self) -> Option<Outcome> {
+        self.ended.filter(|_| self.out.is_empty())
+    }
+
+    /// Takes a byte that came in; not XON or XOFF.
+    pub fn take(&mut self, byte: u8) {
+        self.cancels = if byte == CAN { self.cancels + 1 } else { 0 };
+        if self.cancels == CANCEL {
+            self.cancel(Outcome::Cancelled);
+        } else if self.input.len() < MOST_INPUT {
+            self.input.push_back(byte);
+        }
+    }
+
+    /// Ends it, and tells the other end.
+    pub fn cancel(&mut self, why: Outcome) {
+        if self.ended.is_none() {
+            self.sender.abort();
+            self.out.clear();
+            self.nudge_left = 0;
+            if let Action::WriteWire(bytes) = self.sender.poll() {
+                self.out.extend(bytes);
+            }
+            self.ended = Some(why);
+        }
+    }
+
+    /// Up to `most` bytes for the line, after those in `to`.
+    pub fn send(&mut self, most: usize, to: &mut Vec<u8>, now: u64) {
+        self.pump(now);
+        let most = most.min(self.out.len());
+        if most > self.nudge_left && self.greeting.is_some() {
+            self.alive_at = now;
+        }
+        self.nudge_left = self.nudge_left.saturating_sub(most);
+        to.extend(self.out.drain(..most));
+        self.pump(now);
+    }
+
+    /// Whether there is something for the line now.
+    pub fn has_more(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Time passes, whether anything can be sent or not. True if that ended it.
+    pub fn tick(&mut self, now: u64) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        if now >= self.alive_at + PATIENCE {
+            self.cancel(Outcome::Unheard);
+        } else if self.greeting.is_none() && now >= self.offered_at + INVITE {
+            self.offered_at = now;
+            // Not possible is only what waits to be sent still.
+            let _ = self.sender.timeout();
+        } else if self.next.is_some()
+            && self.out.is_empty()
+            && now >= self.alive_at.max(self.nudged_at) + SLOW
+        {
+            self.nudged_at = now;
+            self.nudge_left = NUDGE.len();
+            self.out.extend(NUDGE);
+        }
+        self.ended.is_some()
+    }
+
+    /// Lets the sender do what it can, one piece ahead of what the line has taken.
+    fn pump(&mut self, now: u64) {
+        while self.ended.is_none() && self.out.len() <= CALL.len() {
+            match self.sender.poll() {
+                Action::WriteWire(bytes) => {
+                    let written = bytes.len();
+                    escape(bytes, &mut self.out);
+                    self.sender.wire_written(written);
+                    self.answered = true;
+                }
+                Action::ReadFile { offset, max_len } => {
+                    self.answered = true;
+                    self.read(offset.get() as usize, max_len);
+                }
+                Action::Event(Event::FileCompleted) => {
+                    self.answered = true;
+                    self.is_skipped = kind(&self.line) == Some(ZSKIP);
+                    let _ = self.sender.finish();
+                }
+                Action::Event(Event::SessionCompleted) if kind(&self.line) == Some(ZRINIT) => {
+                    // It takes that for an answer to its goodbye; the receiver has not heard it.
+                    let _ = self.anew(false);
+                }
+                Action::Event(Event::SessionCompleted) => {
+                    if let Action::WriteWire(bytes) = self.sender.poll() {
+                        self.out.extend(bytes);
+                    }
+                    let how = if self.is_skipped { Outcome::Skipped } else { Outcome::Sent };
+                    self.ended = Some(how);
+                }
+                Action::Event(Event::Aborted) => self.ended = Some(Outcome::Cancelled),
+                _ => match self.input.pop_front() {
+                    Some(byte) => self.hear(byte, now),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn read(&mut self, offset: usize, most: usize) {
+        let is_again = self.next.is_some_and(|next| next != offset);
+        self.clean = if is_again { 0 } else { self.clean.saturating_add(1) };
+        // Less than is asked for ends the window.
+        let most = if self.clean < CLEAN { most.min(NOISY_PIECE) } else { most };
+        let data = self.spool.read(offset, most);
+        self.next = Some(offset + data.len());
+        if self.sender.submit_file(data).is_err() {
+            self.cancel(Outcome::Cancelled);
+        }
+    }
+
+    fn hear(&mut self, byte: u8, now: u64) {
+        self.line.push(byte);
+        // What is wrong in a header the sender itself tells the other end.
+        let _ = self.sender.submit_wire(&[byte]);
+        // Some receivers set bit 7 of it.
+        if byte & 0x7f == b'\n' {
+            self.line_ended(now);
+        } else if self.line.len() > LINE {
+            self.line.clear();
+        }
+    }
+
+    fn line_ended(&mut self, now: u64) {
+        let line = std::mem::take(&mut self.line);
+        let answered = std::mem::take(&mut self.answered);
+        let Some(kind) = kind(&line) else { return };
+        if self.greeting.is_none() {
+            if kind == ZRINIT && answered {
+                self.greeting = Some(line);
+                (self.offered_at, self.alive_at) = (now, now);
+            }
+            return;
+        }
+        self.alive_at = now;
+        let is_named = self.next.is_some();
+        let is_end = self.next == Some(self.size as usize);
+        if !answered && !is_named && (kind == ZRINIT || kind == ZNAK) {
+            if now >= self.offered_at + AGAIN {
+                self.offered_at = now;
+                let _ = self.anew(true);
+            }
+        } else if !answered && is_named && (kind == ZRPOS || is_end && kind == ZACK) {
+            // It has not heard that this was the end.
+            if self.anew(true).is_some() {
+                self.hush();
+                line.iter().for_each(|byte| _ = self.sender.submit_wire(&[*byte]));
+            }
+        }
+    }
+
+    /// Tells the sender what is to be sent.
+    fn offer(&mut self) -> Option<()> {
+        let info = FileInfo::new(self.name.as_bytes(), Some(Position::new(self.size)));
+        self.sender.start_file(info.with_modified(self.modified).with_mode(0o100_644)).ok()
+    }
+
+    /// A new sender that has just heard who the receiver is, and says the name of the file, or goodbye.
+    fn anew(&mut self, with_file: bool) -> Option<()> {
+        self.sender = Sender::new().ok()?;
+        self.sender.set_streaming_window(WINDOW);
+        self.hush();
+        if with_file {
+            self.offer()?;
+        } else {
+            self.sender.finish().ok()?;
+        }
+        for byte in self.greeting.iter().flatten() {
+            let _ = self.sender.submit_wire(&[*byte]);
+        }
+        Some(())
+    }
+
+    /// What the sender would say now is not said.
+    fn hush(&mut self) {
+        while let Action::WriteWire(bytes) = self.sender.poll() {
+            let all = bytes.len();
+            self.sender.wire_written(all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zmodem2::Receiver;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn document() -> String {
+        (0..900).map(|n| format!("{{\"id\":\"e{n}\",\"name\":\"thing \u{7f} {n}\"}},\n")).collect()
+    }
+
+    fn transfer() -> Transfer {
+        let mut spool = Spool::default();
+        spool.push(&document());
+        Transfer::new("r2.omir", 1_750_000_000, spool, 0).unwrap()
+    }
+
+    /// A receiver that says again what was not answered, as those of terminal programs do.
+    struct Far {
+        receiver: Receiver,
+        file: Vec<u8>,
+        name: String,
+        is_done: bool,
+        /// What it said last.
+        said: Vec<u8>,
+    }
+
+    impl Far {
+        fn new() -> Far {
+            let receiver = Receiver::with_flow_control(0, true).unwrap();
+            let (file, said) = (Vec::new(), Vec::new());
+            Far { receiver, file, name: String::new(), is_done: false, said }
+        }
+
+        /// What it says when nothing came for long. This receiver leaves it to us: what it has of a subpacket is
+        /// wrong by now, and else it says what it said.
+        fn again(&mut self) -> Vec<u8> {
+            let says = self.turn(b"\x18kxxxx");
+            if says.is_empty() { self.said.clone() } else { says }
+        }
+
+        /// Takes what came; what it says.
+        fn turn(&mut self, mut came: &[u8]) -> Vec<u8> {
+            let mut says = Vec::new();
+            loop {
+                match self.receiver.poll() {
+                    Action::WriteWire(bytes) => {
+                        says.extend_from_slice(bytes);
+                        let all = bytes.len();
+                        self.receiver.wire_written(all);
+                    }
+                    Action::WriteFile(bytes) => {
+                        self.file.extend_from_slice(bytes);
+                        let all = bytes.len();
+                        self.receiver.file_written(all).unwrap();
+                    }
+                    Action::Event(Event::FileStarted(info)) => {
+                        self.name = String::from_utf8(info.name.to_vec()).unwrap();
+                        assert_eq!(info.size.unwrap().get() as usize, document().len());
+                    }
+                    Action::Event(Event::SessionCompleted) => self.is_done = true,
+                    Action::Event(_) => {}
+                    _ => match came.split_first() {
+                        Some((byte, rest)) if !self.is_done => {
+                            let _ = self.receiver.submit_wire(&[*byte]);
+                            came = rest;
+                        }
+                        _ => break,
+                    },
+                }
+            }
+            if !says.is_empty() {
+                self.said = says.clone();
+            }
+            says
+        }
+    }
+
+    /// Runs both ends over a line that `spoils` what it carries (true: to the receiver), to the end.
+    fn run(transfer: &mut Transfer, mut spoils: impl FnMut(bool, &mut Vec<u8>)) -> Far {
+        let mut far = Far::new();
+        let (mut now, mut quiet_since) = (0, 0);
+        while transfer.ended().is_none() {
+            let mut line = Vec::new();
+            transfer.send(64, &mut line, now);
+            transfer.tick(now);
+            let came = !line.is_empty();
+            spoils(true, &mut line);
+            let mut says = far.turn(&line);
+            if says.is_empty() && line.starts_with(NUDGE) {
+                says = far.again();
+            }
+            if !says.is_empty() || came {
+                quiet_since = now;
+            } else if now >= quiet_since + 10 * SECOND {
+                says = far.again();
+                quiet_since = now;
+            }
+            spoils(false, &mut says);
+            says.iter().filter(|byte| **byte != 0x11).for_each(|byte| transfer.take(*byte));
+            now += 10_000;
+            assert!(now < 36_000 * SECOND, "for ever: {:?}", String::from_utf8_lossy(&far.said));
+        }
+        far
+    }
+
+    #[test]
+    fn a_receiver_gets_the_file_with_all_control_characters_escaped() {
+        let mut transfer = transfer();
+        let mut all = Vec::new();
+        let far = run(&mut transfer, |to_receiver, line| {
+            if to_receiver {
+                all.extend_from_slice(line);
+            }
+        });
+        assert_eq!(transfer.ended(), Some(Outcome::Sent));
+        assert!(far.is_done && far.name == "r2.omir");
+        assert!(far.file == document().as_bytes());
+        assert!(all.starts_with(b"rz\r**\x18B00"));
+        let odd = all.iter().filter(|byte| **byte & 0x60 == 0 && **byte != ZDLE).count();
+        assert!(odd < 20, "{odd} besides the ends of three lines");
+    }
+
+    #[test]
+    fn whatever_piece_of_the_line_is_lost_comes_again() {
+        let mut pieces = 0;
+        run(&mut transfer(), |_, line| pieces += u32::from(!line.is_empty()));
+        let lose: Vec<u32> =
+            (0..12).chain(pieces - 14..pieces).chain((12..pieces).step_by(29)).collect();
+        for lost in lose {
+            let mut transfer = transfer();
+            let mut piece = 0;
+            let far = run(&mut transfer, |_, line| {
+                if !line.is_empty() {
+                    piece += 1;
+                    if piece - 1 == lost {
+                        line.clear();
+                    }
+                }
+            });
+            assert_eq!(transfer.ended(), Some(Outcome::Sent), "without piece {lost} of {pieces}");
+            assert!(far.file == document().as_bytes(), "without piece {lost} of {pieces}");
+        }
+    }
+
+    #[test]
+    fn five_can_end_it_and_the_other_end_is_told() {
+        for after in [0, 3, 500] {
+            let mut transfer = transfer();
+            let mut turns = 0;
+            run(&mut transfer, |to_receiver, line| {
+                turns += 1;
+                if turns >= after && !to_receiver && line.is_empty() {
+                    line.extend([CAN; 5]);
+                }
+            });
+            assert_eq!(transfer.ended(), Some(Outcome::Cancelled));
+        }
+        let mut transfer = transfer();
+        [CAN, CAN, CAN, CAN, b'x', CAN].iter().for_each(|byte| transfer.take(*byte));
+        assert_eq!(transfer.ended(), None);
+        transfer.cancel(Outcome::Cancelled);
+        let mut line = Vec::new();
+        transfer.send(100, &mut line, 0);
+        assert!(line.starts_with(&[CAN; 5]), "{line:?}");
+        assert_eq!(transfer.ended(), Some(Outcome::Cancelled));
+    }
+
+    #[test]
+    fn who_is_not_there_is_invited_for_a_minute() {
+        let mut silent = transfer();
+        let mut line = Vec::new();
+        let mut now = 0;
+        while silent.ended().is_none() {
+            silent.tick(now);
+            silent.send(64, &mut line, now);
+            // A terminal that echoes, or a person who types, is no receiver.
+            b"hello\n".iter().for_each(|byte| silent.take(*byte));
+            now += SECOND / 10;
+        }
+        assert_eq!((silent.ended(), now / SECOND), (Some(Outcome::Unheard), 60));
+        assert_eq!(line.windows(6).filter(|window| window == b"**\x18B00").count(), 6);
+
+        // Or was there, and is not any more: nothing can be sent.
+        let mut gone = transfer();
+        let mut left = 2_000_usize;
+        run(&mut gone, |_, line| {
+            if left == 0 {
+                line.clear();
+            }
+            left = left.saturating_sub(line.len());
+        });
+        assert_eq!(gone.ended(), Some(Outcome::Unheard));
+    }
+
+    #[test]
+    fn a_receiver_that_has_such_a_file_may_pass() {
+        let mut transfer = transfer();
+        let mut far = Far::new();
+        far.receiver.set_manual_file_accept(true);
+        let mut now = 0;
+        while transfer.ended().is_none() {
+            let mut line = Vec::new();
+            transfer.send(64, &mut line, now);
+            let mut says = far.turn(&line);
+            if far.name == "r2.omir" && far.receiver.skip_file().is_ok() {
+                says.extend(far.turn(&[]));
+            }
+            says.iter().filter(|byte| **byte != 0x11).for_each(|byte| transfer.take(*byte));
+            now += 10_000;
+        }
+        assert_eq!(transfer.ended(), Some(Outcome::Skipped));
+        assert!(far.file.is_empty() && far.is_done);
+    }
+}
