@@ -405,6 +405,41 @@ fn it_ends_though_the_memory_takes_nothing_and_all_queues_are_full() {
 }
 
 #[test]
+fn a_simulation_that_begins_anew_takes_its_transforms_with_it() {
+    let scene = Scene::new("use_sim_time = true", Shelf::default());
+    let clock = scene.publisher("/clock", "rosgraph_msgs/msg/Clock");
+    let tf = scene.publisher("/tf", "tf2_msgs/msg/TFMessage");
+    let show = |sec: i64| {
+        let mut message = Message::new(clock.ty());
+        message.set("clock.sec", sec).unwrap();
+        clock.publish(&message).unwrap();
+    };
+    let is_known = |scene: &Scene| {
+        let frames = scene.ours.as_ref().unwrap().frames();
+        frames.fixed("base_link", Stamp::from_ros(100, 0)).unwrap().is_some()
+    };
+    let mut one = {
+        let types = scene.theirs.types().read().unwrap();
+        Message::new(&types.message("geometry_msgs/msg/TransformStamped").unwrap())
+    };
+    one.set("header.frame_id", "map").unwrap();
+    one.set("header.stamp.sec", 100).unwrap();
+    one.set("child_frame_id", "base_link").unwrap();
+    let mut moving = Message::new(tf.ty());
+    moving.set("transforms", vec![one]).unwrap();
+    scene.until("the robot is somewhere", |scene| {
+        show(100);
+        tf.publish(&moving).unwrap();
+        is_known(scene)
+    });
+    // By less than what the daemon's own clock waits for.
+    scene.until("that was in another run", |scene| {
+        show(98);
+        !is_known(scene)
+    });
+}
+
+#[test]
 fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
     let scene = Scene::new("fixed_frame = 'odom'\nkeyframes = ['kf_*']", Shelf::default());
     let ask = |service: &str, ty: &str, fill: &dyn Fn(&mut Message)| {
