@@ -16,7 +16,7 @@ use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::participant::{
     Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant, Surveyor,
 };
-use omir_ros2::records::Operation;
+use omir_ros2::records::{LEFT_OUT, Operation};
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
 
@@ -190,18 +190,12 @@ impl EngineMemory {
                 let query = self.engine.query(Query::everything(), &list)?;
                 let most = self.engine.settings().limits.for_import().max_payload_bytes;
                 let export = self.engine.export_within(&query, most as u64)?;
-                let left_out = export.left_out();
-                match left_out.first.first() {
-                    None => Ok(export.to_value()),
-                    // The response has no place to say it in.
-                    Some(why) => Err(Error::new(
-                        Code::Internal,
-                        format!(
-                            "{} resources cannot be read; `omir export` gives the others. {why}",
-                            left_out.count
-                        ),
-                    )),
+                let left_out = export.left_out().to_value();
+                let mut bundle = export.to_value();
+                if let (Value::Object(members), Some(left_out)) = (&mut bundle, left_out) {
+                    members.insert(LEFT_OUT, left_out);
                 }
+                Ok(bundle)
             }
             Operation::Forget => self.execute(asked::forget(list)?),
             Operation::Anchor => self.execute(asked::anchor(list)?),

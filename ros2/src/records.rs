@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::interface::{ActionType, InterfaceError, MessageType, Registry, ServiceType};
 
-pub use reply::Progress;
+pub use reply::{LEFT_OUT, Progress};
 pub use request::Call;
 
 /// The types of `omir_msgs`, and what is done with them.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_ros2::interface::{MessageType, Registry};
-use omir_ros2::message::Message;
+use omir_ros2::message::{Message, Value};
 use proptest::prelude::*;
 
 /// Type, little endian, big endian, JSON.
@@ -207,4 +207,47 @@ proptest! {
             let _ = registry.message(name);
         }
     }
+}
+
+#[test]
+fn a_bounded_text_that_is_no_utf_8_keeps_within_its_bound() {
+    let mut registry = Registry::standard();
+    registry.add_text(&"lab_msgs/msg/Tag".parse().unwrap(), "string<=5 tag").unwrap();
+    let ty = registry.message("lab_msgs/msg/Tag").unwrap();
+    let read = Message::decode(&ty, b"\0\x01\0\0\x05\0\0\0a\x89aa\0").unwrap();
+    assert_eq!(read.text("tag"), Some("a\u{fffd}a"));
+    assert_eq!(Message::decode(&ty, &read.encode()), Ok(read));
+}
+
+#[test]
+fn a_grid_of_millions_of_cells_takes_little_more_than_on_the_wire() {
+    let mut registry = Registry::standard();
+    let name = "lab_msgs/msg/Grid".parse().unwrap();
+    registry.add_text(&name, "int8[] cells\nbool[] seen\nuint16[3] size\nint32[<=4] few").unwrap();
+    let ty = registry.message("lab_msgs/msg/Grid").unwrap();
+    let mut grid = Message::new(&ty);
+    grid.set("cells", vec![Value::Int(-1), Value::Int(100), Value::Int(0)]).unwrap();
+    grid.set("seen", vec![Value::Bool(true), Value::Bool(false)]).unwrap();
+    grid.set("size", vec![Value::Int(1), Value::Uint(2), Value::Uint(65_535)]).unwrap();
+    grid.set("size[0]", 9u16).unwrap();
+    assert!(grid.set("size[0]", 65_536u32).is_err());
+    assert!(grid.set("few", vec![Value::Int(1); 5]).is_err());
+    assert!(grid.set("cells", vec![Value::Int(128)]).is_err());
+    let back = Message::decode(&ty, &grid.encode()).unwrap();
+    assert_eq!(back, grid);
+    assert_eq!(back.get("cells"), Some(&Value::Ints(vec![-1, 100, 0])));
+    assert_eq!(back.get("seen"), Some(&Value::Bools(vec![true, false])));
+    assert_eq!((back.i64("cells[1]"), back.u64("size[2]")), (Some(100), Some(65_535)));
+    let all = back.select(&"cells[*]".parse().unwrap());
+    assert_eq!(all.iter().map(|one| one.as_i64().unwrap()).sum::<i64>(), 99);
+    // Seven million cells were too many at forty bytes for each.
+    let n = 7_000_000u32;
+    let mut bytes = vec![0, 1, 0, 0];
+    bytes.extend(n.to_le_bytes());
+    bytes.resize(8 + n as usize, 0xff);
+    bytes.extend([0, 0, 0, 0]);
+    bytes.extend([0; 12]);
+    let grid = Message::decode(&ty, &bytes).unwrap();
+    assert_eq!(grid.get("cells").map(Value::len), Some(n as usize));
+    assert_eq!(grid.i64("cells[6999999]"), Some(-1));
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use omir_core::value::{Map, Value as Json};
-use omir_ros2::graph::{Node, NodeConfig, Publisher, Qos};
+use omir_ros2::graph::{EntityKind, Node, NodeConfig, Publisher, Qos};
 use omir_ros2::interface::{Registry, TypeName};
 use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::message::{Message, Value};
@@ -80,17 +80,28 @@ struct Scene {
 
 impl Scene {
     fn new(config: &str, shelf: Shelf) -> Self {
+        Self::with(config, shelf, |_| ())
+    }
+
+    /// Where others did something before the daemon came.
+    fn with(config: &str, shelf: Shelf, before: impl FnOnce(&Node)) -> Self {
         let (session, other) = sessions();
         let section: Ros2Section = toml::from_str(config).unwrap();
         let ros2 = section.resolve().unwrap_or_else(|error| panic!("{error}"));
         let shelf = Arc::new(shelf);
-        let ours = Participant::open(&session, &ros2, shelf.clone(), Arc::new(now)).unwrap();
         let theirs = node(&other, "other", Registry::standard());
+        before(&theirs);
+        let ours = Participant::open(&session, &ros2, shelf.clone(), Arc::new(now)).unwrap();
         Self { ours: Some(ours), theirs, other, shelf, _session: session }
     }
 
     fn publisher(&self, topic: &str, ty: &str) -> Publisher {
         publisher(&self.theirs, topic, ty)
+    }
+
+    /// How often something was remembered.
+    fn times(&self, text: &str) -> usize {
+        self.shelf.contents().iter().filter(|content| *content == text).count()
     }
 
     /// Says `text` again and again until it is heard.
@@ -153,6 +164,12 @@ fn node(session: &Session, name: &str, types: Registry) -> Node {
 fn publisher(node: &Node, topic: &str, ty: &str) -> Publisher {
     let ty = node.types().read().unwrap().message(ty).unwrap();
     node.publisher(topic, &ty, Qos::DEFAULT).unwrap()
+}
+
+fn send(publisher: &Publisher, text: &str) {
+    let mut message = Message::new(publisher.ty());
+    message.set("data", text).unwrap();
+    publisher.publish(&message).unwrap();
 }
 
 #[test]
@@ -229,6 +246,115 @@ fn a_node_that_describes_nothing_holds_up_nobody() {
 }
 
 #[test]
+fn a_question_that_nobody_answers_holds_up_nobody() {
+    let scene = Scene::new("[[topic]]\ntopic = '*'\ntext = '{data}'", Shelf::default());
+    // Nodes that take every question and keep it: two seconds each.
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let _silent = scene
+        .other
+        .declare_queryable("0/silent$*/get_type_description/**")
+        .complete(true)
+        .callback({
+            let asked = asked.clone();
+            move |query| asked.lock().unwrap().push(query)
+        })
+        .wait()
+        .unwrap();
+    let _tokens: Vec<_> = (0..60)
+        .map(|n| {
+            let token = format!(
+                "@ros2_lv/0/a/0/{n}/MP/%/%/silent{n}/%a{n}/lab_msgs::msg::dds_::Odd_/RIHS01_{n:064x}/::,1:,:,:,,"
+            );
+            scene.other.liveliness().declare_token(token).wait().unwrap()
+        })
+        .collect();
+    scene.until("somebody is asked", |_| !asked.lock().unwrap().is_empty());
+    scene.say(&scene.publisher("/zz", "std_msgs/msg/String"), "hello");
+    assert!(asked.lock().unwrap().len() < 60);
+}
+
+#[test]
+fn who_can_tell_the_type_is_asked_though_another_publisher_cannot() {
+    let scene = Scene::new("[[topic]]\ntopic = '/note'\ntext = '{data}'", Shelf::default());
+    let mut types = Registry::standard();
+    types.add_text(&"lab_msgs/msg/Note".parse().unwrap(), "string data").unwrap();
+    let hash = types.message("lab_msgs/msg/Note").unwrap().hash.to_rihs_string();
+    let token = format!(
+        "@ros2_lv/0/a/0/1/MP/%/%/silent/%note/lab_msgs::msg::dds_::Note_/{hash}/::,1:,:,:,,"
+    );
+    let _token = scene.other.liveliness().declare_token(token).wait().unwrap();
+    let told = |scene: &Scene| scene.status("/notListenedTo/~1note").is_some();
+    scene.until("one cannot tell", told);
+    let theirs = node(&scene.other, "teller", types);
+    scene.say(&publisher(&theirs, "/note", "lab_msgs/msg/Note"), "hello");
+}
+
+#[test]
+fn what_a_latched_topic_kept_is_heard_once_though_it_was_listened_to_before() {
+    let config = "[[topic]]\ntopic = '/chat'\ntype = 'std_msgs/String'\nkeep.at_most_every_s = 0";
+    let mut kept = None;
+    let latched = |node: &Node| {
+        let ty = node.types().read().unwrap().message("std_msgs/msg/String").unwrap();
+        let publisher = node.publisher("/chat", &ty, Qos::LATCHED.keep_last(10)).unwrap();
+        send(&publisher, "kept before");
+        publisher
+    };
+    // A rule that names the type listens before it is known how anybody publishes.
+    let scene = Scene::with(config, Shelf::default(), |node| kept = Some(latched(node)));
+    let kept = kept.unwrap();
+    scene.until("it is played back", |scene| scene.times("kept before") == 1);
+    send(&kept, "live");
+    let plain = scene.publisher("/chat", "std_msgs/msg/String");
+    scene.say(&plain, "plain");
+    scene.until("it is heard", |scene| scene.times("live") == 1);
+    // A second publisher that keeps its messages comes while both are heard already.
+    let other = node(&scene.other, "second", Registry::standard());
+    let second = latched(&other);
+    scene.until("that one is played back too", |scene| scene.times("kept before") == 2);
+    send(&second, "the end");
+    scene.until("it is heard", |scene| scene.times("the end") == 1);
+    assert_eq!((scene.times("kept before"), scene.times("live")), (2, 1));
+}
+
+#[test]
+fn what_was_heard_is_not_heard_again_when_its_topic_turns_out_to_be_latched() {
+    let config = "[[topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 0";
+    let scene = Scene::new(config, Shelf::default());
+    let plain = scene.publisher("/chat", "std_msgs/msg/String");
+    scene.say(&plain, "plain");
+    // It keeps its messages; so long as the daemon has not seen its token, it hears them all the same.
+    let ty = plain.ty().clone();
+    for n in 0..5 {
+        let other = node(&scene.other, &format!("keeper{n}"), Registry::standard());
+        let keeper = other.publisher("/chat", &ty, Qos::LATCHED.keep_last(10)).unwrap();
+        let text = format!("of keeper {n}");
+        send(&keeper, &text);
+        scene.until("it is heard", |scene| scene.times(&text) >= 1);
+        send(&plain, &format!("after keeper {n}"));
+        scene.until("nothing is lost", |s| s.times(&format!("after keeper {n}")) == 1);
+        assert_eq!(scene.times(&text), 1);
+    }
+}
+
+#[test]
+fn a_topic_that_has_another_type_by_now_is_not_listened_to_as_before() {
+    let scene = Scene::new("[[topic]]\ntopic = '/note'\ntext = '{data}'", Shelf::default());
+    let listened = |scene: &Scene| -> Vec<String> {
+        let subscriptions = scene.theirs.graph().at("/note", EntityKind::Subscription);
+        subscriptions.iter().map(|s| s.endpoint.as_ref().unwrap().dds_type.clone()).collect()
+    };
+    let text = scene.publisher("/note", "std_msgs/msg/String");
+    scene.say(&text, "a text");
+    drop(text);
+    // Who comes back is heard from the first message on.
+    scene.until("it is gone", |s| s.theirs.graph().at("/note", EntityKind::Publisher).is_empty());
+    assert_eq!(listened(&scene), ["std_msgs::msg::dds_::String_"]);
+    let number = scene.publisher("/note", "std_msgs/msg/Int32");
+    scene.until("only the new one is", |scene| listened(scene) == ["std_msgs::msg::dds_::Int32_"]);
+    drop(number);
+}
+
+#[test]
 fn a_thousand_topics_that_nobody_can_read_leave_room_for_one_that_can_be() {
     let scene = Scene::new("[[topic]]\ntopic = '*'\ntext = '{data}'", Shelf::default());
     let token = |n: usize| {
@@ -276,6 +402,41 @@ fn it_ends_though_the_memory_takes_nothing_and_all_queues_are_full() {
         tell.send(()).unwrap();
     });
     ended.recv_timeout(LONG).expect("it ends");
+}
+
+#[test]
+fn a_simulation_that_begins_anew_takes_its_transforms_with_it() {
+    let scene = Scene::new("use_sim_time = true", Shelf::default());
+    let clock = scene.publisher("/clock", "rosgraph_msgs/msg/Clock");
+    let tf = scene.publisher("/tf", "tf2_msgs/msg/TFMessage");
+    let show = |sec: i64| {
+        let mut message = Message::new(clock.ty());
+        message.set("clock.sec", sec).unwrap();
+        clock.publish(&message).unwrap();
+    };
+    let is_known = |scene: &Scene| {
+        let frames = scene.ours.as_ref().unwrap().frames();
+        frames.fixed("base_link", Stamp::from_ros(100, 0)).unwrap().is_some()
+    };
+    let mut one = {
+        let types = scene.theirs.types().read().unwrap();
+        Message::new(&types.message("geometry_msgs/msg/TransformStamped").unwrap())
+    };
+    one.set("header.frame_id", "map").unwrap();
+    one.set("header.stamp.sec", 100).unwrap();
+    one.set("child_frame_id", "base_link").unwrap();
+    let mut moving = Message::new(tf.ty());
+    moving.set("transforms", vec![one]).unwrap();
+    scene.until("the robot is somewhere", |scene| {
+        show(100);
+        tf.publish(&moving).unwrap();
+        is_known(scene)
+    });
+    // By less than what the daemon's own clock waits for.
+    scene.until("that was in another run", |scene| {
+        show(98);
+        !is_known(scene)
+    });
 }
 
 #[test]

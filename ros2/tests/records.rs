@@ -499,6 +499,14 @@ fn answers_become_responses() {
     assert_eq!(bundle.u64("count"), Some(2));
     assert_eq!(bundle.text("bundle"), Some(r#"{"resourceType":"Bundle","entry":[{},{}]}"#));
 
+    assert_eq!(bundle.u64("unreadable"), Some(0));
+    let damaged = answer(
+        Operation::Export,
+        r#"{"resourceType": "Bundle", "entry": [], "leftOut": {"unreadable": 2, "first": ["a", "b"]}}"#,
+    );
+    assert_eq!(damaged.text("bundle"), Some(r#"{"resourceType":"Bundle","entry":[]}"#));
+    assert_eq!((damaged.u64("unreadable"), damaged.text("why[1]")), (Some(2), Some("b")));
+
     for operation in Operation::ALL {
         let error = json(r#"{"code": "NOT_FOUND", "message": "no such memory", "path": "/ref"}"#);
         let refused = records.response(operation, Err(&error));

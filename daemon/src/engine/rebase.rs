@@ -30,6 +30,9 @@ pub const MAX_KEYFRAMES: usize = 10_000;
 /// with a covariance; of more the oldest falls off.
 pub const MAX_STEPS: usize = 4;
 
+/// Farther along an axis, in metres, is no place: as with poses and transforms that come by ROS.
+const FARTHEST_M: f64 = 1e12;
+
 /// Where keyframes lie in a map by now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rebase {
@@ -110,6 +113,10 @@ impl Rebase {
                 let path = path.trim_start_matches("/valueJson");
                 wrong(pointer::join("/keyframes", name) + path, message)
             })?;
+            if pose.position.iter().any(|metres| metres.abs() > FARTHEST_M) {
+                let path = pointer::join("/keyframes", name) + "/position";
+                return Err(wrong(path, format!("it is beyond {FARTHEST_M:e} m")));
+            }
             keyframes.push((name.to_owned(), isometry(&pose)));
         }
         Ok(Self { frame, keyframes, reason: text("reason")? })

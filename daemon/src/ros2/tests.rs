@@ -157,6 +157,7 @@ fn what_is_tried_again_is_no_rejected_request() {
 fn what_is_damaged_is_told_from_what_is_not_there() {
     let bench = Bench::new();
     bench.memory.remember(vec![value(&record("a"))], None).unwrap();
+    bench.memory.remember(vec![value(&record("c"))], None).unwrap();
     assert_eq!(bench.memory.get("MemoryRecord/b"), Ok(Stored::Nothing));
     let logs = fs::read_dir(bench.folder.path().join("data/wal")).unwrap();
     for log in logs.map(|log| log.unwrap().path()) {
@@ -169,4 +170,11 @@ fn what_is_damaged_is_told_from_what_is_not_there() {
     }
     let found = bench.memory.get("MemoryRecord/a");
     assert!(matches!(found, Ok(Stored::Damaged(_))), "{found:?}");
+    // It costs an export only itself.
+    let bundle = bench.memory.ask(Operation::Export, &Map::new()).unwrap();
+    let entries = bundle.get("entry").and_then(Value::as_array).unwrap();
+    assert_eq!(entries.len(), 1);
+    let left_out = bundle.get(LEFT_OUT).unwrap();
+    assert_eq!(left_out.get("unreadable").and_then(Value::as_u64), Some(1));
+    assert_eq!(left_out.get("first").and_then(Value::as_array).map(<[_]>::len), Some(1));
 }

@@ -1,6 +1,6 @@
 //! The node itself: its names, its token, its view of the graph, and what its entities share.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -83,7 +83,8 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct Local {
     closed: bool,
-    entities: Vec<Arc<Entity>>,
+    /// By the name of their endpoint: only of one name two can be of different types.
+    entities: HashMap<String, Vec<Arc<Entity>>>,
     held: Vec<Weak<Held>>,
     /// Ids of our entities and tokens of those whose type was refused, so that each pair is told of
     /// once.
@@ -253,15 +254,21 @@ impl Shared {
         if local.closed {
             return Err(NodeError::Closed);
         }
-        local.held.retain(|held| held.strong_count() > 0);
+        // Now and then, or a thousand entities would cost a million looks.
+        if local.held.len().is_power_of_two() {
+            local.held.retain(|held| held.strong_count() > 0);
+        }
         local.held.push(Arc::downgrade(held));
-        local.entities.push(Arc::clone(&entity));
+        let name = entity.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
+        if let Some(name) = name {
+            local.entities.entry(name.to_owned()).or_default().push(Arc::clone(&entity));
+        }
         drop(local);
         // One's own tokens need no way over the network to be known.
         if self.graph.came(&token).is_err() {
             return Err(NodeError::Zenoh("declare", format!("{token} cannot be read back")));
         }
-        for other in self.graph.entities() {
+        for other in name.map(|name| self.graph.under(name)).unwrap_or_default() {
             self.compare(&entity, &other);
         }
         Ok(Gid::of_token(&token))
@@ -276,7 +283,8 @@ impl Shared {
         }
         match self.graph.came(token) {
             Ok(Came::New(theirs)) => {
-                let local = self.lock().entities.clone();
+                let Some(Endpoint { name, .. }) = &theirs.endpoint else { return };
+                let local = self.lock().entities.get(name).cloned().unwrap_or_default();
                 for ours in &local {
                     self.compare(ours, &theirs);
                 }
@@ -317,7 +325,14 @@ impl Drop for Announced {
         drop(self.declared.take());
         self.shared.graph.went(&self.token);
         let mut local = self.shared.lock();
-        local.entities.retain(|e| !Arc::ptr_eq(e, &self.entity));
+        if let Some(Endpoint { name, .. }) = &self.entity.endpoint
+            && let Some(ours) = local.entities.get_mut(name)
+        {
+            ours.retain(|entity| !Arc::ptr_eq(entity, &self.entity));
+            if ours.is_empty() {
+                local.entities.remove(name);
+            }
+        }
         local.refused.retain(|(ours, _)| *ours != self.entity.id);
     }
 }

@@ -151,6 +151,11 @@ impl Subscription {
         &self.topic
     }
 
+    /// Takes it out of the graph without waiting for the call that is running; that does the drop.
+    pub(crate) fn close(&self) {
+        self.held.let_go();
+    }
+
     /// How many messages were dropped because more came than could be taken.
     #[must_use]
     pub fn dropped(&self) -> u64 {

@@ -23,6 +23,8 @@ pub struct Graph {
 struct Entities {
     by_token: BTreeMap<String, Arc<Entity>>,
     by_gid: HashMap<Gid, Arc<Entity>>,
+    /// Those that have an endpoint, by its absolute name.
+    by_name: HashMap<String, Vec<Arc<Entity>>>,
 }
 
 /// What a token that came made of the view.
@@ -50,9 +52,22 @@ impl Graph {
     /// Everything of one kind under one absolute name: the publishers of a topic, say.
     #[must_use]
     pub fn at(&self, name: &str, kind: EntityKind) -> Vec<Arc<Entity>> {
-        let fits =
-            |e: &Entity| e.kind == kind && e.endpoint.as_ref().is_some_and(|e| e.name == name);
-        self.lock().by_token.values().filter(|e| fits(e)).cloned().collect()
+        self.under(name).into_iter().filter(|entity| entity.kind == kind).collect()
+    }
+
+    /// Everything under one absolute name, of whatever kind.
+    pub(crate) fn under(&self, name: &str) -> Vec<Arc<Entity>> {
+        self.lock().by_name.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether an entity with an endpoint, as it was found here, is still there.
+    #[must_use]
+    pub fn has(&self, entity: &Arc<Entity>) -> bool {
+        let Some(Endpoint { name, .. }) = &entity.endpoint else { return false };
+        let entities = self.lock();
+        // Not by its token: others may write theirs in another way than we do.
+        let under = entities.by_name.get(name);
+        under.is_some_and(|all| all.iter().any(|other| Arc::ptr_eq(other, entity)))
     }
 
     /// Whom a message or request came from. Nothing says that a sender's gid is that of its token,
@@ -120,6 +135,9 @@ impl Graph {
         }
         entities.by_token.insert(token.to_owned(), Arc::clone(&entity));
         entities.by_gid.insert(Gid::of_token(token), Arc::clone(&entity));
+        if let Some(Endpoint { name, .. }) = &entity.endpoint {
+            entities.by_name.entry(name.clone()).or_default().push(Arc::clone(&entity));
+        }
         self.version.fetch_add(1, Ordering::Release);
         self.changed.notify_all();
         Ok(Came::New(entity))
@@ -127,8 +145,16 @@ impl Graph {
 
     pub(crate) fn went(&self, token: &str) {
         let mut entities = self.lock();
-        entities.by_token.remove(token);
+        let Some(entity) = entities.by_token.remove(token) else { return };
         entities.by_gid.remove(&Gid::of_token(token));
+        if let Some(Endpoint { name, .. }) = &entity.endpoint
+            && let Some(under) = entities.by_name.get_mut(name)
+        {
+            under.retain(|other| !Arc::ptr_eq(other, &entity));
+            if under.is_empty() {
+                entities.by_name.remove(name);
+            }
+        }
         self.version.fetch_add(1, Ordering::Release);
         self.changed.notify_all();
     }
@@ -160,8 +186,14 @@ mod tests {
         assert_eq!(graph.at("/chatter", EntityKind::Publisher).len(), 1);
         assert!(graph.at("/chatter", EntityKind::Subscription).is_empty());
         assert_eq!(graph.who(Gid::of_token(TALKER)).unwrap().kind, EntityKind::Publisher);
+        let talker = graph.at("/chatter", EntityKind::Publisher).remove(0);
+        assert!(graph.has(&talker));
         graph.went(TALKER);
-        assert!(graph.topics().is_empty());
+        assert!(graph.topics().is_empty() && graph.under("/chatter").is_empty());
+        assert!(!graph.has(&talker));
+        let version = graph.version();
+        graph.went(TALKER);
+        assert_eq!(graph.version(), version, "nothing changed");
         assert_eq!(graph.who(Gid::of_token(TALKER)), None);
         assert_eq!(graph.entities().len(), 2);
         let version = graph.version();

@@ -196,10 +196,11 @@ impl FieldType {
     /// Bytes of memory that a new value takes. Saturates, for a description may say anything.
     pub(crate) fn room(&self) -> usize {
         let one = match &self.element {
-            Element::Byte | Element::Char | Element::U8 if self.shape != Shape::Single => 1,
-            Element::F32 | Element::F64 if self.shape != Shape::Single => 8,
             Element::Message(ty) => size_of::<Value>().saturating_add(ty.room),
-            _ => size_of::<Value>(),
+            Element::Text { .. } | Element::WideText { .. } => size_of::<Value>(),
+            _ if self.shape == Shape::Single => size_of::<Value>(),
+            Element::Bool | Element::Byte | Element::Char | Element::U8 => 1,
+            _ => 8,
         };
         match self.shape {
             Shape::Single => one,

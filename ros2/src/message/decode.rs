@@ -168,12 +168,11 @@ impl<Order: ByteOrder> Reader<'_, Order> {
                 }
                 Ok(Value::Floats(floats))
             }
+            Many::Bools => self.packed(n, ty, 1, |value| value.as_bool()).map(Value::Bools),
+            Many::Ints => self.packed(n, ty, 8, |value| value.as_i64()).map(Value::Ints),
+            Many::Uints => self.packed(n, ty, 8, |value| value.as_u64()).map(Value::Uints),
             Many::Values => {
-                let all = n.saturating_mul(FieldType::single(ty.element.clone()).room());
-                self.room = self.room.checked_sub(all).ok_or_else(|| {
-                    let most = MOST_ROOM >> 20;
-                    Wrong::new(format!("with {n} values of {ty} it takes more than {most} MiB"))
-                })?;
+                self.take_room(n, ty, FieldType::single(ty.element.clone()).room())?;
                 let mut items = Vec::with_capacity(n);
                 for i in 0..n {
                     let item =
@@ -183,6 +182,31 @@ impl<Order: ByteOrder> Reader<'_, Order> {
                 Ok(Value::List(items))
             }
         }
+    }
+
+    /// Values that are held without the kind of each.
+    fn packed<T>(
+        &mut self,
+        n: usize,
+        ty: &FieldType,
+        size: usize,
+        of: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>, Wrong> {
+        self.take_room(n, ty, size)?;
+        let mut values = Vec::with_capacity(n);
+        for i in 0..n {
+            let value = self.one(&ty.element).map_err(|wrong| wrong.within(|| format!("[{i}]")))?;
+            values.extend(of(&value));
+        }
+        Ok(values)
+    }
+
+    fn take_room(&mut self, n: usize, ty: &FieldType, each: usize) -> Result<(), Wrong> {
+        self.room = self.room.checked_sub(n.saturating_mul(each)).ok_or_else(|| {
+            let most = MOST_ROOM >> 20;
+            Wrong::new(format!("with {n} values of {ty} it takes more than {most} MiB"))
+        })?;
+        Ok(())
     }
 
     fn one(&mut self, element: &Element) -> Result<Value, Wrong> {
@@ -218,7 +242,8 @@ impl<Order: ByteOrder> Reader<'_, Order> {
     }
 
     /// A string is its length with the NUL that ends it, and the bytes. ROS says UTF-8 and nobody checks:
-    /// a byte that is none becomes U+FFFD, for one letter is no reason to lose a message of an error.
+    /// a byte that is none becomes U+FFFD, for one letter is no reason to lose a message of an error. Where
+    /// there is a bound the text still keeps within it.
     fn text(&mut self, bound: Option<usize>) -> Result<String, Wrong> {
         let n = self.length()?;
         let left = self.cdr.remaining();
@@ -235,7 +260,14 @@ impl<Order: ByteOrder> Reader<'_, Order> {
                 "a text of {} bytes, at most {bound} are allowed",
                 plain.len()
             ))),
-            _ => Ok(String::from_utf8_lossy(plain).into_owned()),
+            _ => {
+                let mut text = String::from_utf8_lossy(plain).into_owned();
+                let most = bound.unwrap_or(usize::MAX);
+                while text.len() > most {
+                    text.pop();
+                }
+                Ok(text)
+            }
         }
     }
 

@@ -34,6 +34,17 @@ fn write_field(cdr: &mut CdrWriter<'_, LittleEndian>, ty: &FieldType, value: &Va
                 write_float(cdr, &ty.element, *float);
             }
         }
+        Value::Bools(truths) => truths.iter().for_each(|truth| cdr.write_bool(*truth)),
+        Value::Ints(ints) => {
+            for int in ints {
+                write_one(cdr, &ty.element, &Value::Int(*int));
+            }
+        }
+        Value::Uints(ints) => {
+            for int in ints {
+                write_one(cdr, &ty.element, &Value::Uint(*int));
+            }
+        }
         Value::List(items) => {
             for item in items {
                 write_one(cdr, &ty.element, item);
@@ -70,7 +81,8 @@ fn write_one(cdr: &mut CdrWriter<'_, LittleEndian>, element: &Element, value: &V
             _ => cdr.write_string(text),
         },
         Value::Message(message) => write(cdr, message),
-        Value::Bytes(_) | Value::Floats(_) | Value::List(_) => {
+        many => {
+            debug_assert!(many.is_many());
             debug_assert!(false, "ROS has no lists of lists");
         }
     }

@@ -26,6 +26,9 @@ impl Value {
             Self::Text(text) => text.as_str().into(),
             Self::Bytes(bytes) => bytes.iter().copied().collect(),
             Self::Floats(floats) => floats.iter().copied().collect(),
+            Self::Bools(truths) => truths.iter().copied().collect(),
+            Self::Ints(ints) => ints.iter().copied().collect(),
+            Self::Uints(ints) => ints.iter().copied().collect(),
             Self::List(items) => items.iter().map(Self::to_json).collect(),
             Self::Message(message) => message.to_json(),
         }

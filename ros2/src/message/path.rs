@@ -132,8 +132,8 @@ impl FieldPath {
 }
 
 impl Message {
-    /// The value at a path. `None` if the path leads nowhere, or to an element of [`Value::Bytes`] or
-    /// [`Value::Floats`], which is not held as a value: see [`Message::view`].
+    /// The value at a path. `None` if the path leads nowhere, or to an element of a list of numbers or truth
+    /// values, which is not held as a value: see [`Message::view`].
     pub fn get(&self, path: &str) -> Option<&Value> {
         let path: FieldPath = path.parse().ok()?;
         match self.find(&path)? {
@@ -142,7 +142,7 @@ impl Message {
         }
     }
 
-    /// The value at a path, also within arrays of bytes and floats. `[*]` leads nowhere here.
+    /// The value at a path, also within lists of numbers. `[*]` leads nowhere here.
     pub fn view(&self, path: &str) -> Option<Cow<'_, Value>> {
         self.find(&path.parse().ok()?)
     }
@@ -217,7 +217,8 @@ impl Message {
         self.get(path)?.as_message()
     }
 
-    /// The list at a path, if there is one; see [`Message::floats`] and [`Message::bytes`] too.
+    /// The list of strings or messages at a path, if there is one; see [`Message::floats`] and
+    /// [`Message::bytes`] too.
     pub fn list(&self, path: &str) -> Option<&[Value]> {
         self.get(path)?.as_list()
     }
@@ -262,13 +263,9 @@ fn descend<'a>(value: &'a Value, steps: &[Step], found: &mut Vec<Cow<'a, Value>>
                 descend(item, rest, found);
             }
         }
-        Value::Floats(floats) if rest.is_empty() => {
-            let floats = floats.iter().take(range.end).skip(range.start);
-            found.extend(floats.map(|float| Cow::Owned(Value::Float(*float))));
-        }
-        Value::Bytes(bytes) if rest.is_empty() => {
-            let bytes = bytes.iter().take(range.end).skip(range.start);
-            found.extend(bytes.map(|byte| Cow::Owned(Value::Uint((*byte).into()))));
+        packed if rest.is_empty() && packed.is_many() => {
+            let range = range.start..range.end.min(packed.len());
+            found.extend(range.filter_map(|at| packed.at(at)));
         }
         _ => {}
     }
@@ -290,6 +287,9 @@ fn put_in(at: &mut Value, steps: &[Step], value: Value) -> Option<()> {
             return put_in(items.get_mut(*n)?, rest, value);
         }
         (Some((Step::At(n), _)), Value::Floats(floats)) => *floats.get_mut(*n)? = value.as_f64()?,
+        (Some((Step::At(n), _)), Value::Bools(all)) => *all.get_mut(*n)? = value.as_bool()?,
+        (Some((Step::At(n), _)), Value::Ints(all)) => *all.get_mut(*n)? = value.as_i64()?,
+        (Some((Step::At(n), _)), Value::Uints(all)) => *all.get_mut(*n)? = value.as_u64()?,
         (Some((Step::At(n), _)), Value::Bytes(bytes)) => {
             *bytes.get_mut(*n)? = u8::try_from(value.as_u64()?).ok()?;
         }

@@ -1,5 +1,6 @@
 //! A message as a tree of values.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use crate::interface::{Element, Field, FieldType, MessageType, Shape};
 ///
 /// Each type has one form: `bool` is [`Value::Bool`], signed integers are [`Value::Int`], unsigned ones
 /// [`Value::Uint`] (as are `byte` and `char`), both widths of floats [`Value::Float`], both of strings
-/// [`Value::Text`]. Arrays and sequences are [`Value::List`], but those of single bytes are
-/// [`Value::Bytes`] and those of floats [`Value::Floats`], for images and clouds have millions.
+/// [`Value::Text`]. Arrays and sequences are [`Value::List`] if they are of texts or messages; numbers and
+/// truth values are packed, for images, clouds and grids have millions: see [`Value::at`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `bool`
@@ -27,7 +28,13 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// An array or sequence of `float32` or `float64`
     Floats(Vec<f64>),
-    /// Any other array or sequence
+    /// An array or sequence of `bool`
+    Bools(Vec<bool>),
+    /// An array or sequence of `int8` to `int64`
+    Ints(Vec<i64>),
+    /// An array or sequence of `uint16` to `uint64` or `wchar`
+    Uints(Vec<u64>),
+    /// An array or sequence of strings or messages
     List(Vec<Value>),
     /// A nested message
     Message(Message),
@@ -93,6 +100,9 @@ fn zero(ty: &FieldType) -> Value {
     match Many::of(&ty.element) {
         Many::Bytes => Value::Bytes(vec![0; n]),
         Many::Floats => Value::Floats(vec![0.0; n]),
+        Many::Bools => Value::Bools(vec![false; n]),
+        Many::Ints => Value::Ints(vec![0; n]),
+        Many::Uints => Value::Uints(vec![0; n]),
         Many::Values => Value::List(vec![zero_of(&ty.element); n]),
     }
 }
@@ -119,6 +129,9 @@ fn zero_of(element: &Element) -> Value {
 pub(super) enum Many {
     Bytes,
     Floats,
+    Bools,
+    Ints,
+    Uints,
     Values,
 }
 
@@ -127,7 +140,10 @@ impl Many {
         match element {
             Element::U8 | Element::Byte | Element::Char => Self::Bytes,
             Element::F32 | Element::F64 => Self::Floats,
-            _ => Self::Values,
+            Element::Bool => Self::Bools,
+            Element::I8 | Element::I16 | Element::I32 | Element::I64 => Self::Ints,
+            Element::U16 | Element::WideChar | Element::U32 | Element::U64 => Self::Uints,
+            Element::Text { .. } | Element::WideText { .. } | Element::Message(_) => Self::Values,
         }
     }
 }
@@ -145,11 +161,11 @@ pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, String> {
                 floats.into_iter().map(|float| fit_float(float, &ty.element)).collect();
             Value::Floats(fitted?)
         }
-        (Value::Bytes(bytes), _) => {
-            fit_list(bytes.into_iter().map(|byte| Value::Uint(byte.into())), ty)?
-        }
-        (Value::Floats(floats), _) => fit_list(floats.into_iter().map(Value::Float), ty)?,
         (Value::List(items), _) => fit_list(items.into_iter(), ty)?,
+        (packed, _) if packed.is_many() => {
+            let items = (0..packed.len()).filter_map(|at| packed.at(at).map(Cow::into_owned));
+            fit_list(items, ty)?
+        }
         (other, _) => return Err(format!("{} is no {ty}", other.kind())),
     };
     let n = many.len();
@@ -166,18 +182,24 @@ fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value,
     let fitted = items
         .enumerate()
         .map(|(i, item)| fit_one(item, &ty.element).map_err(|why| format!("[{i}]: {why}")));
+    // It fits by now, so that none of these finds nothing.
+    macro_rules! packed {
+        ($of:ident) => {
+            fitted
+                .filter_map(|item| item.map(|value| value.$of()).transpose())
+                .collect::<Result<_, _>>()?
+        };
+    }
     Ok(match Many::of(&ty.element) {
         Many::Values => Value::List(fitted.collect::<Result<_, _>>()?),
-        Many::Bytes => Value::Bytes(
-            fitted
-                .map(|item| item.map(|value| value.as_u64().map_or(0, |n| n as u8)))
-                .collect::<Result<_, _>>()?,
-        ),
-        Many::Floats => Value::Floats(
-            fitted
-                .map(|item| item.map(|value| value.as_f64().unwrap_or(f64::NAN)))
-                .collect::<Result<_, _>>()?,
-        ),
+        Many::Bytes => {
+            let bytes: Vec<u64> = packed!(as_u64);
+            Value::Bytes(bytes.into_iter().map(|byte| byte as u8).collect())
+        }
+        Many::Floats => Value::Floats(packed!(as_f64)),
+        Many::Bools => Value::Bools(packed!(as_bool)),
+        Many::Ints => Value::Ints(packed!(as_i64)),
+        Many::Uints => Value::Uints(packed!(as_u64)),
     })
 }
 
@@ -320,7 +342,7 @@ impl Value {
         }
     }
 
-    /// The elements, if it is a list.
+    /// The elements, if it is a list of strings or messages; see [`Value::at`] for those of numbers.
     pub fn as_list(&self) -> Option<&[Value]> {
         match self {
             Self::List(items) => Some(items),
@@ -341,9 +363,36 @@ impl Value {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::Floats(floats) => floats.len(),
+            Self::Bools(truths) => truths.len(),
+            Self::Ints(ints) => ints.len(),
+            Self::Uints(ints) => ints.len(),
             Self::List(items) => items.len(),
             _ => 1,
         }
+    }
+
+    /// Whether this is an array or a sequence.
+    pub fn is_many(&self) -> bool {
+        match self {
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Float(_) => false,
+            Self::Text(_) | Self::Message(_) => false,
+            Self::Bytes(_) | Self::Floats(_) | Self::List(_) => true,
+            Self::Bools(_) | Self::Ints(_) | Self::Uints(_) => true,
+        }
+    }
+
+    /// An element of an array or a sequence, counted from 0; packed ones are made into values.
+    pub fn at(&self, at: usize) -> Option<Cow<'_, Self>> {
+        let one = match self {
+            Self::List(items) => return items.get(at).map(Cow::Borrowed),
+            Self::Bytes(bytes) => Self::Uint((*bytes.get(at)?).into()),
+            Self::Floats(floats) => Self::Float(*floats.get(at)?),
+            Self::Bools(truths) => Self::Bool(*truths.get(at)?),
+            Self::Ints(ints) => Self::Int(*ints.get(at)?),
+            Self::Uints(ints) => Self::Uint(*ints.get(at)?),
+            _ => return None,
+        };
+        Some(Cow::Owned(one))
     }
 
     /// Whether this is an array or a sequence without elements.
@@ -360,6 +409,8 @@ impl Value {
             Self::Text(_) => "a text",
             Self::Bytes(_) => "bytes",
             Self::Floats(_) => "a list of floats",
+            Self::Bools(_) => "a list of truth values",
+            Self::Ints(_) | Self::Uints(_) => "a list of integers",
             Self::List(_) => "a list",
             Self::Message(_) => "a message",
         }

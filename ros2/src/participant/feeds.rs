@@ -5,7 +5,8 @@
 //! service, and a type that is not known is asked of its node.
 //!
 //! Whoever is in the graph may announce what it likes: how many topics are listened to is bounded, a node
-//! that does not answer is asked once for all its topics, and between two questions what waits goes on.
+//! that does not answer is asked once for all its topics, and what can be listened to without a question
+//! never waits for one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -54,15 +55,35 @@ type Marks = HashMap<Gid, (i64, Stamp)>;
 
 enum What {
     /// It is listened to.
-    Heard { is_latched: bool, delivered: Arc<Mutex<Marks>>, _subscription: Subscription },
-    /// It could not be.
-    Refused { at: Instant, why: String },
+    Heard {
+        is_latched: bool,
+        ty: Arc<MessageType>,
+        delivered: Arc<Mutex<Marks>>,
+        subscription: Subscription,
+    },
+    /// It could not be. Nodes that publish it and were asked for the type since `at`.
+    Refused { at: Instant, why: String, asked: HashSet<String> },
 }
 
 impl State {
+    /// Whether it is time to try again what could not be listened to.
     fn is_due(&self) -> bool {
         matches!(self.what, What::Refused { at, .. } if at.elapsed() >= AGAIN)
     }
+}
+
+/// Somebody publishes what a rule wants.
+struct Offer {
+    feed: Feed,
+    name: TypeName,
+    publisher: Arc<Entity>,
+}
+
+/// What to do after a look at the graph.
+enum Next {
+    Stop,
+    Wait,
+    Look,
 }
 
 /// All that is subscribed to by the rules. Dropping it ends that.
@@ -140,18 +161,23 @@ struct Looker {
     seen: Option<u64>,
 }
 
-/// The daemon stops.
-struct Stopped;
-
 impl Looker {
     fn run(mut self) {
         self.hear_what_is_named();
         loop {
-            if self.look().is_err() {
-                return;
+            let pause = match self.look() {
+                Next::Stop => break,
+                Next::Wait => LOOK,
+                Next::Look => Duration::ZERO,
+            };
+            if self.stop.wait(pause) {
+                break;
             }
-            if self.stop.wait(LOOK) {
-                return;
+        }
+        // All at once: each ends by itself, and only then one after the other is waited for.
+        for state in self.feeds.values() {
+            if let What::Heard { subscription, .. } = &state.what {
+                subscription.close();
             }
         }
     }
@@ -186,33 +212,53 @@ impl Looker {
     }
 
     /// What others publish and a rule wants.
-    fn look(&mut self) -> Result<(), Stopped> {
+    fn look(&mut self) -> Next {
         let version = self.node.graph().version();
         self.silent.retain(|_, at| at.elapsed() < AGAIN);
         if self.seen == Some(version) && !self.feeds.values().any(State::is_due) {
-            return Ok(());
+            return Next::Wait;
         }
         self.others.clear();
         let mut wanted = Vec::new();
         for (name, entities) in self.node.graph().topics() {
             let Some(topic) = self.context.topic_of(&self.node, &name) else { continue };
             for entity in entities.into_iter().filter(|one| one.kind == EntityKind::Publisher) {
-                let feed = self.feed_of(&topic, &entity);
-                wanted.extend(feed.map(|(feed, name)| (feed, name, entity)));
+                wanted.extend(self.offer(&topic, entity));
             }
         }
         // First who is gone: they make room for who came.
-        self.note_who_is_gone(&wanted.iter().map(|(feed, ..)| feed).collect());
-        for (feed, name, publisher) in wanted {
-            self.consider(feed, &name, &publisher);
-            // Asking takes time, and some nodes never answer.
+        self.note_who_is_gone(&wanted.iter().map(|one| &one.feed).collect());
+        // Then what can be listened to as it is.
+        let mut questions = Vec::new();
+        for offer in wanted {
+            // It may have gone while others were considered.
+            if self.node.graph().has(&offer.publisher) {
+                questions.extend(self.consider(offer));
+            }
             if self.stop.wait(Duration::ZERO) {
-                return Err(Stopped);
+                return Next::Stop;
             }
         }
-        self.seen = Some(version);
+        // Then what must be asked for. That takes time, and others come meanwhile: some questions, and
+        // another look. Who was never asked for comes before who is asked for again.
+        questions.sort_by_key(|offer| match &self.feeds.get(&offer.feed)?.what {
+            What::Refused { at, .. } => Some(*at),
+            What::Heard { .. } => None,
+        });
+        let is_asking = !questions.is_empty();
+        let begun = Instant::now();
+        for offer in questions {
+            // Another question may have told all there is to know.
+            if let Some(offer) = self.consider(offer) {
+                self.ask(offer);
+            }
+            if begun.elapsed() >= LOOK {
+                break;
+            }
+        }
+        self.seen = (!is_asking).then_some(version);
         self.tell();
-        Ok(())
+        if is_asking { Next::Look } else { Next::Wait }
     }
 
     /// A feed that nobody publishes any more is still listened to, for who comes back should be heard from
@@ -248,8 +294,8 @@ impl Looker {
         self.context.tell_refused(others.chain(refused).take(MOST).collect());
     }
 
-    /// The feed of a publisher with the name of its type, if a rule wants it.
-    fn feed_of(&mut self, topic: &str, publisher: &Entity) -> Option<(Feed, TypeName)> {
+    /// What a publisher of a topic offers, if a rule wants it.
+    fn offer(&mut self, topic: &str, publisher: Arc<Entity>) -> Option<Offer> {
         let endpoint = publisher.endpoint.as_ref()?;
         // What we publish ourselves is no news to us.
         if self.node.names().full() == publisher.node_name() {
@@ -271,33 +317,62 @@ impl Looker {
             dds_type: endpoint.dds_type.clone(),
             hash: endpoint.hash.clone(),
         };
-        Some((feed, name))
+        Some(Offer { feed, name, publisher })
     }
 
-    /// From here on a feed is listened to, if it can be.
-    fn consider(&mut self, feed: Feed, name: &TypeName, publisher: &Entity) {
-        let Some(endpoint) = &publisher.endpoint else { return };
+    /// From here on what is offered is listened to, if it can be. Comes back if its type must be asked for.
+    fn consider(&mut self, offer: Offer) -> Option<Offer> {
+        let endpoint = offer.publisher.endpoint.as_ref()?;
         let is_latched = endpoint.qos.durability == Durability::TransientLocal;
-        let is_named = match self.feeds.get(&feed) {
-            Some(State { what: What::Heard { is_latched: was, .. }, is_named, .. }) => {
-                if *was || !is_latched {
-                    return;
-                }
-                // One who keeps its last messages came after others that do not.
-                *is_named
+        let state = self.feeds.get(&offer.feed);
+        let is_named = state.is_some_and(|state| state.is_named);
+        let node = offer.publisher.node_name();
+        match state.map(|state| (&state.what, state.is_due())) {
+            // One who keeps its last messages may come after others that do not.
+            Some((What::Heard { is_latched: was, .. }, _)) if *was || !is_latched => return None,
+            Some((What::Refused { asked, .. }, false)) if asked.contains(&node) => return None,
+            _ => {}
+        }
+        let is_new = state.is_none();
+        match self.known(&offer.feed, &offer.name) {
+            Some(ty) if !is_new || self.make_room(true) => {
+                self.hear(offer.feed, &ty, endpoint.qos, is_named);
             }
-            Some(state) if !state.is_due() => return,
-            Some(state) => state.is_named,
-            None => {
-                if !self.make_room(self.known(&feed, name).is_some()) {
-                    return self.pass_over(&feed.topic);
+            None if !is_new || self.has_room() => {
+                if !self.silent.contains_key(&node) {
+                    return Some(offer);
                 }
-                false
+                let why = format!("{node} did not describe another type of its");
+                self.refuse(offer.feed, why, node);
             }
-        };
-        match self.type_of(&feed, name, publisher) {
+            _ => self.pass_over(&offer.feed.topic),
+        }
+        None
+    }
+
+    /// Asks a publisher's node for the type, and listens.
+    fn ask(&mut self, offer: Offer) {
+        let Offer { feed, publisher, .. } = offer;
+        let Some(endpoint) = &publisher.endpoint else { return };
+        let is_named = self.feeds.get(&feed).is_some_and(|state| state.is_named);
+        if !self.feeds.contains_key(&feed) && !self.make_room(false) {
+            return;
+        }
+        match self.node.type_of_publisher(&publisher, DESCRIBE) {
             Ok(ty) => self.hear(feed, &ty, endpoint.qos, is_named),
-            Err(why) => self.refuse(feed, why, is_named),
+            Err(error) => {
+                let node = publisher.node_name();
+                let Feed { topic, dds_type, hash } = &feed;
+                tracing::warn!(
+                    topic,
+                    node,
+                    "not listened to: {dds_type} with the hash {hash}: {error}"
+                );
+                if matches!(error, DescribeError::Call { .. }) {
+                    self.silent.insert(node.clone(), Instant::now());
+                }
+                self.refuse(feed, error.to_string(), node);
+            }
         }
     }
 
@@ -315,7 +390,12 @@ impl Looker {
         }
     }
 
-    /// Whether one more feed may be taken in. If there are too many, that which nobody has published for
+    /// Whether one more feed may be taken in whose type is not known.
+    fn has_room(&self) -> bool {
+        self.feeds.len() < MOST || self.feeds.values().any(|state| state.gone.is_some())
+    }
+
+    /// Makes room for one more feed; whether there is some. If there are too many, that which nobody has published for
     /// the longest time goes; else, for one whose type `is_known`, one that could not be listened to.
     fn make_room(&mut self, is_known: bool) -> bool {
         if self.feeds.len() < MOST {
@@ -332,35 +412,12 @@ impl Looker {
 
     /// The type, if it is known with that hash.
     fn known(&self, feed: &Feed, name: &TypeName) -> Option<Arc<MessageType>> {
+        // Of two types of one name only one is in the registry.
+        if let Some(State { what: What::Heard { ty, .. }, .. }) = self.feeds.get(feed) {
+            return Some(ty.clone());
+        }
         let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
         types.message(&name.to_string()).ok().filter(|ty| self.hash(ty) == feed.hash)
-    }
-
-    fn type_of(
-        &mut self,
-        feed: &Feed,
-        name: &TypeName,
-        publisher: &Entity,
-    ) -> Result<Arc<MessageType>, String> {
-        if let Some(ty) = self.known(feed, name) {
-            return Ok(ty);
-        }
-        let node = publisher.node_name();
-        if self.silent.contains_key(&node) {
-            return Err(format!("{node} did not describe another type of its"));
-        }
-        self.node.type_of_publisher(publisher, DESCRIBE).map_err(|error| {
-            let Feed { topic, dds_type, hash } = feed;
-            tracing::warn!(
-                topic,
-                node,
-                "not listened to: {dds_type} with the hash {hash}: {error}"
-            );
-            if matches!(error, DescribeError::Call { .. }) {
-                self.silent.insert(node, Instant::now());
-            }
-            error.to_string()
-        })
     }
 
     fn hear(&mut self, feed: Feed, ty: &Arc<MessageType>, offered: Qos, is_named: bool) {
@@ -405,21 +462,35 @@ impl Looker {
             context.observe(&topic, who, received);
         };
         match self.node.subscribe(&feed.topic, ty, qos, each) {
-            Ok(_subscription) => {
+            Ok(subscription) => {
                 tracing::info!(topic = feed.topic, ty = %ty.name, "listening");
-                let what = What::Heard { is_latched, delivered, _subscription };
+                let ty = ty.clone();
+                let what = What::Heard { is_latched, ty, delivered, subscription };
                 self.feeds.insert(feed, State { what, is_named, gone: None });
             }
             Err(error) => {
                 tracing::warn!(%error, topic = feed.topic, "not listened to");
-                self.refuse(feed, error.to_string(), is_named);
+                let what = What::Refused {
+                    at: Instant::now(),
+                    why: error.to_string(),
+                    asked: HashSet::new(),
+                };
+                self.feeds.insert(feed, State { what, is_named, gone: None });
             }
         }
     }
 
-    fn refuse(&mut self, feed: Feed, why: String, is_named: bool) {
-        let what = What::Refused { at: Instant::now(), why };
-        self.feeds.insert(feed, State { what, is_named, gone: None });
+    /// A node that publishes it did not say what it is.
+    fn refuse(&mut self, feed: Feed, why: String, node: String) {
+        let what = What::Refused { at: Instant::now(), why: String::new(), asked: HashSet::new() };
+        let state = self.feeds.entry(feed).or_insert(State { what, is_named: false, gone: None });
+        let is_due = state.is_due();
+        let What::Refused { at, why: said, asked } = &mut state.what else { return };
+        if is_due {
+            asked.clear();
+        }
+        (*at, *said) = (Instant::now(), why);
+        asked.insert(node);
     }
 
     fn hash(&self, ty: &MessageType) -> String {

@@ -172,7 +172,7 @@ impl Participant {
         });
         let mut subscriptions = follow_transforms(&node, &context)?;
         if config.use_sim_time {
-            subscriptions.push(follow_clock(&node, memory.clone())?);
+            subscriptions.push(follow_clock(&node, &context, memory.clone())?);
         }
         let records = {
             let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
@@ -340,15 +340,22 @@ fn follow_transforms(node: &Node, context: &Arc<Context>) -> Result<Vec<Subscrip
 }
 
 /// `/clock`: the time of a simulation.
-fn follow_clock(node: &Node, memory: Arc<dyn Memory>) -> Result<Subscription, OpenError> {
+fn follow_clock(
+    node: &Node,
+    context: &Arc<Context>,
+    memory: Arc<dyn Memory>,
+) -> Result<Subscription, OpenError> {
     let ty = {
         let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
         types.message("rosgraph_msgs/msg/Clock")?
     };
+    let context = context.clone();
     let show = move |received: Received| {
-        let part = |path| received.message.i64(path).unwrap_or_default();
-        let (sec, nanosec) = (part("clock.sec"), part("clock.nanosec"));
-        memory.show(Stamp::from_nanos(sec.saturating_mul(1_000_000_000).saturating_add(nanosec)));
+        let Some(now) = received.message.message("clock").and_then(Stamp::from_message) else {
+            return;
+        };
+        memory.show(now);
+        context.frames.shown(now);
     };
     // As rclcpp's time source: only the newest counts.
     Ok(node.subscribe("/clock", &ty, Qos::SENSOR_DATA.keep_last(1), show)?)

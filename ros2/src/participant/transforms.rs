@@ -40,12 +40,25 @@ impl Frames {
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a `tf2_msgs/TFMessage`.
-    pub(super) fn take(&self, message: &Message, is_static: bool, now: Stamp) {
+    /// The simulation shows this time. Told apart from the daemon's own, which waits where a clock goes
+    /// back by seconds: what moved before the simulation began anew must not be mixed with what moves now.
+    pub(super) fn shown(&self, now: Stamp) {
         let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
+        self.follow(&mut buffer, now);
+    }
+
+    fn follow(&self, buffer: &mut Buffer, now: Stamp) {
         if buffer.clock(now) {
             tracing::info!("the clock went back: transforms begin anew");
             self.heard().clear();
+        }
+    }
+
+    /// Takes in a `tf2_msgs/TFMessage`.
+    pub(super) fn take(&self, message: &Message, is_static: bool, now: Stamp) {
+        let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_simulated {
+            self.follow(&mut buffer, now);
         }
         for error in feed(&mut buffer, message, is_static) {
             // Once is worth a line, a hundred a second are not.

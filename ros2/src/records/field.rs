@@ -159,8 +159,12 @@ pub(super) fn alone_of<T>(items: &[T]) -> Result<Option<&T>, String> {
     match items {
         [] => Ok(None),
         [one] => Ok(Some(one)),
-        more => Err(format!("{} values; there is room for none or one", more.len())),
+        more => Err(too_many(more.len())),
     }
+}
+
+fn too_many(n: usize) -> String {
+    format!("{n} values; there is room for none or one")
 }
 
 /// What the field says; `None` if it says nothing.
@@ -168,7 +172,10 @@ pub(super) fn alone_of<T>(items: &[T]) -> Result<Option<&T>, String> {
 /// # Errors
 /// A sentence on what no value looks like.
 pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option<Json>, String> {
-    let alone = || alone_of(message.list(path).unwrap_or_default());
+    let alone = || match message.get(path) {
+        Some(all) if all.len() > 1 => Err(too_many(all.len())),
+        all => Ok(all.and_then(|all| all.at(0))),
+    };
     let reference = |text: &str| {
         let mut map = Map::new();
         map.insert("ref", text);
@@ -192,8 +199,8 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
         Codec::Float => {
             alone_of(message.floats(path).unwrap_or_default())?.map(|n| finite(*n)).transpose()?
         }
-        Codec::Uint => alone()?.and_then(Value::as_u64).map(Json::from),
-        Codec::Bool => alone()?.and_then(Value::as_bool).map(Json::from),
+        Codec::Uint => alone()?.and_then(|one| one.as_u64()).map(Json::from),
+        Codec::Bool => alone()?.and_then(|one| one.as_bool()).map(Json::from),
         Codec::Flag => message.bool(path).filter(|flag| *flag).map(Json::from),
         Codec::Count => message.u64(path).filter(|n| *n != 0).map(Json::from),
         Codec::Texts => texts(&|text| Json::from(text)),

@@ -13,6 +13,10 @@ use crate::interface::{Element, MessageType};
 use crate::message::Message;
 use crate::stamp::Stamp;
 
+/// Beside the members of a Bundle that is answered to an export: what could not be read,
+/// `{"unreadable":1,"first":["…"]}`. It is no part of the Bundle.
+pub const LEFT_OUT: &str = "leftOut";
+
 /// How far an import is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -35,13 +39,18 @@ impl Records {
         };
         match operation {
             Operation::Export => {
-                let entries = answer.get("entry").and_then(Json::as_array).unwrap_or_default();
+                let mut bundle = answer.clone();
+                if let Some(left_out) = bundle.remove(LEFT_OUT) {
+                    let count = left_out.get("unreadable").and_then(Json::as_u64);
+                    set(&mut message, "unreadable", count.unwrap_or_default().into());
+                    let first = left_out.get("first").and_then(Json::as_array).unwrap_or_default();
+                    let why: Vec<String> =
+                        first.iter().filter_map(Json::as_str).map(without_nul).collect();
+                    set(&mut message, "why", why.into());
+                }
+                let entries = bundle.get("entry").and_then(Json::as_array).unwrap_or_default();
                 set(&mut message, "count", (entries.len() as u64).into());
-                set(
-                    &mut message,
-                    "bundle",
-                    without_nul(&json::to_string(&answer.clone().into())).into(),
-                );
+                set(&mut message, "bundle", without_nul(&json::to_string(&bundle.into())).into());
                 return message;
             }
             Operation::Recall => {

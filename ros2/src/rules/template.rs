@@ -382,23 +382,16 @@ impl Format {
                     _ = write!(out, "{byte:02x}");
                 }
             }
-            Value::Floats(floats) => {
-                for (index, float) in floats.iter().take(MAX_ELEMENTS).enumerate() {
-                    if index > 0 {
-                        out.push_str(self.join.as_deref().unwrap_or(", "));
-                    }
-                    self.write(&Value::Float(*float), out);
-                }
-            }
-            Value::List(items) => {
-                for (index, item) in items.iter().take(MAX_ELEMENTS).enumerate() {
-                    if index > 0 {
-                        out.push_str(self.join.as_deref().unwrap_or(", "));
-                    }
-                    self.write(item, out);
-                }
-            }
             Value::Message(message) => self.write_message(message, out),
+            many => {
+                let items = (0..MAX_ELEMENTS).map_while(|at| many.at(at));
+                for (index, item) in items.enumerate() {
+                    if index > 0 {
+                        out.push_str(self.join.as_deref().unwrap_or(", "));
+                    }
+                    self.write(&item, out);
+                }
+            }
         }
     }
 

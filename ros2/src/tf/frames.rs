@@ -8,6 +8,9 @@ use omir_core::validate::closest;
 /// Longer names, in bytes, are refused: each is kept for good.
 pub(crate) const LONGEST_NAME: usize = 255;
 
+/// Among more names none is sought that may have been meant.
+const MOST_COMPARED: usize = 200;
+
 /// A frame that has been named; valid for one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FrameId(pub(super) u32);
@@ -61,8 +64,23 @@ impl Frames {
         self.names.iter().map(|name| &**name)
     }
 
-    /// The known name that `name` was most likely meant to be.
+    /// The known name that `name` was most likely meant to be, unless there are too many to compare with: a
+    /// message whose frame is not known comes as often as any other.
     pub(super) fn nearest(&self, name: &str) -> Option<&str> {
-        closest(name, self.names())
+        (self.len() <= MOST_COMPARED).then(|| closest(name, self.names())).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_is_guessed_among_a_robots_frames_and_not_among_thousands() {
+        let mut frames = Frames::default();
+        frames.find_or_add("base_link");
+        assert_eq!(frames.nearest("base_lnik"), Some("base_link"));
+        (0..MOST_COMPARED).for_each(|n| _ = frames.find_or_add(&format!("marker_{n}")));
+        assert_eq!(frames.nearest("base_lnik"), None);
     }
 }

@@ -154,6 +154,7 @@ fn a_request_is_read_and_complaints_point_at_the_member() {
         (r#"{"keyframes":{"map":{"position":[0,0,0]}}}"#, "/keyframes"),
         (r#"{"keyframes":{"a/b":{"position":[0,0]}}}"#, "/keyframes/a~1b/position"),
         (r#"{"keyframes":{"k":7}}"#, "/keyframes/k"),
+        (r#"{"keyframes":{"k":{"position":[0,-1.1e12,0]}}}"#, "/keyframes/k/position"),
         (
             r#"{"keyframes":{"k":{"position":[0,0,0],"orientation":[0,0,0,0]}}}"#,
             "/keyframes/k/orientation",
