@@ -94,8 +94,8 @@ def bundle(count, path):
                 {"ref": f"Entity/thing-{(first + 7 * n) % 64}"} for n in range(mentions)
             ]
         entry.append(record)
-    document = {"resourceType": "Bundle", "type": "collection"}
-    document["entry"] = [{"resource": resource} for resource in entities + entry]
+    document = {"resourceType": "Bundle", "omirVersion": "R1"}
+    document["entry"] = entities + entry
     path.write_text(json.dumps(document))
 
 
