@@ -4,7 +4,7 @@
 OMIRD and OMIR are programs for aarch64, as `.ci/boards build aarch64` makes them. A store of as many records is made
 beside it by the programs of this machine (--host, target/release; a store is the same on every machine), or by those
 under qemu-user where there are none. Then `qemu-system-aarch64 -M virt -cpu cortex-a72` starts Debian's kernel, and the
-program on the store; what /proc says of it there is printed: at the ready line (the start just over), after a thousand
+program on the store; what /proc says of it there is printed: at the ready line (the start just over), after some
 recalls, and the most it ever had (VmHWM). Also the same without a store.
 
 Needs to be root: mmdebstrap, qemu-system-aarch64 and, without --host, qemu-user-static.
@@ -27,7 +27,7 @@ INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t devtmpfs dev /dev
 /bin/busybox ip link set lo up
-export PATH=/bin RUST_LOG=warn
+export PATH=/bin RUST_LOG=warn @ENVIRONMENT@
 cd /
 omird --robot board --data /data --listen tcp/127.0.0.1:7448 > /ready &
 pid=$!
@@ -44,6 +44,13 @@ say recalls
 /bin/busybox poweroff -f
 """
 RECALLS = 20
+
+
+def environment():
+    """What the service is started with."""
+    unit = pathlib.Path(__file__).resolve().parent.parent / "config/omird.service"
+    lines = unit.read_text().splitlines()
+    return " ".join(line.split("=", 1)[1] for line in lines if line.startswith("Environment="))
 
 
 def words(rng):
@@ -130,7 +137,10 @@ def board(system, omird, omir, store):
         root = pathlib.Path(scratch) / "root"
         for folder in ["bin", "proc", "dev", "data", "lib", "tmp"]:
             (root / folder).mkdir(parents=True)
-        (root / "init").write_text(INIT.replace("@RECALLS@", str(RECALLS)))
+        (root / "init").write_text(
+            INIT.replace("@RECALLS@", str(RECALLS))
+            .replace("@ENVIRONMENT@", environment())
+        )
         (root / "init").chmod(0o755)
         shutil.copy(system / "bin/busybox", root / "bin")
         shutil.copy(omird, root / "bin/omird")
