@@ -12,7 +12,7 @@ const MAX_LEN: usize = 9;
 /// Why no head could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadError {
-    /// The bytes end inside it.
+    /// The bytes end inside it, or before what it announces can end.
     Truncated,
     /// Its first byte begins no well-formed item.
     Malformed,
@@ -32,6 +32,10 @@ fn read_any(bytes: &[u8]) -> Result<(Header, usize), HeadError> {
     let header = match decoder.pull() {
         Ok(header) => header,
         Err(Error::Io(_)) => return Err(HeadError::Truncated),
+        // Well-formed, with a length of 64 bits that `usize` does not hold: so many bytes are not there.
+        Err(Error::Syntax(_)) if matches!(bytes.first(), Some(0x5B | 0x7B | 0x9B | 0xBB)) => {
+            return Err(HeadError::Truncated);
+        }
         Err(Error::Syntax(_)) => return Err(HeadError::Malformed),
     };
     let len = decoder.offset();
