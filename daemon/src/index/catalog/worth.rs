@@ -18,7 +18,8 @@ const MAX_BONDS: usize = 256;
 
 impl Catalog {
     /// What the importance of a version counts for when it is ranked at `now` (microseconds): see
-    /// [`Producers`], and for relationships [`Fading::bond`]. `as_stored` leaves out their use since.
+    /// [`Producers`](crate::index::producers::Producers), and for relationships [`Fading::bond`].
+    /// `as_stored` leaves out their use since.
     pub fn importance(&self, id: DocId, as_stored: bool, now: i64) -> f64 {
         let doc = self.doc(id);
         let kind = doc.class.resource_type;
