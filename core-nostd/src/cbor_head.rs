@@ -12,7 +12,7 @@ const MAX_LEN: usize = 9;
 /// Why no head could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadError {
-    /// The bytes end inside it, or before what it announces can end.
+    /// The bytes end inside it.
     Truncated,
     /// Its first byte begins no well-formed item.
     Malformed,
@@ -32,11 +32,7 @@ fn read_any(bytes: &[u8]) -> Result<(Header, usize), HeadError> {
     let header = match decoder.pull() {
         Ok(header) => header,
         Err(Error::Io(_)) => return Err(HeadError::Truncated),
-        // Well-formed, with a length of 64 bits that `usize` does not hold: so many bytes are not there.
-        Err(Error::Syntax(_)) if matches!(bytes.first(), Some(0x5B | 0x7B | 0x9B | 0xBB)) => {
-            return Err(HeadError::Truncated);
-        }
-        Err(Error::Syntax(_)) => return Err(HeadError::Malformed),
+        Err(Error::Syntax(_)) => return beyond_usize(bytes).ok_or(HeadError::Malformed),
     };
     let len = decoder.offset();
     // RFC 8949 §3.3: a simple value below 32 in two bytes is not well-formed.
@@ -44,6 +40,22 @@ fn read_any(bytes: &[u8]) -> Result<(Header, usize), HeadError> {
         Header::Simple(number) if len == 2 && number < 32 => Err(HeadError::Malformed),
         _ => Ok((header, len)),
     }
+}
+
+/// A head with a length that `usize` does not hold, as there are on 32 bits. So much is not there either
+/// way: the greatest length says so at the same place as it does on 64 bits.
+fn beyond_usize(bytes: &[u8]) -> Option<(Header, usize)> {
+    let (&first, rest) = bytes.split_first()?;
+    usize::try_from(u64::from_be_bytes(*rest.first_chunk()?)).err()?;
+    let most = Some(usize::MAX);
+    let header = match first {
+        0x5B => Header::Bytes(most),
+        0x7B => Header::Text(most),
+        0x9B => Header::Array(most),
+        0xBB => Header::Map(most),
+        _ => return None,
+    };
+    Some((header, MAX_LEN))
 }
 
 /// The header that `bytes` begin with and how long it is, if it is one of those that nearly all are:
