@@ -453,7 +453,7 @@ fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
     // What connects it to something cannot be without it; what mentions it can.
     assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["desk", "plain", "seen"]));
     // One by one it is the same.
-    let selection = session.select(&Query::everything(), None, || {}).expect("it is selected");
+    let selection = session.select(&Query::everything(), None, || true).expect("it is selected");
     let one_by_one = (0..selection.len()).map(|at| session.selected(&selection, at));
     let (read, unread): (Vec<_>, Vec<_>) = one_by_one.partition(Result::is_ok);
     assert_eq!(unread.len(), 1);

@@ -289,6 +289,10 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         if frame.from_responder == self.responder {
             return; // an echo
         }
+        // What is sent may be waited for longer than that, on a device that takes nothing.
+        if self.state == State::Open && now >= self.heard_at.saturating_add(SILENCE) {
+            self.end(Closed::Silence);
+        }
         match frame.body {
             Body::Hello(greeting) => {
                 if self.state != State::Open || frame.session != self.number {

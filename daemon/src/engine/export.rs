@@ -162,6 +162,7 @@ impl Engine {
         let mut resources: Vec<(Resource, Timestamp)> = Vec::new();
         let survey = self.survey(query, now, most, |resource, recorded| {
             resources.push((resource, recorded));
+            true
         })?;
         let mut entries = Vec::with_capacity(resources.len());
         for (mut resource, recorded) in resources {
@@ -179,15 +180,15 @@ impl Engine {
     /// that stays what it is, also across starts and compactions, so a transfer can go on.
     ///
     /// Everything is read once here, for what it refers to. `breathe` is called after each resource, with
-    /// nothing locked.
+    /// nothing locked, and says whether to go on.
     ///
     /// # Errors
-    /// As [`Engine::export`].
+    /// As [`Engine::export`], and `BUSY` if it is not to go on.
     pub fn select(
         &self,
         query: &Query,
         after: Option<Place>,
-        mut breathe: impl FnMut(),
+        mut breathe: impl FnMut() -> bool,
     ) -> Result<Selection, Error> {
         let (now, _) = self.now();
         let Survey { mut found, present, .. } =
@@ -233,7 +234,7 @@ impl Engine {
         query: &Query,
         now: Timestamp,
         most: u64,
-        mut keep: impl FnMut(Resource, Timestamp),
+        mut keep: impl FnMut(Resource, Timestamp) -> bool,
     ) -> Result<Survey, Error> {
         let query = &*self.placed(query)?;
         let as_of = query.as_of;
@@ -314,7 +315,9 @@ impl Engine {
                 queue.extend(version.filter(|_| !present.contains(&target)));
             });
             drop(catalog);
-            keep(resource, one.recorded);
+            if !keep(resource, one.recorded) {
+                return Err(Error::new(Code::Busy, "it was given up before it was gathered"));
+            }
         }
         if let Some(why) = left_out.first.first().filter(|_| present.is_empty()) {
             return Err(Error::new(Code::Internal, why.clone()));

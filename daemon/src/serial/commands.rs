@@ -1,6 +1,6 @@
 //! What a person may ask at the console, and what is shown of the answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -42,7 +42,14 @@ Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same
 
 /// Where events go to consoles that want them.
 #[derive(Clone, Default)]
-pub struct Announcements(Arc<Mutex<Vec<Sender<Event>>>>);
+pub struct Announcements(Arc<Mutex<Vec<Follower>>>);
+
+/// Somebody who wants to hear of events, as long as the other end of `alive` lives.
+#[derive(Debug)]
+struct Follower {
+    alive: Weak<()>,
+    to: Sender<Event>,
+}
 
 impl Announcements {
     /// The listener to build an engine with.
@@ -51,19 +58,24 @@ impl Announcements {
         Box::new(move |event| {
             let mut wanted = outlet.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Who is too slow misses some; who is gone misses all.
-            wanted.retain(|to| {
+            wanted.retain(|follower| {
                 !matches!(
-                    to.try_send(event.clone()),
+                    follower.to.try_send(event.clone()),
                     Err(crossbeam_channel::TrySendError::Disconnected(_))
                 )
             });
         })
     }
 
-    fn follow(&self) -> Receiver<Event> {
-        let (sender, receiver) = bounded(MOST_EVENTS);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-        receiver
+    /// Events from now on, until what comes with them is dropped.
+    fn follow(&self) -> (Receiver<Event>, Arc<()>) {
+        let (to, receiver) = bounded(MOST_EVENTS);
+        let alive = Arc::new(());
+        let mut followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where nothing happens no event finds out who is gone.
+        followers.retain(|follower| follower.alive.strong_count() > 0);
+        followers.push(Follower { alive: Arc::downgrade(&alive), to });
+        (receiver, alive)
     }
 }
 
@@ -192,8 +204,9 @@ impl Worker {
         let done = match command {
             Command::Help => Ok(self.show(HELP.to_owned())),
             Command::Status => Ok(self.status()),
-            Command::List(parameters) => self
-                .list(Query { limit: Some(SHOWN), touch: false, ..Query::default() }, &parameters),
+            Command::List(parameters) => {
+                self.list(Query { limit: Some(SHOWN), ..Query::default() }, &parameters)
+            }
             Command::Recall(parameters) => self.list(Query::default(), &parameters),
             Command::Get(target) => self.get(&target),
             Command::Tail => Ok(self.tail()),
@@ -220,7 +233,9 @@ impl Worker {
         base: Query,
         parameters: &[(String, String)],
     ) -> Result<Result<(), Unwanted>, Error> {
-        let query = self.engine.query(base, &parameters.to_vec())?;
+        let mut query = self.engine.query(base, &parameters.to_vec())?;
+        // A console only reads, and an access makes a memory last longer.
+        query.touch = false;
         let offset = query.offset;
         let found = self.engine.recall(&query)?;
         let mut text = String::new();
@@ -246,7 +261,7 @@ impl Worker {
     }
 
     fn tail(&self) -> Result<(), Unwanted> {
-        let events = self.announced.follow();
+        let (events, _alive) = self.announced.follow();
         loop {
             match events.recv_timeout(Duration::from_millis(500)) {
                 Ok(event) => {
@@ -310,7 +325,10 @@ impl Worker {
         share: &mut Turn,
     ) -> Result<Selection, Error> {
         let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
-        self.engine.select(&query, None, || share.rest_if_due())
+        self.engine.select(&query, None, || {
+            share.rest_if_due();
+            true
+        })
     }
 
     /// A document, line by line, all of it ASCII; what cannot be read is not in it.

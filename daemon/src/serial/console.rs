@@ -14,6 +14,8 @@ use crate::engine::Engine;
 
 /// What is typed while a command runs and is kept for later, bytes.
 const MOST_AHEAD: usize = 1024;
+/// What is typed while so much waits to be shown is dropped: a line that echoes must not fill the memory.
+const MOST_UNSHOWN: usize = 4096;
 /// How long a transfer is held by an XOFF, microseconds.
 const HELD: u64 = 5_000_000;
 /// Commands that were interrupted and have not noticed yet; more are refused.
@@ -91,12 +93,9 @@ impl Console {
                 self.paused = false;
                 self.edit(byte);
             }
-            _ if self.running.is_some() => {
-                if self.ahead.len() < MOST_AHEAD {
-                    self.ahead.push_back(byte);
-                }
-            }
-            _ => self.edit(byte),
+            _ if self.running.is_some() => self.keep_for_later(byte),
+            _ if self.out.len() < MOST_UNSHOWN => self.edit(byte),
+            _ => {}
         }
     }
 
@@ -158,6 +157,12 @@ impl Console {
         }
         let most = most.min(self.out.len());
         to.extend(self.out.drain(..most));
+    }
+
+    fn keep_for_later(&mut self, byte: u8) {
+        if self.ahead.len() < MOST_AHEAD {
+            self.ahead.push_back(byte);
+        }
     }
 
     fn edit(&mut self, byte: u8) {
@@ -232,5 +237,57 @@ fn told_of(ended: Outcome) -> &'static str {
         Outcome::Cancelled => "\ncancelled\n",
         Outcome::Skipped => "\nthe receiver does not want it; is there a file of that name?\n",
         Outcome::Unheard => "\nno answer from a receiver\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serial::testing::Bench;
+
+    fn console(bench: &Bench) -> Console {
+        Console::new(
+            bench.engine.clone(),
+            Arc::from("r1"),
+            Announcements::default(),
+            Share::new(1.0),
+        )
+    }
+
+    fn run(console: &mut Console, line: &str) -> String {
+        line.bytes().chain([b'\r']).for_each(|byte| console.take(byte));
+        let mut shown = Vec::new();
+        while console.is_busy() || console.has_text() {
+            console.show(4096, &mut shown, 0);
+        }
+        String::from_utf8(shown).unwrap()
+    }
+
+    #[test]
+    fn a_line_that_echoes_does_not_fill_the_memory() {
+        let bench = Bench::new();
+        let mut console = console(&bench);
+        // Each key shows a long line once more, and nobody looks.
+        for line in ["x".repeat(500), "y".repeat(500)] {
+            run(&mut console, &line);
+        }
+        for _ in 0..10_000 {
+            b"\x1b[A\x1b[B".iter().for_each(|&key| console.take(key));
+        }
+        assert!(console.out.len() < 3 * MOST_UNSHOWN, "{} bytes wait", console.out.len());
+    }
+
+    #[test]
+    fn looking_leaves_no_trace() {
+        let bench = Bench::new();
+        bench.remember(r#"{"resourceType":"MemoryRecord","id":"a","content":"the door sticks"}"#);
+        let reference = "MemoryRecord/a".parse().unwrap();
+        let before = bench.engine.get(&reference).unwrap();
+        let mut console = console(&bench);
+        for line in ["recall door", "ls touch=true", "recall door touch=true"] {
+            let shown = run(&mut console, line);
+            assert!(shown.contains("the door sticks"), "{shown}");
+        }
+        assert_eq!(bench.engine.get(&reference).unwrap(), before);
     }
 }

@@ -3,7 +3,7 @@
 //! served meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
@@ -30,6 +30,12 @@ use crate::recall::query::Query;
 const MOST_WAITING: usize = 2;
 /// Messages that are made before the line has taken them.
 const AHEAD: usize = 2;
+/// Answers that nobody took; who asks for more and lets them lie is not served any longer.
+const MOST_UNTAKEN: usize = 64;
+/// Bytes of a refusal, which may quote what was asked, and of where that stands.
+const MOST_TOLD: usize = 500;
+/// Requests that were given up and have not noticed yet; more are refused.
+const MOST_RUNNING: usize = 4;
 /// Wrong tokens before a port is locked.
 const MOST_WRONG: u8 = 3;
 /// How long it is then, microseconds.
@@ -60,6 +66,8 @@ pub struct Desk {
     inbox: Inbox,
     waiting: VecDeque<Asked>,
     running: Option<Running>,
+    /// One for each thread that still works.
+    threads: Arc<()>,
     /// Messages to be sent, the first of them from this byte on.
     out: VecDeque<Vec<u8>>,
     sent: usize,
@@ -67,6 +75,8 @@ pub struct Desk {
 
 struct Running {
     id: u64,
+    /// Lives as long as somebody wants to know.
+    _wanted: Arc<()>,
     is_pull: bool,
     messages: Receiver<Answer>,
     deflate: bool,
@@ -87,6 +97,7 @@ impl Desk {
             inbox: Inbox::default(),
             waiting: VecDeque::new(),
             running: None,
+            threads: Arc::new(()),
             out: VecDeque::new(),
             sent: 0,
         }
@@ -105,14 +116,14 @@ impl Desk {
     /// Takes a part of a message. `now` in microseconds.
     ///
     /// # Errors
-    /// What came is no message: the session is to be ended.
+    /// What came is no message, or one too many: the session is to be ended.
     pub fn receive(&mut self, part: &[u8], last: bool, now: u64) -> Result<(), MessageError> {
+        let broken = |message| MessageError { id: None, path: "/".to_owned(), message };
         let Some(bytes) = self.inbox.push(part, last)? else { return Ok(()) };
-        let bytes = unpack(bytes).map_err(|error| MessageError {
-            id: None,
-            path: "/".to_owned(),
-            message: error.to_string(),
-        })?;
+        if self.out.len() >= MOST_UNTAKEN {
+            return Err(broken(format!("{MOST_UNTAKEN} answers wait, and more is asked")));
+        }
+        let bytes = unpack(bytes).map_err(|error| broken(error.to_string()))?;
         match Asked::decode(&bytes) {
             Ok(asked) => self.ask(asked, now),
             Err(error) => match error.id {
@@ -253,18 +264,35 @@ impl Desk {
     }
 
     fn begin(&mut self, asked: Asked) {
+        if Arc::strong_count(&self.threads) > MOST_RUNNING {
+            let why = "what was given up is not over yet; try again in a moment";
+            return self.answer(asked.id, failed(Error::new(Code::Busy, why)), false);
+        }
         let (sender, messages) = bounded(1);
         let (is_pull, deflate) = match &asked.request {
             Request::Pull(pull) => (true, pull.deflate),
             _ => (false, false),
         };
-        let job = Job { engine: self.engine.clone(), share: self.share, out: sender };
+        let wanted = Arc::new(());
+        let job = Job {
+            engine: self.engine.clone(),
+            share: self.share,
+            wanted: Arc::downgrade(&wanted),
+            out: sender,
+        };
+        let alive = self.threads.clone();
         let may_write = self.may_write();
         let request = asked.request;
         let thread = std::thread::Builder::new().name("omird-asked".to_owned());
-        match thread.spawn(move || job.run(request, may_write)) {
+        let run = move || {
+            job.run(request, may_write);
+            drop(alive);
+        };
+        match thread.spawn(run) {
             Ok(_) => {
-                self.running = Some(Running { id: asked.id, is_pull, messages, deflate, count: 0 });
+                let id = asked.id;
+                self.running =
+                    Some(Running { id, _wanted: wanted, is_pull, messages, deflate, count: 0 });
             }
             Err(error) => {
                 let error = Error::new(Code::Busy, format!("no thread for it: {error}"));
@@ -281,13 +309,27 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 fn failed(error: Error) -> Answer {
     let path = Some(error.path).filter(|path| !path.is_empty());
-    Answer::Error(Failure { code: error.code.as_str().to_owned(), message: error.message, path })
+    let path = path.map(clipped);
+    let message = clipped(error.message);
+    Answer::Error(Failure { code: error.code.as_str().to_owned(), message, path })
+}
+
+/// A text that may have come over the line, no longer than a person reads.
+fn clipped(mut text: String) -> String {
+    if text.len() > MOST_TOLD {
+        let end = (0..=MOST_TOLD).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text += " ...";
+    }
+    text
 }
 
 /// A request on its own thread. When nobody takes its answers any more, it ends.
 struct Job {
     engine: Engine,
     share: Share,
+    /// Nobody is left who wants to know, once it cannot be upgraded.
+    wanted: Weak<()>,
     out: Sender<Answer>,
 }
 
@@ -325,10 +367,24 @@ impl Job {
                 Error::query("asOf", format!("{text:?} is no instant: {error}"))
             })?,
         };
+        let kept =
+            i64::try_from(self.engine.settings().keep_history.as_micros()).unwrap_or(i64::MAX);
+        if pull.after.is_some()
+            && as_of.as_micros() < self.engine.now().0.as_micros().saturating_sub(kept)
+        {
+            let message = format!(
+                "what was known at {as_of} is not kept any more (store.keep_history_s): begin anew, \
+                 without after and asOf"
+            );
+            return Err(Error::at(Code::InvalidQuery, "/asOf", message));
+        }
         query.as_of = Some(as_of);
         let mut share = self.share.begin();
         let after = pull.after.map(place);
-        let selection = self.engine.select(&query, after, || share.rest_if_due())?;
+        let selection = self.engine.select(&query, after, || {
+            share.rest_if_due();
+            self.wanted.strong_count() > 0
+        })?;
         let told = self.stream(as_of, &selection, &mut share);
         // Whoever does not want the rest has ended the session, or cancelled.
         told.or(Ok(()))
@@ -428,7 +484,71 @@ pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
+    use omir_core::decode::Limits;
+
     use super::*;
+    use crate::serial::testing::Bench;
+
+    fn desk(bench: &Bench) -> Desk {
+        let access = Access { write: false, token: None };
+        Desk::new(bench.engine.clone(), Arc::from("r1"), access, Share::new(1.0))
+    }
+
+    fn ask(desk: &mut Desk, id: u64, request: &str) -> Result<(), MessageError> {
+        let text = format!(r#"{{"id":{id},{request}}}"#);
+        let message = cbor::to_vec(
+            &omir_core::json::from_slice(text.as_bytes(), &Limits::default()).unwrap(),
+        );
+        desk.receive(&message, true, 0)
+    }
+
+    #[test]
+    fn who_asks_and_never_listens_is_not_served_any_longer() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        let answered = (1..1000).take_while(|&id| ask(&mut desk, id, r#""op":"info""#).is_ok());
+        assert_eq!(answered.count(), MOST_UNTAKEN);
+        desk.clear();
+        ask(&mut desk, 1, r#""op":"info""#).unwrap();
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_a_long_question() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        ask(&mut desk, 1, &format!(r#""op":"{}""#, "\u{e9}".repeat(100_000))).unwrap();
+        let (answer, _) = desk.next_part().unwrap();
+        assert!(answer.len() < 2 * MOST_TOLD, "{} bytes", answer.len());
+    }
+
+    #[test]
+    fn what_nobody_waits_for_does_not_go_on_in_any_number() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        // As many as may run do, and none of them is over.
+        let busy: Vec<_> = (0..MOST_RUNNING).map(|_| desk.threads.clone()).collect();
+        ask(&mut desk, 1, r#""op":"pull""#).unwrap();
+        let (answer, _) = desk.next_part().unwrap();
+        let answer =
+            omir_core::json::to_string(&cbor::from_slice(answer, &Limits::default()).unwrap());
+        assert!(answer.contains("BUSY"), "{answer}");
+        drop(busy);
+    }
+
+    #[test]
+    fn a_pull_does_not_go_on_where_its_history_ended() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        ask(&mut desk, 1, r#""op":"pull","after":1,"asOf":"2001-01-01T00:00:00Z""#).unwrap();
+        let answer = loop {
+            if let Some((answer, _)) = desk.next_part() {
+                break cbor::from_slice(answer, &Limits::default()).unwrap();
+            }
+            std::thread::yield_now();
+        };
+        let answer = omir_core::json::to_string(&answer);
+        assert!(answer.contains("INVALID_QUERY") && answer.contains("/asOf"), "{answer}");
+    }
 
     #[test]
     fn a_cursor_keeps_the_order_and_comes_back() {

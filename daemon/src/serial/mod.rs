@@ -14,6 +14,8 @@ mod port;
 mod share;
 mod split;
 mod spool;
+#[cfg(test)]
+mod testing;
 mod zmodem;
 
 use std::io;

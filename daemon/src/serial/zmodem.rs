@@ -157,7 +157,7 @@ impl Transfer {
 
     /// Takes a byte that came in; not XON or XOFF.
     pub fn take(&mut self, byte: u8) {
-        self.cancels = if byte == CAN { self.cancels + 1 } else { 0 };
+        self.cancels = if byte == CAN { self.cancels.saturating_add(1) } else { 0 };
         if self.cancels == CANCEL {
             self.cancel(Outcome::Cancelled);
         } else if self.input.len() < MOST_INPUT {

@@ -24,8 +24,9 @@ use crate::{output, progress};
 
 /// Between two attempts to open the device.
 const RETRY: Duration = Duration::from_millis(500);
-/// A large store takes its time to be gathered before the first answer.
-const GATHERING: Duration = Duration::from_secs(300);
+/// A large store takes its time to be gathered before the first answer, at a part of one core. Whether
+/// anybody is there the link finds out.
+const GATHERING: Duration = Duration::from_secs(3600);
 
 pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     if let Some(file) = &args.output {
