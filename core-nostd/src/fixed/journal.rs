@@ -10,7 +10,7 @@ use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::ring::{Entry, Number, Ring, RingError};
-use super::{Dating, Decay, Moment, NoRoom, ReadError, Record, Starts, WriteError};
+use super::{Dating, Decay, Moment, NoRoom, ReadError, ReadErrorKind, Record, Starts, WriteError};
 
 /// Notes in the ring: how far the records were handed over, a number u32; and the starts that are known.
 const HANDED_OVER: u32 = 1;
@@ -22,10 +22,11 @@ const STARTS: u32 = 2;
 pub enum JournalError<E> {
     /// The ring did not.
     Ring(RingError<E>),
-    /// The record was not encoded: it is longer than `BYTES`, or has a coordinate that is no number.
+    /// It was not encoded: the record, or with its state, is longer than `BYTES`, or has a coordinate that
+    /// is no number.
     Write(WriteError<NoRoom>),
     /// What is in flash is no record of this program, such as one of another version with other
-    /// capacities. It stays where it is; [`Journal::next`] goes on behind its number.
+    /// capacities or a larger `BYTES`. It stays where it is; [`Journal::next`] goes on behind its number.
     Read {
         /// Its number.
         number: Number,
@@ -123,6 +124,11 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     fn set_decay(&mut self, number: Number, decay: &Decay) -> Result<(), JournalError<F::Error>> {
         let mut bytes = Vec::<u8, BYTES>::new();
         decay.write_kept(&mut bytes)?;
+        // Both are read into one buffer.
+        let record = self.ring.get(number, &mut [0; BYTES])?.len;
+        if record + bytes.len() > BYTES {
+            return Err(WriteError::Sink(NoRoom).into());
+        }
         Ok(self.ring.touch(number, &bytes, decay.anchored == Some(true))?)
     }
 
@@ -137,8 +143,14 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         number: Number,
     ) -> Result<Record<ID, TEXT, REFS>, JournalError<F::Error>> {
         let mut buffer = [0; BYTES];
-        let entry = self.ring.get(number, &mut buffer)?;
-        Self::read(&entry, &buffer)
+        match self.ring.get(number, &mut buffer) {
+            Ok(entry) => Self::read(&entry, &buffer),
+            Err(RingError::Buffer { .. }) => {
+                let error = ReadError { at: BYTES, kind: ReadErrorKind::NoRoom };
+                Err(JournalError::Read { number, error })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The record after `after`, in the order they were remembered; the oldest after `None`.
@@ -146,10 +158,8 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         &mut self,
         after: Option<Number>,
     ) -> Result<Option<Kept<ID, TEXT, REFS>>, JournalError<F::Error>> {
-        let mut buffer = [0; BYTES];
-        let Some(entry) = self.ring.next(after, &mut buffer)? else { return Ok(None) };
-        let record = Self::read(&entry, &buffer)?;
-        Ok(Some(Kept { number: entry.number, record }))
+        let Some(number) = self.ring.number_after(after)? else { return Ok(None) };
+        Ok(Some(Kept { number, record: self.get(number)? }))
     }
 
     /// Up to which record, in the order they were remembered, another machine has them all; that machine

@@ -100,3 +100,36 @@ fn what_another_program_wrote_is_passed_over() {
         panic!()
     };
 }
+
+#[test]
+fn a_state_that_does_not_fit_beside_its_record_is_refused_before_it_is_written() {
+    type Tight = Journal<Flash, 16, 48, 1, 96>;
+    let text = "it bumped into something that was not there before ".repeat(2);
+    let mut journal = Tight::mount(Nor::new(4)).unwrap();
+    let longest = (1..=48).rev().find_map(|length| {
+        let content = Text::try_from(&text[..length]).unwrap();
+        journal.remember(&Record::new(Id::try_from("a").unwrap(), content, up(3, 1))).ok()
+    });
+    let number = longest.unwrap();
+    let refused = journal.access(number, up(3, 2), &NoClock);
+    assert!(matches!(refused, Err(JournalError::Write(WriteError::Sink(_)))), "{refused:?}");
+    assert_eq!(journal.next(None).unwrap().map(|kept| kept.number), Some(number));
+    assert_eq!(journal.next_boot(), Ok(4));
+}
+
+#[test]
+fn what_was_written_with_more_room_holds_nothing_up() {
+    let mut journal = Memories::mount(Nor::new(4)).unwrap();
+    let long = journal.remember(&memory("long", up(0, 1))).unwrap();
+    journal.access(long, up(0, 2), &NoClock).unwrap();
+    let flash = journal.release().power_on();
+    let mut journal = Journal::<Flash, 16, 48, 1, 40>::mount(flash).unwrap();
+    match journal.next(None) {
+        Err(JournalError::Read { number, error }) => {
+            assert_eq!((number, error.kind), (long, ReadErrorKind::NoRoom));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(journal.next(Some(long)), Ok(None));
+    assert_eq!(journal.next_boot(), Ok(0));
+}
