@@ -432,8 +432,9 @@ fn a_simulation_that_begins_anew_takes_its_transforms_with_it() {
         tf.publish(&moving).unwrap();
         is_known(scene)
     });
-    // By less than what the daemon's own clock waits for.
+    // By less than what the daemon's own clock waits for. /clock may not have been heard before.
     scene.until("that was in another run", |scene| {
+        show(100);
         show(98);
         !is_known(scene)
     });
