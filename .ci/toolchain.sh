@@ -4,6 +4,7 @@
 
 cache=${ARM_CACHE:-$PWD/target/arm}
 mkdir -p "$cache"
+cache=$(cd "$cache" && pwd)
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 
@@ -11,8 +12,10 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 unpack() {
     local into=$1
     shift
-    (cd "$cache" && rm -rf debs && mkdir debs && cd debs && apt-get download -qq "$@" 2>/dev/null &&
-        for package in *.deb; do dpkg -x "$package" "$into"; done)
+    rm -rf "$cache/debs" && mkdir "$cache/debs"
+    # As root it warns about each file that its own user may not write here.
+    (cd "$cache/debs" && apt-get download -qq "$@" 2>"$cache/download.log") || { cat "$cache/download.log" >&2 && return 1; }
+    for package in "$cache/debs/"*.deb; do dpkg -x "$package" "$into"; done
     rm -rf "$cache/debs"
 }
 
@@ -35,7 +38,7 @@ debian_rust() {
         # Found beside its libraries, and only there: cargo and the linker keep their own.
         cat > "$root/rustc" <<SCRIPT
 #!/bin/sh
-LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/usr/lib exec $root/usr/bin/rustc "\$@"
+LD_LIBRARY_PATH=$root/usr/lib/$(gcc -print-multiarch):$root/usr/lib exec $root/usr/bin/rustc "\$@"
 SCRIPT
         chmod +x "$root/rustc"
         touch "$root/unpacked"

@@ -5,7 +5,7 @@ OMIRD and OMIR are programs for aarch64, as `.ci/boards build aarch64` makes the
 beside it by the programs of this machine (--host, target/release; a store is the same on every machine), or by those
 under qemu-user where there are none. Then `qemu-system-aarch64 -M virt -cpu cortex-a72` starts Debian's kernel, and the
 program on the store; what /proc says of it there is printed: at the ready line (the start just over), after some
-recalls, and the most it ever had (VmHWM). Also the same without a store.
+recalls, the most it ever had (VmHWM), and how much of it the kernel gave as huge pages. Also the same without a store.
 
 Needs to be root: mmdebstrap, qemu-system-aarch64 and, without --host, qemu-user-static.
 """
@@ -33,7 +33,8 @@ omird --robot board --data /data --listen tcp/127.0.0.1:7448 > /ready &
 pid=$!
 until /bin/busybox grep -q ^ready /ready; do /bin/busybox sleep 1; done
 /bin/busybox sleep 5
-say() { echo "@ $1 $(/bin/busybox sed -n 's/^Vm\\(RSS\\|HWM\\):[ \\t]*\\([0-9]*\\) kB/\\1=\\2/p' /proc/$pid/status | /bin/busybox tr '\\n' ' ')"; }
+values() { /bin/busybox sed -n 's/^\\(VmRSS\\|VmHWM\\|AnonHugePages\\):[ \\t]*\\([0-9]*\\) kB/\\1=\\2/p' /proc/$pid/$1; }
+say() { echo "@ $1" $(values status) $(values smaps_rollup); }
 say start
 i=0
 while [ $i -lt @RECALLS@ ]; do

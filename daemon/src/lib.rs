@@ -12,6 +12,7 @@ pub mod disk;
 pub mod engine;
 pub mod error;
 pub mod index;
+pub mod logs;
 pub mod program;
 pub mod recall;
 #[cfg(feature = "ros2")]

@@ -1,18 +1,18 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use tracing_subscriber::EnvFilter;
 
 use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::{self, Config, Host};
 use crate::disk::{Folder, is_read_only};
 use crate::engine::{Engine, Listener, Parts};
+use crate::logs;
 use crate::service::{EventOutlet, Keys, Mode, Service};
 use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
@@ -20,7 +20,7 @@ use crate::store::{keys, lock};
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
-const DEFAULT_FILTER: &str =
+pub(crate) const DEFAULT_FILTER: &str =
     "info,zenoh=error,zenoh::net::routing::dispatcher::pubsub=off,uhlc=off,sled=error";
 
 /// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
@@ -99,14 +99,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the program.
 pub fn run(arguments: Arguments) -> ExitCode {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
-    // A second daemon in one process (as in a test) goes on with the first one's logs.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
+    logs::to_stderr(DEFAULT_FILTER);
     let config = match arguments.resolve(&Host::ask()) {
         Ok(config) => config,
         Err(error) => {

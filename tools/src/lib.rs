@@ -48,7 +48,8 @@ pub fn run() -> ExitCode {
         Err(complaint) => return refuse(&complaint),
     };
     if !matches!(cli.command, cli::Command::Daemon(_)) {
-        log_to_stderr();
+        // Zenoh's own log stays silent unless `RUST_LOG` asks for it: the tool reports failures itself.
+        omird::logs::to_stderr("off");
     }
     let json = cli.globals.json;
     match commands::run(cli) {
@@ -76,12 +77,4 @@ fn refuse(complaint: &clap::Error) -> ExitCode {
         let _ = complaint.print();
     }
     ExitCode::from(error::USAGE)
-}
-
-/// Zenoh's own log stays silent unless `RUST_LOG` asks for it: the tool reports failures itself.
-fn log_to_stderr() {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off"));
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }
