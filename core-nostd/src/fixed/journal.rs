@@ -179,7 +179,7 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     /// else, the ring is [`RingError::Full`].
     pub fn set_handed_over(&mut self, mark: Option<Number>) -> Result<(), JournalError<F::Error>> {
         let number = mark.map_or(0, Number::get);
-        Ok(self.ring.set_note(HANDED_OVER, &number.to_le_bytes(), mark)?)
+        Ok(self.ring.set_note(HANDED_OVER, &number.to_le_bytes(), mark, &[])?)
     }
 
     /// Forgets the oldest record, if it is not newer than `until`, and says whether it did. With what
@@ -208,7 +208,7 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     /// [`Journal::set_handed_over`].
     pub fn set_starts(&mut self, starts: &Starts) -> Result<(), JournalError<F::Error>> {
         let mark = self.handed_over()?;
-        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark)?)
+        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark, &[])?)
     }
 
     /// The number of the start of the machine after the last one that a record or [`Journal::starts`] tells
