@@ -575,6 +575,8 @@ fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
         Pushed::from_map(client.ok(Request::Push(Push { items, restore }))).unwrap()
     };
     assert_eq!(push(items, true), Pushed { stored: 2, unchanged: 0 });
+    // The door is back, and what referred to the one that was forgotten does not do so again by itself.
+    assert_eq!(push(vec![all[2].clone()], false), Pushed { stored: 0, unchanged: 1 });
     assert_eq!(push(all, true), Pushed { stored: 2, unchanged: 1 });
     assert!(stored(&rig).contains("MemoryRecord/n-1"));
 }
