@@ -421,9 +421,11 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                     return Ok(());
                 }
                 Look::Gone => self.mark.settle(number),
-                look => {
-                    waits |= look == Look::Waits;
-                    self.again += 1;
+                Look::Unfit => self.again += 1,
+                // So do those behind it.
+                Look::Waits => {
+                    waits = true;
+                    break;
                 }
             }
         }
@@ -448,13 +450,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             return Ok(());
         }
         self.keep_mark(journal)?;
-        self.state = if waits {
-            // Those that were refused wait as well, and not in the order of the others.
-            self.again = 0;
-            State::Untold(uptime.micros)
-        } else {
-            State::Done
-        };
+        self.state = if waits { State::Untold(uptime.micros) } else { State::Done };
         Ok(())
     }
 
@@ -464,10 +460,16 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             return;
         }
         self.handed.refused = self.handed.refused.saturating_add(1);
-        // Behind those that were offered again.
+        let all_were_offered = self.again == self.mark.refused().len();
         let given_up = self.mark.refuse(number).is_some();
         self.handed.given_up = self.handed.given_up.saturating_add(given_up.into());
-        (self.again, self.unmarked) = (self.mark.refused().len(), true);
+        // This one was, too. Those that wait for their date are still to be.
+        if all_were_offered {
+            self.again = self.mark.refused().len();
+        } else if given_up {
+            self.again = self.again.saturating_sub(1);
+        }
+        self.unmarked = true;
     }
 
     /// Whether a record can be sent.
@@ -623,9 +625,11 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         let round_trip = uptime.micros.saturating_sub(self.asked_at);
         // An answer that took long is no news of a clock that was heard in time.
         if known < Some(trust) || known == Some(trust) && round_trip <= PROMPT {
-            self.asked = self.asked.saturating_add(1);
-            if round_trip > PROMPT && self.asked < MOST_ASKED {
-                return Ok(false);
+            if round_trip > PROMPT {
+                self.asked = self.asked.saturating_add(1);
+                if self.asked < MOST_ASKED {
+                    return Ok(false);
+                }
             }
             // Somewhere on the way it was that time.
             let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
