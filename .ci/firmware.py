@@ -91,6 +91,9 @@ def host(*words, told=None):
 
 
 def check():
+    subprocess.run(
+        ["cargo", "test", "--quiet", "--locked", "--lib", "--target-dir", BUILD / "host"], cwd=FIRMWARE, check=True
+    )
     golden = host("golden")
     for target, (machine, core) in MACHINES.items():
         cargo("build", "--release", "--features", "board", "--bin", "node", "--target", target)

@@ -3,7 +3,7 @@ carries, a pseudo-terminal, and omird with a `[[serial]]` port.
 
 The node lives, is cut, and lives on. It hands over through noise, is killed in the middle of that and started
 again, then the daemon is killed. What the node says at last it has must be in the daemon, the same and rightly
-dated, each once.
+dated, each once. What comes later waits until the daemon's clock can be trusted.
 Usage: .ci/arm.sh PYTHON .ci/firmware_serial.py OMIRD OMIR     (PYTHON with cbor2)
 """
 
@@ -33,6 +33,8 @@ FLIP, LOSE = 1e-4, 5e-4
 # Of dates, in seconds: for what an answer takes on a busy machine.
 TOLERANCE = 3
 PATIENCE = 120
+# How long the last node waits for the time, seconds.
+WAITS = 6
 
 
 class Relay:
@@ -102,7 +104,13 @@ class Daemon:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.endpoint = f"tcp/127.0.0.1:{free.getsockname()[1]}"
-        self.config.write_text(f'robot = "rover"\n[[serial]]\nport = "{port}"\naccess = "write"\n')
+        # While this is there, the clock can be trusted.
+        self.synchronised = folder / "synchronised"
+        self.synchronised.touch()
+        self.config.write_text(
+            f'robot = "rover"\n[clock]\nsynchronised_file = "{self.synchronised}"\n'
+            f'[[serial]]\nport = "{port}"\naccess = "write"\n'
+        )
         self.omird, self.omir_program, self.data = omird, omir, folder / "data"
         self.start()
 
@@ -258,11 +266,15 @@ def run(target, omird, omir):
         story.check(daemon)
         count = len(story.handed)
 
-        # What comes later goes alone.
+        # What comes later goes alone, and waits for the time.
         relay.noisy = False
+        daemon.synchronised.unlink()
+        told = threading.Timer(WAITS, daemon.synchronised.touch)
+        told.start()
         one = node("readings=9", "serial=4")
         handed = [int(word) for line in one.finish() if line[0] == "handed" for word in line[1:]]
         story.add(one)
+        assert not told.is_alive(), "nobody knew the time"
         story.check(daemon)
         new = len(story.handed) - count
         assert handed == [new, 0, 0] and new > 0, (handed, new)

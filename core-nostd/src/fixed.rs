@@ -30,6 +30,7 @@ mod bytes;
 #[cfg(feature = "link")]
 pub mod handover;
 mod journal;
+mod mark;
 mod moment;
 mod names;
 mod read;
@@ -42,11 +43,12 @@ pub use bytes::{Length, NoRoom, Sink};
 #[cfg(feature = "link")]
 pub use handover::HandOver;
 pub use journal::{Journal, JournalError, Kept};
+pub use mark::Mark;
 pub use moment::{BootClock, Dating, Moment, NoClock, Uptime};
 pub use names::{Frame, Id, NameError, Reference};
 pub use read::{ReadError, ReadErrorKind, Unknown};
 pub use record::{Confidence, Decay, Pose, Record, Unit};
-pub use starts::Starts;
+pub use starts::{Starts, Trust};
 pub use write::WriteError;
 
 /// Text of at most `N` bytes.

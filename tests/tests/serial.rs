@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::link::message::{
-    Answer, Answered, Asked, Failure, Inbox, Info, Pull, Pushed, Request,
+    Answer, Answered, Asked, Failure, Inbox, Info, Pull, Push, Pushed, Request,
 };
 use omir_core::link::pack::unpack;
 use omir_core::link::{Closed, Event, Link, Reason};
 use omir_core::value::{Map, Value};
+use omird::clock::Clock;
+use omird::engine::command::Change;
 use omird::engine::request::Encoding;
 use omird::recall::Query;
 use omird::serial::{Access, Announcements, Port, Ports, Share};
@@ -42,8 +44,11 @@ struct Rig {
 
 impl Rig {
     fn new(access: Access, resources: usize) -> Rig {
+        Rig::with(access, resources, TestClock::new())
+    }
+
+    fn with(access: Access, resources: usize, clock: Arc<TestClock>) -> Rig {
         let disk = Arc::new(CutDisk::new());
-        let clock = TestClock::new();
         let announced = Announcements::default();
         let listener = announced.listener();
         let session =
@@ -496,7 +501,7 @@ fn a_port_is_read_only_until_its_token_is_given() {
     let rig = Rig::new(Access { write: false, token: Some(token.clone()) }, 1);
     let mut client = rig.call(0.0, 1);
     let items = vec![value(r#"{"resourceType":"Entity","id":"new","name":"new"}"#)];
-    let push = Request::Push(items);
+    let push = Request::Push(Push { items, restore: false });
     assert_eq!(client.refused(push.clone()).code, "UNAUTHORIZED");
     assert_eq!(client.refused(Request::Unlock("open simsim".to_owned())).code, "UNAUTHORIZED");
     client.ok(Request::Unlock(token.clone()));
@@ -507,7 +512,8 @@ fn a_port_is_read_only_until_its_token_is_given() {
     let pushed = Pushed::from_map(client.ok(push.clone())).unwrap();
     assert_eq!(pushed, Pushed { stored: 0, unchanged: 1 });
     let bad = vec![value(r#"{"resourceType":"Entity","id":"bad"}"#)];
-    assert_eq!(client.refused(Request::Push(bad)).code, "INVALID_RESOURCE");
+    let bad = Request::Push(Push { items: bad, restore: false });
+    assert_eq!(client.refused(bad).code, "INVALID_RESOURCE");
 
     // Another session has to give it too; whoever guesses is shut out for a while.
     client.open(2);
@@ -517,6 +523,80 @@ fn a_port_is_read_only_until_its_token_is_given() {
     }
     let failure = client.refused(Request::Unlock(token));
     assert!(failure.message.contains("locked"), "{}", failure.message);
+}
+
+/// A node hands over once more what it has, and does not know what became of it here; a person pushes a file
+/// and wants what is in it.
+#[test]
+fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
+    let rig = Rig::new(Access { write: true, token: None }, 1);
+    let mut client = rig.call(0.0, 1);
+    let door = value(r#"{"resourceType":"Entity","id":"door","name":"door"}"#);
+    let memory = |id: &str, more: &str| {
+        value(&format!(
+            r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"it stood open",
+                "createdAt":"2026-05-30T12:00:00Z"{more}}}"#
+        ))
+    };
+    let of_door = r#","entityRefs":[{"ref":"Entity/door"}]"#;
+    let all = vec![door.clone(), memory("n-1", ""), memory("n-2", of_door)];
+    let mut push = |items: Vec<Value>, restore| {
+        Pushed::from_map(client.ok(Request::Push(Push { items, restore }))).unwrap()
+    };
+    assert_eq!(push(all.clone(), false), Pushed { stored: 3, unchanged: 0 });
+    let forgotten = ["Entity/door", "MemoryRecord/n-1"].map(|name| name.parse().unwrap());
+    rig.session.execute(Change::Forget(forgotten.to_vec())).unwrap();
+    let known = stored(&rig);
+
+    // Again, and with what is new: all of it, in parts, or changed.
+    let mut more = all.clone();
+    more.push(memory("n-3", ""));
+    assert_eq!(push(more, false), Pushed { stored: 1, unchanged: 3 });
+    for item in &all {
+        assert_eq!(push(vec![item.clone()], false), Pushed { stored: 0, unchanged: 1 });
+    }
+    let changed = memory("n-1", r#","version":7"#);
+    assert_eq!(push(vec![changed], false), Pushed { stored: 0, unchanged: 1 });
+    let new: Vec<String> = stored(&rig).difference(&known).cloned().collect();
+    assert_eq!(new, ["MemoryRecord/n-3"]);
+    let export = rig.session.export(&Query::everything()).unwrap().to_value();
+    let entries = export.get("entry").unwrap().as_array().unwrap();
+    let held = entries.iter().find(|entry| entry.get("id") == Some(&"n-2".into())).unwrap();
+    assert_eq!(held.get("entityRefs"), Some(&Value::Array(vec![])), "gone for good");
+    // Nothing new refers to it either, though both come together.
+    let items = vec![door, memory("n-4", of_door)];
+    let refused = client.refused(Request::Push(Push { items: items.clone(), restore: false }));
+    assert_eq!(
+        (refused.code.as_str(), refused.path.as_deref()),
+        ("INVALID_RESOURCE", Some("/1/entityRefs/0/ref"))
+    );
+
+    let mut push = |items: Vec<Value>, restore| {
+        Pushed::from_map(client.ok(Request::Push(Push { items, restore }))).unwrap()
+    };
+    assert_eq!(push(items, true), Pushed { stored: 2, unchanged: 0 });
+    // The door is back, and what referred to the one that was forgotten does not do so again by itself.
+    assert_eq!(push(vec![all[2].clone()], false), Pushed { stored: 0, unchanged: 1 });
+    assert_eq!(push(all, true), Pushed { stored: 2, unchanged: 1 });
+    assert!(stored(&rig).contains("MemoryRecord/n-1"));
+}
+
+#[test]
+fn who_asks_the_time_hears_how_far_it_can_be_trusted() {
+    let rig = Rig::new(Access::default(), 1);
+    let mut client = rig.call(0.0, 1);
+    let dawn = rig.clock.now().as_micros();
+    for (clock, wall, is_synchronised) in
+        [("coarse", dawn, false), ("synchronised", dawn + 9_000_000, true)]
+    {
+        rig.clock.set(wall, is_synchronised);
+        let info = Info::from_map(client.ok(Request::Info)).unwrap();
+        assert_eq!((info.clock.as_str(), info.time), (clock, rig.session.now().0.to_string()));
+    }
+    rig.clock.reboot(0);
+    let unset = Rig::with(Access::default(), 0, rig.clock.clone());
+    let info = Info::from_map(unset.call(0.0, 1).ok(Request::Info)).unwrap();
+    assert_eq!(info.clock, "unknown");
 }
 
 #[test]

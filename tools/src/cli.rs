@@ -635,7 +635,8 @@ pub struct PullArgs {
   omir push --port /dev/ttyUSB0 --token SECRET map.omir
 
 All of the file is stored or none of it, up to 2 MiB; a larger one is sent in parts, of which each
-is. What is there already is no change, so it may be sent again.
+is. What is there already is no change, so it may be sent again. What was forgotten there comes
+back.
 
 Exit codes:
   0  it is stored

@@ -63,10 +63,10 @@ pub fn live<F: NorFlash>(
         if degrees.is_none_or(|before: f64| (reading.degrees_celsius - before).abs() >= NOTEWORTHY)
         {
             degrees = Some(reading.degrees_celsius);
-            remember(memories, &temperature(boot, now, &reading), tell)?;
+            remember(memories, temperature(boot, now, &reading), tell)?;
         }
         if reading.bumped {
-            remember(memories, &bump(boot, now, &reading), tell)?;
+            remember(memories, bump(boot, now, &reading), tell)?;
         }
         if sensors.random(3) == 0 {
             let skip = sensors.random(4);
@@ -79,25 +79,24 @@ pub fn live<F: NorFlash>(
 
 fn remember<F: NorFlash>(
     memories: &mut Memories<F>,
-    record: &Record,
+    record: Option<Record>,
     tell: &mut impl FnMut(Event<'_>),
 ) -> Result<(), JournalError<F::Error>> {
+    let Some(record) = record else { return Ok(()) };
     loop {
-        match memories.remember(record) {
+        match memories.remember(&record) {
             Ok(number) => {
-                tell(Event::Remembered(number, record));
+                tell(Event::Remembered(number, &record));
                 return Ok(());
             }
             // Nothing but bumps is left: those that the daemon has make room.
             Err(JournalError::Ring(RingError::Full)) => {
                 let mark = memories.handed_over()?;
-                let Some(oldest) = memories.ring().number_after(None)? else { return Ok(()) };
-                if Some(oldest) > mark {
+                match memories.forget_oldest(&mark)? {
+                    Some(oldest) => tell(Event::Forgot(oldest)),
                     // The older ones are as good.
-                    return Ok(());
+                    None => return Ok(()),
                 }
-                memories.forget(oldest)?;
-                tell(Event::Forgot(oldest));
             }
             Err(error) => return Err(error),
         }
@@ -147,47 +146,41 @@ fn forget<F: NorFlash>(
     Ok(())
 }
 
-/// An id that no other record of this node has.
-fn id(kind: &str, boot: u32, now: Moment) -> Id<24> {
+/// An id that no other record of this node has; `None` where there is no room for it, for a cut one might be that
+/// of another.
+fn id(kind: &str, boot: u32, now: Moment) -> Option<Id<24>> {
     let mut text = Text::<24>::new();
     let seconds = match now {
         Moment::SinceBoot(uptime) => uptime.micros / 1_000_000,
         Moment::At(at) => at.secs().unsigned_abs(),
     };
     // At most 4 + 10 + 8 characters: a start of the emulated node does not last for three years.
-    let _ = write!(text, "{kind}-{boot}-{seconds}");
-    Id::try_from(text.as_str()).unwrap_or_else(|_| fallback_id())
-}
-
-fn fallback_id() -> Id<24> {
-    match Id::try_from("unnamed") {
-        Ok(id) => id,
-        Err(_) => unreachable!("the letters of an id"),
-    }
+    write!(text, "{kind}-{boot}-{seconds}").ok()?;
+    Id::try_from(text.as_str()).ok()
 }
 
 /// What the thermometer says.
-pub fn temperature(boot: u32, now: Moment, reading: &Reading) -> Record {
+fn temperature(boot: u32, now: Moment, reading: &Reading) -> Option<Record> {
     let mut content = Text::new();
     // The room is for any float of two digits; what does not fit is left out.
     let _ = write!(content, "{:.2} degrees", reading.degrees_celsius);
-    let mut record = Record::new(id("temp", boot, now), content, now);
+    let mut record = Record::new(id("temp", boot, now)?, content, now);
     record.experience_type = Some(ExperienceType::Observation);
     record.importance = Unit::new(0.25);
     record.decay = Some(Decay { half_life: HalfLife::new(READING_HALF_LIFE), ..Decay::default() });
     record.pose = pose(reading);
-    record
+    Some(record)
 }
 
 /// What the bumper says. A collision is not forgotten.
-pub fn bump(boot: u32, now: Moment, reading: &Reading) -> Record {
+fn bump(boot: u32, now: Moment, reading: &Reading) -> Option<Record> {
     let content = Text::try_from("ran into something").unwrap_or_default();
-    let mut record = Record::new(id("bump", boot, now), content, now);
+    let mut record = Record::new(id("bump", boot, now)?, content, now);
     record.experience_type = Some(ExperienceType::Observation);
     record.importance = Unit::new(0.875);
     record.decay = Some(Decay { anchored: Some(true), ..Decay::default() });
     record.pose = pose(reading);
-    record
+    Some(record)
 }
 
 /// Where the node was.
@@ -213,4 +206,18 @@ pub fn hand_over<F: NorFlash>(
         last = Some(kept.number);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_whole_or_none() {
+        let at = |micros| Moment::SinceBoot(Uptime { boot: u32::MAX, micros });
+        let second = 1_000_000;
+        let longest = id("temp", u32::MAX, at(99_999_999 * second));
+        assert_eq!(longest.as_ref().map(Id::as_str), Some("temp-4294967295-99999999"));
+        assert_eq!(id("temp", u32::MAX, at(100_000_000 * second)), None);
+    }
 }

@@ -2,10 +2,18 @@
 //!
 //! Asks the other end what time it is (`info` of docs/serial.md), dates the starts of the machine by that, and
 //! then pushes what was not handed over yet: up to sixteen records in a message, of which only one is in RAM
-//! at a time. What was answered with `ok` is durable over there, and only then marked as handed over in
-//! flash: [`Journal::handed_over`]. Wherever the cable is pulled or power goes on either side, the next session
-//! goes on behind the mark. What arrived and was not acknowledged is pushed again, with the same id and
-//! the same date, and the daemon finds it unchanged.
+//! at a time. What was answered with `ok` is durable over there (as far as the daemon's `durability` goes), and
+//! only then marked as handed over in flash: [`Journal::handed_over`]. Wherever the cable is pulled or power goes
+//! on either side, the next session goes on behind the mark. What arrived and was not acknowledged is pushed
+//! again, with the same id, and the daemon keeps what it has.
+//!
+//! **A daemon may not know the time** when a node asks: both got power together, and its clock is set over a
+//! network that is not up yet. Then what would be dated by this start waits, up to a minute
+//! ([`HandOver::waiting`]), and the daemon is asked again; records of earlier starts go meanwhile. When the
+//! minute is over they go by the time there is. Dates are as good as the daemon's clock was then.
+//!
+//! **What is refused** holds nothing else up. The mark passes it and names it ([`Mark::refused`]), and it is
+//! offered again, alone, at the beginning of each session.
 //!
 //! What was handed over stays in the journal, until it is forgotten or the ring needs its page. From then on
 //! there are two copies that live by themselves: what is used, anchored or forgotten here afterwards is not
@@ -17,7 +25,7 @@
 //! use embedded_storage::nor_flash::NorFlash;
 //! use omir_core::fixed::handover::{HandOver, Progress};
 //! use omir_core::fixed::{Journal, JournalError, Uptime};
-//! use omir_core::link::Link;
+//! use omir_core::link::{Link, Reason};
 //!
 //! type Memories<F> = Journal<F, 24, 48, 2, 512>;
 //!
@@ -38,18 +46,30 @@
 //!     let mut link = Link::<2, 128>::new("node-7");
 //!     let mut hand_over = HandOver::<512>::new();
 //!     link.connect(board.random(), board.micros());
+//!     let mut over = None;
 //!     loop {
 //!         let now = board.micros();
 //!         while let Some(byte) = board.received() {
 //!             link.receive(&[byte], now);
 //!         }
-//!         match hand_over.poll(&mut link, memories, Uptime { boot, micros: now })? {
-//!             Progress::Working => {}
-//!             Progress::Lost => link.connect(board.random(), now),
-//!             over => return Ok(over),
+//!         if over.is_none() {
+//!             match hand_over.poll(&mut link, memories, Uptime { boot, micros: now })? {
+//!                 Progress::Working => {}
+//!                 Progress::Lost => link.connect(board.random(), now),
+//!                 progress => {
+//!                     // Else the daemon holds the session, and its console, for 15 seconds more.
+//!                     link.close(Reason::Done);
+//!                     over = Some(progress);
+//!                 }
+//!             }
 //!         }
 //!         if board.can_send() {
-//!             link.poll_transmit(now, &mut |byte| board.send(byte));
+//!             let more = link.poll_transmit(now, &mut |byte| board.send(byte));
+//!             if let Some(progress) = over
+//!                 && !more
+//!             {
+//!                 return Ok(progress);
+//!             }
 //!         }
 //!     }
 //! }
@@ -65,7 +85,8 @@ use heapless::Vec;
 
 use super::ring::{Number, RingError};
 use super::{
-    BootClock, Journal, JournalError, Length, NoRoom, Sink, Starts, Text, Uptime, WriteError,
+    BootClock, Journal, JournalError, Length, Mark, Moment, NoRoom, Record, Sink, Starts, Text,
+    Trust, Uptime, WriteError,
 };
 use crate::cbor_head::Head;
 use crate::instant::Timestamp;
@@ -77,6 +98,9 @@ const BATCH: usize = 16;
 /// An answer that took longer, microseconds, tells the time badly: it is asked for again, a few times.
 const PROMPT: u64 = 500_000;
 const MOST_ASKED: u8 = 5;
+/// How long a time is waited for that can be trusted, and how often it is asked for meanwhile; microseconds.
+const PATIENCE: u64 = 60_000_000;
+const ASK_AGAIN: u64 = 2_000_000;
 /// Bytes of an answer that are looked at: what is of interest stands in front.
 const ANSWER: usize = 192;
 
@@ -101,9 +125,11 @@ pub struct Handed {
     /// There already.
     pub unchanged: u32,
     /// Refused by the other end, or cannot be written: longer than `BYTES`, of another program, from a
-    /// start after this one. The first of them ends what is marked as handed over, so they are offered again
-    /// in each session, with what follows them.
+    /// start after this one. Counted once; they are offered again in each session.
     pub refused: u32,
+    /// Refused, and not offered again: newer ones took their place among the eight that are kept in mind. They
+    /// stay in the journal, and count as handed over.
+    pub given_up: u32,
 }
 
 /// The state of a hand-over. `BYTES` is the room for the longest record as an OMIR document has it.
@@ -118,15 +144,24 @@ pub struct HandOver<'a, const BYTES: usize> {
     sent: usize,
     /// The records of the message.
     batch: Vec<Number, BATCH>,
-    /// All up to here was pushed or refused in this session.
-    reached: Option<Number>,
+    /// What was handed over and what was refused, by now.
+    mark: Mark,
+    /// It was not written to flash yet: something was refused, or the ring had no room.
+    unmarked: bool,
+    /// The session is new: nothing was done in it.
+    anew: bool,
+    /// Of those that were refused earlier, so many were offered again.
+    again: usize,
     /// Up to here records are pushed one by one, to find the one that is refused.
     singly: Option<Number>,
-    /// Something was refused: what follows is not marked.
-    gap: bool,
     starts: Starts,
     /// The ring had no room for them yet.
     unkept: bool,
+    /// How long a time is waited for that can be trusted, microseconds; and since when.
+    patience: u64,
+    untold: Option<u64>,
+    /// Of this start, whose date may still become a better one: what it would date waits.
+    unsure: Option<u32>,
     /// When it was asked what time it is, microseconds since the start; and how often in this session.
     asked_at: u64,
     asked: u8,
@@ -149,8 +184,21 @@ enum State {
     Waiting(Ask),
     /// The next records are to be pushed.
     Next,
+    /// They wait for the time, which was asked for then.
+    Untold(u64),
     Done,
     Refused,
+}
+
+/// Whether a record can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Fits,
+    /// When it is known better when it was.
+    Waits,
+    /// It cannot be written.
+    Unfit,
+    Gone,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,17 +224,22 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             out: Vec::new(),
             sent: 0,
             batch: Vec::new(),
-            reached: None,
+            mark: Mark::new(),
+            unmarked: false,
+            anew: true,
+            again: 0,
             singly: None,
-            gap: false,
             starts: Starts::new(),
             unkept: false,
+            patience: PATIENCE,
+            untold: None,
+            unsure: None,
             asked_at: 0,
             asked: 0,
             answer: Vec::new(),
             cut: false,
             refusal: Text::new(),
-            handed: Handed { stored: 0, unchanged: 0, refused: 0 },
+            handed: Handed { stored: 0, unchanged: 0, refused: 0, given_up: 0 },
         }
     }
 
@@ -195,6 +248,13 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         let mut this = Self::new();
         this.token = Some(token);
         this
+    }
+
+    /// Waits so many microseconds, a minute if this is not said, for a daemon whose clock follows a better one.
+    /// With 0 what it says first is taken. Nothing is lost by waiting, as long as the ring has room.
+    pub const fn waiting(mut self, micros: u64) -> Self {
+        self.patience = micros;
+        self
     }
 
     /// What became of the records so far, over all sessions.
@@ -207,11 +267,10 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &self.refusal
     }
 
-    /// Up to which record all are over there; `None` before anything is, and where one was refused. [`Journal::handed_over`] is
-    /// the same after a power cut, but where the ring is so full of what is anchored that no mark can be written:
-    /// then [`Journal::forget_oldest`] with this makes room.
-    pub fn reached(&self) -> Option<Number> {
-        if self.gap { None } else { self.reached }
+    /// What is over there by now. [`Journal::handed_over`] is the same after a power cut, but where the ring is
+    /// so full of what is anchored that no mark can be written: then [`Journal::forget_oldest`] with this makes room.
+    pub const fn reached(&self) -> &Mark {
+        &self.mark
     }
 
     /// When the starts of the machine were, as far as is known by now.
@@ -223,13 +282,13 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
     pub fn resume(&mut self) {
         match self.state {
             State::Done => self.state = State::Next,
-            State::Refused => self.state = State::Begin,
+            State::Refused => (self.state, self.anew) = (State::Begin, true),
             _ => {}
         }
     }
 
     /// Takes what the link has received, and gives it what is to be sent. Call it whenever something came in,
-    /// or the link sent something. `uptime` is that of now.
+    /// or the link sent something, and each second at least. `uptime` is that of now.
     ///
     /// Records may be remembered, used and forgotten between two calls. If one that is being sent is
     /// forgotten, the session is ended ([`Progress::Lost`]), for what was promised cannot be sent.
@@ -252,7 +311,9 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
     ) -> Result<Progress, JournalError<F::Error>> {
         loop {
             match link.poll_event() {
-                Some(Event::Opened) => (self.state, self.asked) = (State::Begin, 0),
+                Some(Event::Opened) => {
+                    (self.state, self.anew, self.asked) = (State::Begin, true, 0);
+                }
                 Some(Event::Closed(_)) => {}
                 Some(Event::Data { bytes, last }) => {
                     self.gather(bytes);
@@ -265,11 +326,15 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         }
         while link.is_open() {
             match self.state {
-                State::Begin => self.begin(uptime),
+                State::Begin => self.begin(journal, uptime)?,
+                State::Untold(asked) if uptime.micros.saturating_sub(asked) < ASK_AGAIN => {
+                    return Ok(Progress::Working);
+                }
+                State::Untold(_) => self.state = State::Begin,
                 State::Done => return Ok(Progress::Done),
                 State::Refused => return Ok(Progress::Refused),
                 State::Waiting(_) => return Ok(Progress::Working),
-                State::Next => self.plan(journal)?,
+                State::Next => self.plan(journal, uptime)?,
                 State::Asking { ask, next } => {
                     let last = next == self.batch.len();
                     self.sent += link.send(&self.out[self.sent..], last);
@@ -290,10 +355,19 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
     }
 
     /// A session is open: what time is it?
-    fn begin(&mut self, uptime: Uptime) {
-        (self.reached, self.singly, self.gap) = (None, None, false);
+    fn begin<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        uptime: Uptime,
+    ) -> Result<(), JournalError<F::Error>> {
+        if self.anew {
+            self.mark = journal.handed_over()?;
+            (self.unmarked, self.again, self.singly) = (false, 0, None);
+            self.anew = false;
+        }
         self.asked_at = uptime.micros;
         self.ask(Ask::Info, "info", &[]);
+        Ok(())
     }
 
     /// Begins a request: `id`, `op`, and what else.
@@ -335,53 +409,105 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
     fn plan<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &mut self,
         journal: &mut Journal<F, I, T, R, K>,
+        uptime: Uptime,
     ) -> Result<(), JournalError<F::Error>> {
-        if self.reached.is_none() {
-            self.reached = journal.handed_over()?;
-        }
         let mut batch = Vec::<Number, BATCH>::new();
-        let mut last = self.reached;
+        let mut waits = false;
+        // What was refused once goes alone.
+        while let Some(&number) = self.mark.refused().get(self.again) {
+            match self.look(journal, number)? {
+                Look::Fits => {
+                    self.ask(Ask::Push, "push", &[number]);
+                    return Ok(());
+                }
+                Look::Gone => self.mark.settle(number),
+                Look::Unfit => self.again += 1,
+                // So do those behind it.
+                Look::Waits => {
+                    waits = true;
+                    break;
+                }
+            }
+        }
+        let mut last = self.mark.until();
         let most = if last < self.singly { 1 } else { BATCH };
         while batch.len() < most {
             let Some(number) = journal.ring().number_after(last)? else { break };
-            if self.fits(journal, number)? {
-                let _ = batch.push(number);
-            } else if batch.is_empty() {
-                self.refuse(number);
-            } else {
+            match self.look(journal, number)? {
+                Look::Fits => _ = batch.push(number),
+                Look::Waits => {
+                    waits = true;
+                    break;
+                }
+                Look::Unfit | Look::Gone if batch.is_empty() => self.refuse(number),
                 // Its turn comes, when those before it are marked.
-                break;
+                Look::Unfit | Look::Gone => break,
             }
             last = Some(number);
         }
-        if batch.is_empty() {
-            self.state = State::Done;
-        } else {
+        if !batch.is_empty() {
             self.ask(Ask::Push, "push", &batch);
+            return Ok(());
         }
+        self.keep_mark(journal)?;
+        self.state = if waits { State::Untold(uptime.micros) } else { State::Done };
         Ok(())
     }
 
     fn refuse(&mut self, number: Number) {
+        if self.mark.refused().contains(&number) {
+            self.again += 1;
+            return;
+        }
         self.handed.refused = self.handed.refused.saturating_add(1);
-        (self.reached, self.gap) = (Some(number), true);
+        let all_were_offered = self.again == self.mark.refused().len();
+        let given_up = self.mark.refuse(number).is_some();
+        self.handed.given_up = self.handed.given_up.saturating_add(given_up.into());
+        // This one was, too. Those that wait for their date are still to be.
+        if all_were_offered {
+            self.again = self.mark.refused().len();
+        } else if given_up {
+            self.again = self.again.saturating_sub(1);
+        }
+        self.unmarked = true;
     }
 
     /// Whether a record can be sent.
-    fn fits<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+    fn look<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &self,
         journal: &mut Journal<F, I, T, R, K>,
         number: Number,
-    ) -> Result<bool, JournalError<F::Error>> {
+    ) -> Result<Look, JournalError<F::Error>> {
         let mut length = Length::default();
         match journal.get(number) {
+            Ok(record) if self.is_unsure(&record) => Ok(Look::Waits),
             Ok(record) => {
                 let written = record.write(&self.starts, &mut length);
-                Ok(written.is_ok() && length.0 <= BYTES)
+                let fits = written.is_ok() && length.0 <= BYTES;
+                Ok(if fits { Look::Fits } else { Look::Unfit })
             }
-            Err(JournalError::Read { .. }) => Ok(false),
+            Err(JournalError::Read { .. }) => Ok(Look::Unfit),
+            Err(JournalError::Ring(RingError::NotFound)) => Ok(Look::Gone),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a date of this record may still become a better one.
+    fn is_unsure<const I: usize, const T: usize, const R: usize>(
+        &self,
+        record: &Record<I, T, R>,
+    ) -> bool {
+        let accessed = record.decay.and_then(|decay| decay.last_access);
+        let stamp = record.pose.as_ref().and_then(|pose| pose.stamp);
+        [Some(record.created_at), record.event_time, record.valid_until, accessed, stamp]
+            .into_iter()
+            .flatten()
+            .any(|moment| match moment {
+                Moment::At(_) => false,
+                Moment::SinceBoot(then) => {
+                    self.unsure.is_some() && self.starts.dated_by(then.boot) == self.unsure
+                }
+            })
     }
 
     /// Makes a record what is to be sent; false if that cannot be done any more.
@@ -433,7 +559,9 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 let Some(time) = answer.time else { return Ok(false) };
                 // Until the time is known, or if the flash fails meanwhile.
                 self.state = State::Begin;
-                if !self.learn(journal, time, uptime)? {
+                // Who does not say whether it can be trusted may be right.
+                let trust = answer.clock.unwrap_or(Trust::Coarse);
+                if !self.learn(journal, time, trust, uptime)? {
                     return Ok(true);
                 }
                 match (answer.may_write, self.token) {
@@ -450,11 +578,13 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 self.state = State::Next;
                 self.handed.stored = self.handed.stored.saturating_add(answer.stored);
                 self.handed.unchanged = self.handed.unchanged.saturating_add(answer.unchanged);
-                self.reached = self.batch.last().copied();
-                if !self.gap {
-                    unless_full(journal.set_handed_over(self.reached))?;
-                    self.keep_starts(journal)?;
+                for number in &self.batch {
+                    self.mark.settle(*number);
+                    self.mark.pass(*number);
                 }
+                self.unmarked = true;
+                self.keep_mark(journal)?;
+                self.keep_starts(journal)?;
             }
         }
         Ok(true)
@@ -485,26 +615,45 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &mut self,
         journal: &mut Journal<F, I, T, R, K>,
         time: Timestamp,
+        trust: Trust,
         uptime: Uptime,
     ) -> Result<bool, JournalError<F::Error>> {
         if !self.unkept {
             self.starts = journal.starts()?;
         }
-        if self.starts.knows(uptime.boot) {
-            return Ok(true);
-        }
+        let known = self.starts.trust(uptime.boot);
         let round_trip = uptime.micros.saturating_sub(self.asked_at);
-        self.asked = self.asked.saturating_add(1);
-        if round_trip > PROMPT && self.asked < MOST_ASKED {
-            return Ok(false);
+        // An answer that took long is no news of a clock that was heard in time.
+        if known < Some(trust) || known == Some(trust) && round_trip <= PROMPT {
+            if round_trip > PROMPT {
+                self.asked = self.asked.saturating_add(1);
+                if self.asked < MOST_ASKED {
+                    return Ok(false);
+                }
+            }
+            // Somewhere on the way it was that time.
+            let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
+            if let Some(clock) = BootClock::learnt(time, then) {
+                self.unkept |= self.starts.learn(clock, trust);
+                self.keep_starts(journal)?;
+            }
         }
-        // Somewhere on the way it was that time.
-        let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
-        if let Some(clock) = BootClock::learnt(time, then) {
-            self.unkept = self.starts.learn(clock);
-            self.keep_starts(journal)?;
-        }
+        let since = *self.untold.get_or_insert(uptime.micros);
+        let is_sure = self.starts.trust(uptime.boot) == Some(Trust::Synchronised)
+            || uptime.micros.saturating_sub(since) >= self.patience;
+        self.unsure = (!is_sure).then_some(uptime.boot);
         Ok(true)
+    }
+
+    /// Writes the mark to flash, if there is something new.
+    fn keep_mark<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<(), JournalError<F::Error>> {
+        if self.unmarked {
+            self.unmarked = !unless_full(journal.set_handed_over(&self.mark))?;
+        }
+        Ok(())
     }
 
     fn keep_starts<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(

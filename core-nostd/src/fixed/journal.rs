@@ -10,9 +10,11 @@ use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::ring::{Entry, Number, Ring, RingError};
-use super::{Dating, Decay, Moment, NoRoom, ReadError, ReadErrorKind, Record, Starts, WriteError};
+use super::{
+    Dating, Decay, Mark, Moment, NoRoom, ReadError, ReadErrorKind, Record, Starts, WriteError,
+};
 
-/// Notes in the ring: how far the records were handed over, a number u32; and the starts that are known.
+/// Notes in the ring: how far the records were handed over, and the starts that are known.
 const HANDED_OVER: u32 = 1;
 const STARTS: u32 = 2;
 
@@ -162,36 +164,45 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         Ok(Some(Kept { number, record: self.get(number)? }))
     }
 
-    /// Up to which record, in the order they were remembered, another machine has them all; that machine
-    /// said so, and that they are durable there. `None` if it has none.
-    pub fn handed_over(&mut self) -> Result<Option<Number>, JournalError<F::Error>> {
-        let mut bytes = [0; 4];
+    /// Up to which record another machine has them all, but for those that it refused; that machine said so, and
+    /// that they are durable there.
+    pub fn handed_over(&mut self) -> Result<Mark, JournalError<F::Error>> {
+        let mut bytes = [0; Mark::BYTES];
         match self.ring.note(HANDED_OVER, &mut bytes) {
-            Ok(_) => Ok(Number::new(u32::from_le_bytes(bytes))),
-            // Not ours: what is handed over once more does no harm.
-            Err(RingError::Buffer { .. }) => Ok(None),
+            Ok(len) => Ok(Mark::from_bytes(&bytes[..len.unwrap_or_default()])),
+            // Not ours.
+            Err(RingError::Buffer { .. }) => Ok(Mark::new()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Marks the records up to this one as handed over, or all as not: so that another machine gets them, or
-    /// the same one again. What is not handed over does not give way to the mark: where there is nothing
-    /// else, the ring is [`RingError::Full`].
-    pub fn set_handed_over(&mut self, mark: Option<Number>) -> Result<(), JournalError<F::Error>> {
-        let number = mark.map_or(0, Number::get);
-        Ok(self.ring.set_note(HANDED_OVER, &number.to_le_bytes(), mark)?)
+    /// Keeps that mark; with [`Mark::new`] nothing counts as handed over, so that another machine gets all, or the
+    /// same one again. What is not handed over does not give way to the mark: where there is nothing else, the
+    /// ring is [`RingError::Full`].
+    pub fn set_handed_over(&mut self, mark: &Mark) -> Result<(), JournalError<F::Error>> {
+        Ok(self.ring.set_note(HANDED_OVER, &mark.to_bytes(), mark.until(), mark.refused())?)
     }
 
-    /// Forgets the oldest record, if it is not newer than `until`, and says whether it did. With what
-    /// was [`Journal::handed_over`] that makes room where everything is anchored, and nothing is lost by it.
-    pub fn forget_oldest(&mut self, until: Number) -> Result<bool, JournalError<F::Error>> {
-        match self.ring.number_after(None)? {
-            Some(oldest) if oldest <= until => {
-                self.ring.forget(oldest)?;
-                Ok(true)
+    /// Forgets the oldest record that was handed over, by that mark, and says which. With
+    /// [`Journal::handed_over`] that makes room where everything is anchored, and nothing is lost by it. What was
+    /// refused goes only where nothing else up to the mark is left: nobody else has it, but it was offered, and it
+    /// would fill the ring for good.
+    pub fn forget_oldest(&mut self, mark: &Mark) -> Result<Option<Number>, JournalError<F::Error>> {
+        let (mut after, mut chosen) = (None, None);
+        while let Some(number) = self.ring.number_after(after)?
+            && Some(number) <= mark.until()
+        {
+            if mark.covers(number) {
+                chosen = Some(number);
+                break;
             }
-            _ => Ok(false),
+            chosen = chosen.or(Some(number));
+            after = Some(number);
         }
+        if let Some(number) = chosen {
+            self.ring.forget(number)?;
+        }
+        Ok(chosen)
     }
 
     /// The starts of the machine of which it is known when they were.
@@ -208,7 +219,7 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
     /// [`Journal::set_handed_over`].
     pub fn set_starts(&mut self, starts: &Starts) -> Result<(), JournalError<F::Error>> {
         let mark = self.handed_over()?;
-        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark)?)
+        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark.until(), mark.refused())?)
     }
 
     /// The number of the start of the machine after the last one that a record or [`Journal::starts`] tells

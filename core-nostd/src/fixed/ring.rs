@@ -51,6 +51,7 @@ use core::fmt;
 use embedded_storage::nor_flash::NorFlash;
 
 use frame::{HEAD, Kind};
+use put::Spared;
 
 /// Bytes moved at once: on the stack, and the largest write unit there may be.
 const CHUNK: usize = 64;
@@ -226,7 +227,7 @@ impl<F: NorFlash> Ring<F> {
     /// Appends a record. With `Ok` it is in the flash, and no later cut takes it away.
     pub fn append(&mut self, bytes: &[u8], keep: bool) -> Result<Number, RingError<F::Error>> {
         self.settle()?;
-        self.put(Kind::Record, keep, 0, bytes, u32::MAX)
+        self.put(Kind::Record, keep, 0, bytes, Spared::NONE)
     }
 
     /// Replaces the state of a record: what comes back beside its bytes, and whether it is kept. If it is not
@@ -239,14 +240,17 @@ impl<F: NorFlash> Ring<F> {
     ) -> Result<(), RingError<F::Error>> {
         self.settle()?;
         self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
-        self.put(Kind::Touch, keep, record.0, state, u32::MAX).map(drop)
+        // What is to be kept from now on must not go with the page that this makes room in.
+        let wanted = [record];
+        let but = if keep { &wanted[..] } else { &[] };
+        self.put(Kind::Touch, keep, record.0, state, Spared { but, ..Spared::NONE }).map(drop)
     }
 
     /// Forgets a record. With `Ok` it never comes back; its bytes go with their page.
     pub fn forget(&mut self, record: Number) -> Result<(), RingError<F::Error>> {
         self.settle()?;
         self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
-        self.put(Kind::Forget, false, record.0, &[], u32::MAX).map(drop)
+        self.put(Kind::Forget, false, record.0, &[], Spared::NONE).map(drop)
     }
 
     /// Reads a record into `buffer`, and its state behind it.
@@ -277,16 +281,18 @@ impl<F: NorFlash> Ring<F> {
     }
 
     /// Writes a note in the place of the one that has this name. With `Ok` it is in the flash, and outlives its
-    /// page. Only records up to `until` give way to it; [`RingError::Full`] if that is not enough.
+    /// page. Only records up to `until` give way to it, but not those in `but`; [`RingError::Full`] if that is not
+    /// enough.
     pub fn set_note(
         &mut self,
         name: u32,
         bytes: &[u8],
         until: Option<Number>,
+        but: &[Number],
     ) -> Result<(), RingError<F::Error>> {
         self.settle()?;
-        let until = until.map_or(0, Number::get);
-        self.put(Kind::Note, true, name, bytes, until).map(drop)
+        let spared = Spared { above: until.map_or(0, Number::get), but };
+        self.put(Kind::Note, true, name, bytes, spared).map(drop)
     }
 
     /// Reads the note of this name into `buffer`, and says how long it is; `None` if there is none.

@@ -40,11 +40,20 @@ pub enum Request {
     /// `pull`: resources. Answered by [`Answer::Begin`], [`Answer::Items`] and [`Answer::End`].
     Pull(Pull),
     /// `push`: resources to be stored, all or none. Answered by [`Pushed`] when they are durable.
-    Push(Vec<Value>),
+    Push(Push),
     /// `unlock`: a token that lets this session write.
     Unlock(String),
     /// `cancel`: the request with this number is not wanted any more.
     Cancel(u64),
+}
+
+/// Resources to be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Push {
+    /// The resources.
+    pub items: Vec<Value>,
+    /// What was forgotten over there comes back by it, as by an import.
+    pub restore: bool,
 }
 
 /// Which resources, and from where on.
@@ -124,6 +133,8 @@ pub struct Info {
     pub write: bool,
     /// The responder's time, an RFC 3339 instant.
     pub time: String,
+    /// How far that can be trusted: `unknown`, `coarse` or `synchronised`.
+    pub clock: String,
     /// How many resources there are.
     pub count: u64,
     /// Whether it reads packed messages.
@@ -135,7 +146,7 @@ pub struct Info {
 pub struct Pushed {
     /// Resources that are new, or newer than what was there.
     pub stored: u64,
-    /// Resources that were there.
+    /// Resources that were there, or were forgotten and stay so.
     pub unchanged: u64,
 }
 
@@ -181,8 +192,11 @@ impl Asked {
                 }
                 "pull"
             }
-            Request::Push(items) => {
-                map.insert("items", Value::Array(items));
+            Request::Push(push) => {
+                map.insert("items", Value::Array(push.items));
+                if push.restore {
+                    map.insert("restore", true);
+                }
                 "push"
             }
             Request::Unlock(token) => {
@@ -213,7 +227,10 @@ impl Asked {
                 as_of: members.optional("asOf", text)?,
                 deflate: members.optional("deflate", truth)?.unwrap_or(false),
             }),
-            "push" => Request::Push(members.need("items", array)?),
+            "push" => Request::Push(Push {
+                items: members.need("items", array)?,
+                restore: members.optional("restore", truth)?.unwrap_or(false),
+            }),
             "unlock" => Request::Unlock(members.text("token")?),
             "cancel" => Request::Cancel(members.number("of")?),
             other => {
@@ -307,11 +324,12 @@ impl Answered {
 impl Info {
     /// As the member `ok` of an answer.
     pub fn to_map(self) -> Map {
-        let members: [(&str, Value); 6] = [
+        let members: [(&str, Value); 7] = [
             ("robot", self.robot.into()),
             ("program", self.program.into()),
             ("access", if self.write { "write" } else { "read" }.into()),
             ("time", self.time.into()),
+            ("clock", self.clock.into()),
             ("count", self.count.into()),
             ("deflate", self.deflate.into()),
         ];
@@ -334,6 +352,7 @@ impl Info {
                 _ => return Err(members.error("access", "is neither \"read\" nor \"write\"")),
             },
             time: members.text("time")?,
+            clock: members.text("clock")?,
             count: members.number("count")?,
             deflate: members.need("deflate", truth)?,
         };
@@ -519,8 +538,12 @@ mod tests {
                     "asOf":"2026-01-01T00:00:00Z","deflate":true}"#,
             ),
             (
-                Request::Push(vec![value(r#"{"id":"a"}"#)]),
+                Request::Push(Push { items: vec![value(r#"{"id":"a"}"#)], restore: false }),
                 r#"{"id":1,"op":"push","items":[{"id":"a"}]}"#,
+            ),
+            (
+                Request::Push(Push { items: vec![], restore: true }),
+                r#"{"id":1,"op":"push","items":[],"restore":true}"#,
             ),
             (Request::Unlock("abc".to_owned()), r#"{"id":1,"op":"unlock","token":"abc"}"#),
             (Request::Cancel(3), r#"{"id":1,"op":"cancel","of":3}"#),
@@ -565,7 +588,7 @@ mod tests {
     #[test]
     fn what_a_microcontroller_sends_byte_by_byte() {
         // The order of a deterministic map: shorter keys first, then by their bytes.
-        let asked = Asked { id: 1, request: Request::Push(vec![]) };
+        let asked = Asked { id: 1, request: Request::Push(Push::default()) };
         let expected = b"\xa3\x62id\x01\x62op\x64push\x65items\x80";
         assert_eq!(asked.encode(), expected);
     }
@@ -609,6 +632,7 @@ mod tests {
             program: "omird 1".to_owned(),
             write: false,
             time: "2026-01-01T00:00:00Z".to_owned(),
+            clock: "coarse".to_owned(),
             count: 12,
             deflate: true,
         };

@@ -277,7 +277,8 @@ type Small = World<2, 128, 32, 256>;
 #[test]
 fn the_document_shows_frames_as_they_are() {
     let document = include_str!("../../../docs/serial.md");
-    let push = message::Asked { id: 1, request: message::Request::Push(vec![]) }.encode();
+    let push = message::Asked { id: 1, request: message::Request::Push(message::Push::default()) }
+        .encode();
     let greet = |window, max_payload, name| Greeting { window, max_payload, name };
     for (from_responder, seq, body) in [
         (false, 0, Body::Hello(greet(2, 128, "mcu"))),

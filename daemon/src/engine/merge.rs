@@ -5,7 +5,8 @@
 //! `meta.lastUpdated` wins, as it does between equal versions and for all other types. A stored
 //! resource that states no date of its own was last updated when it was recorded, and one in a file
 //! that states none is not newer than anything. What was forgotten here comes back: whoever imports
-//! a backup wants what is in it.
+//! a backup wants what is in it. Unless it comes from one who only hands over what it has, and does not
+//! know what became of it here ([`Precedence::Remembered`]).
 //!
 //! The rule knows nothing but what the two sides claim, so importing twice changes nothing, and of
 //! two files with different claims the same one wins in either order. Files that state no version
@@ -27,6 +28,8 @@ use super::plan::stated_version;
 pub enum Precedence {
     /// The newer one, by the rule of this module.
     Newer,
+    /// The newer one as well, but what was forgotten stays forgotten, and so does a reference to it.
+    Remembered,
     /// Always the one in the file.
     File,
 }
@@ -51,7 +54,7 @@ pub enum Merged {
     Updated,
     /// It had been forgotten and is back.
     Restored,
-    /// What is stored stayed.
+    /// What is stored stayed; or what was forgotten stays so.
     Kept,
     /// Both are the same.
     Unchanged,
@@ -138,6 +141,7 @@ pub enum Held {
 pub fn decide(file: Claim, held: Held, precedence: Precedence) -> Merged {
     match held {
         Held::Nothing => Merged::Added,
+        Held::Forgotten if precedence == Precedence::Remembered => Merged::Kept,
         Held::Forgotten => Merged::Restored,
         // The same content under a higher number is still news: the number decides the next time.
         Held::Live { claim, same: true } if file.version <= Some(claim.version.unwrap_or(1)) => {
@@ -243,6 +247,9 @@ mod tests {
             assert_eq!(decide(sixth, same, precedence), Merged::Updated);
         }
         let other = Held::Live { claim: stored, same: false };
+        assert_eq!(decide(claim, Held::Forgotten, Precedence::Remembered), Merged::Kept);
+        assert_eq!(decide(claim, Held::Nothing, Precedence::Remembered), Merged::Added);
+        assert_eq!(decide(claim, other, Precedence::Remembered), Merged::Kept);
         assert_eq!(decide(claim, other, Precedence::Newer), Merged::Kept);
         assert_eq!(decide(claim, other, Precedence::File), Merged::Updated);
     }

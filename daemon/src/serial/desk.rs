@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
 use omir_core::link::message::{
-    Answer, Answered, Asked, BATCH, Failure, Inbox, Info, MessageError, Pull, Pushed, Request,
+    Answer, Answered, Asked, BATCH, Failure, Inbox, Info, MessageError, Pull, Push, Pushed, Request,
 };
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
@@ -184,11 +184,13 @@ impl Desk {
     }
 
     fn info(&self) -> Info {
+        let (now, clock) = self.engine.now();
         Info {
             robot: self.robot.to_string(),
             program: PRODUCER.to_owned(),
             write: self.may_write(),
-            time: self.engine.now().0.to_string(),
+            time: now.to_string(),
+            clock: clock.as_str().to_owned(),
             count: self.engine.live(),
             deflate: true,
         }
@@ -340,7 +342,7 @@ impl Job {
     fn run(self, request: Request, may_write: bool) {
         let done = match request {
             Request::Pull(pull) => self.pull(&pull),
-            Request::Push(items) => self.push(items, may_write),
+            Request::Push(push) => self.push(push, may_write),
             _ => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
         };
         if let Err(error) = done {
@@ -433,14 +435,16 @@ impl Job {
         self.out.send(answer).map_err(|_| Unwanted)
     }
 
-    fn push(&self, items: Vec<Value>, may_write: bool) -> Result<(), Error> {
+    fn push(&self, push: Push, may_write: bool) -> Result<(), Error> {
         if !may_write {
             let message =
                 "this port is read-only; unlock it with its token, or set access = \"write\"";
             return Err(Error::new(Code::Unauthorized, message));
         }
-        let payload = cbor::to_vec(&Value::Array(items));
-        let change = self.engine.prepare_merge(&payload, Encoding::Cbor, Precedence::Newer)?;
+        let payload = cbor::to_vec(&Value::Array(push.items));
+        // A node that does not know whether a push arrived, or begins anew, undoes no forgetting.
+        let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
+        let change = self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?;
         let receipt = self.engine.execute(change)?;
         let Effect::Remembered(stored) = receipt.effect else {
             return Err(Error::new(Code::Internal, "a push was answered as something else"));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use omir_core::cbor;
-use omir_core::link::message::{Answer, MOST_MESSAGE, Pushed, Request};
+use omir_core::link::message::{Answer, MOST_MESSAGE, Push, Pushed, Request};
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 
@@ -107,7 +107,8 @@ fn push(
     part: &[usize],
 ) -> Result<Pushed> {
     let items = part.iter().map(|&at| resources[at].1.clone()).collect();
-    line.ask(Request::Push(items))?;
+    // Who pushes a file wants what is in it, as with `omir import`.
+    line.ask(Request::Push(Push { items, restore: true }))?;
     let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?);
     let nonsense = || Lost::Nonsense("the daemon does not answer the push".to_owned());
     match answer.map_err(|error| located(error, resources, part))? {

@@ -7,8 +7,10 @@
 #![no_std]
 #![no_main]
 
+#[path = "../panic.rs"]
+mod panic;
+
 use core::fmt::Write;
-use core::panic::PanicInfo;
 
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
@@ -65,15 +67,4 @@ fn ticks(timer: &mut SYST, mut deed: impl FnMut()) -> u32 {
     deed();
     let after = SYST::get_current();
     before.wrapping_sub(after) & RELOAD
-}
-
-#[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    if let Ok(mut out) = hio::hstdout() {
-        let _ = writeln!(out, "{info}");
-    }
-    exit(EXIT_FAILURE);
-    loop {
-        cortex_m::asm::wfi();
-    }
 }

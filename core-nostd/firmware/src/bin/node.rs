@@ -8,14 +8,16 @@
 #![no_std]
 #![no_main]
 
+#[path = "../panic.rs"]
+mod panic;
+
 use core::fmt::Write;
-use core::panic::PanicInfo;
 
 use cortex_m_rt::{entry, exception};
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio::{self, HostStream};
 use omir_core::fixed::ring::RingError;
-use omir_core::fixed::{BootClock, JournalError, Starts, Uptime};
+use omir_core::fixed::{BootClock, JournalError, Starts, Trust, Uptime};
 use omir_core::instant::Timestamp;
 use omir_firmware::Memories;
 use omir_firmware::board::{Clock, CutFlash, File, FlashFault, Uart, argument};
@@ -76,7 +78,7 @@ fn work(out: &mut HostStream, flash: CutFlash) -> Result<(), JournalError<FlashF
         let now = Timestamp::from_unix(seconds.into(), 0);
         let mut starts = memories.starts()?;
         if let Some(clock) = BootClock::learnt(now, Uptime { boot, micros: KNOWN_AFTER }) {
-            starts.learn(clock);
+            starts.learn(clock, Trust::Synchronised);
         }
         return show(out, &mut memories, &starts);
     }
@@ -136,15 +138,4 @@ fn hex(out: &mut HostStream, name: core::fmt::Arguments<'_>, bytes: &[u8]) -> co
         out.write_str(&digits)?;
     }
     out.write_str("\n")
-}
-
-#[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    if let Ok(mut out) = hio::hstdout() {
-        let _ = writeln!(out, "{info}");
-    }
-    exit(EXIT_FAILURE);
-    loop {
-        cortex_m::asm::wfi();
-    }
 }

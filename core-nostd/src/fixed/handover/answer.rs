@@ -2,8 +2,8 @@
 
 use ciborium_ll::Header;
 
-use crate::fixed::Text;
 use crate::fixed::read::{ReadError, ReadErrorKind, Reader};
+use crate::fixed::{Text, Trust};
 use crate::instant::Timestamp;
 
 /// An answer. Members that are not named here are passed over.
@@ -15,6 +15,8 @@ pub(super) struct Answer {
     pub(super) error: Option<Text<24>>,
     /// `time` of `info`.
     pub(super) time: Option<Timestamp>,
+    /// `clock` of `info`.
+    pub(super) clock: Option<Trust>,
     /// `access` of `info`.
     pub(super) may_write: Option<bool>,
     /// Of `push`.
@@ -69,6 +71,7 @@ impl Found {
         for _ in 0..reader.map()? {
             match reader.text()? {
                 "time" => self.answer.time = Timestamp::parse(reader.text()?).ok(),
+                "clock" => self.answer.clock = Some(Trust::named(reader.text()?)),
                 "access" => self.answer.may_write = Some(reader.text()? == "write"),
                 "stored" => self.answer.stored = reader.count()?,
                 "unchanged" => self.answer.unchanged = reader.count()?,

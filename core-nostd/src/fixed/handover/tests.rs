@@ -13,7 +13,7 @@ use super::*;
 use crate::cbor;
 use crate::fixed::{Decay, Id, Moment, Record};
 use crate::link::message::{
-    Answer as Told, Answered, Asked, Failure, Inbox, Info, Pushed, Request,
+    Answer as Told, Answered, Asked, Failure, Inbox, Info, Push, Pushed, Request,
 };
 use crate::link::tests::{BYTE_115200, Noise, QUIET, Random, Wire};
 use crate::model::Resource;
@@ -51,6 +51,13 @@ struct Daemon {
     pushes: usize,
     /// Ids that it does not like.
     refuses: Vec<String>,
+    /// Ids that somebody had it forget.
+    forgotten: Vec<String>,
+    /// How far its clock is behind, microseconds, and what it says of it.
+    behind: i64,
+    clock: Trust,
+    /// Every id that ever came.
+    came: Vec<String>,
     write: bool,
     token: Option<String>,
     unlocked: bool,
@@ -69,6 +76,10 @@ impl Daemon {
             stored: 0,
             pushes: 0,
             refuses: Vec::new(),
+            forgotten: Vec::new(),
+            behind: 0,
+            clock: Trust::Synchronised,
+            came: Vec::new(),
             write: true,
             token: None,
             unlocked: false,
@@ -131,7 +142,8 @@ impl Daemon {
                     robot: if self.talkative { "r".repeat(5_000) } else { "r2".to_owned() },
                     program: "daemon 1".to_owned(),
                     write: self.write || self.unlocked,
-                    time: Timestamp::from_micros(BEGINNING + now as i64).to_string(),
+                    time: Timestamp::from_micros(BEGINNING + now as i64 - self.behind).to_string(),
+                    clock: self.clock.as_str().to_owned(),
                     count: self.durable.len() as u64,
                     deflate: true,
                 };
@@ -141,7 +153,9 @@ impl Daemon {
                 self.unlocked = true;
                 Told::Ok(Map::new())
             }
-            Request::Push(items) if self.write || self.unlocked => self.push(items),
+            Request::Push(Push { items, restore: false }) if self.write || self.unlocked => {
+                self.push(items)
+            }
             _ => self.error("UNAUTHORIZED"),
         }
     }
@@ -152,6 +166,7 @@ impl Daemon {
             let bytes = cbor::to_vec(&item);
             let resource = Resource::from_value(item).unwrap();
             let id = resource.id().as_str().to_owned();
+            self.came.push(id.clone());
             if self.refuses.contains(&id) {
                 return self.error("INVALID_RESOURCE");
             }
@@ -159,6 +174,10 @@ impl Daemon {
         }
         let mut pushed = Pushed { stored: 0, unchanged: 0 };
         for (id, bytes) in records {
+            if self.forgotten.contains(&id) {
+                pushed.unchanged += 1;
+                continue;
+            }
             match self.durable.get(&id) {
                 Some(there) => {
                     assert_eq!(*there, bytes, "{id} came twice, and differs");
@@ -346,14 +365,14 @@ impl World {
     fn check(&mut self, all: bool) {
         let mark = self.node.journal.handed_over().unwrap();
         for (number, id) in self.held() {
-            if all || Some(number) <= mark {
+            if all || mark.covers(number) {
                 assert!(self.daemon.durable.contains_key(&id), "{id}, mark {mark:?}");
             }
         }
         assert_eq!(self.daemon.stored, self.daemon.durable.len(), "each once");
         if all {
             let last = self.held().keys().last().copied();
-            assert!(mark >= last, "all is marked");
+            assert!(mark.until() >= last && mark.refused().is_empty(), "all is marked");
         }
     }
 
@@ -445,18 +464,200 @@ fn what_is_refused_is_named_and_holds_nothing_else_up() {
         assert_eq!((handed.stored, handed.refused), (22, 3));
         assert_eq!(world.node.hand_over.refusal(), "INVALID_RESOURCE");
         let mark = world.node.journal.handed_over().unwrap();
-        assert_eq!(
-            mark.and_then(|mark| world.held().get(&mark).cloned()),
-            Some("n-0-4".to_owned())
-        );
-        // The daemon has learnt better: now all goes.
+        let numbers: Vec<u32> = mark.refused().iter().map(|number| number.get()).collect();
+        assert_eq!((numbers, mark.until().map(Number::get)), (vec![5, 11, 21], Some(25)));
+        // The daemon has learnt better: now all goes, but what cannot be written, and nothing else again.
         world.daemon.refuses.clear();
-        world.daemon.restart();
+        world.daemon.came.clear();
+        world.cut();
+        world.until(Progress::Done);
+        assert_eq!(world.daemon.came, ["n-0-5", "n-0-11"]);
+        assert_eq!(world.daemon.durable.len(), 24);
+        let mark = world.node.journal.handed_over().unwrap();
+        assert_eq!(mark.refused(), &[Number::new(21).unwrap()]);
+        assert_eq!(world.node.hand_over.handed().refused, 0, "it was known");
+        let steps = world.node.journal.ring().flash_mut(|flash| flash.steps);
+        world.cut();
+        world.until(Progress::Done);
+        let again = world.node.journal.ring().flash_mut(|flash| flash.steps);
+        assert!(again - steps < 60, "{} words for another start", again - steps);
+    }
+}
+
+/// A record is refused in each session, and what was forgotten over there behind it does not go again.
+#[test]
+fn what_is_refused_brings_nothing_back() {
+    let mut world = World::new(7, 6).with(12);
+    world.daemon.refuses = vec!["n-0-5".to_owned()];
+    world.until(Progress::Done);
+    let forgotten = "n-0-9".to_owned();
+    assert!(world.daemon.durable.remove(&forgotten).is_some());
+    world.daemon.came.clear();
+    for turn in 0..3 {
+        match turn {
+            0 => world.cut(),
+            1 => world.daemon.restart(),
+            _ => {
+                world.up(false);
+                world.pass(20_000);
+                world.up(true);
+            }
+        }
         world.node.progress = Progress::Working;
         world.pass(30_000);
         world.until(Progress::Done);
-        assert_eq!(world.daemon.durable.len(), 24);
+        world.remember(1);
+        world.node.hand_over.resume();
+        world.node.progress = Progress::Working;
+        world.until(Progress::Done);
+        assert!(!world.daemon.came.contains(&forgotten), "turn {turn}: {:?}", world.daemon.came);
+        assert!(world.daemon.came.iter().filter(|id| **id == "n-0-5").count() > turn);
     }
+    assert_eq!(world.daemon.durable.len(), 10 + 3);
+}
+
+/// More are refused than are kept in mind, all of them anchored: the oldest are let go, and there is room.
+#[test]
+fn too_many_that_are_refused_stall_nothing() {
+    let mut world = World::new(8, 5);
+    let mut kept = 0;
+    loop {
+        let mut record = memory(&format!("kept-{kept}"), Moment::SinceBoot(world.node.uptime(0)));
+        record.decay = Some(Decay { anchored: Some(true), ..Decay::default() });
+        match world.node.journal.remember(&record) {
+            Ok(_) => kept += 1,
+            Err(error) => break assert_eq!(error, JournalError::Ring(RingError::Full)),
+        }
+    }
+    world.daemon.refuses = (0..kept).map(|number| format!("kept-{number}")).collect();
+    world.until(Progress::Done);
+    let handed = world.node.hand_over.handed();
+    assert_eq!((handed.refused, handed.given_up), (kept, kept - 8));
+    let mark = world.node.hand_over.reached().clone();
+    let newest: Vec<Number> = world.held().into_keys().skip(kept as usize - 8).collect();
+    assert_eq!(mark.refused(), newest);
+    for left in (0..kept).rev() {
+        assert!(world.node.journal.forget_oldest(&mark).unwrap().is_some());
+        assert_eq!(world.held().len(), left as usize);
+        if left == 8 {
+            assert_eq!(world.held().into_keys().collect::<Vec<_>>(), newest, "they go last");
+        }
+    }
+    assert_eq!(world.node.journal.forget_oldest(&mark), Ok(None));
+}
+
+/// What was refused gives way to no mark, however full it is.
+#[test]
+fn what_was_refused_stays_until_it_is_taken() {
+    let mut world = World::new(9, 3).with(1);
+    world.daemon.refuses = vec!["n-0-1".to_owned()];
+    world.until(Progress::Done);
+    let first = world.held().into_keys().next().unwrap();
+    let mut mark = world.node.journal.handed_over().unwrap();
+    assert_eq!(mark.refused(), &[first]);
+    for turn in 0..200 {
+        mark.pass(Number::new(2 + turn).unwrap());
+        world.node.journal.set_handed_over(&mark).unwrap();
+    }
+    assert!(world.held().contains_key(&first));
+    assert_eq!(world.node.journal.handed_over(), Ok(mark));
+}
+
+/// Both got power together, and the daemon hears of the time a while later.
+#[test]
+fn what_a_clock_would_date_that_was_never_set_waits_for_the_time() {
+    for clock in [Trust::Unknown, Trust::Coarse] {
+        let mut world = World::new(10, 6).with(3);
+        world.until(Progress::Done);
+        world.cut();
+        // Three weeks behind.
+        (world.daemon.clock, world.daemon.behind) = (clock, 1_814_400_000_000);
+        world.pass(100);
+        world.remember(5);
+        world.node.hand_over.resume();
+        world.node.progress = Progress::Working;
+        let remembered = world.now;
+        world.pass(40_000);
+        assert_eq!((world.daemon.durable.len(), world.node.progress), (3, Progress::Working));
+        let start = world.node.journal.starts().unwrap();
+        assert_eq!(start.trust(1), Some(clock), "better than nothing, if power goes now");
+        (world.daemon.clock, world.daemon.behind) = (Trust::Synchronised, 0);
+        world.until(Progress::Done);
+        world.check(true);
+        let off = world.dated("n-1-4") - remembered as i64;
+        assert!(off.abs() < 200_000, "{off}");
+        assert_eq!(world.node.journal.starts().unwrap().trust(1), Some(Trust::Synchronised));
+        // A worse word later changes nothing.
+        (world.daemon.clock, world.daemon.behind) = (clock, 1_814_400_000_000);
+        world.daemon.restart();
+        world.remember(1);
+        let remembered = world.now;
+        world.node.progress = Progress::Working;
+        world.pass(30_000);
+        world.until(Progress::Done);
+        assert!((world.dated("n-1-9") - remembered as i64).abs() < 200_000);
+    }
+}
+
+/// Nobody ever tells the time: after a minute, or what the firmware says, the one there is does.
+#[test]
+fn a_time_that_can_be_trusted_is_not_waited_for_forever() {
+    let mut world = World::new(11, 6).with(2);
+    world.daemon.clock = Trust::Coarse;
+    // What an earlier start was dated by, another session cannot better.
+    world.pass(5_000);
+    world.cut();
+    world.remember(2);
+    world.daemon.refuses = vec!["n-0-1".to_owned(), "n-1-4".to_owned()];
+    let begun = world.now;
+    world.pass(20_000);
+    assert_eq!(world.daemon.durable.keys().collect::<Vec<_>>(), ["n-0-2"], "the first start went");
+    world.until(Progress::Done);
+    assert!((60_000_000..64_000_000).contains(&(world.now - begun)), "{}", world.now - begun);
+    // With the others, and alone; but not each time that the time is asked for.
+    let offered = |id: &str| world.daemon.came.iter().filter(|came| *came == id).count();
+    assert_eq!(["n-0-1", "n-0-2", "n-1-3", "n-1-4"].map(offered), [2, 1, 2, 2]);
+    world.check(false);
+    world.daemon.refuses.clear();
+    world.daemon.restart();
+    world.node.progress = Progress::Working;
+    world.pass(30_000);
+    world.until(Progress::Done);
+    world.check(true);
+    world.remember(1);
+    world.node.hand_over.resume();
+    world.node.progress = Progress::Working;
+    let later = world.now;
+    world.until(Progress::Done);
+    assert!(world.now - later < 2_000_000, "once is enough");
+
+    let mut world = World::new(12, 6).with(2);
+    world.daemon.clock = Trust::Unknown;
+    world.node.hand_over = HandOver::new().waiting(0);
+    world.until(Progress::Done);
+    assert!(world.now < 3_000_000, "{}", world.now);
+}
+
+/// A node whose clock runs a hundredth too slow: what it remembered lately is dated by what it heard lately.
+#[test]
+fn a_clock_that_drifts_is_put_right_by_each_session() {
+    let mut world = World::new(13, 6).with(1);
+    world.until(Progress::Done);
+    // Ten days on, by its own counter a hundredth less.
+    let days = 864_000_000_000;
+    world.up(false);
+    world.pass(20_000);
+    world.now += days;
+    world.node.started += days / 100;
+    world.remember(1);
+    let remembered = world.now;
+    world.up(true);
+    world.node.progress = Progress::Working;
+    world.pass(30_000);
+    world.until(Progress::Done);
+    let off = world.dated("n-0-2") - remembered as i64;
+    assert!(off.abs() < 2_000_000, "{off}");
+    world.check(true);
 }
 
 #[test]
@@ -465,7 +666,7 @@ fn a_port_that_only_reads_is_said_so_and_opened_with_its_token() {
     world.daemon.write = false;
     world.until(Progress::Refused);
     assert_eq!(world.node.hand_over.refusal(), "UNAUTHORIZED");
-    assert_eq!(world.node.journal.handed_over(), Ok(None));
+    assert_eq!(world.node.journal.handed_over(), Ok(Mark::new()));
     // Later it may.
     world.daemon.write = true;
     world.node.hand_over.resume();
@@ -498,13 +699,14 @@ fn a_full_ring_is_handed_over_and_emptied() {
     assert!(kept > 4);
     world.until(Progress::Done);
     assert_eq!(world.daemon.durable.len(), kept);
-    let mark = world.node.hand_over.reached().unwrap();
-    assert_eq!(world.held().keys().last(), Some(&mark));
-    assert_eq!(world.node.journal.forget_oldest(mark), Ok(true));
+    let mark = world.node.hand_over.reached().clone();
+    assert_eq!(world.held().keys().last().copied(), mark.until());
+    let oldest = world.held().into_keys().next();
+    assert_eq!(world.node.journal.forget_oldest(&mark), Ok(oldest));
     assert!(world.node.remember(1, world.now).is_ok(), "there is room for one");
-    while world.node.journal.forget_oldest(mark).unwrap() {}
+    while world.node.journal.forget_oldest(&mark).unwrap().is_some() {}
     let number = world.node.remember(2, world.now).unwrap();
-    assert!(number > mark && !world.node.journal.forget_oldest(mark).unwrap());
+    assert!(Some(number) > mark.until() && world.node.journal.forget_oldest(&mark) == Ok(None));
     assert!(world.held().contains_key(&number), "what is not over there is not forgotten");
 }
 
@@ -518,7 +720,7 @@ fn a_record_that_is_forgotten_while_it_is_sent_is_not_missed() {
     }
     world.node.journal.forget(sixteenth).unwrap();
     world.until(Progress::Done);
-    assert_eq!(world.node.journal.handed_over(), Ok(Some(last)));
+    assert_eq!(world.node.journal.handed_over().unwrap().until(), Some(last));
     assert!(world.daemon.durable.len() >= 29);
     world.check(true);
 }
@@ -650,6 +852,7 @@ fn answers_by_hand() {
         program: "p".repeat(400),
         write: false,
         time: "2026-05-30T12:00:00Z".to_owned(),
+        clock: "unknown".to_owned(),
         count: 1,
         deflate: true,
     };
@@ -657,5 +860,6 @@ fn answers_by_hand() {
     let front = Answer::read(&whole[..ANSWER], true).unwrap();
     assert_eq!(front.time, Some(Timestamp::parse("2026-05-30T12:00:00Z").unwrap()));
     assert_eq!((front.id, front.may_write), (9, Some(false)));
+    assert_eq!(front.clock, Some(Trust::Unknown));
     assert_eq!(Answer::read(&whole[..ANSWER], false), None);
 }

@@ -8,22 +8,31 @@ use crate::crc::{Crc32, crc32};
 
 /// Records that are not marked to be kept, and do not give way to a frame all the same.
 #[derive(Clone, Copy)]
-pub(super) struct Spared {
-    /// This one; 0 is none.
-    wanted: u32,
+pub(super) struct Spared<'a> {
     /// All above this number.
-    above: u32,
+    pub(super) above: u32,
+    /// These below it.
+    pub(super) but: &'a [Number],
+}
+
+impl Spared<'_> {
+    /// All give way.
+    pub(super) const NONE: Self = Self { above: u32::MAX, but: &[] };
+
+    fn holds(self, number: u32) -> bool {
+        number > self.above || self.but.contains(&Number(number))
+    }
 }
 
 impl<F: NorFlash> Ring<F> {
-    /// Writes a frame, after making room for it, for which no record above the number `above` gives way.
+    /// Writes a frame, after making room for it, for which none of the `spared` gives way.
     pub(super) fn put(
         &mut self,
         kind: Kind,
         keep: bool,
         target: u32,
         bytes: &[u8],
-        above: u32,
+        spared: Spared<'_>,
     ) -> Result<Number, RingError<F::Error>> {
         if bytes.len() > Self::longest() {
             return Err(RingError::TooLong);
@@ -33,9 +42,6 @@ impl<F: NorFlash> Ring<F> {
         let reserve = if kind == Kind::Forget { 0 } else { Self::RESERVE };
         let fits = |newest: Newest| newest.end + size + reserve <= Self::PAGE;
         if !self.newest.is_some_and(fits) {
-            // What is to be kept from now on must not go with the page that this makes room in.
-            let wanted = if keep && kind == Kind::Touch { target } else { 0 };
-            let spared = Spared { wanted, above };
             let pages = if kind == Kind::Forget { 1 } else { self.pages_for(size, spared)? };
             for _ in 0..pages {
                 self.open(spared)?;
@@ -76,7 +82,7 @@ impl<F: NorFlash> Ring<F> {
     pub(super) fn pages_for(
         &mut self,
         size: usize,
-        spared: Spared,
+        spared: Spared<'_>,
     ) -> Result<u32, RingError<F::Error>> {
         if self.newest.is_none() {
             return Ok(1);
@@ -99,7 +105,7 @@ impl<F: NorFlash> Ring<F> {
     }
 
     /// Opens the next page, which ends the oldest: see the module.
-    pub(super) fn open(&mut self, spared: Spared) -> Result<(), RingError<F::Error>> {
+    pub(super) fn open(&mut self, spared: Spared<'_>) -> Result<(), RingError<F::Error>> {
         let page = match self.newest {
             Some(newest) if newest.page < LAST_PAGE => newest.page + 1,
             Some(_) => return Err(RingError::WornOut),
@@ -138,13 +144,13 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Whether a frame of the oldest page goes on in the newest: a record that is kept or spared, and its newest
-    /// state; and the newest note of its name. What forgets does not: what it forgets stands before it, and is
-    /// gone by then.
+    /// Whether a frame of the oldest page goes on in the newest: a record that is kept or spared, the newest state
+    /// of a record that goes on or lies in a page behind, where it was spared before; and the newest note of its
+    /// name. What forgets does not: what it forgets stands before it, and is gone by then.
     pub(super) fn is_kept(
         &mut self,
         frame: &Frame,
-        spared: Spared,
+        spared: Spared<'_>,
     ) -> Result<bool, RingError<F::Error>> {
         let number = match frame.kind {
             Kind::Record => frame.number,
@@ -156,7 +162,8 @@ impl<F: NorFlash> Ring<F> {
             }
         };
         let Some((record, touch)) = self.look_up(number)?.alive() else { return Ok(false) };
-        if !touch.unwrap_or(record).keep && number != spared.wanted && number <= spared.above {
+        let goes_on = touch.unwrap_or(record).keep || spared.holds(number);
+        if !goes_on && record.page <= frame.page {
             return Ok(false);
         }
         let of_use = if frame.kind == Kind::Record { Some(record) } else { touch };

@@ -40,7 +40,13 @@ impl Planner<'_> {
             return Err(NoPlan::Later);
         }
         let prepared = std::mem::take(prepared);
-        let within = names(&prepared);
+        let mut within = names(&prepared);
+        let restores = precedence != Precedence::Remembered;
+        if !restores {
+            // What stays forgotten is nothing that another one can refer to.
+            let catalog = self.catalog();
+            within.retain(|key| catalog.head(key).is_none() || self.will_live(&catalog, key));
+        }
         let mut plan = Plan::to(Effect::Remembered(Vec::new()));
         let mut stored = Vec::with_capacity(prepared.len());
         let mut pending = Vec::new();
@@ -56,8 +62,8 @@ impl Planner<'_> {
             let held = self.held(&item.resource, head, old.as_ref());
             let merged = match self.lost(&item.resource, head, old.as_ref(), &within) {
                 Lost::Nothing => merge::decide(claim, held, precedence),
-                Lost::Restorable => Merged::Updated,
-                Lost::Gone => Merged::Unchanged,
+                Lost::Restorable if restores => Merged::Updated,
+                Lost::Restorable | Lost::Gone => Merged::Unchanged,
             };
             if matches!(merged, Merged::Kept | Merged::Unchanged) {
                 let version = head.map_or(0, |head| head.version);
