@@ -21,7 +21,7 @@ use crate::interface::Registry;
 use crate::message::Message;
 use crate::rules::{Arrival, Counters, Outcome, Pattern, Ros2, Rules};
 use crate::stamp::Stamp;
-use crate::tf::{Buffer, feed};
+use crate::tf::{Buffer, feed, normalised};
 
 /// How long after a message transforms are looked for, if the configuration does not wait longer.
 const LOOK_AHEAD: Duration = Duration::from_secs(2);
@@ -207,7 +207,7 @@ impl Import {
             let Ok(message) = decoded(&recorded) else { continue };
             let children = || message.list("transforms").into_iter().flatten();
             let child = |value: &crate::message::Value| {
-                value.as_message()?.text("child_frame_id").map(str::to_owned)
+                normalised(value.as_message()?.text("child_frame_id")?).map(str::to_owned)
             };
             if children().filter_map(child).any(|child| known.contains(&child)) {
                 continue;
