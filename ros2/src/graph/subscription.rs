@@ -40,6 +40,8 @@ pub struct Received {
     pub source: Stamp,
     /// When it came, by this node's clock.
     pub received: Stamp,
+    /// Whether its publisher had kept it; else it was published just then.
+    pub is_kept: bool,
     /// Bytes it took on its way.
     pub size: usize,
 }
@@ -58,6 +60,7 @@ struct Raw {
     payload: ZBytes,
     attachment: Attachment,
     received: Stamp,
+    is_kept: bool,
 }
 
 impl Node {
@@ -119,7 +122,7 @@ impl Node {
             .declare_subscriber(key.clone())
             .callback({
                 let inlet = Arc::clone(&inlet);
-                move |sample| inlet.take(&sample)
+                move |sample| inlet.take(&sample, false)
             })
             .wait()
             .map_err(NodeError::zenoh("declare a subscriber"))?;
@@ -185,6 +188,7 @@ impl Raw {
             sequence: self.attachment.sequence,
             source: Stamp::from_nanos(self.attachment.source_time),
             received: self.received,
+            is_kept: self.is_kept,
         }
     }
 }
@@ -199,7 +203,7 @@ struct Inlet {
 }
 
 impl Inlet {
-    fn take(&self, sample: &Sample) {
+    fn take(&self, sample: &Sample, is_kept: bool) {
         if sample.kind() != SampleKind::Put {
             return;
         }
@@ -211,7 +215,7 @@ impl Inlet {
             }
         };
         let received = (self.shared.clock)();
-        let raw = Raw { payload: sample.payload().clone(), attachment, received };
+        let raw = Raw { payload: sample.payload().clone(), attachment, received, is_kept };
         match &self.latched {
             None => self.push(raw),
             Some(latched) => {
@@ -258,7 +262,7 @@ impl Inlet {
                     if let Ok(sample) = reply.result()
                         && *sample.key_expr() == inlet.key
                     {
-                        inlet.take(sample);
+                        inlet.take(sample, true);
                     }
                 }
             })

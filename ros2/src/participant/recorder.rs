@@ -48,6 +48,8 @@ pub(super) struct Counts {
     pub(super) stored: AtomicU64,
     /// Memories that were refused for good.
     pub(super) refused: AtomicU64,
+    /// Sights that a memory tells of already.
+    pub(super) told_before: AtomicU64,
 }
 
 /// The way to the memory. Dropping it waits until everything is stored, once all inlets are gone.
@@ -229,7 +231,7 @@ impl Desk {
     fn attempt(&mut self, batch: &[Job]) -> Result<(), Refusal> {
         let mut basket = Basket::default();
         let mut entities = HashSet::new();
-        let mut count = 0;
+        let (mut count, mut told_before) = (0, 0);
         for job in batch {
             let (name, is_new, resource) = match job {
                 Job::Keep(kept) => {
@@ -258,12 +260,15 @@ impl Desk {
             if let Some(resource) = resource {
                 basket.put(name, resource, is_new);
                 count += 1;
+            } else if matches!(job, Job::Keep(_)) {
+                told_before += 1;
             }
         }
         if !basket.items.is_empty() {
             self.memory.remember(basket.into_resources(), None)?;
             self.counts.stored.fetch_add(count, Ordering::Relaxed);
         }
+        self.counts.told_before.fetch_add(told_before, Ordering::Relaxed);
         if self.known.len() + entities.len() > MOST_KNOWN {
             self.known.clear();
         }

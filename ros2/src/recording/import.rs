@@ -297,7 +297,7 @@ impl Import {
             Ok(message) => message,
             Err(why) => return self.malformed(recorded, why),
         };
-        let arrival = Arrival { topic, node: None, received: recorded.log_time };
+        let arrival = Arrival { topic, node: None, received: recorded.log_time, is_live: false };
         let mut outcomes = VecDeque::from(self.rules.observe(&arrival, &message, &self.tf));
         while let Some(outcome) = outcomes.pop_front() {
             match outcome {
@@ -308,7 +308,7 @@ impl Import {
                     let decided = last.into_iter().filter(|one| !matches!(one, Outcome::Wait(_)));
                     outcomes.extend(decided);
                 }
-                Outcome::Merged { .. } | Outcome::Dropped(_) => {}
+                Outcome::Merged { .. } | Outcome::Dropped(_) | Outcome::Beyond(_) => {}
             }
         }
     }

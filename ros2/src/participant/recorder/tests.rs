@@ -145,7 +145,14 @@ fn entity(more: &str) -> Value {
 }
 
 fn job(resource: Value, about: Vec<Value>) -> Job {
-    Job::Keep(Box::new(Kept { resource, about, seen: 1, is_first: true, unplaced: None }))
+    Job::Keep(Box::new(Kept {
+        resource,
+        about,
+        seen: 1,
+        is_first: true,
+        unplaced: None,
+        heard: None,
+    }))
 }
 
 fn keep(id: &str) -> Job {
@@ -164,7 +171,7 @@ fn desk(shelf: &Arc<Shelf>) -> Desk {
 
 /// What was stored and what was refused.
 fn counted(desk: &Desk) -> (u64, u64) {
-    let Counts { stored, refused } = &*desk.counts;
+    let Counts { stored, refused, .. } = &*desk.counts;
     (stored.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
 }
 
@@ -268,6 +275,7 @@ fn what_others_say_meanwhile_is_not_lost() {
         reference: "MemoryRecord/a".to_owned(),
         seen: 9,
         last: Stamp::from_timestamp(last).unwrap(),
+        heard: None,
     };
     desk.store(&[Job::Tell(untold)]);
     assert_eq!(counted(&desk), (2, 0));
