@@ -1,6 +1,7 @@
 //! Subscribing to messages: off Zenoh's thread, through a bounded queue, onto a thread of ours.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -98,7 +99,11 @@ impl Node {
             move || {
                 while let Some(raw) = queue.pop() {
                     match Message::decode(&ty, &raw.payload.to_bytes()) {
-                        Ok(message) => each(raw.with(message)),
+                        Ok(message) => {
+                            if let Err(why) = unpanicked(|| each(raw.with(message))) {
+                                shared.malformed(EntityKind::Subscription, &topic, why);
+                            }
+                        }
                         Err(error) => {
                             shared.malformed(EntityKind::Subscription, &topic, error.to_string());
                         }
@@ -157,6 +162,11 @@ impl Subscription {
     /// Takes it out of the graph without waiting for the call that is running; that does the drop.
     pub(crate) fn close(&self) {
         self.held.let_go();
+    }
+
+    /// Takes it out of the graph, and waits until all that came before was handed on.
+    pub(crate) fn finish(self) {
+        self.queue.take_the_last();
     }
 
     /// How many messages were dropped because more came than could be taken.
@@ -291,6 +301,12 @@ impl Shared {
 /// The attachment of a sample, query or reply.
 pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Attachment, AttachmentError> {
     Attachment::decode(&bytes.ok_or(AttachmentError::Missing)?.to_bytes())
+}
+
+/// Does something with a message that may have a bug of ours in its way: then the next one comes all the same.
+pub(super) fn unpanicked(each: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(each))
+        .map_err(|_| "it made omird panic, which is a bug in omird; the log says where".to_owned())
 }
 
 /// A thread that ends when its queue is closed.

@@ -30,8 +30,8 @@ const DESCRIBE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(30);
 /// Publishers of one topic that are remembered by their last message.
 const MOST_MARKS: usize = 1000;
-/// Most topics that are subscribed to, or remembered as refused.
-const MOST: usize = 1000;
+/// Most topics that are subscribed to, each with a thread of its own, or remembered as refused.
+const MOST: usize = 200;
 
 /// A topic with one type: there may be two under one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -440,10 +440,13 @@ impl Looker {
                 ..Qos::DEFAULT
             }
         };
-        // The one before goes first: both would hear everything. What it has delivered the publishers may
-        // have kept for this one.
+        // The one before goes first, when all that it heard is handed on: both would hear everything. What it has
+        // delivered the publishers may have kept for this one.
         let before = match self.feeds.remove(&feed).map(|state| state.what) {
-            Some(What::Heard { delivered, .. }) => delivered,
+            Some(What::Heard { delivered, subscription, .. }) => {
+                subscription.finish();
+                delivered
+            }
             _ => Arc::default(),
         };
         let before = std::mem::take(&mut *before.lock().unwrap_or_else(PoisonError::into_inner));
