@@ -10,6 +10,7 @@
 //! because an Entity is gone or a version is not the newest any more, and all is looked at anew.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -175,7 +176,11 @@ impl Desk {
             {
                 batch.push(job);
             }
-            self.store(&batch);
+            // A bug of ours in one batch is not the end of all that comes after it.
+            if catch_unwind(AssertUnwindSafe(|| self.store(&batch))).is_err() {
+                tracing::error!("storing what ROS brought panicked; that is a bug in omird");
+                self.counts.refused.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            }
         }
     }
 

@@ -55,6 +55,7 @@ impl Memory for Shelf {
         }
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
         let named: Vec<(String, Value)> = named.collect();
+        assert!(named.iter().all(|(name, _)| !name.contains("bug")), "as a bug would");
         if named.iter().any(|(name, _)| name.contains("bad")) {
             return Err(refusal("INVALID_RESOURCE"));
         }
@@ -282,6 +283,21 @@ fn what_others_say_meanwhile_is_not_lost() {
     let stored = shelf.look("MemoryRecord/a").unwrap();
     assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(4.0));
     assert_eq!(stored.pointer("/extension/0/valueJson/count"), Some(&11.into()));
+}
+
+#[test]
+fn a_panic_is_counted_and_not_the_end() {
+    let shelf = Shelf::holding([]);
+    let recorder = Recorder::start(shelf.clone()).unwrap();
+    let inlet = recorder.inlet().unwrap();
+    inlet.put(keep("bug"));
+    while recorder.counts.refused.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    inlet.put(keep("after"));
+    drop(inlet);
+    drop(recorder);
+    assert!(shelf.look("MemoryRecord/after").is_some());
 }
 
 #[test]
