@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use nalgebra::{Isometry3, Point3, UnitQuaternion};
+use nalgebra::{Point3, UnitQuaternion};
 use omir_core::instant::Instant;
 use omir_core::model::Extension;
 use omir_core::space::{distance, rotate_covariance, unit_quaternion};
@@ -163,7 +163,8 @@ fn tidy(rotation: UnitQuaternion<f64>) -> UnitQuaternion<f64> {
 }
 
 /// The nearest keyframe at the time of the event; of equally near ones the one named first. Keyframes
-/// rest until a loop closes, so where one is not known yet at that time, the latest that is known counts.
+/// rest until a loop closes and then lie elsewhere at once: what was said of one last holds until then, and in
+/// between it was nowhere.
 ///
 /// What the pose in the fixed frame says already is not said again, for it would be stored twice: the
 /// stamp, and the covariance where an orientation shows how it has turned.
@@ -173,19 +174,10 @@ fn tie(
     tf: &Buffer,
     is_keyframe: impl Fn(&str) -> bool,
 ) -> Option<SpatialPose> {
-    let here = |keyframe: &str| -> Option<Isometry3<f64>> {
-        match tf.lookup(&pose.frame, keyframe, at) {
-            Ok(transform) => Some(transform),
-            Err(error) if error.expected().is_some() => {
-                tf.latest(&pose.frame, keyframe).ok().map(|(transform, _)| transform)
-            }
-            Err(_) => None,
-        }
-    };
     let (_, keyframe, transform) = tf
         .frames()
         .filter(|frame| frame.name != pose.frame && is_keyframe(frame.name))
-        .filter_map(|frame| Some((frame.name, here(frame.name)?)))
+        .filter_map(|frame| Some((frame.name, tf.resting(&pose.frame, frame.name, at).ok()?)))
         .map(|(name, transform)| {
             (distance(&transform.translation.vector.into(), &pose.position), name, transform)
         })
@@ -197,6 +189,7 @@ fn tie(
 
 #[cfg(test)]
 mod tests {
+    use nalgebra::Isometry3;
     use omir_core::model::{Entity, Resource};
     use omir_core::spatial::{SPATIAL_POSE_URL, pose_of};
     use proptest::prelude::*;
@@ -329,6 +322,25 @@ mod tests {
         assert_eq!(tie.stamp, None);
         let only_first = place(&observed("camera"), &tf(), "map", |name| name == "kf_0").unwrap();
         assert_eq!(only_first.tie.unwrap().frame, "kf_0");
+    }
+
+    #[test]
+    fn a_keyframe_does_not_glide_to_where_a_loop_closure_puts_it() {
+        let mut tf = Buffer::default();
+        for (seconds, x) in [(1.0, 0.0), (2.0, 2.0)] {
+            let keyframe = Transform::translation(x, 0.0, 0.0);
+            tf.insert("odom", "kf_7", at(seconds), keyframe, false).unwrap();
+        }
+        for seconds in [0.0, 1.9] {
+            let odom = Transform::translation(10.0, 0.0, 0.0);
+            tf.insert("map", "odom", at(seconds), odom, false).unwrap();
+        }
+        let tied = |seconds| {
+            let seen = Observed { stamp: at(seconds), ..observed("map") };
+            place(&seen, &tf, "map", is_keyframe).unwrap().tie.map(|tie| tie.position.x)
+        };
+        // At (1, 2, 3) in the map. Before the keyframe was known it is tied to nothing.
+        assert_eq!([0.5, 1.5, 2.5].map(tied), [None, Some(-9.0), Some(-11.0)]);
     }
 
     #[test]

@@ -225,9 +225,8 @@ fn another_definition_under_the_same_name_is_refused_with_the_reason() {
     assert_eq!(talker.node.counts().other_types, 1);
     let int = listener.ty("std_msgs/msg/Int32");
     let _int = talker.node.publisher("chatter", &int, Qos::DEFAULT).unwrap();
-    let two = || (listener.node.counts().other_types == 2).then_some(());
-    listener.node.graph().wait(LONG, |_| two()).expect("once for each publisher");
-    let last = listener.events.lock().unwrap().last().unwrap().to_string();
+    let second = || listener.events.lock().unwrap().get(1).map(ToString::to_string);
+    let last = listener.node.graph().wait(LONG, |_| second()).expect("once for each publisher");
     assert!(last.contains("its type is std_msgs::msg::dds_::Int32_"), "{last}");
 }
 
@@ -519,6 +518,24 @@ fn an_action_takes_a_goal_tells_how_far_it_is_and_ends() {
     assert!(goal(4, "d.mcap"));
     drop(offered);
     client.misses(&part("send_goal"), EntityKind::Server);
+}
+
+#[test]
+fn who_leaves_waits_for_no_answer() {
+    let (a, b) = sessions();
+    let (server, client) = (node(&a, "server"), node(&b, "client"));
+    let ty = server.node.types().read().unwrap().service("action_msgs/srv/CancelGoal").unwrap();
+    let (keep, kept) = mpsc::channel();
+    let _silent = server.node.serve("/silent", &ty, move |request| _ = keep.send(request)).unwrap();
+    let asked = client.node.client("/silent", &ty).unwrap();
+    client.sees("/silent", EntityKind::Server);
+    std::thread::scope(|scope| {
+        let called = scope.spawn(|| asked.call(&asked.request(), LONG));
+        let _unanswered = kept.recv_timeout(LONG).unwrap();
+        client.node.hang_up();
+        assert_eq!(called.join().unwrap(), Err(CallError::HungUp));
+    });
+    assert_eq!(asked.call(&asked.request(), LONG), Err(CallError::HungUp));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Resources as messages and back, requests and answers.
 
 #[path = "../../core-nostd/tests/arbitrary/mod.rs"]
-#[allow(dead_code)]
 mod resources;
 
 use std::sync::LazyLock;
@@ -414,6 +413,41 @@ fn the_other_requests() {
     );
 }
 
+/// tf2 takes `/map` for `map`.
+#[test]
+fn a_leading_slash_is_no_other_frame() {
+    let (registry, records) = records();
+    for (field, operation) in [("filter.frame", Operation::Recall), ("frame", Operation::Rebase)] {
+        let frame = |name: &str| call(operation, &[(field, name.into())]);
+        assert_eq!(frame("/map").unwrap(), json(r#"{"frame": "map"}"#), "{field}");
+        let why = frame("/").unwrap_err().why;
+        assert!(why.contains("\"/\" names no frame"), "{why}");
+    }
+
+    let pose = Message::new(&registry.message("geometry_msgs/msg/Pose").unwrap());
+    let keyframes = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let poses = vec![pose.clone(); names.len()];
+        call(Operation::Rebase, &[("keyframes", names.into()), ("poses", poses.into())])
+    };
+    assert!(keyframes(&["/kf_1"]).unwrap().pointer("/keyframes/kf_1").is_some());
+    let twice = keyframes(&["kf_1", "/kf_1"]).unwrap_err();
+    assert_eq!(
+        (twice.path.as_str(), twice.why.as_str()),
+        ("/keyframes/1", "\"kf_1\" is named twice")
+    );
+    assert_eq!(keyframes(&["kf_1", ""]).unwrap_err().path, "/keyframes/1");
+
+    let of_ros_1 = FULL.replace("\"map\"", "\"/map\"").replace("\"base_link\"", "\"//base_link\"");
+    let mut message = records.to_message(&json(&of_ros_1)).unwrap();
+    assert_eq!(message.text("pose.header.frame_id"), Some("map"));
+    assert_eq!(message.text("pose.child_frame_id"), Some("base_link"));
+    assert_eq!(sent(records, &json(&of_ros_1)), json(&of_ros_1), "sent back it is no new version");
+    message.set("json", "").unwrap();
+    message.set("pose.header.frame_id", "/map").unwrap();
+    assert_eq!(records.from_message(&message).unwrap(), json(FULL));
+}
+
 #[test]
 fn remember_brings_everything_in_its_order() {
     let (_, records) = records();
@@ -492,9 +526,11 @@ fn answers_become_responses() {
     assert_eq!(believed.text("json"), Some(r#"{"ref":"MemoryRecord/m"}"#));
     let moved = answer(
         Operation::Rebase,
-        r#"{"ref": "MemoryRecord/s", "version": 1, "moved": 3, "durable": true, "seq": 1}"#,
+        r#"{"ref": "MemoryRecord/s", "version": 1, "moved": 3, "untied": 2, "durable": true,
+        "seq": 1}"#,
     );
     assert_eq!((moved.u64("moved"), moved.text("ref")), (Some(3), Some("MemoryRecord/s")));
+    assert_eq!((moved.u64("untied"), moved.text("json")), (Some(2), Some("")));
     let bundle = answer(Operation::Export, r#"{"resourceType": "Bundle", "entry": [{}, {}]}"#);
     assert_eq!(bundle.u64("count"), Some(2));
     assert_eq!(bundle.text("bundle"), Some(r#"{"resourceType":"Bundle","entry":[{},{}]}"#));

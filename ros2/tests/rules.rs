@@ -48,7 +48,8 @@ fn check(value: &Value) -> Result<(), TestCaseError> {
 fn show(rules: &mut Rules, messages: &[Message]) -> Result<(), TestCaseError> {
     let tf = transforms();
     for (message, second) in messages.iter().zip(1..) {
-        let arrival = Arrival { topic: "/topic", node: Some("/node"), received: at(second) };
+        let arrival =
+            Arrival { topic: "/topic", node: Some("/node"), received: at(second), is_live: false };
         let mut outcomes = Vec::new();
         for outcome in rules.observe(&arrival, message, &tf) {
             match outcome {

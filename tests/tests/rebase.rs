@@ -100,11 +100,12 @@ fn memories_move_with_their_keyframe_and_are_found_there_and_move_back() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let session = furnished(&disk, &clock);
     let dry = rebase(&session, &[("dryRun", "true")], Some(LOOP)).unwrap();
-    assert_eq!(dry.effect, Effect::Rebased { record: None, moved: 3, unreadable: 0 });
+    assert_eq!(dry.effect, Effect::Rebased { record: None, moved: 3, unreadable: 0, untied: 0 });
     assert_eq!(places(&session), BEFORE);
 
     let receipt = rebase(&session, &[], Some(LOOP)).unwrap();
-    let Effect::Rebased { record: Some(step), moved: 3, unreadable: 0 } = receipt.effect else {
+    let Effect::Rebased { record: Some(step), moved: 3, unreadable: 0, untied: 0 } = receipt.effect
+    else {
         panic!("{receipt:?}")
     };
     assert_eq!(places(&session), AFTER);
@@ -113,7 +114,7 @@ fn memories_move_with_their_keyframe_and_are_found_there_and_move_back() {
     assert_eq!(near(&session, "kf_1", [1.0, 0.0, 0.0]), ["cup", "pot"]);
     // Sent again, everything lies there already.
     let again = rebase(&session, &[], Some(LOOP)).unwrap();
-    assert_eq!(again.effect, Effect::Rebased { record: None, moved: 0, unreadable: 0 });
+    assert_eq!(again.effect, Effect::Rebased { record: None, moved: 0, unreadable: 0, untied: 0 });
 
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens again");
@@ -127,6 +128,18 @@ fn memories_move_with_their_keyframe_and_are_found_there_and_move_back() {
     {
         assert_eq!(rebase(&session, &[("undo", wrong)], None).unwrap_err().code, code, "{wrong}");
     }
+}
+
+#[test]
+fn keyframes_that_no_memory_is_tied_to_are_counted() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = furnished(&disk, &clock);
+    let told = |payload: &str| rebase(&session, &[], Some(payload)).unwrap();
+    let at = r#"{"position":[0,5,0]}"#;
+    let receipt = told(&format!(r#"{{"keyframes":{{"kf_1":{at},"kf_01":{at},"door":{at}}}}}"#));
+    assert!(matches!(receipt.effect, Effect::Rebased { moved: 2, untied: 2, .. }), "{receipt:?}");
+    let nowhere = told(&format!(r#"{{"frame":"mop","keyframes":{{"kf_1":{at}}}}}"#));
+    assert_eq!(nowhere.to_value().get("untied").and_then(|untied| untied.as_u64()), Some(1));
 }
 
 #[test]

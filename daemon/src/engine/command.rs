@@ -127,6 +127,8 @@ pub enum Effect {
         moved: u64,
         /// How many are tied to a keyframe and cannot be read.
         unreadable: u64,
+        /// How many of the keyframes no memory is tied to; of a step back, none are counted.
+        untied: u64,
     },
     /// Did so many of the things a sweep found to do.
     Swept(u64),
@@ -167,13 +169,15 @@ impl Receipt {
                 confidence.insert("calibrated", float(belief.damped()));
                 map.insert("confidence", Value::Object(confidence));
             }
-            Effect::Rebased { record, moved, unreadable } => {
+            Effect::Rebased { record, moved, unreadable, untied } => {
                 if let Some(stored) = record {
                     insert_stored(&mut map, stored);
                 }
                 map.insert("moved", Value::Number(Number::from(*moved)));
-                if *unreadable > 0 {
-                    map.insert("unreadable", Value::Number(Number::from(*unreadable)));
+                for (name, count) in [("unreadable", *unreadable), ("untied", *untied)] {
+                    if count > 0 {
+                        map.insert(name, Value::Number(Number::from(count)));
+                    }
                 }
             }
             Effect::Swept(count) => {

@@ -1,19 +1,20 @@
 //! Asking services of others.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
-use zenoh::query::{ConsolidationMode, QueryTarget};
+use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
 
 use super::attachment::Attachment;
 use super::error::NodeError;
-use super::node::{Held, Node, Shared};
+use super::node::{AtDrop, Held, Node, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
 use super::token::{EntityKind, Gid};
@@ -39,6 +40,8 @@ pub enum CallError {
     Sending(NodeError),
     /// No server of that name and type answered in time.
     Unanswered,
+    /// The node asks nobody any more.
+    HungUp,
     /// The server refused the request with these words.
     Refused(String),
     /// The response cannot be read.
@@ -50,6 +53,7 @@ impl fmt::Display for CallError {
         match self {
             Self::Sending(error) => error.fmt(f),
             Self::Unanswered => f.write_str("no server of that name and type answered in time"),
+            Self::HungUp => f.write_str("this node leaves the graph"),
             Self::Refused(why) => write!(f, "the server refused: {why}"),
             Self::Malformed(why) => write!(f, "the response cannot be read: {why}"),
         }
@@ -58,7 +62,63 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
+/// What comes of a call; `None` if nothing does.
+type Answer = Option<Reply>;
+
+/// The calls of a node that wait for their response.
+#[derive(Default)]
+pub(super) struct Calls(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    is_over: bool,
+    next: u64,
+    /// Who waits.
+    callers: HashMap<u64, Sender<Answer>>,
+}
+
+impl Calls {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the reply goes, and where it comes out; `None` if nobody is to be called any more.
+    fn begin(&self) -> Option<(u64, Sender<Answer>, Receiver<Answer>)> {
+        let mut waiting = self.lock();
+        if waiting.is_over {
+            return None;
+        }
+        let (answer, answered) = mpsc::channel();
+        waiting.next += 1;
+        let number = waiting.next;
+        waiting.callers.insert(number, answer.clone());
+        Some((number, answer, answered))
+    }
+
+    fn end(&self, number: u64) {
+        self.lock().callers.remove(&number);
+    }
+
+    fn hang_up(&self) {
+        let mut waiting = self.lock();
+        waiting.is_over = true;
+        for (_, caller) in waiting.callers.drain() {
+            // Who waits no longer need not be told.
+            let _ = caller.send(None);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+}
+
 impl Node {
+    /// Ends all calls that wait for a response, now and from now on: who leaves the graph waits for nobody.
+    pub fn hang_up(&self) {
+        self.shared.calls.hang_up();
+    }
+
     /// A client of the service `name`.
     ///
     /// # Errors
@@ -123,7 +183,14 @@ impl Client {
             source_time: (self.shared.clock)().nanos(),
             gid: self.gid,
         };
-        let (answer, answered) = mpsc::channel();
+        let calls = &self.shared.calls;
+        let (number, answer, answered) = calls.begin().ok_or(CallError::HungUp)?;
+        let _ended = AtDrop(|| calls.end(number));
+        // Zenoh drops the callback when there is nothing more to come.
+        let nothing_more = AtDrop({
+            let answer = answer.clone();
+            move || _ = answer.send(None)
+        });
         self.shared
             .session
             .get(&self.key)
@@ -133,13 +200,15 @@ impl Client {
             .consolidation(ConsolidationMode::None)
             .timeout(timeout)
             .callback(move |reply| {
+                let _ = &nothing_more;
                 // Only the first counts, and nobody may be waiting any more.
-                let _ = answer.send(reply);
+                let _ = answer.send(Some(reply));
             })
             .wait()
             .map_err(|error| CallError::Sending(NodeError::zenoh("send a request")(error)))?;
-        // Zenoh drops the callback when there is nothing more to come.
-        let reply = answered.recv_timeout(timeout).map_err(|_| CallError::Unanswered)?;
+        let reply = answered.recv_timeout(timeout).ok().flatten().ok_or_else(|| {
+            if calls.is_over() { CallError::HungUp } else { CallError::Unanswered }
+        })?;
         match reply.into_result() {
             Ok(sample) => Message::decode(&self.response, &sample.payload().to_bytes())
                 .map_err(|error| CallError::Malformed(error.to_string())),

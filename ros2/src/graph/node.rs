@@ -9,6 +9,7 @@ use zenoh::liveliness::LivelinessToken;
 use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Session, Wait};
 
+use super::client::Calls;
 use super::describe;
 use super::distribution::Distribution;
 use super::error::NodeError;
@@ -72,6 +73,7 @@ pub(super) struct Shared {
     pub(super) names: Names,
     pub(super) clock: Clock,
     pub(super) events: Events,
+    pub(super) calls: Calls,
     graph: Arc<Graph>,
     domain: u32,
     distribution: Distribution,
@@ -113,6 +115,7 @@ impl Node {
             names,
             events: Events::new(on_event, clock.clone()),
             clock,
+            calls: Calls::default(),
             graph: Arc::default(),
             domain: config.domain,
             distribution: config.distribution,
@@ -183,6 +186,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.hang_up();
         self.describing = None;
         let mut local = self.shared.lock();
         local.closed = true;

@@ -23,6 +23,8 @@ struct State<T> {
     bytes: usize,
     dropped: u64,
     closed: bool,
+    /// Whether what waits when it is closed is still taken out.
+    is_last_taken: bool,
 }
 
 impl<T> Queue<T> {
@@ -32,7 +34,13 @@ impl<T> Queue<T> {
             History::KeepLast => usize::try_from(qos.depth).unwrap_or(KEEP_ALL).clamp(1, KEEP_ALL),
             History::KeepAll => KEEP_ALL,
         };
-        let state = State { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
+        let state = State {
+            items: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            closed: false,
+            is_last_taken: false,
+        };
         Self { state: Mutex::new(state), ready: Condvar::new(), depth }
     }
 
@@ -60,23 +68,34 @@ impl<T> Queue<T> {
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
-            if state.closed {
+            if state.closed && !state.is_last_taken {
                 return None;
             }
             if let Some((item, bytes)) = state.items.pop_front() {
                 state.bytes -= bytes;
                 return Some(item);
             }
+            if state.closed {
+                return None;
+            }
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Lets go of everything in it; `pop` returns.
+    /// From here on closing it loses nothing: what waits is still taken out.
+    pub(crate) fn take_the_last(&self) {
+        self.lock().is_last_taken = true;
+    }
+
+    /// Takes nothing in any more, and lets go of everything in it, unless that is still taken out; then `pop`
+    /// returns.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        state.items.clear();
-        state.bytes = 0;
+        if !state.is_last_taken {
+            state.items.clear();
+            state.bytes = 0;
+        }
         self.ready.notify_all();
     }
 
@@ -116,6 +135,16 @@ mod tests {
         assert_eq!(waiting.join().unwrap(), None);
         assert!(queue.push(1, 1).is_empty());
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn what_waits_may_be_taken_out_of_a_closed_queue() {
+        let queue = Queue::new(&Qos::DEFAULT);
+        assert!((1..3).all(|n| queue.push(n, 1).is_empty()));
+        queue.take_the_last();
+        queue.close();
+        assert!(queue.push(3, 1).is_empty());
+        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(1), Some(2), None]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::node::{AtDrop, Held, Node, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
 use super::queue::Queue;
-use super::subscription::{Worker, attachment};
+use super::subscription::{Worker, attachment, unpanicked};
 use super::token::{EntityKind, Gid};
 use crate::interface::{MessageType, ServiceType};
 use crate::message::Message;
@@ -87,9 +87,12 @@ impl Shared {
                     match read(&query, &request) {
                         Ok((attachment, message)) => {
                             let response = Arc::clone(&response);
-                            let (shared, key) = (Arc::clone(&shared), key.clone());
-                            let reply = Reply { shared, query, key, response };
-                            each(Request { message, attachment, received, reply });
+                            let key = key.clone();
+                            let reply = Reply { shared: Arc::clone(&shared), query, key, response };
+                            let request = Request { message, attachment, received, reply };
+                            if let Err(why) = unpanicked(|| each(request)) {
+                                shared.malformed(EntityKind::Server, &name, why);
+                            }
                         }
                         Err(why) => {
                             refuse(&query, &name, &why);

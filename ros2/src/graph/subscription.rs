@@ -1,6 +1,7 @@
 //! Subscribing to messages: off Zenoh's thread, through a bounded queue, onto a thread of ours.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Received {
     pub source: Stamp,
     /// When it came, by this node's clock.
     pub received: Stamp,
+    /// Whether its publisher had kept it; else it was published just then.
+    pub is_kept: bool,
     /// Bytes it took on its way.
     pub size: usize,
 }
@@ -58,6 +61,7 @@ struct Raw {
     payload: ZBytes,
     attachment: Attachment,
     received: Stamp,
+    is_kept: bool,
 }
 
 impl Node {
@@ -95,7 +99,11 @@ impl Node {
             move || {
                 while let Some(raw) = queue.pop() {
                     match Message::decode(&ty, &raw.payload.to_bytes()) {
-                        Ok(message) => each(raw.with(message)),
+                        Ok(message) => {
+                            if let Err(why) = unpanicked(|| each(raw.with(message))) {
+                                shared.malformed(EntityKind::Subscription, &topic, why);
+                            }
+                        }
                         Err(error) => {
                             shared.malformed(EntityKind::Subscription, &topic, error.to_string());
                         }
@@ -119,7 +127,7 @@ impl Node {
             .declare_subscriber(key.clone())
             .callback({
                 let inlet = Arc::clone(&inlet);
-                move |sample| inlet.take(&sample)
+                move |sample| inlet.take(&sample, false)
             })
             .wait()
             .map_err(NodeError::zenoh("declare a subscriber"))?;
@@ -156,6 +164,11 @@ impl Subscription {
         self.held.let_go();
     }
 
+    /// Takes it out of the graph, and waits until all that came before was handed on.
+    pub(crate) fn finish(self) {
+        self.queue.take_the_last();
+    }
+
     /// How many messages were dropped because more came than could be taken.
     #[must_use]
     pub fn dropped(&self) -> u64 {
@@ -185,6 +198,7 @@ impl Raw {
             sequence: self.attachment.sequence,
             source: Stamp::from_nanos(self.attachment.source_time),
             received: self.received,
+            is_kept: self.is_kept,
         }
     }
 }
@@ -199,7 +213,7 @@ struct Inlet {
 }
 
 impl Inlet {
-    fn take(&self, sample: &Sample) {
+    fn take(&self, sample: &Sample, is_kept: bool) {
         if sample.kind() != SampleKind::Put {
             return;
         }
@@ -211,7 +225,7 @@ impl Inlet {
             }
         };
         let received = (self.shared.clock)();
-        let raw = Raw { payload: sample.payload().clone(), attachment, received };
+        let raw = Raw { payload: sample.payload().clone(), attachment, received, is_kept };
         match &self.latched {
             None => self.push(raw),
             Some(latched) => {
@@ -258,7 +272,7 @@ impl Inlet {
                     if let Ok(sample) = reply.result()
                         && *sample.key_expr() == inlet.key
                     {
-                        inlet.take(sample);
+                        inlet.take(sample, true);
                     }
                 }
             })
@@ -287,6 +301,12 @@ impl Shared {
 /// The attachment of a sample, query or reply.
 pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Attachment, AttachmentError> {
     Attachment::decode(&bytes.ok_or(AttachmentError::Missing)?.to_bytes())
+}
+
+/// Does something with a message that may have a bug of ours in its way: then the next one comes all the same.
+pub(super) fn unpanicked(each: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(each))
+        .map_err(|_| "it made omird panic, which is a bug in omird; the log says where".to_owned())
 }
 
 /// A thread that ends when its queue is closed.

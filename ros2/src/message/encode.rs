@@ -81,10 +81,7 @@ fn write_one(cdr: &mut CdrWriter<'_, LittleEndian>, element: &Element, value: &V
             _ => cdr.write_string(text),
         },
         Value::Message(message) => write(cdr, message),
-        many => {
-            debug_assert!(many.is_many());
-            debug_assert!(false, "ROS has no lists of lists");
-        }
+        _ => debug_assert!(false, "ROS has no lists of lists"),
     }
 }
 

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use super::Context;
 use crate::graph::{
-    DescribeError, Durability, Entity, EntityKind, Gid, Node, Qos, Received, Subscription,
+    CallError, DescribeError, Durability, Entity, EntityKind, Gid, Node, Qos, Received,
+    Subscription,
 };
 use crate::interface::{MessageType, TypeName};
 use crate::rules::Interest;
@@ -29,8 +30,8 @@ const DESCRIBE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(30);
 /// Publishers of one topic that are remembered by their last message.
 const MOST_MARKS: usize = 1000;
-/// Most topics that are subscribed to, or remembered as refused.
-const MOST: usize = 1000;
+/// Most topics that are subscribed to, each with a thread of its own, or remembered as refused.
+const MOST: usize = 200;
 
 /// A topic with one type: there may be two under one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -88,6 +89,7 @@ enum Next {
 
 /// All that is subscribed to by the rules. Dropping it ends that.
 pub(super) struct Feeds {
+    node: Arc<Node>,
     stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
@@ -118,7 +120,7 @@ impl Feeds {
     pub(super) fn start(node: Arc<Node>, context: Arc<Context>) -> std::io::Result<Self> {
         let stop = Arc::<Stop>::default();
         let looker = Looker {
-            node,
+            node: node.clone(),
             context,
             stop: stop.clone(),
             feeds: HashMap::new(),
@@ -131,13 +133,15 @@ impl Feeds {
         let thread = std::thread::Builder::new()
             .name("omird-ros2-graph".into())
             .spawn(move || looker.run())?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { node, stop, thread: Some(thread) })
     }
 }
 
 impl Drop for Feeds {
     fn drop(&mut self) {
         self.stop.ask();
+        // A node that keeps the question for what a type of its is holds up no stop.
+        self.node.hang_up();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that follows the ROS graph panicked");
         }
@@ -252,7 +256,7 @@ impl Looker {
             if let Some(offer) = self.consider(offer) {
                 self.ask(offer);
             }
-            if begun.elapsed() >= LOOK {
+            if begun.elapsed() >= LOOK || self.stop.wait(Duration::ZERO) {
                 break;
             }
         }
@@ -360,6 +364,7 @@ impl Looker {
         }
         match self.node.type_of_publisher(&publisher, DESCRIBE) {
             Ok(ty) => self.hear(feed, &ty, endpoint.qos, is_named),
+            Err(DescribeError::Call { why: CallError::HungUp, .. }) => {}
             Err(error) => {
                 let node = publisher.node_name();
                 let Feed { topic, dds_type, hash } = &feed;
@@ -435,10 +440,13 @@ impl Looker {
                 ..Qos::DEFAULT
             }
         };
-        // The one before goes first: both would hear everything. What it has delivered the publishers may
-        // have kept for this one.
+        // The one before goes first, when all that it heard is handed on: both would hear everything. What it has
+        // delivered the publishers may have kept for this one.
         let before = match self.feeds.remove(&feed).map(|state| state.what) {
-            Some(What::Heard { delivered, .. }) => delivered,
+            Some(What::Heard { delivered, subscription, .. }) => {
+                subscription.finish();
+                delivered
+            }
             _ => Arc::default(),
         };
         let before = std::mem::take(&mut *before.lock().unwrap_or_else(PoisonError::into_inner));

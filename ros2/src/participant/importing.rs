@@ -1,5 +1,6 @@
 //! The action `~/import`: a file of the robot into the memory.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -102,7 +103,12 @@ impl GoalHandler for Importer {
                 }
                 !goal.is_canceling()
             };
-            self.memory.import(&wanted.path, wanted.overwrite, &mut progress)
+            let import = || self.memory.import(&wanted.path, wanted.overwrite, &mut progress);
+            // Or the goal would run for ever, and no other be taken.
+            catch_unwind(AssertUnwindSafe(import)).unwrap_or_else(|_| {
+                let message = "it panicked, which is a bug in omird; the log says where".to_owned();
+                Err(Refusal { code: "INTERNAL".to_owned(), message, path: String::new() })
+            })
         });
         match outcome {
             Ok(answer) => Ending::Succeeded(self.records.import_result(Ok(&answer))),

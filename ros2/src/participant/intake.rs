@@ -44,6 +44,8 @@ pub(super) struct Observed {
     pub(super) node: Option<String>,
     /// When it came.
     pub(super) received: Stamp,
+    /// Whether it was published just then.
+    pub(super) is_live: bool,
     /// The message.
     pub(super) message: Message,
     /// Bytes it took on its way.
@@ -52,7 +54,8 @@ pub(super) struct Observed {
 
 impl Observed {
     fn arrival(&self) -> Arrival<'_> {
-        Arrival { topic: &self.topic, node: self.node.as_deref(), received: self.received }
+        let Self { topic, node, received, is_live, .. } = self;
+        Arrival { topic, node: node.as_deref(), received: *received, is_live: *is_live }
     }
 }
 
@@ -92,7 +95,7 @@ impl Intake {
         for outcome in outcomes {
             match outcome {
                 Outcome::Keep(keep) => kept.push(*keep),
-                Outcome::Merged { .. } | Outcome::Dropped(_) => {}
+                Outcome::Merged { .. } | Outcome::Dropped(_) | Outcome::Beyond(_) => {}
                 Outcome::Wait(mut wait) => {
                     wait.expected = wait.expected.max(soonest);
                     self.bytes += message.size;
@@ -191,7 +194,14 @@ mod tests {
         message.set("header.stamp.nanosec", u64::from(nanosec)).unwrap();
         message.set("header.frame_id", "camera").unwrap();
         message.set("pose.orientation.w", 1.0).unwrap();
-        Observed { topic: "/seen".into(), node: None, received: at(millis), message, size }
+        Observed {
+            topic: "/seen".into(),
+            node: None,
+            received: at(millis),
+            is_live: true,
+            message,
+            size,
+        }
     }
 
     #[test]

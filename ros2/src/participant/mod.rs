@@ -248,8 +248,10 @@ impl Context {
 
     /// A message came.
     fn observe(&self, topic: &str, node: Option<String>, received: Received) {
-        let Received { message, received, size, .. } = received;
-        let observed = Observed { topic: topic.to_owned(), node, received, message, size };
+        let Received { message, received, is_kept, size, .. } = received;
+        let topic_name = topic.to_owned();
+        let observed =
+            Observed { topic: topic_name, node, received, is_live: !is_kept, message, size };
         let (kept, misfits) = {
             let frames = self.frames.read();
             let mut intake = self.intake();

@@ -10,6 +10,7 @@
 //! because an Entity is gone or a version is not the newest any more, and all is looked at anew.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -48,6 +49,8 @@ pub(super) struct Counts {
     pub(super) stored: AtomicU64,
     /// Memories that were refused for good.
     pub(super) refused: AtomicU64,
+    /// Sights that a memory tells of already.
+    pub(super) told_before: AtomicU64,
 }
 
 /// The way to the memory. Dropping it waits until everything is stored, once all inlets are gone.
@@ -173,7 +176,11 @@ impl Desk {
             {
                 batch.push(job);
             }
-            self.store(&batch);
+            // A bug of ours in one batch is not the end of all that comes after it.
+            if catch_unwind(AssertUnwindSafe(|| self.store(&batch))).is_err() {
+                tracing::error!("storing what ROS brought panicked; that is a bug in omird");
+                self.counts.refused.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            }
         }
     }
 
@@ -229,7 +236,7 @@ impl Desk {
     fn attempt(&mut self, batch: &[Job]) -> Result<(), Refusal> {
         let mut basket = Basket::default();
         let mut entities = HashSet::new();
-        let mut count = 0;
+        let (mut count, mut told_before) = (0, 0);
         for job in batch {
             let (name, is_new, resource) = match job {
                 Job::Keep(kept) => {
@@ -258,12 +265,15 @@ impl Desk {
             if let Some(resource) = resource {
                 basket.put(name, resource, is_new);
                 count += 1;
+            } else if matches!(job, Job::Keep(_)) {
+                told_before += 1;
             }
         }
         if !basket.items.is_empty() {
             self.memory.remember(basket.into_resources(), None)?;
             self.counts.stored.fetch_add(count, Ordering::Relaxed);
         }
+        self.counts.told_before.fetch_add(told_before, Ordering::Relaxed);
         if self.known.len() + entities.len() > MOST_KNOWN {
             self.known.clear();
         }

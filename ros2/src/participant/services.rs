@@ -112,7 +112,7 @@ impl Desk {
     /// Where the keyframes are by the latest transforms: what a request means that names none.
     fn keyframes_now(&self) -> Result<Map, Refusal> {
         let is_keyframe = |name: &str| self.keyframes.iter().any(|pattern| pattern.matches(name));
-        let all = self.context.frames.all(is_keyframe);
+        let all = self.context.frames.all_resting(is_keyframe);
         if all.is_empty() {
             return Err(Refusal {
                 code: "INVALID_QUERY".to_owned(),

@@ -89,6 +89,8 @@ impl Participant {
         status.insert("refusedElsewhere", others);
         status.insert("stored", count(self.recorder.counts.stored.load(Ordering::Relaxed)));
         status.insert("notStored", count(self.recorder.counts.refused.load(Ordering::Relaxed)));
+        let told_before = self.recorder.counts.told_before.load(Ordering::Relaxed);
+        status.insert("toldBefore", count(told_before));
         status.insert("otherTypes", count(counts.other_types));
         status.insert("malformed", count(counts.malformed));
         status.insert("badTokens", count(counts.tokens));

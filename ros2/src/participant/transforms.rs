@@ -142,14 +142,14 @@ impl Frames {
         }
     }
 
-    /// The latest pose in the fixed frame of every frame that `is_wanted`.
-    pub(super) fn all(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Transform)> {
+    /// Where every frame that `is_wanted`, and rests, was said to be last in the fixed frame.
+    pub(super) fn all_resting(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Transform)> {
         let buffer = self.read();
         let names = buffer.frames().map(|frame| frame.name.to_owned());
         names
             .filter(|name| is_wanted(name))
             .filter_map(|name| {
-                let (transform, _) = buffer.latest(&self.fixed, &name).ok()?;
+                let transform = buffer.resting(&self.fixed, &name, Stamp::MAX).ok()?;
                 Some((name, transform))
             })
             .collect()

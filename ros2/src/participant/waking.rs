@@ -3,6 +3,7 @@
 //! It has a thread of its own because what goes on may have to wait for the disk. `/tf` must not: it only
 //! rings the bell.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,7 +62,10 @@ impl Waking {
             let bell = bell.clone();
             move || {
                 while bell.wait() {
-                    context.go_on(false);
+                    // A bug of ours in one message is not the end of all that waits.
+                    if catch_unwind(AssertUnwindSafe(|| context.go_on(false))).is_err() {
+                        tracing::error!("letting messages go on panicked; that is a bug in omird");
+                    }
                 }
             }
         })?;

@@ -21,7 +21,7 @@ use crate::interface::Registry;
 use crate::message::Message;
 use crate::rules::{Arrival, Counters, Outcome, Pattern, Ros2, Rules};
 use crate::stamp::Stamp;
-use crate::tf::{Buffer, feed};
+use crate::tf::{Buffer, feed, normalised};
 
 /// How long after a message transforms are looked for, if the configuration does not wait longer.
 const LOOK_AHEAD: Duration = Duration::from_secs(2);
@@ -207,7 +207,7 @@ impl Import {
             let Ok(message) = decoded(&recorded) else { continue };
             let children = || message.list("transforms").into_iter().flatten();
             let child = |value: &crate::message::Value| {
-                value.as_message()?.text("child_frame_id").map(str::to_owned)
+                normalised(value.as_message()?.text("child_frame_id")?).map(str::to_owned)
             };
             if children().filter_map(child).any(|child| known.contains(&child)) {
                 continue;
@@ -297,7 +297,7 @@ impl Import {
             Ok(message) => message,
             Err(why) => return self.malformed(recorded, why),
         };
-        let arrival = Arrival { topic, node: None, received: recorded.log_time };
+        let arrival = Arrival { topic, node: None, received: recorded.log_time, is_live: false };
         let mut outcomes = VecDeque::from(self.rules.observe(&arrival, &message, &self.tf));
         while let Some(outcome) = outcomes.pop_front() {
             match outcome {
@@ -308,7 +308,7 @@ impl Import {
                     let decided = last.into_iter().filter(|one| !matches!(one, Outcome::Wait(_)));
                     outcomes.extend(decided);
                 }
-                Outcome::Merged { .. } | Outcome::Dropped(_) => {}
+                Outcome::Merged { .. } | Outcome::Dropped(_) | Outcome::Beyond(_) => {}
             }
         }
     }

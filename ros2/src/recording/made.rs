@@ -144,7 +144,7 @@ mod tests {
             "createdAt":"2026-05-30T11:00:00Z"}"#;
         let kept = |resource: &str, about: Vec<Value>| {
             let resource = value(resource);
-            Kept { resource, about, seen: 1, is_first: true, unplaced: None }
+            Kept { resource, about, seen: 1, is_first: true, unplaced: None, heard: None }
         };
         let updated = |batch: Vec<Value>, id: &str| {
             let found = batch.into_iter().find(|one| one.get("id") == Some(&id.into())).unwrap();

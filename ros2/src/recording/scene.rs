@@ -13,6 +13,7 @@ use omir_core::spatial::{self, SpatialPose};
 use crate::interface::{InterfaceError, MessageType, Registry};
 use crate::message::{Message, PathError, Value};
 use crate::stamp::Stamp;
+use crate::tf::normalised;
 
 /// The name of the type.
 pub(super) const TYPE: &str = "foxglove_msgs/msg/SceneUpdate";
@@ -81,7 +82,7 @@ impl Scenes {
         let mut entity = Message::new(&self.entity);
         entity.set("timestamp.sec", sec)?;
         entity.set("timestamp.nanosec", nanosec)?;
-        entity.set("frame_id", pose.frame.as_str())?;
+        entity.set("frame_id", normalised(&pose.frame).unwrap_or(&pose.frame))?;
         entity.set("id", resource.reference().to_string())?;
         let mut pairs = Vec::new();
         for (key, value) in &shown.pairs {

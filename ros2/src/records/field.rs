@@ -7,12 +7,15 @@ use omir_core::value::{Map, Value as Json};
 use crate::interface::{Element, FieldType};
 use crate::message::{FieldPath, Message, Value};
 use crate::stamp::Stamp;
+use crate::tf::normalised;
 
 /// How a value is held. An absent value is the field as it is in a new message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     /// `string`; empty is absent.
     Text,
+    /// `string`, the name of a frame, without a leading slash; empty is absent.
+    Frame,
     /// `builtin_interfaces/Time`; zero is absent.
     Instant,
     /// `float64[]`, none or one
@@ -47,6 +50,7 @@ pub(super) fn near(codec: Codec, exact: &Json) -> Option<Json> {
     let texts = |items: Vec<Json>| if items.is_empty() { None } else { Some(Json::Array(items)) };
     match codec {
         Codec::Text => text(exact).map(Json::from),
+        Codec::Frame => normalised(&text(exact)?).map(Json::from),
         Codec::Instant => {
             let at = Stamp::from_timestamp(Timestamp::parse(exact.as_str()?).ok()?)?;
             at.to_ros()?;
@@ -105,7 +109,7 @@ pub(super) fn write(message: &mut Message, path: &str, codec: Codec, near: &Json
     let plain = |item: &Json| item.as_str().map(str::to_string);
     let reference = |item: &Json| item.get("ref").and_then(plain);
     let value = match codec {
-        Codec::Text => plain(near).map(Value::Text),
+        Codec::Text | Codec::Frame => plain(near).map(Value::Text),
         Codec::Ref => reference(near).map(Value::Text),
         Codec::Instant => {
             let at = near.as_str().and_then(|text| Timestamp::parse(text).ok());
@@ -194,6 +198,7 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
     };
     Ok(match codec {
         Codec::Text => some_text().map(Json::from),
+        Codec::Frame => some_text().map(frame).transpose()?.map(Json::from),
         Codec::Ref => some_text().map(reference),
         Codec::Instant => stamp(message, path)?.map(instant),
         Codec::Float => {
@@ -217,6 +222,14 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
             if map.is_empty() { None } else { Some(Json::Object(map)) }
         }
     })
+}
+
+/// The name of a frame as the rest of ROS compares it.
+///
+/// # Errors
+/// If it is none.
+pub(super) fn frame(name: &str) -> Result<&str, String> {
+    normalised(name).ok_or_else(|| format!("{name:?} names no frame"))
 }
 
 /// The moment in a field of the type `builtin_interfaces/Time`; `None` if it is zero.

@@ -26,7 +26,7 @@ pub(super) fn near(extension: &Json) -> Option<Json> {
     }
     let exact = extension.get("valueJson")?;
     let mut pose = Map::new();
-    pose.insert("frame", near_value(Codec::Text, exact.get("frame")?)?);
+    pose.insert("frame", near_value(Codec::Frame, exact.get("frame")?)?);
     pose.insert("position", floats(exact.get("position")?, 3)?);
     let orientation = exact.get("orientation").and_then(|value| floats(value, 4));
     let covariance = exact.get("covariance").and_then(|value| floats(value, 36));
@@ -34,7 +34,7 @@ pub(super) fn near(extension: &Json) -> Option<Json> {
         ("orientation", orientation.filter(|value| !is_zero(value))),
         ("stamp", exact.get("stamp").and_then(|value| near_value(Codec::Instant, value))),
         ("covariance", covariance.filter(|value| !is_zero(value))),
-        ("childFrame", exact.get("childFrame").and_then(|value| near_value(Codec::Text, value))),
+        ("childFrame", exact.get("childFrame").and_then(|value| near_value(Codec::Frame, value))),
         ("geo", exact.get("geo").and_then(geo)),
     ] {
         if let Some(value) = value {
@@ -95,9 +95,9 @@ pub(super) fn write(message: &mut Message, near: &Json) {
         items.iter().filter_map(Json::as_f64).collect()
     };
     for (name, field, codec) in [
-        ("frame", "pose.header.frame_id", Codec::Text),
+        ("frame", "pose.header.frame_id", Codec::Frame),
         ("stamp", "pose.header.stamp", Codec::Instant),
-        ("childFrame", "pose.child_frame_id", Codec::Text),
+        ("childFrame", "pose.child_frame_id", Codec::Frame),
     ] {
         if let Some(value) = pose.get(name) {
             write_value(message, field, codec, value);
@@ -157,7 +157,7 @@ pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
     let geo = geo.map_err(|why| bad("geo", why))?.and_then(Value::as_message);
 
     let mut pose = Map::new();
-    let Some(frame) = value("header.frame_id", Codec::Text)? else {
+    let Some(frame) = value("header.frame_id", Codec::Frame)? else {
         if some(&position) || some(covariance) || geo.is_some() {
             return Err(bad("header/frame_id", "a pose is in a frame: name it, as in map".into()));
         }
@@ -175,7 +175,7 @@ pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
     if some(covariance) {
         pose.insert("covariance", list("pose/covariance", covariance)?);
     }
-    if let Some(child) = value("child_frame_id", Codec::Text)? {
+    if let Some(child) = value("child_frame_id", Codec::Frame)? {
         pose.insert("childFrame", child);
     }
     if let Some(point) = geo {

@@ -5,7 +5,7 @@ use omir_core::json;
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
-use super::field::{Codec, alone_of, finite, instant, read, stamp};
+use super::field::{Codec, alone_of, finite, frame, instant, read, stamp};
 use super::resource::{bury, rest_of};
 use super::tables::FILTER;
 use super::{Operation, Records, Refused, pose};
@@ -79,7 +79,7 @@ impl Records {
                     request,
                     parameters,
                     &[
-                        ("frame", "frame", Codec::Text),
+                        ("frame", "frame", Codec::Frame),
                         ("reason", "reason", Codec::Text),
                         ("undo", "undo", Codec::Text),
                         ("dryRun", "dry_run", Codec::Flag),
@@ -152,6 +152,7 @@ fn keyframes(request: &Message) -> Result<Option<Map>, Refused> {
     let mut keyframes = Map::new();
     for (i, (name, pose)) in names.iter().zip(poses).enumerate() {
         let (Value::Text(name), Some(pose)) = (name, pose.as_message()) else { continue };
+        let name = frame(name).map_err(|why| Refused::new(format!("/keyframes/{i}"), why))?;
         let mut known = Map::new();
         for (part, axes) in
             [("position", &["x", "y", "z"][..]), ("orientation", &["x", "y", "z", "w"])]
@@ -162,7 +163,7 @@ fn keyframes(request: &Message) -> Result<Option<Map>, Refused> {
             });
             known.insert(part, values.collect::<Result<Vec<Json>, Refused>>()?);
         }
-        if keyframes.insert(name.as_str(), known).is_some() {
+        if keyframes.insert(name, known).is_some() {
             let why = format!("{name:?} is named twice");
             return Err(Refused::new(format!("/keyframes/{i}"), why));
         }

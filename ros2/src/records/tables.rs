@@ -123,6 +123,7 @@ pub(super) static REPLY: &[Row] = &[
     row(&["ref"], "ref", Codec::Text),
     row(&["moved"], "moved", Codec::Count),
     row(&["unreadable"], "unreadable", Codec::Count),
+    row(&["untied"], "untied", Codec::Count),
     row(&["unchanged"], "unchanged", Codec::Count),
     row(&["dropped"], "dropped", Codec::Count),
     row(&["confidence", "alpha"], "confidence.alpha", Codec::Float),
@@ -133,7 +134,7 @@ pub(super) static REPLY: &[Row] = &[
 /// Which memories are meant.
 pub(super) static FILTER: &[Row] = &[
     row(&["q"], "text", Codec::Text),
-    row(&["frame"], "frame", Codec::Text),
+    row(&["frame"], "frame", Codec::Frame),
     row(&["radius"], "radius", Codec::Float),
     row(&["_time"], "time", Codec::Text),
     row(&["type"], "types", Codec::Texts),

@@ -19,6 +19,7 @@ use super::pattern::Pattern;
 use super::template::{FieldRef, Template};
 use super::written::{Complaints, ConfigError, Table, one_of};
 use crate::interface::TypeName;
+use crate::tf::normalised;
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.
 pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted"];
@@ -606,11 +607,10 @@ fn topic_pattern(text: &str) -> Result<Pattern, String> {
 }
 
 fn frame_name(text: &str) -> Result<String, String> {
-    let name = text.strip_prefix('/').unwrap_or(text);
-    if name.is_empty() || name.contains(char::is_whitespace) {
-        return Err(format!("{text:?} is no frame, such as map"));
-    }
-    Ok(name.to_owned())
+    normalised(text)
+        .filter(|name| !name.contains(char::is_whitespace))
+        .map(ToOwned::to_owned)
+        .ok_or_else(|| format!("{text:?} is no frame, such as map"))
 }
 
 /// A name as nodes have it (ROS 2 design, "Topic and Service name mapping").

@@ -10,6 +10,7 @@ use super::template::stamp_of;
 use crate::interface::{Element, MessageType, Shape};
 use crate::message::{Message, Value};
 use crate::stamp::Stamp;
+use crate::tf::normalised;
 
 /// How deep a pose may be inside the message that is taken for one.
 const DEEPEST: usize = 6;
@@ -105,11 +106,8 @@ fn pose_at(message: &Message, depth: usize) -> Option<StatedPose> {
     Some(stated)
 }
 
-/// A text that is not empty; of a frame, without the slash that ROS 1 put before it.
 fn name_at(message: &Message, name: &str) -> Option<String> {
-    let text = message.field(name)?.as_text()?;
-    let text = text.strip_prefix('/').unwrap_or(text);
-    (!text.is_empty()).then(|| text.to_owned())
+    normalised(message.field(name)?.as_text()?).map(ToOwned::to_owned)
 }
 
 /// The frame that the header of a message names.

@@ -13,10 +13,12 @@ use omir_core::number::Number;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::Value;
 
+use super::keep::NEW_START;
 use super::outcome::{Kept, Untold};
+use crate::stamp::Stamp;
 
 /// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
-/// this sight, or of a later one, already.
+/// this sight already: of a later one, or what was published just then is late by seconds.
 pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
     let fresh = || Some(kept.resource.clone());
     let Some(stored) = stored.cloned() else { return fresh() };
@@ -24,10 +26,10 @@ pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
     let is_placed = kept.unplaced.is_none();
     match resources {
         (Ok(Resource::MemoryRecord(stored)), Ok(Resource::MemoryRecord(new))) => {
-            records(*stored, *new, kept.seen, is_placed)
+            records(*stored, *new, kept, is_placed)
         }
         (Ok(Resource::Entity(stored)), Ok(Resource::Entity(new))) => {
-            entities(*stored, *new, kept.seen, is_placed)
+            entities(*stored, *new, kept, is_placed)
         }
         // Nothing of what is stored can be kept if it cannot be read.
         _ => fresh(),
@@ -40,16 +42,13 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
     let last = Instant::from(untold.last);
     match Resource::from_value(stored.clone()).ok()? {
         Resource::MemoryRecord(mut record) => {
-            if Consolidated::of(&record).last.at() >= last.at() {
-                return None;
-            }
+            let known = Consolidated::of(&record).last;
+            let last = last_seen(Some(&known), last, untold.heard)?;
             count(&mut record, untold.seen, last);
             Some(Resource::MemoryRecord(record).to_value())
         }
         Resource::Entity(mut entity) => {
-            if entity.last_seen_at.as_ref().is_some_and(|seen| seen.at() >= last.at()) {
-                return None;
-            }
+            let last = last_seen(entity.last_seen_at.as_ref(), last, untold.heard)?;
             entity.mention_count = Some(mentions(&entity, untold.seen));
             entity.last_seen_at = Some(last);
             Some(Resource::Entity(entity).to_value())
@@ -58,11 +57,24 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
     }
 }
 
-fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64, is_placed: bool) -> Option<Value> {
-    let last = Consolidated::of(&new).last;
-    if Consolidated::of(&stored).last.at() >= last.at() {
-        return None;
-    }
+/// When the thing was seen last, where something stored says `known` and a sight says `new`; `None` if
+/// what is stored tells of that sight already.
+///
+/// A sight that was recorded, or kept by its publisher, may have come before: it has, if something later is
+/// told of. One that was published just then, and was `heard` at that time, is news whatever its stamp says:
+/// the clock of who published it may have begun in 1970, or whoever was seen before was ahead. Then the time
+/// is ours. Only what is behind by little came late.
+fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Option<Instant> {
+    let Some(known) = known.filter(|known| known.at() >= new.at()) else { return Some(new) };
+    let behind_s = known.at().hours_since(new.at()) * 3600.0;
+    let now = heard.filter(|_| behind_s > NEW_START.as_secs_f64()).map(Instant::from)?;
+    let last = if now.at() > new.at() { now } else { new };
+    (last.at() != known.at()).then_some(last)
+}
+
+fn records(stored: MemoryRecord, new: MemoryRecord, kept: &Kept, is_placed: bool) -> Option<Value> {
+    let known = Consolidated::of(&stored).last;
+    let last = last_seen(Some(&known), Consolidated::of(&new).last, kept.heard)?;
     let extension = extensions(new.extension, stored.extension, is_placed);
     let has_evidence = stored.confidence.as_ref().is_some_and(|known| known.alpha.is_some());
     let mut record = MemoryRecord {
@@ -73,16 +85,13 @@ fn records(stored: MemoryRecord, new: MemoryRecord, seen: u64, is_placed: bool) 
         extension: Some(extension),
         ..stored
     };
-    count(&mut record, seen, last);
+    count(&mut record, kept.seen, last);
     Some(Resource::from(record).to_value())
 }
 
-fn entities(stored: Entity, new: Entity, seen: u64, is_placed: bool) -> Option<Value> {
-    let at = |entity: &Entity| entity.last_seen_at.as_ref().map(Instant::at);
-    if at(&stored).is_some_and(|seen| Some(seen) >= at(&new)) {
-        return None;
-    }
-    let mentions = mentions(&stored, seen);
+fn entities(stored: Entity, new: Entity, kept: &Kept, is_placed: bool) -> Option<Value> {
+    let last = last_seen(stored.last_seen_at.as_ref(), new.last_seen_at?, kept.heard)?;
+    let mentions = mentions(&stored, kept.seen);
     let extension = extensions(new.extension, stored.extension, is_placed);
     let mut labels = stored.labels.clone().unwrap_or_default();
     for label in new.labels.into_iter().flatten() {
@@ -92,7 +101,7 @@ fn entities(stored: Entity, new: Entity, seen: u64, is_placed: bool) -> Option<V
     }
     let entity = Entity {
         mention_count: Some(mentions),
-        last_seen_at: new.last_seen_at,
+        last_seen_at: Some(last),
         summary: new.summary,
         labels: (!labels.is_empty()).then_some(labels),
         salience: stored.salience.or(new.salience),
@@ -130,6 +139,9 @@ fn mentions(entity: &Entity, seen: u64) -> Number {
 fn count(record: &mut MemoryRecord, seen: u64, last: Instant) {
     let mut known = Consolidated::of(record);
     known.count = known.count.saturating_add(seen);
+    if last.at() < known.first.at() {
+        known.first = last.clone();
+    }
     known.last = last.clone();
     record.event_time = Some(last);
     known.write_to(record);

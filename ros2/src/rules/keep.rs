@@ -16,7 +16,7 @@ use crate::stamp::Stamp;
 
 /// Time that runs backwards by more than this is a simulation or a recording that begins anew: all
 /// that was seen is forgotten. Less than this is disorder.
-const NEW_START: Duration = Duration::from_secs(10);
+pub(super) const NEW_START: Duration = Duration::from_secs(10);
 
 /// What one rule keeps.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -133,6 +133,8 @@ pub struct Sight {
     pub key: Key,
     /// When the message came.
     pub received: Stamp,
+    /// Whether it was published just then.
+    pub is_live: bool,
     /// When it happened.
     pub event: Stamp,
     /// Where it is, for movement.
@@ -188,6 +190,8 @@ pub struct Thing {
     pub first: Stamp,
     /// When what was seen last happened.
     pub last: Stamp,
+    /// When that came, if it was published just then.
+    pub heard: Option<Stamp>,
     seen: Stamp,
     stored: Stamp,
     moved: Option<Spot>,
@@ -395,6 +399,7 @@ impl Watch {
                 untold: 0,
                 first: sight.event,
                 last: sight.event,
+                heard: sight.is_live.then_some(sight.received),
                 seen: sight.received,
                 stored: sight.received,
                 moved: sight.moved,
@@ -413,7 +418,10 @@ impl Watch {
         thing.count += 1;
         thing.untold = if stored { 0 } else { seen };
         thing.first = thing.first.min(sight.event);
-        thing.last = thing.last.max(sight.event);
+        thing.heard = sight.is_live.then_some(sight.received);
+        // Whose clock was ahead when the thing was seen before does not decide when it was seen last.
+        let was_ahead = sight.is_live && sight.event.saturating_add(NEW_START) < thing.last;
+        thing.last = if was_ahead { sight.event } else { thing.last.max(sight.event) };
         thing.seen = thing.seen.max(sight.received);
         thing.place = sight.place;
         thing.crossed = crossed;

@@ -98,6 +98,7 @@ impl<'a> Looker<'a> {
         let sight = Sight {
             key,
             received: arrival.received,
+            is_live: arrival.is_live,
             event: self.event(&scene),
             moved: geo.map(ground_spot).or(own),
             place: None,
@@ -235,6 +236,7 @@ impl<'a> Looker<'a> {
         }
         let (event, topic) = (sight.event, self.arrival.topic);
         let created = sight.received;
+        let heard = sight.is_live.then_some(sight.received);
         let element = bound.each.is_some().then_some(index);
         let name = entity.as_deref();
         let noted = watch.note(sight, verdict, || Memo {
@@ -252,7 +254,7 @@ impl<'a> Looker<'a> {
         if resource == Json::Null {
             return Outcome::Dropped(Reason::NoName);
         }
-        Outcome::Keep(Box::new(Kept { resource, about, seen, is_first, unplaced }))
+        Outcome::Keep(Box::new(Kept { resource, about, seen, is_first, unplaced, heard }))
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Arrival<'a> {
     pub node: Option<&'a str>,
     /// When it came, or was recorded.
     pub received: Stamp,
+    /// Whether it was published just then. What was recorded, or kept by its publisher, may have come before.
+    pub is_live: bool,
 }
 
 /// What the rules make of a topic with one type.

@@ -18,6 +18,8 @@ pub enum Outcome {
     },
     /// Nothing.
     Dropped(Reason),
+    /// The message has so many elements more than one may bring: nothing.
+    Beyond(u64),
     /// Not decided: its transform is still to come. Nothing has changed; call
     /// [`Rules::retry`](super::Rules::retry).
     Wait(Wait),
@@ -39,6 +41,8 @@ pub struct Kept {
     pub is_first: bool,
     /// Why it has no place in the fixed frame, though it should.
     pub unplaced: Option<String>,
+    /// When the sight came, if it was published just then.
+    pub heard: Option<Stamp>,
 }
 
 /// `Type/id` of a resource.
@@ -56,6 +60,8 @@ pub struct Untold {
     pub seen: u64,
     /// When the last of them happened.
     pub last: Stamp,
+    /// When that came, if it was published just then.
+    pub heard: Option<Stamp>,
 }
 
 /// A message that waits for its transform.
@@ -92,6 +98,8 @@ pub enum Reason {
     BadPose,
     /// The text is empty.
     NoText,
+    /// It stands far back in a list that is too long.
+    TooLong,
 }
 
 impl Reason {
@@ -108,6 +116,7 @@ impl Reason {
             Self::NoName => "no-name",
             Self::BadPose => "bad-pose",
             Self::NoText => "no-text",
+            Self::TooLong => "too-long",
         }
     }
 }
@@ -143,6 +152,7 @@ impl Counters {
             Outcome::Keep(_) => self.updated += 1,
             Outcome::Merged { .. } => self.merged += 1,
             Outcome::Dropped(reason) => *self.dropped.entry(*reason).or_default() += 1,
+            Outcome::Beyond(count) => *self.dropped.entry(Reason::TooLong).or_default() += count,
             Outcome::Wait(_) => {}
         }
     }

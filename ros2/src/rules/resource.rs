@@ -44,8 +44,15 @@ pub struct Making<'a> {
     pub placement: Placement,
 }
 
-/// The id of the resource of a message: 96 bits of SHA-256, as `ros2-` and 24 hexadecimal digits.
-pub fn record_id(rule: &str, topic: &str, event: Stamp, element: usize, message: &[u8]) -> String {
+/// The id of the resource of a message, of which the SHA-256 is given: 96 bits of SHA-256, as `ros2-` and 24
+/// hexadecimal digits.
+pub fn record_id(
+    rule: &str,
+    topic: &str,
+    event: Stamp,
+    element: usize,
+    message: &[u8; 32],
+) -> String {
     let mut hasher = Sha256::new();
     for part in [rule.as_bytes(), topic.as_bytes()] {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -223,8 +230,9 @@ mod tests {
 
     #[test]
     fn another_message_has_another_id() {
-        let id = |rule: &str, topic: &str, nanos, element, bytes: &[u8]| {
-            record_id(rule, topic, Stamp::from_nanos(nanos), element, bytes)
+        let id = |rule: &str, topic: &str, nanos, element, message: &[u8]| {
+            let digest = Sha256::digest(message).into();
+            record_id(rule, topic, Stamp::from_nanos(nanos), element, &digest)
         };
         let all = [
             id("r", "/t", 1, 0, b"m"),

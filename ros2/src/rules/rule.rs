@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use omir_core::reference::ResourceType;
+use sha2::{Digest, Sha256};
 
 use super::Arrival;
 use super::bind::Bound;
@@ -23,6 +24,9 @@ use crate::tf::Buffer;
 
 /// Definitions of one name that are kept ready; while a fleet is updated there may be two at once.
 const MOST_VERSIONS: usize = 4;
+
+/// Elements of one message that are looked at: each may become a memory, and everything else waits meanwhile.
+pub(super) const MOST_ELEMENTS: usize = 1000;
 
 /// A rule, and what it has seen.
 #[derive(Debug)]
@@ -88,7 +92,9 @@ impl Rule {
         watch.at(arrival.received);
         let looker = Looker { bound, tf, setup, arrival, message };
         let mut candidates = Vec::new();
-        for (index, element) in elements(bound, message).into_iter().enumerate() {
+        let elements = elements(bound, message);
+        let beyond = elements.len().saturating_sub(MOST_ELEMENTS) as u64;
+        for (index, element) in elements.into_iter().take(MOST_ELEMENTS).enumerate() {
             let mut candidate = looker.candidate(element, index);
             if let Ok(candidate) = &mut candidate
                 && looker.is_to_be_placed(watch, &candidate.sight)
@@ -102,16 +108,18 @@ impl Rule {
             }
             candidates.push(candidate);
         }
-        let mut encoded = None;
+        // Once for all elements, and not at all where nothing is new.
+        let mut digest = None;
         let mut decide = |candidate| {
             let name = &self.written.name;
             looker.decide(candidate, watch, |element, event| {
-                let bytes = encoded.get_or_insert_with(|| message.encode());
-                record_id(name, arrival.topic, event, element, bytes)
+                let digest = digest.get_or_insert_with(|| Sha256::digest(message.encode()).into());
+                record_id(name, arrival.topic, event, element, digest)
             })
         };
         let outcomes = candidates.into_iter();
-        outcomes.map(|candidate| candidate.map_or_else(Outcome::Dropped, &mut decide)).collect()
+        let decided = outcomes.map(|one| one.map_or_else(Outcome::Dropped, &mut decide));
+        decided.chain((beyond > 0).then_some(Outcome::Beyond(beyond))).collect()
     }
 
     /// How often things were seen since their memories were written; see
@@ -126,6 +134,7 @@ impl Rule {
                 reference: format!("{kind}/{}", thing.memo.id),
                 seen: thing.untold,
                 last: thing.last,
+                heard: thing.heard,
             }));
         }
         untold

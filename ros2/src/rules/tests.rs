@@ -72,7 +72,12 @@ impl Bench {
     }
 
     fn see(&mut self, seconds: f64, message: &Message) -> Vec<Outcome> {
-        let arrival = Arrival { topic: self.topic, node: Some("/driver"), received: at(seconds) };
+        let arrival = Arrival {
+            topic: self.topic,
+            node: Some("/driver"),
+            received: at(seconds),
+            is_live: true,
+        };
         let outcomes = self.rules.observe(&arrival, message, &self.tf);
         for outcome in &outcomes {
             if let Outcome::Keep(kept) = outcome {
@@ -262,6 +267,32 @@ fn diagnostics_tell_of_what_got_worse_and_what_is_well_again() {
     assert!(is_dropped(&bench.see(4.0, &hotter)[0], Reason::Unchanged), "the same level");
     let outcome = bench.see(6.0, &fine).remove(0);
     assert_eq!(record(outcome).content, "left_wheel: OK fine");
+}
+
+#[test]
+fn a_list_without_end_makes_no_memories_without_end() {
+    let config = "[[ros2.topic]]\ntopic = '/parts'\neach = 'detections[*]'\n\
+        by = '{results[0].hypothesis.class_id}'\ntext = 'a part'\npose = '@none'";
+    let mut bench = Bench::new("/parts", config);
+    let mut result = bench.message("vision_msgs/msg/ObjectHypothesisWithPose");
+    let mut detection = bench.message("vision_msgs/msg/Detection3D");
+    let detections: Vec<Message> = (0..rule::MOST_ELEMENTS + 70)
+        .map(|n| {
+            result.set("hypothesis.class_id", format!("part {n}")).unwrap();
+            result.set("hypothesis.score", 0.9).unwrap();
+            detection.set("results", vec![result.clone()]).unwrap();
+            detection.clone()
+        })
+        .collect();
+    let mut array = bench.message("vision_msgs/msg/Detection3DArray");
+    array.set("detections", detections).unwrap();
+    let outcomes = bench.see(1.0, &array);
+    assert_eq!(outcomes.last(), Some(&Outcome::Beyond(70)));
+    let counters = bench.counters();
+    assert_eq!((counters.kept, counters.dropped), (1000, [(Reason::TooLong, 70)].into()));
+    let ids: std::collections::BTreeSet<String> =
+        outcomes.into_iter().take(1000).map(|one| record(one).id.to_string()).collect();
+    assert_eq!(ids.len(), 1000);
 }
 
 #[test]
@@ -631,7 +662,7 @@ fn a_message_waits_for_its_transform_and_changes_nothing() {
     let stamp = at(70.4).to_ros().unwrap();
     pose.set("header.stamp.sec", stamp.0).unwrap();
     pose.set("header.stamp.nanosec", stamp.1).unwrap();
-    let arrival = Arrival { topic: "/goal", node: None, received: at(70.4) };
+    let arrival = Arrival { topic: "/goal", node: None, received: at(70.4), is_live: true };
     let outcomes = bench.rules.observe(&arrival, &pose, &bench.tf);
     let [Outcome::Wait(wait)] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert!(wait.expected >= at(70.4), "{wait:?}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::error::InsertError;
 use super::frames::{FrameId, Frames, LONGEST_NAME, normalised};
 use super::history::{History, Pushed, Sample};
+use super::lookup::DEEPEST;
 use super::transform::{Transform, checked};
 use crate::stamp::Stamp;
 
@@ -143,9 +144,9 @@ impl Buffer {
         self.check_room([(parent, known.0), (child, known.1)])?;
         if let (Some(parent_id), Some(child_id)) = known
             && self.changes_tree(child_id, parent_id, stamp, is_static)
-            && self.is_below(parent_id, child_id)
+            && let Some(error) = self.misplaces(parent_id, child_id)
         {
-            return Err(InsertError::Loop { parent: parent.into(), child: child.into() });
+            return Err(error);
         }
         let (parent, child) = (self.frames.find_or_add(parent), self.frames.find_or_add(child));
         self.edges.resize_with(self.frames.len(), || Edge::None);
@@ -234,11 +235,17 @@ impl Buffer {
         leads && edge.latest_parent() != Some(parent)
     }
 
-    /// Whether `frame` is `above` or one of its descendants, by the newest that is known. The newest
-    /// parents form no circle, because this is asked before each of them changes.
-    fn is_below(&self, frame: FrameId, above: FrameId) -> bool {
+    /// Why `child` cannot have that parent, by the newest that is known: the parent hangs below it, or so deep
+    /// that nothing is looked up from there. The newest parents form no circle, because this is asked before
+    /// each of them changes.
+    fn misplaces(&self, parent: FrameId, child: FrameId) -> Option<InsertError> {
+        let name = |frame| Arc::clone(self.frames.name(frame));
         let up = |frame: &FrameId| self.edges[frame.index()].latest_parent();
-        std::iter::successors(Some(frame), up).any(|frame| frame == above)
+        let mut above = std::iter::successors(Some(parent), up);
+        if above.by_ref().take(DEEPEST).any(|frame| frame == child) {
+            return Some(InsertError::Loop { parent: name(parent), child: name(child) });
+        }
+        above.next().map(|_| InsertError::TooDeep { limit: DEEPEST, child: name(child) })
     }
 
     fn set_static(&mut self, child: FrameId, parent: FrameId, transform: Transform) -> Inserted {
@@ -352,6 +359,23 @@ mod tests {
             buffer.insert("map", "base_link", at(80.0), x(1.0), false).unwrap_err().to_string(),
             "the transform of \"base_link\" at 80.000000000 is older than the buffer keeps; the newest \
              is of 100.000000000"
+        );
+    }
+
+    #[test]
+    fn a_frame_is_not_put_where_nothing_is_looked_up() {
+        let mut buffer = Buffer::default();
+        for i in 0..1100 {
+            let (parent, child) = (format!("f{i}"), format!("f{}", i + 1));
+            buffer.insert(&parent, &child, Stamp::ZERO, x(1.0), true).unwrap();
+        }
+        buffer.insert("f0", "arm", Stamp::ZERO, x(1.0), true).unwrap();
+        let mut hang = |parent| buffer.insert(parent, "arm", Stamp::ZERO, x(1.0), true);
+        assert_eq!(hang("f999"), Ok(Inserted::Replaced));
+        assert_eq!(hang("f1000").unwrap_err().kind(), "too-deep");
+        assert_eq!(
+            buffer.insert("f500", "f0", Stamp::ZERO, x(1.0), true).unwrap_err().kind(),
+            "loop"
         );
     }
 

@@ -40,6 +40,13 @@ pub enum InsertError {
         /// The child frame.
         child: Arc<str>,
     },
+    /// The parent hangs so deep that nothing could be looked up from below it.
+    TooDeep {
+        /// How many frames may be above one.
+        limit: usize,
+        /// The child frame.
+        child: Arc<str>,
+    },
     /// Older than the buffer reaches back.
     TooOld {
         /// The child frame.
@@ -66,6 +73,7 @@ impl InsertError {
             Self::SelfParent { .. } => "self-parent",
             Self::Bad { .. } => "no-transform",
             Self::Loop { .. } => "loop",
+            Self::TooDeep { .. } => "too-deep",
             Self::TooOld { .. } => "too-old",
             Self::TooManyFrames { .. } => "too-many-frames",
         }
@@ -85,6 +93,9 @@ impl fmt::Display for InsertError {
             }
             Self::Loop { parent, child } => {
                 write!(f, "{parent:?} is below {child:?}, so it cannot be its parent: a loop")
+            }
+            Self::TooDeep { limit, child } => {
+                write!(f, "frame {child:?} would hang below more than {limit} others")
             }
             Self::TooOld { child, stamp, newest } => write!(
                 f,

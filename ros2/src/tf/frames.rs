@@ -28,9 +28,11 @@ pub(super) struct Frames {
     ids: HashMap<Arc<str>, FrameId>,
 }
 
-/// As tf2 compares names: without the one leading slash that ROS 1 wrote. `None` for no name at all.
+/// As tf2 compares names: without the leading slash that ROS 1 wrote. `None` for no name at all.
+///
+/// tf2 takes one off and leaves the rest of several; here a name that came out is the same when it goes in.
 pub(crate) fn normalised(name: &str) -> Option<&str> {
-    let name = name.strip_prefix('/').unwrap_or(name);
+    let name = name.trim_start_matches('/');
     (!name.is_empty()).then_some(name)
 }
 

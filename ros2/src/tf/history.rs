@@ -139,6 +139,13 @@ impl History {
         let ratio = gone / newer.stamp.nanos_since(older.stamp) as f64;
         Some((older.parent, interpolate(&older.transform, &newer.transform, ratio)))
     }
+
+    /// What was said last by then: it holds until something else is said. `None` before anything was.
+    pub(super) fn said(&self, by: Stamp) -> Option<(FrameId, Transform)> {
+        let after = self.samples.partition_point(|sample| sample.stamp <= by);
+        let last = &self.samples[after.checked_sub(1)?];
+        Some((last.parent, last.transform))
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::transform::Transform;
 use crate::stamp::Stamp;
 
 /// As tf2: no tree is deeper.
-const DEEPEST: usize = 1000;
+pub(super) const DEEPEST: usize = 1000;
 
 /// Where a walk upwards ended.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl Buffer {
     /// literally: for tf2's "time 0" call [`Buffer::latest`]. Costs O(depth · log samples).
     pub fn lookup(&self, target: &str, source: &str, at: Stamp) -> Result<Transform, LookupError> {
         match self.pair(target, source)? {
-            Some((target, source)) => self.between(target, source, at),
+            Some((target, source)) => self.between(target, source, at, None),
             None => Ok(Transform::identity()),
         }
     }
@@ -41,8 +41,27 @@ impl Buffer {
         let Some((target, source)) = self.pair(target, source)? else {
             return Ok((Transform::identity(), Stamp::ZERO));
         };
-        let at = self.latest_common(target, source)?.unwrap_or(Stamp::ZERO);
-        Ok((self.between(target, source, at)?, at))
+        let way = self.latest_way(target, source)?;
+        let at = self.latest_common(way.iter()).unwrap_or(Stamp::ZERO);
+        Ok((self.between(target, source, at, None)?, at))
+    }
+
+    /// As [`Buffer::lookup`], where `source` rests in its parent until it is said to be elsewhere, and is there at
+    /// once: nothing in between is worked out. All else on the way is as at that moment, or where that is still to
+    /// come, at the latest that is known.
+    pub fn resting(&self, target: &str, source: &str, at: Stamp) -> Result<Transform, LookupError> {
+        let Some((target, source)) = self.pair(target, source)? else {
+            return Ok(Transform::identity());
+        };
+        let rests = Some((source, at));
+        match self.between(target, source, at, rests) {
+            Err(error) if error.expected().is_some() => {
+                let way = self.latest_way(target, source)?;
+                let latest = self.latest_common(way.iter().filter(|frame| **frame != source));
+                self.between(target, source, latest.unwrap_or(at), rests)
+            }
+            found => found,
+        }
     }
 
     /// tf2's lookup across time: from `source` at `source_at` to `target` at `target_at`, by way of a
@@ -80,15 +99,16 @@ impl Buffer {
         target: FrameId,
         source: FrameId,
         at: Stamp,
+        rests: Option<(FrameId, Stamp)>,
     ) -> Result<Transform, LookupError> {
         // From the source to each frame above it.
         let mut above = Vec::with_capacity(16);
-        let source_end = self.walk(source, at, |frame, transform| {
+        let source_end = self.walk(source, at, rests, |frame, transform| {
             above.push((frame, transform));
             frame == target
         })?;
         let mut found = None;
-        let target_end = self.walk(target, at, |frame, from_target| {
+        let target_end = self.walk(target, at, rests, |frame, from_target| {
             let shared = above.iter().find(|(above, _)| *above == frame);
             found = shared.map(|(_, from_source)| from_target.inverse() * from_source);
             found.is_some()
@@ -102,11 +122,12 @@ impl Buffer {
     }
 
     /// Visits a frame and each one above it with the transform from the first to it, until `visit` says
-    /// that it is enough (then `None`).
+    /// that it is enough (then `None`). A frame that `rests` is where it was said to be last by that time.
     fn walk(
         &self,
         from: FrameId,
         at: Stamp,
+        rests: Option<(FrameId, Stamp)>,
         mut visit: impl FnMut(FrameId, Transform) -> bool,
     ) -> Result<Option<End>, LookupError> {
         let (mut frame, mut transform) = (from, Transform::identity());
@@ -117,10 +138,16 @@ impl Buffer {
             let (parent, up) = match &self.edges[frame.index()] {
                 Edge::None => return Ok(Some(End::Root(frame))),
                 Edge::Static { parent, transform } => (*parent, *transform),
-                Edge::Moving(history) => match history.at(at) {
-                    Some(found) => found,
-                    None => return Ok(Some(End::Gap(frame))),
-                },
+                Edge::Moving(history) => {
+                    let found = match rests {
+                        Some((resting, by)) if resting == frame => history.said(by),
+                        _ => history.at(at),
+                    };
+                    match found {
+                        Some(found) => found,
+                        None => return Ok(Some(End::Gap(frame))),
+                    }
+                }
             };
             transform = up * transform;
             frame = parent;
@@ -129,13 +156,8 @@ impl Buffer {
     }
 
     /// The latest moment at which all on the way is known; `None` if nothing on it moves.
-    fn latest_common(
-        &self,
-        target: FrameId,
-        source: FrameId,
-    ) -> Result<Option<Stamp>, LookupError> {
-        let way = self.latest_way(target, source)?;
-        Ok(way.iter().filter_map(|frame| Some(self.history(*frame)?.newest().stamp)).min())
+    fn latest_common<'w>(&self, way: impl Iterator<Item = &'w FrameId>) -> Option<Stamp> {
+        way.filter_map(|frame| Some(self.history(*frame)?.newest().stamp)).min()
     }
 
     /// The frames whose transforms to their parents lead from one frame to the other, by the newest

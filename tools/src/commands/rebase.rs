@@ -59,6 +59,10 @@ fn sentence(answer: &Value, args: &RebaseArgs) -> String {
             None => format!("; to take it back: omir rebase --undo {record}"),
         });
     }
+    if int("untied") > 0 {
+        let all = args.keyframes.len();
+        line.push_str(&format!("; no memory is tied to {} of {all} keyframes", int("untied")));
+    }
     if int("unreadable") > 0 {
         line.push_str(&format!("; {} cannot be read and stay", int("unreadable")));
     }

@@ -1,6 +1,6 @@
 //! Planning the step after a loop closure: all that is tied to the keyframes, in one transaction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
@@ -22,13 +22,15 @@ impl Planner<'_> {
         if !self.pending.is_empty() {
             return Err(NoPlan::Later);
         }
-        let mut plan = Plan::to(Effect::Rebased { record: None, moved: 0, unreadable: 0 });
+        let mut plan =
+            Plan::to(Effect::Rebased { record: None, moved: 0, unreadable: 0, untied: 0 });
         let mut tally = Tally::default();
         match &request.step {
             Step::Forward(rebase) => {
                 let by = record_of(&request.id);
                 let keyframes = rebase.keyframes.iter().map(|(name, _)| name.as_str());
-                let tied = self.tied(&rebase.frame, keyframes);
+                let (tied, untied) = self.tied(&rebase.frame, keyframes);
+                tally.untied = untied;
                 let change = |resource: &Resource| Ok(moved(resource, rebase, &by));
                 self.move_all(&mut plan, &mut tally, request, tied, &by, change)?;
             }
@@ -38,7 +40,8 @@ impl Planner<'_> {
                     return Err(Error::at(Code::NotFound, "/undo", message).into());
                 };
                 let told = told(&record)?;
-                let tied = self.tied(&told.frame, told.keyframes.iter().map(String::as_str));
+                let keyframes = told.keyframes.iter().map(String::as_str);
+                let (tied, _) = self.tied(&told.frame, keyframes);
                 let change = |resource: &Resource| {
                     self.check_last(resource, by)?;
                     let resource = moved_back(resource, &told.frame, by);
@@ -54,15 +57,15 @@ impl Planner<'_> {
                 }
             }
         }
-        let Tally { moved, unreadable, over, .. } = tally;
+        let Tally { moved, unreadable, untied, over, .. } = tally;
         if request.dry_run || moved == 0 {
-            return Ok(Plan::to(Effect::Rebased { record: None, moved, unreadable }));
+            return Ok(Plan::to(Effect::Rebased { record: None, moved, unreadable, untied }));
         }
         for step in over {
             self.release(&mut plan, &step)?;
         }
         let record = self.tell(&mut plan, request, moved)?;
-        plan.effect = Effect::Rebased { record: Some(record), moved, unreadable };
+        plan.effect = Effect::Rebased { record: Some(record), moved, unreadable, untied };
         let keys = plan.steps.iter().filter_map(|step| match step {
             super::Step::Put { facts, .. } => Some((facts.key, true)),
             super::Step::Forget { .. } => None,
@@ -89,19 +92,28 @@ impl Planner<'_> {
         }
     }
 
-    /// What lies in the map and in one of the keyframes.
-    fn tied<'n>(&self, frame: &str, keyframes: impl Iterator<Item = &'n str>) -> Vec<RefKey> {
+    /// What lies in the map and in one of the keyframes, and in how many of these nothing does.
+    fn tied<'n>(
+        &self,
+        frame: &str,
+        keyframes: impl Iterator<Item = &'n str>,
+    ) -> (Vec<RefKey>, u64) {
         let catalog = self.catalog();
-        let Some(map) = catalog.frame(frame) else { return Vec::new() };
-        let keyframes: std::collections::HashSet<u32> =
-            keyframes.filter_map(|name| catalog.frame(name)).collect();
-        let is_tied = |doc: &&crate::index::doc::Doc| {
-            let places = catalog.places(doc);
-            doc.is_live()
-                && places.iter().any(|place| place.frame == map)
-                && places.iter().any(|place| keyframes.contains(&place.frame))
-        };
-        catalog.docs().iter().filter(is_tied).map(|doc| doc.key).collect()
+        let map = catalog.frame(frame);
+        let names: HashSet<&str> = keyframes.collect();
+        let keyframes: HashSet<u32> = names.iter().filter_map(|name| catalog.frame(name)).collect();
+        let (mut tied, mut used) = (Vec::new(), HashSet::new());
+        for doc in catalog.docs().iter().filter(|doc| doc.is_live()) {
+            let frames = || catalog.places(doc).iter().map(|place| place.frame);
+            if !frames().any(|frame| Some(frame) == map) {
+                continue;
+            }
+            let known = used.len();
+            used.extend(frames().filter(|frame| keyframes.contains(frame)));
+            let is_tied = used.len() > known || frames().any(|frame| used.contains(&frame));
+            tied.extend(is_tied.then_some(doc.key));
+        }
+        (tied, (names.len() - used.len()) as u64)
     }
 
     /// Plans the new version of each, and counts them.
@@ -198,6 +210,8 @@ impl Planner<'_> {
 struct Tally {
     moved: u64,
     unreadable: u64,
+    /// Keyframes that nothing is tied to.
+    untied: u64,
     /// Of what moved.
     bytes: usize,
     /// Steps that some memory can no longer be taken back by.

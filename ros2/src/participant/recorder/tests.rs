@@ -55,6 +55,7 @@ impl Memory for Shelf {
         }
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
         let named: Vec<(String, Value)> = named.collect();
+        assert!(named.iter().all(|(name, _)| !name.contains("bug")), "as a bug would");
         if named.iter().any(|(name, _)| name.contains("bad")) {
             return Err(refusal("INVALID_RESOURCE"));
         }
@@ -145,7 +146,14 @@ fn entity(more: &str) -> Value {
 }
 
 fn job(resource: Value, about: Vec<Value>) -> Job {
-    Job::Keep(Box::new(Kept { resource, about, seen: 1, is_first: true, unplaced: None }))
+    Job::Keep(Box::new(Kept {
+        resource,
+        about,
+        seen: 1,
+        is_first: true,
+        unplaced: None,
+        heard: None,
+    }))
 }
 
 fn keep(id: &str) -> Job {
@@ -164,7 +172,7 @@ fn desk(shelf: &Arc<Shelf>) -> Desk {
 
 /// What was stored and what was refused.
 fn counted(desk: &Desk) -> (u64, u64) {
-    let Counts { stored, refused } = &*desk.counts;
+    let Counts { stored, refused, .. } = &*desk.counts;
     (stored.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
 }
 
@@ -268,12 +276,28 @@ fn what_others_say_meanwhile_is_not_lost() {
         reference: "MemoryRecord/a".to_owned(),
         seen: 9,
         last: Stamp::from_timestamp(last).unwrap(),
+        heard: None,
     };
     desk.store(&[Job::Tell(untold)]);
     assert_eq!(counted(&desk), (2, 0));
     let stored = shelf.look("MemoryRecord/a").unwrap();
     assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(4.0));
     assert_eq!(stored.pointer("/extension/0/valueJson/count"), Some(&11.into()));
+}
+
+#[test]
+fn a_panic_is_counted_and_not_the_end() {
+    let shelf = Shelf::holding([]);
+    let recorder = Recorder::start(shelf.clone()).unwrap();
+    let inlet = recorder.inlet().unwrap();
+    inlet.put(keep("bug"));
+    while recorder.counts.refused.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    inlet.put(keep("after"));
+    drop(inlet);
+    drop(recorder);
+    assert!(shelf.look("MemoryRecord/after").is_some());
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn cup(event: &str, x: f64, more: &str) -> Value {
 }
 
 fn kept(resource: Value, seen: u64) -> Kept {
-    Kept { resource, about: Vec::new(), seen, is_first: false, unplaced: None }
+    Kept { resource, about: Vec::new(), seen, is_first: false, unplaced: None, heard: None }
 }
 
 fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -111,6 +111,7 @@ fn what_was_only_counted_is_told() {
         reference: "MemoryRecord/ros2-1".into(),
         seen: 41,
         last: Stamp::from_timestamp(last).unwrap(),
+        heard: None,
     };
     let value = told(&stored, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(42)));
@@ -118,6 +119,61 @@ fn what_was_only_counted_is_told() {
     assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T11:05:00Z")));
     assert_eq!(at(&value, "/content"), at(&stored, "/content"));
     assert_eq!(told(&value, &untold), None);
+}
+
+fn stamp(text: &str) -> Stamp {
+    Stamp::from_timestamp(text.parse().unwrap()).unwrap()
+}
+
+fn dock(seen: &str, x: f64) -> Value {
+    value(&format!(
+        r#"{{"resourceType":"Entity","id":"dock","name":"dock","mentionCount":1,"lastSeenAt":"{seen}",
+        "extension":[{{"url":"{SPATIAL_POSE_URL}",
+            "valueJson":{{"frame":"map","position":[{x},2,0]}}}}]}}"#
+    ))
+}
+
+#[test]
+fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
+    // A board without a clock of its own began in 1970; the daemon goes on from when it was shut down.
+    let stored = dock("2026-05-30T12:00:00Z", 1.0);
+    let moved = |x, stamp_s: &str, heard: &str| Kept {
+        heard: Some(stamp(heard)),
+        ..kept(dock(stamp_s, x), 1)
+    };
+    let booted = moved(5.0, "1970-01-01T00:01:00Z", "2026-05-30T12:00:30Z");
+    let value = folded(Some(&stored), &booted).unwrap();
+    assert_eq!(at(&value, "/extension/0/valueJson/position/0"), Some(&Value::from(5.0)));
+    assert_eq!(at(&value, "/lastSeenAt"), Some(&Value::from("2026-05-30T12:00:30Z")));
+    assert_eq!(folded(Some(&value), &booted), None, "once");
+    // Somebody was a year ahead once.
+    let ahead = dock("2027-05-30T12:00:00Z", 1.0);
+    let right = moved(5.0, "2026-05-30T12:01:00Z", "2026-05-30T12:01:00.100Z");
+    let value = folded(Some(&ahead), &right).unwrap();
+    assert_eq!(at(&value, "/lastSeenAt"), Some(&Value::from("2026-05-30T12:01:00.100Z")));
+    // Of two cameras one is a little late.
+    let late = moved(5.0, "2026-05-30T11:59:58Z", "2026-05-30T12:00:01Z");
+    assert_eq!(folded(Some(&stored), &late), None);
+    // What its publisher kept may have come before.
+    let kept = Kept { heard: None, ..booted };
+    assert_eq!(folded(Some(&stored), &kept), None);
+    // So with records, and with what is only counted.
+    let cups = cup("2026-05-30T12:00:00Z", 1.0, "");
+    let again = Kept {
+        heard: Some(stamp("2026-05-30T12:00:30Z")),
+        ..self::kept(cup("1970-01-01T00:01:00Z", 5.0, ""), 1)
+    };
+    let value = folded(Some(&cups), &again).unwrap();
+    assert_eq!(at(&value, "/eventTime"), Some(&Value::from("2026-05-30T12:00:30Z")));
+    assert_eq!(told_of(&value).get("count"), Some(&Value::from(2)));
+    let untold = Untold {
+        reference: "MemoryRecord/ros2-1".into(),
+        seen: 3,
+        last: stamp("1970-01-01T00:02:00Z"),
+        heard: Some(stamp("2026-05-30T12:01:30Z")),
+    };
+    let value = told(&value, &untold).unwrap();
+    assert_eq!(told_of(&value).get("count"), Some(&Value::from(5)));
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn sight(name: u8, seconds: i64) -> Sight {
     Sight {
         key: [name; 16],
         received: at(seconds),
+        is_live: true,
         event: at(seconds),
         moved: None,
         place: None,
@@ -81,6 +82,22 @@ fn what_is_assumed_at_first_is_no_change() {
     assert!(!is(1, 0, Some([0; 16])));
     assert!(is(1, 2, Some([0; 16])));
     assert!(is(1, 0, Some([0; 16])), "back to what was assumed is a change from what was told");
+}
+
+#[test]
+fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
+    let merge = Merge { within_m: None, within: Duration::MAX, update_every: Duration::ZERO };
+    let last = |is_live, event| {
+        let policy = Policy { merge: Some(merge), ..Policy::default() };
+        let mut watch = Watch::new(policy, 9);
+        see(&mut watch, Sight { event: at(1000), ..sight(0, 1) });
+        let again = Sight { is_live, event: at(event), ..sight(0, 2) };
+        let verdict = watch.look(&again);
+        watch.note(again, verdict, memo).unwrap().0.last
+    };
+    assert_eq!(last(true, 2), at(2));
+    assert_eq!(last(true, 995), at(1000), "a little late");
+    assert_eq!(last(false, 2), at(1000), "recorded");
 }
 
 #[test]
