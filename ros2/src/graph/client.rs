@@ -123,7 +123,7 @@ impl Client {
             source_time: (self.shared.clock)().nanos(),
             gid: self.gid,
         };
-        let (answer, answered) = mpsc::channel();
+        let (answer, answered) = mpsc::sync_channel(1);
         self.shared
             .session
             .get(&self.key)
@@ -133,8 +133,8 @@ impl Client {
             .consolidation(ConsolidationMode::None)
             .timeout(timeout)
             .callback(move |reply| {
-                // Only the first counts, and nobody may be waiting any more.
-                let _ = answer.send(reply);
+                // Only the first counts, and there is room for no more.
+                let _ = answer.try_send(reply);
             })
             .wait()
             .map_err(|error| CallError::Sending(NodeError::zenoh("send a request")(error)))?;
