@@ -4,7 +4,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nalgebra::Isometry3;
 use omir_core::cbor;
@@ -55,7 +55,21 @@ impl Announcements {
 }
 
 /// A running node. Dropping it leaves the graph and stores what it had kept.
-pub struct Node(Arc<Participant>);
+pub struct Node(Arc<Slot<Participant>>);
+
+/// Something that others look at and one takes away: whoever takes it waits for those who look, and so it ends where
+/// it was taken, and never with one who only looked.
+struct Slot<T>(RwLock<Option<T>>);
+
+impl<T> Slot<T> {
+    fn look<R>(&self, at: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(at)
+    }
+
+    fn take(&self) -> Option<T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 impl Node {
     /// Joins the graph over `session` with `engine` as the memory.
@@ -74,17 +88,24 @@ impl Node {
             Arc::new(move || Stamp::from_timestamp(engine.now().0).unwrap_or(Stamp::ZERO))
         };
         let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
-        let participant = Arc::new(Participant::open(session, config, memory, clock.clone())?);
+        let participant = Participant::open(session, config, memory, clock.clone())?;
         let _ = outlet.0.set((participant.announcer(), participant.surveyor()));
         engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
-        let weak = Arc::downgrade(&participant);
-        engine.tell_of("ros2", Box::new(move || Some(weak.upgrade()?.status())));
-        Ok(Self(participant))
+        let slot = Arc::new(Slot(RwLock::new(Some(participant))));
+        let shown = slot.clone();
+        engine.tell_of("ros2", Box::new(move || shown.look(Participant::status)));
+        Ok(Self(slot))
     }
 
     /// Leaves the graph.
     pub fn stop(self) {
-        drop(self.0);
+        drop(self);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        drop(self.0.take());
     }
 }
 
@@ -125,7 +146,17 @@ fn decoded(bytes: &[u8]) -> Result<Value, Error> {
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Error {
-    Error::at(Code::NotFound, "/path", format!("{}: {error}", file.display()))
+    // The user sees the file there; the service does not.
+    let hidden = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+    let hint = if hidden.iter().any(|folder| file.starts_with(folder)) {
+        ". A service of systemd may not see this folder (ProtectHome, PrivateTmp): put the file where everybody \
+         may read it, as in /srv, or call `omir import`, which reads it itself"
+    } else if error.kind() == std::io::ErrorKind::PermissionDenied {
+        ". The user that omird runs as must be able to read it; `omir import` reads it as you"
+    } else {
+        ""
+    };
+    Error::at(Code::NotFound, "/path", format!("{}: {error}{hint}", file.display()))
 }
 
 /// Bytes of a file. Asked before it is opened: opening a pipe waits for somebody to write into it.
@@ -262,6 +293,10 @@ impl EngineMemory {
 }
 
 impl Memory for EngineMemory {
+    fn most_bytes(&self) -> usize {
+        self.engine.settings().limits.max_payload_bytes
+    }
+
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
         let changed =
             self.change(resources, merge).and_then(|(change, _turn)| self.execute(change));

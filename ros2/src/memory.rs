@@ -45,6 +45,11 @@ pub trait Memory: Send + Sync {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Refusal>;
 
+    /// Bytes that a request may have: the contract's `max_payload_bytes`.
+    fn most_bytes(&self) -> usize {
+        4 << 20
+    }
+
     /// What time it is in a simulation, where the daemon takes its time from one.
     fn show(&self, now: Stamp);
 }

@@ -172,6 +172,69 @@ fn what_was_published_before_comes_once_and_in_order() {
 }
 
 #[test]
+fn all_that_was_published_before_comes_whatever_the_depth() {
+    let (a, b) = sessions();
+    let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
+    let ty = talker.ty("std_msgs/msg/String");
+    let numbers: Vec<String> = (10..40).map(|n| n.to_string()).collect();
+    let publish = |text: &String| {
+        let publisher = talker.node.publisher("rosout", &ty, Qos::LATCHED).unwrap();
+        publisher.publish(&talker.text(text)).unwrap();
+        publisher
+    };
+    let _publishers: Vec<_> = numbers.iter().map(publish).collect();
+    let all = |graph: &Graph| {
+        (graph.at("/rosout", EntityKind::Publisher).len() == numbers.len()).then_some(())
+    };
+    listener.node.graph().wait(LONG, all).expect("thirty publishers");
+    let (begun, begins) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let (send, receive) = mpsc::channel();
+    let subscription = listener
+        .node
+        .subscribe("rosout", &ty, Qos::LATCHED.keep_last(2), move |m| {
+            let _ = begun.send(());
+            let _ = wait.recv();
+            let _ = send.send(m);
+        })
+        .unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    // All that comes comes while the first one is still looked at.
+    std::thread::sleep(SHORT);
+    drop(go);
+    let mut heard = texts(&receive, numbers.len());
+    heard.sort();
+    assert_eq!(heard, numbers);
+    assert_eq!(subscription.dropped(), 0);
+}
+
+#[test]
+fn a_request_that_is_too_large_is_refused_unread_with_the_reason() {
+    let (a, b) = sessions();
+    let config = NodeConfig { most_request: 1000, ..NodeConfig::named("server") };
+    let server = node_of(&a, config, Registry::standard());
+    let client = node(&b, "client");
+    let ty = server.node.types().read().unwrap().service("omir_msgs/srv/Remember").unwrap();
+    let _offered = server
+        .node
+        .serve("~/remember", &ty, |request| {
+            let response = request.response();
+            request.answer(&response).unwrap();
+        })
+        .unwrap();
+    client.sees("/server/remember", EntityKind::Server);
+    let remember = client.node.client("/server/remember", &ty).unwrap();
+    let mut request = remember.request();
+    remember.call(&request, LONG).unwrap();
+    request.set("json", "x".repeat(2000)).unwrap();
+    match remember.call(&request, LONG) {
+        Err(CallError::Refused(why)) => assert!(why.contains("at most 1000"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(server.node.counts().malformed, 1);
+}
+
+#[test]
 fn a_slow_subscription_drops_the_oldest_and_says_so() {
     let (a, b) = sessions();
     let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
@@ -338,7 +401,10 @@ fn an_unknown_type_is_asked_of_its_publisher_and_must_have_its_hash() {
     assert!(listener.node.types().read().unwrap().message("lab_msgs/msg/Probe").is_err());
     let ty = listener.node.type_of_topic("/lab/values", LONG).unwrap();
     assert_eq!(ty.hash, probe.hash);
-    assert_eq!(listener.ty("lab_msgs/msg/Probe"), ty);
+    assert!(
+        listener.node.types().read().unwrap().message("lab_msgs/msg/Probe").is_err(),
+        "not kept"
+    );
 
     let (send, receive) = mpsc::channel();
     let _subscription = listener
@@ -490,8 +556,33 @@ fn an_action_takes_a_goal_tells_how_far_it_is_and_ends() {
     assert_eq!(told.bytes("goal_id.uuid"), Some([1; 16].as_slice()));
     assert_eq!(told.u64("feedback.done"), Some(7));
     assert!(!goal(2, "b.mcap"), "one at once");
-    finish.send(()).unwrap();
-    assert_eq!(result(1), (Status::Succeeded as i64, 12));
+    // More ask for the result than may wait: one of them is refused, and none is told of an end too early.
+    std::thread::scope(|scope| {
+        let (send, answers) = mpsc::channel();
+        for _ in 0..=100 {
+            let (send, get_result) = (send.clone(), &get_result);
+            scope.spawn(move || {
+                let mut request = get_result.request();
+                request.set("goal_id.uuid", Value::Bytes(vec![1; 16])).unwrap();
+                loop {
+                    match get_result.call(&request, LONG) {
+                        Err(CallError::Refused(why)) if why.contains("wait here") => {}
+                        answer => return send.send(answer).unwrap(),
+                    }
+                }
+            });
+        }
+        match answers.recv_timeout(LONG).unwrap() {
+            Err(CallError::Refused(why)) => assert!(why.contains("for this goal"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        finish.send(()).unwrap();
+        for _ in 0..100 {
+            let response = answers.recv_timeout(LONG).unwrap().unwrap();
+            let end = (response.i64("status"), response.u64("result.files"));
+            assert_eq!(end, (Some(Status::Succeeded as i64), Some(12)));
+        }
+    });
     assert_eq!(result(9), (Status::Unknown as i64, 0));
 
     assert!(goal(3, "c.mcap"));

@@ -178,3 +178,42 @@ fn what_is_damaged_is_told_from_what_is_not_there() {
     assert_eq!(left_out.get("unreadable").and_then(Value::as_u64), Some(1));
     assert_eq!(left_out.get("first").and_then(Value::as_array).map(<[_]>::len), Some(1));
 }
+
+#[test]
+fn a_file_that_a_service_may_not_see_is_refused_with_the_way_out() {
+    let bench = Bench::new();
+    let why = |path: &str| bench.import(Path::new(path)).unwrap_err().message;
+    for hidden in ["/home/nobody-here/rover.omir", "/tmp/nobody-here/rover.omir"] {
+        assert!(why(hidden).contains("/srv"), "{}", why(hidden));
+    }
+    assert!(!why("/srv/nobody-here/rover.omir").contains("ProtectHome"));
+}
+
+#[test]
+fn what_is_taken_ends_where_it_was_taken_also_while_others_look() {
+    struct Ends(std::sync::mpsc::Sender<std::thread::ThreadId>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.send(std::thread::current().id()).unwrap();
+        }
+    }
+    let (ended, ends) = std::sync::mpsc::channel();
+    let (looks, looking) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let slot = Arc::new(Slot(RwLock::new(Some(Ends(ended)))));
+    let other = slot.clone();
+    let reader = std::thread::spawn(move || {
+        other.look(|_| {
+            looks.send(()).unwrap();
+            wait.recv().unwrap();
+        })
+    });
+    looking.recv().unwrap();
+    let taker = std::thread::spawn(move || {
+        drop(slot.take());
+        std::thread::current().id()
+    });
+    go.send(()).unwrap();
+    assert_eq!(reader.join().unwrap(), Some(()));
+    assert_eq!(ends.recv().unwrap(), taker.join().unwrap());
+}

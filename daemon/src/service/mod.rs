@@ -73,7 +73,10 @@ impl Service {
         outlet: &EventOutlet,
         workers: usize,
     ) -> Result<Self, String> {
-        let session = zenoh::open(network.to_zenoh()?)
+        let limits = &engine.settings().limits;
+        // A request of ROS may have a resource twice, in fields and as JSON.
+        let most = limits.for_import().max_payload_bytes.max(2 * limits.max_payload_bytes);
+        let session = zenoh::open(network.to_zenoh(most)?)
             .wait()
             .map_err(|error| format!("the network could not be opened: {}", plain(&error)))?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");

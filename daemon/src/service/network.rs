@@ -7,6 +7,9 @@ pub const DEFAULT_LISTEN: &str = "tcp/127.0.0.1:7448";
 /// The router it keeps trying to reach when nothing is configured.
 pub const DEFAULT_ROUTER: &str = "tcp/127.0.0.1:7447";
 
+/// Bytes of a message beside its payload: key, parameters, attachment.
+const ENVELOPE: usize = 1 << 20;
+
 /// The role in a Zenoh network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -94,11 +97,11 @@ impl Network {
     /// # Errors
     /// If Zenoh's own file cannot be read, or Zenoh refuses a setting.
     pub fn check(&self) -> Result<(), String> {
-        self.to_zenoh().map(drop)
+        self.to_zenoh(0).map(drop)
     }
 
-    /// As Zenoh's configuration.
-    pub(super) fn to_zenoh(&self) -> Result<zenoh::Config, String> {
+    /// As Zenoh's configuration, for messages of up to `most` bytes.
+    pub(super) fn to_zenoh(&self, most: usize) -> Result<zenoh::Config, String> {
         let mut config = match &self.file {
             Some(path) => zenoh::Config::from_file(path)
                 .map_err(|error| format!("{}: {}", path.display(), plain(&error)))?,
@@ -133,7 +136,35 @@ impl Network {
                 "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }"
                     .to_owned(),
             )?;
+            // Zenoh puts a message together before anybody looks at it, and by itself allows one gibibyte. A
+            // router passes on what is for others, of any size.
+            if self.mode != Mode::Router {
+                let most = most.saturating_add(ENVELOPE);
+                set("transport/link/rx/max_message_size", most.to_string())?;
+            }
         }
         Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zenoh_takes_no_larger_messages_than_requests_may_be() {
+        let most = |network: &Network| {
+            let config = network.to_zenoh(32 << 20).unwrap();
+            config.get_json("transport/link/rx/max_message_size").unwrap()
+        };
+        assert_eq!(most(&Network::default()), (33_usize << 20).to_string());
+        let router = Network { mode: Mode::Router, ..Network::default() };
+        assert_eq!(most(&router), (1_usize << 30).to_string(), "it passes on what is for others");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("zenoh.json5");
+        std::fs::write(&file, "{ transport: { link: { rx: { max_message_size: 12345 } } } }")
+            .unwrap();
+        let own = Network { file: Some(file), ..Network::default() };
+        assert_eq!(most(&own), "12345", "what Zenoh's own file says stands");
     }
 }

@@ -10,9 +10,10 @@ use super::token::Gid;
 
 /// Bytes of an attachment as it is written here.
 pub const LENGTH: usize = 33;
-/// Bytes of a gid in rmw since Iron.
+/// Bytes of a gid; rmw_zenoh_cpp writes so many for Humble too, where rmw's own has 24.
 const GID: usize = 16;
-/// How the attachments of rmw_zenoh_cpp before 0.2.4 begin: the length of a name, then the name.
+/// How the attachments of rmw_zenoh_cpp begin before 0.2.4, and before 0.1.2 of its line for Humble: the length
+/// of a name, then the name.
 const BEFORE_0_2_4: &[u8] = b"\x0fsequence_number";
 
 /// Which message it is, when it was sent, and by whom.
@@ -40,8 +41,6 @@ impl Attachment {
 
     /// Reads the bytes of the wire.
     ///
-    /// A gid of 24 bytes, rmw's size up to Humble, is read by its first 16.
-    ///
     /// # Errors
     /// Says what is wrong with them.
     pub fn decode(bytes: &[u8]) -> Result<Self, AttachmentError> {
@@ -52,13 +51,10 @@ impl Attachment {
         let (sequence, rest) = bytes.split_first_chunk::<8>().ok_or(length)?;
         let (time, rest) = rest.split_first_chunk::<8>().ok_or(length)?;
         let (&gid_length, rest) = rest.split_first().ok_or(length)?;
-        if !matches!(gid_length, 16 | 24) {
+        if usize::from(gid_length) != GID {
             return Err(AttachmentError::Gid(gid_length));
         }
-        if rest.len() != usize::from(gid_length) {
-            return Err(length);
-        }
-        let (gid, _) = rest.split_first_chunk::<GID>().ok_or(length)?;
+        let gid: &[u8; GID] = rest.try_into().map_err(|_| length)?;
         Ok(Self {
             sequence: i64::from_le_bytes(*sequence),
             source_time: i64::from_le_bytes(*time),
@@ -87,7 +83,8 @@ impl fmt::Display for AttachmentError {
             Self::Length(n) => write!(f, "an attachment of {n} bytes; rmw_zenoh sends {LENGTH}"),
             Self::Gid(n) => write!(f, "an attachment with a gid of {n} bytes; rmw_zenoh's has 16"),
             Self::Old => f.write_str(
-                "the attachment of rmw_zenoh_cpp before 0.2.4: update that package on its side",
+                "the attachment of rmw_zenoh_cpp before 0.2.4 (Humble: 0.1.2): update that package on \
+                 its side",
             ),
         }
     }
@@ -116,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longer_gid_of_older_rmw_is_read_by_its_first_half() {
+    fn a_gid_of_another_size_is_none_of_rmw_zenoh() {
         let mut bytes = GOLDEN.to_vec();
         bytes[16] = 24;
         bytes.extend([0; 8]);
-        assert_eq!(Attachment::decode(&bytes), Attachment::decode(GOLDEN));
+        assert_eq!(Attachment::decode(&bytes), Err(AttachmentError::Gid(24)));
     }
 
     #[test]
@@ -131,7 +128,7 @@ mod tests {
         wrong[16] = 15;
         assert_eq!(Attachment::decode(&wrong), Err(AttachmentError::Gid(15)));
         let old = [BEFORE_0_2_4, GOLDEN].concat();
-        assert!(Attachment::decode(&old).unwrap_err().to_string().contains("update that package"));
+        assert!(Attachment::decode(&old).unwrap_err().to_string().contains("Humble: 0.1.2"));
     }
 
     proptest! {

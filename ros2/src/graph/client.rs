@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ struct Waiting {
     is_over: bool,
     next: u64,
     /// Who waits.
-    callers: HashMap<u64, Sender<Answer>>,
+    callers: HashMap<u64, SyncSender<Answer>>,
 }
 
 impl Calls {
@@ -83,12 +83,12 @@ impl Calls {
     }
 
     /// Where the reply goes, and where it comes out; `None` if nobody is to be called any more.
-    fn begin(&self) -> Option<(u64, Sender<Answer>, Receiver<Answer>)> {
+    fn begin(&self) -> Option<(u64, SyncSender<Answer>, Receiver<Answer>)> {
         let mut waiting = self.lock();
         if waiting.is_over {
             return None;
         }
-        let (answer, answered) = mpsc::channel();
+        let (answer, answered) = mpsc::sync_channel(1);
         waiting.next += 1;
         let number = waiting.next;
         waiting.callers.insert(number, answer.clone());
@@ -103,8 +103,8 @@ impl Calls {
         let mut waiting = self.lock();
         waiting.is_over = true;
         for (_, caller) in waiting.callers.drain() {
-            // Who waits no longer need not be told.
-            let _ = caller.send(None);
+            // Who waits no longer, or has a reply, need not be told.
+            let _ = caller.try_send(None);
         }
     }
 
@@ -189,7 +189,7 @@ impl Client {
         // Zenoh drops the callback when there is nothing more to come.
         let nothing_more = AtDrop({
             let answer = answer.clone();
-            move || _ = answer.send(None)
+            move || _ = answer.try_send(None)
         });
         self.shared
             .session
@@ -201,8 +201,8 @@ impl Client {
             .timeout(timeout)
             .callback(move |reply| {
                 let _ = &nothing_more;
-                // Only the first counts, and nobody may be waiting any more.
-                let _ = answer.send(Some(reply));
+                // Only the first counts, and there is room for no more.
+                let _ = answer.try_send(Some(reply));
             })
             .wait()
             .map_err(|error| CallError::Sending(NodeError::zenoh("send a request")(error)))?;

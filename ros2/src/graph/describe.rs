@@ -23,6 +23,8 @@ use crate::message::{Message, PathError, Value};
 const SERVICE: &str = "type_description_interfaces/srv/GetTypeDescription";
 /// Descriptions that refer to more types are refused.
 const MOST_TYPES: usize = 1000;
+/// Bytes that a description may take, roughly; the largest of the common packages take some kilobytes.
+const MOST_DESCRIPTION: usize = 1 << 20;
 
 /// Why the type of a topic is not known.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,10 +170,10 @@ impl Node {
             let why = response.text("failure_reason").unwrap_or_default().to_owned();
             return Err(DescribeError::Refused { node: node.into(), why });
         }
-        let described = response
-            .message("type_description")
-            .and_then(description)
-            .ok_or_else(|| DescribeError::Malformed("it is not complete".into()))?;
+        let described =
+            response.message("type_description").and_then(description).ok_or_else(|| {
+                DescribeError::Malformed("it is not complete, or larger than any type is".into())
+            })?;
         let hash = calculate_hash(&described).to_rihs_string();
         if described.type_description.type_name != name.to_string() || hash != announced {
             return Err(DescribeError::Hash {
@@ -180,10 +182,9 @@ impl Node {
                 described: hash,
             });
         }
-        let mut types = self.types().write().unwrap_or_else(PoisonError::into_inner);
-        match types.add_description(&described) {
+        match read(self.types()).described(&described) {
             Err(InterfaceError::Conflict { .. }) => crate::interface::message_type(&described),
-            added => added,
+            ty => ty,
         }
         .map_err(|e| DescribeError::Malformed(e.to_string()))
     }
@@ -232,13 +233,27 @@ fn description(message: &Message) -> Option<TypeDescriptionMsg> {
     if referenced.len() > MOST_TYPES {
         return None;
     }
-    Some(TypeDescriptionMsg {
+    let described = TypeDescriptionMsg {
         type_description: individual(message.message("type_description")?)?,
         referenced_type_descriptions: referenced
             .iter()
             .map(|one| individual(one.as_message()?))
             .collect::<Option<_>>()?,
-    })
+    };
+    (size(&described) <= MOST_DESCRIPTION).then_some(described)
+}
+
+/// What a description takes, roughly.
+fn size(described: &TypeDescriptionMsg) -> usize {
+    let of_field = |field: &FieldDescription| {
+        let texts = [&field.name, &field.field_type.nested_type_name, &field.default_value];
+        texts.iter().fold(64, |all, text| all + text.len())
+    };
+    let of = |one: &TypeDescription| {
+        one.type_name.len() + one.fields.iter().map(of_field).sum::<usize>()
+    };
+    of(&described.type_description)
+        + described.referenced_type_descriptions.iter().map(of).sum::<usize>()
 }
 
 fn individual(message: &Message) -> Option<TypeDescription> {

@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// | Jazzy (0.2.4 and newer), Kilted (0.6) | `RIHS01_…` (REP-2016) | yes |
 ///
 /// Iron reached its end of life before `rmw_zenoh_cpp` was released for it. Attachments and QoS are
-/// the same everywhere since 0.2.4; older releases of Jazzy named each field of the attachment
+/// the same everywhere since 0.2.4 (Humble: 0.1.2); older releases named each field of the attachment
 /// (`CHANGELOG.rst` of rmw_zenoh_cpp: 0.2.2 the advanced publisher, 0.2.4 the attachment) and are
 /// refused with that reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

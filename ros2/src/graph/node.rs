@@ -16,6 +16,7 @@ use super::error::NodeError;
 use super::event::{Counts, Event, Events, OnEvent, OtherType};
 use super::ledger::Refused;
 use super::qos::Qos;
+use super::queue::Budget;
 use super::remap::{Names, Rule};
 use super::service::Server;
 use super::token::{Endpoint, Entity, EntityKind, Gid, all_tokens};
@@ -42,7 +43,13 @@ pub struct NodeConfig {
     pub distribution: Distribution,
     /// Remapping rules; the first that fits wins.
     pub remap: Vec<Rule>,
+    /// Bytes that a request to one of its services may have.
+    pub most_request: usize,
 }
+
+/// Bytes of messages and requests that wait in all queues of a node together. Beside it each queue has 64 KiB
+/// of its own.
+const MOST_WAITING: usize = 128 << 20;
 
 impl NodeConfig {
     /// A node of this name in the root namespace of domain 0, as Jazzy has it.
@@ -54,6 +61,7 @@ impl NodeConfig {
             domain: 0,
             distribution: Distribution::default(),
             remap: Vec::new(),
+            most_request: 8 << 20,
         }
     }
 }
@@ -74,6 +82,8 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) events: Events,
     pub(super) calls: Calls,
+    pub(super) budget: Arc<Budget>,
+    pub(super) most_request: usize,
     graph: Arc<Graph>,
     domain: u32,
     distribution: Distribution,
@@ -116,6 +126,8 @@ impl Node {
             events: Events::new(on_event, clock.clone()),
             clock,
             calls: Calls::default(),
+            budget: Budget::new(MOST_WAITING),
+            most_request: config.most_request,
             graph: Arc::default(),
             domain: config.domain,
             distribution: config.distribution,

@@ -1,65 +1,163 @@
 //! The queue between Zenoh's threads, which must not be held up, and one of ours.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::qos::{History, Qos};
 
 /// The most that waits under KEEP_ALL: rmw promises everything, memory does not.
 const KEEP_ALL: usize = 10_000;
 
-/// The most bytes that wait: depths are of small messages, and there are large ones.
+/// The most that waits of what publishers had kept: they are asked all at once, and each has a history.
+const KEPT: usize = 4096;
+
+/// The most bytes that wait, of new items and of kept ones: depths are of small messages, and there are
+/// large ones.
 const MOST_BYTES: usize = 64 << 20;
+
+/// Bytes of a queue that its node's budget does not count, so that no flood elsewhere leaves it without room.
+const FREE: usize = 64 << 10;
+
+/// How many bytes may wait in all queues of a node together.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    used: AtomicUsize,
+    most: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { used: AtomicUsize::new(0), most })
+    }
+
+    /// A queue grows or shrinks; whether there is room for it.
+    fn moves(&self, from: usize, to: usize) -> bool {
+        let (from, to) = (from.saturating_sub(FREE), to.saturating_sub(FREE));
+        let moved = |used: usize| {
+            let used = used.saturating_sub(from).saturating_add(to);
+            (to <= from || used <= self.most).then_some(used)
+        };
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).is_ok()
+    }
+}
+
+/// What an item is to the depth of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// New: the depth is for these.
+    New,
+    /// Published before, and asked for: that much of it comes at once says nothing of how fast we are.
+    Kept,
+}
 
 /// A queue that keeps the last so many items and counts what it dropped.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     depth: usize,
+    budget: Arc<Budget>,
 }
 
 struct State<T> {
-    items: VecDeque<(T, usize)>,
-    bytes: usize,
+    items: VecDeque<Item<T>>,
+    new: Sum,
+    kept: Sum,
     dropped: u64,
     closed: bool,
     /// Whether what waits when it is closed is still taken out.
     is_last_taken: bool,
 }
 
+struct Item<T> {
+    item: T,
+    bytes: usize,
+    lane: Lane,
+}
+
+#[derive(Default)]
+struct Sum {
+    items: usize,
+    bytes: usize,
+}
+
+impl<T> State<T> {
+    fn sum(&mut self, lane: Lane) -> &mut Sum {
+        match lane {
+            Lane::New => &mut self.new,
+            Lane::Kept => &mut self.kept,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.new.bytes + self.kept.bytes
+    }
+
+    /// Takes the oldest item, or the oldest of that lane.
+    fn take(&mut self, lane: Option<Lane>, budget: &Budget) -> Option<T> {
+        let is_it = |item: &Item<T>| lane.is_none_or(|lane| item.lane == lane);
+        let Item { item, bytes, lane } = self.items.remove(self.items.iter().position(is_it)?)?;
+        let before = self.bytes();
+        let sum = self.sum(lane);
+        sum.items -= 1;
+        sum.bytes -= bytes;
+        budget.moves(before, self.bytes());
+        Some(item)
+    }
+}
+
 impl<T> Queue<T> {
     /// A queue as deep as the history of `qos`.
-    pub(crate) fn new(qos: &Qos) -> Self {
+    pub(crate) fn new(qos: &Qos, budget: &Arc<Budget>) -> Self {
         let depth = match qos.history {
             History::KeepLast => usize::try_from(qos.depth).unwrap_or(KEEP_ALL).clamp(1, KEEP_ALL),
             History::KeepAll => KEEP_ALL,
         };
         let state = State {
             items: VecDeque::new(),
-            bytes: 0,
+            new: Sum::default(),
+            kept: Sum::default(),
             dropped: 0,
             closed: false,
             is_last_taken: false,
         };
-        Self { state: Mutex::new(state), ready: Condvar::new(), depth }
+        let (state, ready) = (Mutex::new(state), Condvar::new());
+        Self { state, ready, depth, budget: Arc::clone(budget) }
     }
 
-    /// Adds an item of so many bytes. When the queue is full the oldest ones make room and come back. One
-    /// alone may be of any size.
-    pub(crate) fn push(&self, item: T, bytes: usize) -> Vec<T> {
+    /// Adds an item of so many bytes. When its lane is full the oldest ones of it make room and come back,
+    /// and when the node's budget is used up the oldest ones of this queue; in the end the item itself. One
+    /// alone may have as many bytes as the budget.
+    pub(crate) fn push(&self, item: T, bytes: usize, lane: Lane) -> Vec<T> {
         let mut state = self.lock();
         let mut gone = Vec::new();
         if state.closed {
             return gone;
         }
-        while state.items.len() >= self.depth || state.bytes.saturating_add(bytes) > MOST_BYTES {
-            let Some((oldest, size)) = state.items.pop_front() else { break };
-            state.bytes -= size;
+        let depth = match lane {
+            Lane::New => self.depth,
+            Lane::Kept => KEPT,
+        };
+        loop {
+            let Sum { items, bytes: there } = *state.sum(lane);
+            let is_full = items >= depth || items > 0 && there.saturating_add(bytes) > MOST_BYTES;
+            let before = state.bytes();
+            if !is_full && self.budget.moves(before, before.saturating_add(bytes)) {
+                break;
+            }
             state.dropped += 1;
-            gone.push(oldest);
+            match state.take(is_full.then_some(lane), &self.budget) {
+                Some(oldest) => gone.push(oldest),
+                None => {
+                    gone.push(item);
+                    return gone;
+                }
+            }
         }
-        state.bytes += bytes;
-        state.items.push_back((item, bytes));
+        let sum = state.sum(lane);
+        sum.items += 1;
+        sum.bytes += bytes;
+        state.items.push_back(Item { item, bytes, lane });
         self.ready.notify_one();
         gone
     }
@@ -71,8 +169,7 @@ impl<T> Queue<T> {
             if state.closed && !state.is_last_taken {
                 return None;
             }
-            if let Some((item, bytes)) = state.items.pop_front() {
-                state.bytes -= bytes;
+            if let Some(item) = state.take(None, &self.budget) {
                 return Some(item);
             }
             if state.closed {
@@ -93,10 +190,15 @@ impl<T> Queue<T> {
         let mut state = self.lock();
         state.closed = true;
         if !state.is_last_taken {
-            state.items.clear();
-            state.bytes = 0;
+            self.empty(&mut state);
         }
         self.ready.notify_all();
+    }
+
+    fn empty(&self, state: &mut State<T>) {
+        self.budget.moves(state.bytes(), 0);
+        state.items.clear();
+        (state.new, state.kept) = (Sum::default(), Sum::default());
     }
 
     /// How many items were dropped because the queue was full.
@@ -109,59 +211,99 @@ impl<T> Queue<T> {
     }
 }
 
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        // Nobody takes out what waits any more, but it stands in the budget of others.
+        self.empty(&mut self.lock());
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use super::Lane::{Kept, New};
     use super::*;
+
+    fn queue<T>(qos: &Qos) -> Queue<T> {
+        Queue::new(qos, &Budget::new(4 * MOST_BYTES))
+    }
 
     #[test]
     fn a_full_queue_drops_the_oldest_and_counts_it() {
-        let queue = Queue::new(&Qos::DEFAULT.keep_last(2));
-        let gone: Vec<_> = (1..5).map(|n| queue.push(n, 1)).collect();
+        let queue = queue(&Qos::DEFAULT.keep_last(2));
+        let gone: Vec<_> = (1..5).map(|n| queue.push(n, 1, New)).collect();
         assert_eq!(gone, [vec![], vec![], vec![1], vec![2]]);
         assert_eq!(queue.dropped(), 2);
         assert_eq!((queue.pop(), queue.pop()), (Some(3), Some(4)));
     }
 
     #[test]
+    fn what_was_kept_does_not_count_against_the_depth() {
+        let queue = queue(&Qos::DEFAULT.keep_last(2));
+        assert!((0..300).all(|n| queue.push(n, 1, Kept).is_empty()));
+        assert!((300..302).all(|n| queue.push(n, 1, New).is_empty()));
+        assert_eq!(queue.push(302, 1, New), [300], "of the new ones the oldest");
+        assert_eq!(queue.dropped(), 1);
+        let all: Vec<_> = (0..302).map_while(|_| queue.pop()).collect();
+        assert_eq!(all, (0..300).chain([301, 302]).collect::<Vec<_>>());
+        let out: usize = (0..2 * KEPT).map(|n| queue.push(n, 1, Kept).len()).sum();
+        assert_eq!(out, KEPT, "it has an end too");
+    }
+
+    #[test]
+    fn all_queues_of_a_node_have_one_budget() {
+        let budget = Budget::new(10 * FREE);
+        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &budget);
+        let (one, two, three) = (new(), new(), new());
+        assert!((0..5).all(|n| one.push(n, 2 * FREE, New).is_empty()));
+        assert!(two.push(1, 2 * FREE, New).is_empty(), "a part of it is free");
+        assert_eq!(two.push(2, FREE, New), [1], "its own goes first");
+        assert_eq!(two.push(3, 4 * FREE, New), [2, 3], "then the item itself");
+        assert_eq!((one.dropped(), two.dropped()), (0, 3));
+        assert!(three.push(1, FREE, New).is_empty(), "small ones always have room");
+        assert_eq!(one.pop(), Some(0));
+        assert!(two.push(4, 3 * FREE, New).is_empty());
+        drop((one, two, three));
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
     fn closing_wakes_who_waits_and_keeps_nothing() {
-        let queue = Arc::new(Queue::<i32>::new(&Qos::DEFAULT));
+        let queue = Arc::new(queue::<i32>(&Qos::DEFAULT));
         let waiting = std::thread::spawn({
             let queue = Arc::clone(&queue);
             move || queue.pop()
         });
         queue.close();
         assert_eq!(waiting.join().unwrap(), None);
-        assert!(queue.push(1, 1).is_empty());
+        assert!(queue.push(1, 1, New).is_empty());
         assert_eq!(queue.pop(), None);
     }
 
     #[test]
     fn what_waits_may_be_taken_out_of_a_closed_queue() {
-        let queue = Queue::new(&Qos::DEFAULT);
-        assert!((1..3).all(|n| queue.push(n, 1).is_empty()));
+        let queue = queue(&Qos::DEFAULT);
+        assert!((1..3).all(|n| queue.push(n, 1, New).is_empty()));
         queue.take_the_last();
         queue.close();
-        assert!(queue.push(3, 1).is_empty());
+        assert!(queue.push(3, 1, New).is_empty());
         assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(1), Some(2), None]);
     }
 
     #[test]
-    fn large_items_make_room_for_each_other_and_one_alone_may_be_of_any_size() {
-        let queue = Queue::new(&Qos::DEFAULT.keep_last(10));
+    fn large_items_make_room_for_each_other_and_one_alone_may_be_large() {
+        let queue = queue(&Qos::DEFAULT.keep_last(10));
         let third = MOST_BYTES / 3;
-        assert!((1..4).all(|n| queue.push(n, third).is_empty()));
-        assert_eq!(queue.push(4, 2 * third), vec![1, 2]);
-        assert_eq!(queue.push(5, 2 * MOST_BYTES), vec![3, 4]);
+        assert!((1..4).all(|n| queue.push(n, third, New).is_empty()));
+        assert_eq!(queue.push(4, 2 * third, New), vec![1, 2]);
+        assert_eq!(queue.push(5, 2 * MOST_BYTES, New), vec![3, 4]);
         assert_eq!((queue.dropped(), queue.pop()), (4, Some(5)));
-        assert!(queue.push(6, third).is_empty());
+        assert!(queue.push(6, third, New).is_empty());
     }
 
     #[test]
     fn keep_all_has_an_end_too() {
         let all = Qos { history: History::KeepAll, ..Qos::DEFAULT };
-        assert_eq!(Queue::<()>::new(&all).depth, KEEP_ALL);
-        assert_eq!(Queue::<()>::new(&Qos::DEFAULT.keep_last(u64::MAX)).depth, KEEP_ALL);
+        assert_eq!(queue::<()>(&all).depth, KEEP_ALL);
+        assert_eq!(queue::<()>(&Qos::DEFAULT.keep_last(u64::MAX)).depth, KEEP_ALL);
     }
 }

@@ -14,7 +14,7 @@ use super::event::Event;
 use super::node::{AtDrop, Held, Node, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
-use super::queue::Queue;
+use super::queue::{Lane, Queue};
 use super::subscription::{Worker, attachment, unpanicked};
 use super::token::{EntityKind, Gid};
 use crate::interface::{MessageType, ServiceType};
@@ -48,7 +48,8 @@ struct Reply {
 
 impl Node {
     /// Offers the service `name`. `each` is called for one request after the other. At most 10 wait,
-    /// as rmw's profile for services has it; more are refused, the oldest first.
+    /// as rmw's profile for services has it; more are refused, the oldest first. So is one that is larger than
+    /// [`NodeConfig::most_request`](super::NodeConfig::most_request).
     ///
     /// A request that cannot be read is answered with Zenoh's error reply, which has the reason in
     /// it; rmw_zenoh logs it at the client.
@@ -77,7 +78,7 @@ impl Shared {
         let qos = Qos::SERVICES;
         let endpoint = self.endpoint(name.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
         let key = key_expr(self.key(&endpoint))?;
-        let queue = Arc::new(Queue::<(Query, Stamp)>::new(&qos));
+        let queue = Arc::new(Queue::<(Query, Stamp)>::new(&qos, &self.budget));
         let worker = Worker::start(&name, {
             let (shared, queue, name) = (Arc::clone(self), Arc::clone(&queue), name.clone());
             let (request, response) = (Arc::clone(&ty.request), Arc::clone(&ty.response));
@@ -117,7 +118,15 @@ impl Shared {
                 let shared = Arc::clone(self);
                 move |query| {
                     let size = query.payload().map_or(0, |payload| payload.len());
-                    for (oldest, _) in queue.push((query, (shared.clock)()), size) {
+                    if size > shared.most_request {
+                        // Before it is copied, decoded, or waits.
+                        let most = shared.most_request;
+                        let why = format!("a request of {size} bytes; at most {most} are taken");
+                        refuse(&query, &name, &why);
+                        return shared.malformed(EntityKind::Server, &name, why);
+                    }
+                    let request = (query, (shared.clock)());
+                    for (oldest, _) in queue.push(request, size, Lane::New) {
                         refuse(&oldest, &name, "too many requests wait here; ask again later");
                         let (kind, name) = (EntityKind::Server, name.clone());
                         shared.events.report(&Event::Dropped { kind, name });
@@ -189,6 +198,11 @@ impl Request {
     #[must_use]
     pub fn response(&self) -> Message {
         Message::new(&self.reply.response)
+    }
+
+    /// Answers with Zenoh's error reply, which has the reason in it.
+    pub(super) fn refuse(self, name: &str, why: &str) {
+        refuse(&self.reply.query, name, why);
     }
 
     /// Answers it.

@@ -19,7 +19,7 @@ use super::latched::{Latched, Mark};
 use super::node::{AtDrop, Held, Node, Shared};
 use super::publisher::key_expr;
 use super::qos::Qos;
-use super::queue::Queue;
+use super::queue::{Lane, Queue};
 use super::token::{EntityKind, Gid};
 use crate::interface::MessageType;
 use crate::message::Message;
@@ -70,7 +70,7 @@ impl Node {
     /// first, and counted.
     ///
     /// With [`Qos::is_latched`] the publishers are asked for what they kept, those there are now and
-    /// those that come later; nothing is delivered twice.
+    /// those that come later; nothing is delivered twice. That does not count against the depth.
     ///
     /// # Errors
     /// The name is none that ROS allows, or Zenoh refused a declaration.
@@ -85,7 +85,7 @@ impl Node {
         let topic = self.names().topic(topic)?;
         let endpoint = shared.endpoint(topic.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
         let key = key_expr(shared.key(&endpoint))?;
-        let queue = Arc::new(Queue::new(&qos));
+        let queue = Arc::new(Queue::new(&qos, &shared.budget));
         let inlet = Arc::new(Inlet {
             shared: Arc::clone(shared),
             topic: topic.clone(),
@@ -227,21 +227,23 @@ impl Inlet {
         let received = (self.shared.clock)();
         let raw = Raw { payload: sample.payload().clone(), attachment, received, is_kept };
         match &self.latched {
-            None => self.push(raw),
+            None => self.push(raw, Lane::New),
             Some(latched) => {
                 // Kept until all is in the queue: another thread may bring what follows.
                 let mut latched = lock(latched);
                 let Attachment { sequence, source_time, gid } = attachment;
-                for raw in latched.offer(gid, Mark { sequence, source_time }, raw) {
-                    self.push(raw);
+                let lane = if latched.is_asking() { Lane::Kept } else { Lane::New };
+                let bytes = raw.payload.len();
+                for raw in latched.offer(gid, Mark { sequence, source_time }, raw, bytes) {
+                    self.push(raw, lane);
                 }
             }
         }
     }
 
-    fn push(&self, raw: Raw) {
+    fn push(&self, raw: Raw, lane: Lane) {
         let size = raw.payload.len();
-        for _ in self.queue.push(raw, size) {
+        for _ in self.queue.push(raw, size, lane) {
             let (kind, name) = (EntityKind::Subscription, self.topic.clone());
             self.shared.events.report(&Event::Dropped { kind, name });
         }
@@ -286,7 +288,7 @@ impl Inlet {
         if let Some(latched) = &self.latched {
             let mut latched = lock(latched);
             for raw in latched.answered() {
-                self.push(raw);
+                self.push(raw, Lane::Kept);
             }
         }
     }

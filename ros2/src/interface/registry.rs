@@ -140,10 +140,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a type as its publisher describes it, with all it contains. If one of these is known under
-    /// the same name with another hash, nothing is added.
-    pub fn add_description(
-        &mut self,
+    /// A type as its publisher describes it, with the constants and defaults that a description leaves out where
+    /// what it contains is known here. Nothing is added: whoever uses the type keeps it, since a publisher
+    /// may describe a new one each second.
+    ///
+    /// # Errors
+    /// It is no type, or one of what it contains is known under the same name with another hash.
+    pub fn described(
+        &self,
         described: &TypeDescriptionMsg,
     ) -> Result<Arc<MessageType>, InterfaceError> {
         let ty = description::message_type(described)?;
@@ -160,13 +164,12 @@ impl Registry {
                 });
             }
         }
+        let mut together = Self::new();
         for (name, new) in all {
-            // What is known has the constants and defaults that a description leaves out.
-            if self.resolve(&name, None).is_err() {
-                self.insert(name, raw(&new));
-            }
+            let raw = self.raw.get(&name).cloned().unwrap_or_else(|| raw(&new));
+            together.insert(name, raw);
         }
-        self.message(&described.type_description.type_name)
+        together.message(&described.type_description.type_name)
     }
 
     pub(super) fn insert(&mut self, name: TypeName, raw: Raw) {

@@ -150,6 +150,8 @@ impl Participant {
                 .parse::<Distribution>()
                 .map_err(OpenError::Distribution)?,
             remap: remapping(&config.remap)?,
+            // As a message a resource may be there twice: in fields, and as the JSON that has the rest.
+            most_request: memory.most_bytes().saturating_mul(2).saturating_add(64 << 10),
         };
         // The node logs and counts its events itself.
         let on_event = Arc::new(|_: &Event| {});

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::types::Types;
+use super::bounds::{MOST_DESCRIBED, described};
+use super::types::{Definition, Types};
 use crate::interface::MessageType;
 
 /// A topic as one file has it.
@@ -25,20 +26,19 @@ pub type Wanted = dyn Fn(&Channel) -> bool;
 pub(super) struct Channels {
     types: Types,
     wanted: Rc<Wanted>,
-    schemas: BTreeMap<u16, Schema>,
+    /// A definition, or why there is none.
+    schemas: BTreeMap<u16, Result<Rc<Definition>, String>>,
     known: BTreeMap<u16, Known>,
+    /// What the channels take so far.
+    described: usize,
     /// Messages of channels that the file says nothing of.
     pub(super) unknown: u64,
-}
-
-#[derive(PartialEq, Eq)]
-struct Schema {
-    name: String,
-    encoding: String,
-    text: Vec<u8>,
+    /// Channels for which there was no room.
+    pub(super) too_many: u64,
 }
 
 struct Known {
+    /// Without its metadata, which nobody asks for.
     written: mcap::records::Channel,
     channel: Arc<Channel>,
     is_wanted: bool,
@@ -47,35 +47,59 @@ struct Known {
 
 impl Channels {
     pub(super) fn new(types: Types, wanted: Rc<Wanted>) -> Self {
-        Self { types, wanted, schemas: BTreeMap::new(), known: BTreeMap::new(), unknown: 0 }
+        Self {
+            types,
+            wanted,
+            schemas: BTreeMap::new(),
+            known: BTreeMap::new(),
+            described: 0,
+            unknown: 0,
+            too_many: 0,
+        }
     }
 
     pub(super) fn add_schema(&mut self, id: u16, name: &str, encoding: &str, text: &[u8]) {
-        let schema =
-            Schema { name: name.to_owned(), encoding: encoding.to_owned(), text: text.to_owned() };
-        self.schemas.insert(id, schema);
+        self.schemas.insert(id, self.types.definition(name, encoding, text));
     }
 
     pub(super) fn add(&mut self, written: &mcap::records::Channel) {
-        let is_known = |known: &Known| known.written == *written && known.channel.ty.is_ok();
-        if self.known.get(&written.id).is_some_and(is_known) {
+        let is_same = |known: &Known| {
+            let (is, was) = (written, &known.written);
+            (&is.topic, &is.message_encoding, is.schema_id)
+                == (&was.topic, &was.message_encoding, was.schema_id)
+        };
+        let before = self.known.get(&written.id).filter(|known| is_same(known));
+        if before.is_some_and(|known| known.channel.ty.is_ok()) {
             return;
+        }
+        if before.is_none() {
+            if self.described >= MOST_DESCRIBED {
+                self.too_many += 1;
+                return;
+            }
+            let texts = [written.topic.as_bytes(), written.message_encoding.as_bytes()];
+            self.described = self.described.saturating_add(described(&texts));
         }
         let schema = self.schemas.get(&written.schema_id);
         let ty = match (written.message_encoding.as_str(), schema) {
-            ("cdr", Some(schema)) => self.types.of(&schema.name, &schema.encoding, &schema.text),
+            ("cdr", Some(Ok(definition))) => self.types.of(definition),
+            ("cdr", Some(Err(why))) => Err(why.clone()),
             ("cdr", None) => Err("the file has no schema for it".to_owned()),
             (other, _) => Err(format!("its messages are {other:?}; only cdr is read")),
         };
         let channel = Channel {
             topic: written.topic.clone(),
-            type_name: schema.map(|schema| schema.name.clone()).unwrap_or_default(),
+            type_name: match schema {
+                Some(Ok(definition)) => definition.name.clone(),
+                _ => String::new(),
+            },
             ty,
         };
         let is_wanted = (self.wanted)(&channel);
         let seen = self.known.get(&written.id).map_or(0, |known| known.seen);
-        let known = Known { written: written.clone(), channel: Arc::new(channel), is_wanted, seen };
-        self.known.insert(written.id, known);
+        let written = mcap::records::Channel { metadata: BTreeMap::new(), ..written.clone() };
+        let known = Known { written, channel: Arc::new(channel), is_wanted, seen };
+        self.known.insert(known.written.id, known);
     }
 
     /// Whether messages of a channel are wanted; counts this one.
@@ -99,7 +123,7 @@ impl Channels {
 
     /// Forgets how many messages were met.
     pub(super) fn count_anew(&mut self) {
-        self.unknown = 0;
+        (self.unknown, self.too_many) = (0, 0);
         self.known.values_mut().for_each(|known| known.seen = 0);
     }
 }

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use omir_core::value::Value as Json;
 
+use super::bounds::{MOST_AHEAD, weight};
+use super::losses::Loss;
 use super::made::Made;
-use super::scan::Loss;
 use super::source::{Recorded, Recording, Source};
 use super::types::Types;
 use super::{Channel, RecordingError};
@@ -25,8 +26,6 @@ use crate::tf::{Buffer, feed, normalised};
 
 /// How long after a message transforms are looked for, if the configuration does not wait longer.
 const LOOK_AHEAD: Duration = Duration::from_secs(2);
-/// Bytes of messages that wait for transforms behind them. Beyond it they wait no longer.
-const MOST_AHEAD: usize = 64 << 20;
 /// Pieces of a file that static transforms are looked for in before anything else.
 const STATIC_PIECES: usize = 16;
 /// How often things that were seen again are told of, in the time of the recording.
@@ -258,7 +257,7 @@ impl Import {
             && (is_due(next, self.look_ahead) || self.ahead_bytes > MOST_AHEAD)
         {
             let Some(next) = self.ahead.pop_front() else { break };
-            self.ahead_bytes -= next.data.len();
+            self.ahead_bytes -= weight(&next.data);
             self.observe(&next);
         }
         match self.told_at {
@@ -269,7 +268,7 @@ impl Import {
     }
 
     fn wait(&mut self, recorded: Recorded) {
-        self.ahead_bytes += recorded.data.len();
+        self.ahead_bytes += weight(&recorded.data);
         self.ahead.push_back(recorded);
     }
 

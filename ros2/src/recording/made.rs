@@ -16,6 +16,8 @@ use crate::stamp::Stamp;
 
 /// Resources that are held back at most; they take some kilobytes each.
 const MOST: usize = 16_384;
+/// Bytes of these, roughly.
+const MOST_BYTES: usize = 64 << 20;
 /// Resources in one request.
 const BATCH: usize = 256;
 /// Names of what was handed out that are known; beyond it some may be handed out again.
@@ -24,6 +26,7 @@ const MOST_NAMES: usize = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Made {
     held: HashMap<String, Held>,
+    bytes: usize,
     /// References in the order in which they go.
     order: BTreeMap<u64, String>,
     turn: u64,
@@ -37,6 +40,7 @@ struct Held {
     resource: Value,
     updated: Stamp,
     turn: u64,
+    weight: usize,
 }
 
 impl Made {
@@ -77,11 +81,15 @@ impl Made {
             None => self.turn,
         };
         self.order.insert(turn, name.clone());
-        self.held.insert(name, Held { resource, updated, turn });
+        let weight = weight(&resource);
+        self.bytes += weight;
+        if let Some(before) = self.held.insert(name, Held { resource, updated, turn, weight }) {
+            self.bytes -= before.weight;
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.held.len() >= MOST
+        self.held.len() >= MOST || self.bytes >= MOST_BYTES
     }
 
     /// The next resources to go, if there are too many or it is the `end`.
@@ -93,7 +101,10 @@ impl Made {
         while batch.len() < BATCH
             && let Some((_, name)) = self.order.pop_first()
         {
-            let Some(Held { resource, updated, .. }) = self.held.remove(&name) else { continue };
+            let Some(Held { resource, updated, weight, .. }) = self.held.remove(&name) else {
+                continue;
+            };
+            self.bytes -= weight;
             batch.push(dated(resource, updated));
             if self.gone.contains(&name) {
                 self.again += 1;
@@ -110,6 +121,19 @@ impl Made {
 
     pub(super) fn untold(&self) -> u64 {
         self.untold
+    }
+}
+
+/// What a value takes in memory, roughly.
+fn weight(value: &Value) -> usize {
+    const EACH: usize = 64;
+    EACH + match value {
+        Value::Text(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + weight(value)).sum()
+        }
+        _ => 0,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Recordings: MCAP files, as rosbag2 and Foxglove write them, to memories and memories to a timeline.
 
 mod asked;
+mod bounds;
 mod channels;
 mod export;
 mod idl;
 mod import;
+mod losses;
 mod made;
 mod piece;
 mod scan;
@@ -18,7 +20,7 @@ pub use asked::{by_type, configured};
 pub use channels::Channel;
 pub use export::{Exported, MEMORIES, RECORDS, write_timeline};
 pub use import::{Advance, Import, ImportError, Malformed, Report, TopicReport};
-pub use scan::Loss;
+pub use losses::Loss;
 pub use source::{Recorded, Recording, Source};
 
 /// A file that is of no use at all.

@@ -6,15 +6,14 @@ use mcap::McapError;
 use mcap::records::{Record, op};
 use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
+use super::bounds::{MOST_MESSAGES, weight};
 use super::channels::Channels;
-use super::scan::{MOST_RECORD, Piece};
+use super::scan::{FRAME, MOST_RECORD, Piece};
 
-/// A record in a chunk may take so many bytes, and [`MOST_RATIO`] times what the chunk has: nothing is
-/// reserved because a damaged length says so.
+/// What is in a chunk, or one record in it, may take so many bytes, and [`MOST_RATIO`] times what the chunk
+/// has: nothing is reserved because a damaged length says so, and a small chunk does not unpack to a large one.
 const LEAST_LIMIT: u64 = 32 << 20;
 const MOST_RATIO: u64 = 1024;
-/// Bytes of messages of one piece.
-const MOST_MESSAGES: usize = 256 << 20;
 
 /// A message of a channel that is wanted.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,10 +74,17 @@ fn fill(
         .with_skip_end_magic(true)
         .with_validate_chunk_crcs(true)
         .with_record_length_limit(limit(piece));
-    let mut kept = 0;
+    let (mut kept, mut unpacked) = (0_usize, 0_usize);
     let mut reader = LinearReader::new_with_options(options);
     while let Some(event) = reader.next_event() {
-        match event? {
+        let event = event?;
+        if let LinearReadEvent::Record { data, .. } = &event {
+            unpacked = unpacked.saturating_add(data.len()).saturating_add(FRAME as usize);
+            if unpacked > limit(piece) {
+                return Err(McapError::ChunkTooLarge(unpacked as u64));
+            }
+        }
+        match event {
             LinearReadEvent::ReadRequest(need) => {
                 // No more than is there: a damaged length must not make room for what never comes.
                 let need = need.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -92,7 +98,7 @@ fn fill(
                     continue;
                 };
                 if channels.is_wanted(header.channel_id) {
-                    kept += data.len();
+                    kept = kept.saturating_add(weight(&data));
                     if kept > MOST_MESSAGES {
                         return Err(McapError::ChunkTooLarge(kept as u64));
                     }

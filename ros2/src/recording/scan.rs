@@ -12,11 +12,15 @@ use mcap::records::{Record, op};
 use mcap::sans_io::summary_reader::{SummaryReadEvent, SummaryReader, SummaryReaderOptions};
 
 use super::RecordingError;
+use super::bounds::{
+    MOST_DESCRIBED, MOST_DESCRIPTION, MOST_INDEX, MOST_INDEXED, MOST_PIECES, described,
+};
+use super::losses::Losses;
 
 /// A record longer than this is passed over; so is what a damaged length claims to be one.
 pub(super) const MOST_RECORD: usize = 256 << 20;
 /// Opcode and length before each record.
-const FRAME: u64 = 9;
+pub(super) const FRAME: u64 = 9;
 /// Bytes of a chunk before its name of the compression.
 const CHUNK_HEADER: u64 = 40;
 /// Bytes of a message before its data.
@@ -39,29 +43,21 @@ pub(super) struct Piece {
     pub(super) is_cut: bool,
 }
 
-/// Something of a file that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// The file.
-    pub file: String,
-    /// The byte in it.
-    pub offset: u64,
-    /// What is lost, and why.
-    pub what: String,
-}
-
 /// What a walk found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) pieces: Vec<Piece>,
-    pub(super) schemas: Vec<(u16, String, String, Vec<u8>)>,
+    /// Name, encoding and text.
+    pub(super) schemas: BTreeMap<u16, (String, String, Vec<u8>)>,
     pub(super) channels: BTreeMap<u16, mcap::records::Channel>,
-    /// Byte and what.
-    pub(super) losses: Vec<(u64, String)>,
 }
 
 /// Walks over a file.
-pub(super) fn scan(input: &mut (impl Read + Seek), name: &str) -> Result<Scan, RecordingError> {
+pub(super) fn scan(
+    input: &mut (impl Read + Seek),
+    name: &str,
+    losses: &mut Losses,
+) -> Result<Scan, RecordingError> {
     let unreadable = |why: io::Error| RecordingError::new(name, format!("cannot be read: {why}"));
     let size = input.seek(SeekFrom::End(0)).map_err(unreadable)?;
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
@@ -70,18 +66,28 @@ pub(super) fn scan(input: &mut (impl Read + Seek), name: &str) -> Result<Scan, R
     if first != mcap::MAGIC {
         return Err(RecordingError::new(name, not_mcap(&first)));
     }
-    let mut walk =
-        Walk { scan: Scan::default(), run: None, input: BufReader::new(&mut *input), size };
+    let mut walk = Walk {
+        scan: Scan::default(),
+        run: None,
+        input: BufReader::new(&mut *input),
+        size,
+        name,
+        losses,
+        described: 0,
+        indexed: 0,
+    };
     let ended = walk.records().map_err(unreadable)?;
     walk.close();
     let mut scan = walk.scan;
+    let room = MOST_PIECES.saturating_sub(scan.pieces.len());
     if let Some((offset, what)) = ended {
-        let found = pieces_behind(input, size, offset);
+        let mut found = pieces_behind(input, size, offset);
+        found.truncate(room);
         let what = match found.len() {
             0 => what,
             found => format!("{what}; {found} chunks behind it are found by the index"),
         };
-        scan.losses.push((offset, what));
+        losses.add(name, offset, what);
         scan.pieces.extend(found);
     }
     Ok(scan)
@@ -103,15 +109,22 @@ fn not_mcap(first: &[u8]) -> String {
     .to_owned()
 }
 
-struct Walk<R: Read + Seek> {
+struct Walk<'a, R: Read + Seek> {
     scan: Scan,
     /// Messages outside of chunks that still grow.
     run: Option<Piece>,
     input: BufReader<R>,
     size: u64,
+    /// Of the file.
+    name: &'a str,
+    losses: &'a mut Losses,
+    /// What schemas and channels take so far.
+    described: usize,
+    /// Channels that indexes named so far.
+    indexed: usize,
 }
 
-impl<R: Read + Seek> Walk<R> {
+impl<R: Read + Seek> Walk<'_, R> {
     /// Up to the end of the file, or to where it cannot go on and why.
     fn records(&mut self) -> io::Result<Option<(u64, String)>> {
         let mut offset = mcap::MAGIC.len() as u64;
@@ -120,6 +133,11 @@ impl<R: Read + Seek> Walk<R> {
             if left == 0 {
                 let what = "the file ends here without an index: it was never finished, or cut off";
                 return Ok(Some((offset, what.to_owned())));
+            }
+            if self.scan.pieces.len() >= MOST_PIECES {
+                let what = format!("there are more than {MOST_PIECES} chunks: these are not read");
+                self.losses.add(self.name, offset, what);
+                return Ok(None);
             }
             if left < FRAME {
                 return Ok(Some((offset, "the file is cut off here, in a record".to_owned())));
@@ -177,24 +195,56 @@ impl<R: Read + Seek> Walk<R> {
                 let mut channel = [0; 2];
                 self.input.read_exact(&mut channel)?;
                 if let Some(piece) = self.scan.pieces.last_mut() {
-                    piece.channels.push(u16::from_le_bytes(channel));
+                    self.indexed += 1;
+                    if self.indexed <= MOST_INDEXED {
+                        piece.channels.push(u16::from_le_bytes(channel));
+                    } else {
+                        // Part of it would say that others are not in it.
+                        piece.channels = Vec::new();
+                    }
                 }
                 Ok(2)
             }
-            op::SCHEMA | op::CHANNEL if !is_cut && length <= MOST_RECORD as u64 => {
+            op::SCHEMA | op::CHANNEL if !is_cut => {
                 self.close();
+                if length > MOST_DESCRIPTION as u64 {
+                    let what = format!("{length} bytes for one type or channel: it is not read");
+                    self.losses.add(self.name, offset, what);
+                    return Ok(0);
+                }
                 let mut bytes = Vec::new();
                 self.input.by_ref().take(length).read_to_end(&mut bytes)?;
-                match mcap::parse_record(opcode, &bytes) {
+                let is_new = match mcap::parse_record(opcode, &bytes) {
                     Ok(Record::Schema { header, data }) => {
-                        let schema = (header.id, header.name, header.encoding, data.into_owned());
-                        self.scan.schemas.push(schema);
+                        let schema = (header.name, header.encoding, data.into_owned());
+                        let is_new = self.scan.schemas.get(&header.id) != Some(&schema);
+                        if is_new && self.described < MOST_DESCRIBED {
+                            self.scan.schemas.insert(header.id, schema);
+                        }
+                        is_new
                     }
                     Ok(Record::Channel(channel)) => {
-                        self.scan.channels.insert(channel.id, channel);
+                        let is_new = self.scan.channels.get(&channel.id) != Some(&channel);
+                        if is_new && self.described < MOST_DESCRIBED {
+                            self.scan.channels.insert(channel.id, channel);
+                        }
+                        is_new
                     }
-                    Ok(_) => {}
-                    Err(why) => self.scan.losses.push((offset, why.to_string())),
+                    Ok(_) => false,
+                    Err(why) => {
+                        self.losses.add(self.name, offset, why.to_string());
+                        false
+                    }
+                };
+                if is_new {
+                    if self.described >= MOST_DESCRIBED {
+                        let what = format!(
+                            "types and channels take more than {MOST_DESCRIBED} bytes: this one is \
+                             not read"
+                        );
+                        self.losses.add(self.name, offset, what);
+                    }
+                    self.described = self.described.saturating_add(described(&[&bytes]));
                 }
                 Ok(length)
             }
@@ -261,7 +311,16 @@ fn pieces_behind(input: &mut (impl Read + Seek), size: u64, offset: u64) -> Vec<
 
 /// The index at the end of the file, if it can be read.
 fn summary(input: &mut (impl Read + Seek), size: u64) -> Option<mcap::Summary> {
-    let limit = usize::try_from(size).map_or(MOST_RECORD, |size| size.min(MOST_RECORD));
+    let limit = usize::try_from(size.min(MOST_INDEX)).ok()?;
+    // All of it is taken into memory. The footer, which says where it begins, ends with a checksum and
+    // is followed by the magic.
+    let mut start = [0; 8];
+    input.seek(SeekFrom::Start(size.checked_sub(8 + 4 + 8 + 8)?)).ok()?;
+    input.read_exact(&mut start).ok()?;
+    if size.checked_sub(u64::from_le_bytes(start))? > MOST_INDEX {
+        return None;
+    }
+    input.seek(SeekFrom::Start(0)).ok()?;
     let options =
         SummaryReaderOptions::default().with_file_size(size).with_record_length_limit(limit);
     let mut reader = SummaryReader::new_with_options(options);

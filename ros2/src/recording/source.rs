@@ -2,7 +2,7 @@
 //!
 //! Pieces are read one after another, and a message is handed out when no piece that is still unread
 //! can hold an earlier one. Memory is what overlapping pieces hold of the wanted channels, and no
-//! more than [`MOST_HELD`].
+//! more than `bounds.rs` allows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,14 +11,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::RecordingError;
+use super::bounds::{MOST_DESCRIBED, MOST_HELD, MOST_STATIC, weight};
 use super::channels::{Channel, Channels, Wanted};
+use super::losses::{Loss, Losses};
 use super::piece;
-use super::scan::{Loss, Piece, scan};
+use super::scan::{Piece, scan};
 use super::types::Types;
 use crate::stamp::Stamp;
-
-/// Bytes of messages that wait for earlier ones. Beyond it they are handed out as they are.
-const MOST_HELD: usize = 256 << 20;
 
 /// What a recording is read from.
 pub trait Source: Read + Seek {}
@@ -45,7 +44,7 @@ pub struct Recording {
     held: usize,
     count: u64,
     latest: u64,
-    losses: Vec<Loss>,
+    losses: Losses,
     size: u64,
     position: u64,
     disordered: u64,
@@ -103,15 +102,15 @@ impl Recording {
             held: 0,
             count: 0,
             latest: 0,
-            losses: Vec::new(),
+            losses: Losses::default(),
             size: 0,
             position: 0,
             disordered: 0,
         };
         for (name, mut input) in files {
-            let found = scan(&mut input, &name)?;
+            let found = scan(&mut input, &name, &mut recording.losses)?;
             let mut channels = Channels::new(types.clone(), wanted.clone());
-            for (id, name, encoding, text) in &found.schemas {
+            for (id, (name, encoding, text)) in &found.schemas {
                 channels.add_schema(*id, name, encoding, text);
             }
             found.channels.values().for_each(|channel| channels.add(channel));
@@ -126,11 +125,6 @@ impl Recording {
                 }
             }
             let index = recording.files.len();
-            recording.losses.extend(found.losses.into_iter().map(|(offset, what)| Loss {
-                file: name.clone(),
-                offset,
-                what,
-            }));
             recording.size += pieces.iter().map(|piece| piece.length).sum::<u64>();
             recording.pieces.extend(pieces.into_iter().map(|piece| (index, piece)));
             recording.files.push(File { name, input, channels, is_indexed });
@@ -150,7 +144,7 @@ impl Recording {
             self.read_piece();
         }
         let Reverse(Waiting { log_time, message, .. }) = self.waiting.pop()?;
-        self.held -= message.data.len();
+        self.held -= weight(&message.data);
         self.disordered += u64::from(log_time < self.latest);
         self.latest = self.latest.max(log_time);
         Some(message)
@@ -163,7 +157,7 @@ impl Recording {
         self.position += piece.length;
         for found in contents.messages {
             let Some(channel) = file.channels.get(found.channel).cloned() else { continue };
-            self.held += found.data.len();
+            self.held += weight(&found.data);
             self.count += 1;
             let log_time = Stamp::from_nanos(i64::try_from(found.log_time).unwrap_or(i64::MAX));
             let message = Recorded { channel, log_time, data: found.data };
@@ -171,7 +165,7 @@ impl Recording {
             self.waiting.push(Reverse(waiting));
         }
         if let Some(what) = contents.loss {
-            self.losses.push(Loss { file: file.name.clone(), offset: piece.offset, what });
+            self.losses.add(&file.name, piece.offset, what);
         }
     }
 
@@ -183,6 +177,7 @@ impl Recording {
         matches: impl Fn(&Channel) -> bool,
     ) -> Vec<Recorded> {
         let mut found = Vec::new();
+        let mut bytes = 0;
         let mut looked_at = vec![0; self.files.len()];
         for (index, piece) in self.pieces.iter().rev() {
             let Some(file) = self.files.get_mut(*index) else { continue };
@@ -197,7 +192,8 @@ impl Recording {
             looked_at[*index] += 1;
             for message in piece::read(input, piece, channels).messages {
                 let Some(channel) = channels.get(message.channel) else { continue };
-                if matches(channel) {
+                if matches(channel) && bytes < MOST_STATIC {
+                    bytes += weight(&message.data);
                     let nanos = i64::try_from(message.log_time).unwrap_or(i64::MAX);
                     found.push(Recorded {
                         channel: channel.clone(),
@@ -220,11 +216,19 @@ impl Recording {
 
     /// What could not be used so far.
     pub fn losses(&self) -> Vec<Loss> {
-        let mut losses = self.losses.clone();
-        for file in self.files.iter().filter(|file| file.channels.unknown > 0) {
-            let what =
-                format!("{} messages of channels that it does not describe", file.channels.unknown);
-            losses.push(Loss { file: file.name.clone(), offset: 0, what });
+        let mut losses = self.losses.all();
+        for File { name, channels, .. } in &self.files {
+            let mut add = |what| losses.push(Loss { file: name.clone(), offset: 0, what });
+            if channels.unknown > 0 {
+                let unknown = channels.unknown;
+                add(format!("{unknown} messages of channels that it does not describe"));
+            }
+            if channels.too_many > 0 {
+                let many = channels.too_many;
+                add(format!(
+                    "{many} channels are not read: {MOST_DESCRIBED} bytes are full of others"
+                ));
+            }
         }
         losses
     }

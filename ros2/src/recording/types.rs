@@ -1,10 +1,11 @@
 //! The types of a recording: each file brings the definitions of its own messages.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::bounds::{MOST_DEFINED, MOST_DESCRIPTION, described};
 use super::idl;
 use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
 
@@ -12,46 +13,80 @@ use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
 #[derive(Clone, Debug)]
 pub(super) struct Types(Rc<Inner>);
 
+/// What came of reading a definition.
+type Outcome = Result<Arc<MessageType>, String>;
+
 #[derive(Debug)]
 struct Inner {
     /// For types that a file names and does not define.
     known: Registry,
-    read: RefCell<BTreeMap<Definition, Result<Arc<MessageType>, String>>>,
+    definitions: RefCell<BTreeSet<Rc<Definition>>>,
+    /// What they take.
+    described: Cell<usize>,
+    read: RefCell<BTreeMap<Rc<Definition>, Outcome>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Definition {
-    name: String,
+/// What a file says of a type.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Definition {
+    pub(super) name: String,
     encoding: String,
     text: Vec<u8>,
 }
 
 impl Types {
     pub(super) fn new(known: Registry) -> Self {
-        Self(Rc::new(Inner { known, read: RefCell::default() }))
+        Self(Rc::new(Inner {
+            known,
+            definitions: RefCell::default(),
+            described: Cell::new(0),
+            read: RefCell::default(),
+        }))
     }
 
-    /// The type of a schema. What the file says goes before what is known under the same name.
-    pub(super) fn of(
+    /// A definition, which all files that have the same one share; or why it is not read.
+    pub(super) fn definition(
         &self,
         name: &str,
         encoding: &str,
         text: &[u8],
-    ) -> Result<Arc<MessageType>, String> {
+    ) -> Result<Rc<Definition>, String> {
+        let takes = described(&[name.as_bytes(), encoding.as_bytes(), text]);
+        if takes > MOST_DESCRIPTION {
+            return Err(format!("its definition has {takes} bytes, more than {MOST_DESCRIPTION}"));
+        }
         let definition = Definition {
             name: name.to_owned(),
             encoding: encoding.to_owned(),
             text: text.to_owned(),
         };
-        if let Some(read) = self.0.read.borrow().get(&definition) {
+        let mut definitions = self.0.definitions.borrow_mut();
+        if let Some(known) = definitions.get(&definition) {
+            return Ok(known.clone());
+        }
+        let all = self.0.described.get().saturating_add(takes);
+        if all > MOST_DEFINED {
+            return Err(format!(
+                "its definition is not read: those before it take {MOST_DEFINED} bytes"
+            ));
+        }
+        self.0.described.set(all);
+        let definition = Rc::new(definition);
+        definitions.insert(definition.clone());
+        Ok(definition)
+    }
+
+    /// The type of a definition. What the file says goes before what is known under the same name.
+    pub(super) fn of(&self, definition: &Rc<Definition>) -> Outcome {
+        if let Some(read) = self.0.read.borrow().get(definition) {
             return read.clone();
         }
-        let read = self.read(&definition);
-        self.0.read.borrow_mut().insert(definition, read.clone());
+        let read = self.read(definition);
+        self.0.read.borrow_mut().insert(definition.clone(), read.clone());
         read
     }
 
-    fn read(&self, definition: &Definition) -> Result<Arc<MessageType>, String> {
+    fn read(&self, definition: &Definition) -> Outcome {
         let Definition { name, encoding, text } = definition;
         let text = std::str::from_utf8(text).map_err(|_| "its definition is no text".to_owned())?;
         // rosbag2 writes an empty text where it did not find the definition.

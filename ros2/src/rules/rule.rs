@@ -24,6 +24,8 @@ use crate::tf::Buffer;
 
 /// Definitions of one name that are kept ready; while a fleet is updated there may be two at once.
 const MOST_VERSIONS: usize = 4;
+/// Names of types that a rule is kept ready for: it is for a topic, and whoever publishes there may say any name.
+const MOST_NAMES: usize = 16;
 
 /// Elements of one message that are looked at: each may become a memory, and everything else waits meanwhile.
 pub(super) const MOST_ELEMENTS: usize = 1000;
@@ -33,7 +35,7 @@ pub(super) const MOST_ELEMENTS: usize = 1000;
 pub struct Rule {
     /// The rule.
     pub written: TopicRule,
-    /// One for each name of a type.
+    /// One for each name of a type, the one that was used last at the end.
     bindings: Vec<Binding>,
 }
 
@@ -173,11 +175,20 @@ fn ready_for<'a>(
     setup: &Setup,
 ) -> Result<(&'a Bound, &'a mut Watch), &'a ConfigError> {
     let is_of = |binding: &Binding| binding.versions.iter().any(|known| known.ty.name == ty.name);
-    let at = bindings.iter().position(is_of).unwrap_or_else(|| {
-        bindings.push(Binding { versions: Vec::new(), watch: None });
-        bindings.len() - 1
-    });
-    let Binding { versions, watch } = &mut bindings[at];
+    let binding = match bindings.iter().position(is_of) {
+        Some(at) => bindings.remove(at),
+        None => {
+            if bindings.len() >= MOST_NAMES {
+                // One that does not fit has nothing to lose.
+                let misfit = bindings.iter().position(|binding| binding.watch.is_none());
+                bindings.remove(misfit.unwrap_or(0));
+            }
+            Binding { versions: Vec::new(), watch: None }
+        }
+    };
+    let last = bindings.len();
+    bindings.push(binding);
+    let Binding { versions, watch } = &mut bindings[last];
     let is_this = |known: &Version| Arc::ptr_eq(&known.ty, ty) || *known.ty == **ty;
     let at = versions.iter().position(is_this).unwrap_or_else(|| {
         if versions.len() >= MOST_VERSIONS {

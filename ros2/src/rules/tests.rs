@@ -794,6 +794,27 @@ fn two_definitions_of_one_name_at_once_are_one_rule() {
 }
 
 #[test]
+fn types_of_ever_new_names_leave_no_trace_and_take_nothing_from_the_one_in_use() {
+    let mut bench = Bench::new(
+        "/mine",
+        "[[ros2.topic]]\ntopic = '/mine'\ntext = '{name}'\nby = 'name'\nkeep.at_most_every_s = 6000",
+    );
+    let mut mine = bench.message("my_msgs/msg/Mine");
+    mine.set("name", "x").unwrap();
+    for n in 0..100 {
+        bench.see(f64::from(n), &mine);
+        let name = format!("their_msgs/msg/T{n}");
+        let fields = if n % 2 == 0 { "string name" } else { "int32 other" };
+        let mut registry = Registry::new();
+        registry.add_text(&name.parse().unwrap(), fields).unwrap();
+        bench.see(f64::from(n), &Message::new(&registry.message(&name).unwrap()));
+    }
+    let misfits = bench.rules.misfits().count();
+    assert!(misfits < 16, "{misfits}");
+    assert_eq!(bench.counters().dropped[&Reason::TooSoon], 99, "it is still the same thing");
+}
+
+#[test]
 fn what_does_not_fit_a_type_is_said_under_its_key() {
     let mut registry = Registry::standard();
     registry.add_text(&"my_msgs/msg/Part".parse().unwrap(), PART).unwrap();

@@ -75,7 +75,10 @@ def main(args=None):
             return 1
         navigator.info(f'going where it was: {record.content}')
 
-        navigator.waitUntilNav2Active()
+        # Not for AMCL, the default: a robot with slam_toolbox has none, and while AMCL has told no pose yet,
+        # this would tell it that the robot stands at the origin of the map. Nav2 has this word for "do not wait
+        # for the localizer".
+        navigator.waitUntilNav2Active(localizer='robot_localization')
         navigator.goToPose(goal_of(record, navigator))
         while not navigator.isTaskComplete():
             feedback = navigator.getFeedback()

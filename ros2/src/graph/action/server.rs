@@ -1,6 +1,6 @@
 //! The services and topics of an action, around [`Goals`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +16,8 @@ use crate::interface::{ActionType, MessageType};
 use crate::message::{Message, PathError, Value};
 use crate::stamp::Stamp;
 
-/// Requests for results that wait at most; more are refused.
+/// Requests for the result of one goal that wait at most; more are refused, the oldest first: a client that gave up
+/// says so to nobody.
 const MOST_WAITING: usize = 100;
 
 /// What an action does.
@@ -86,7 +87,7 @@ struct Action {
 struct State {
     goals: Goals,
     /// Who waits for the result of a goal that has not ended.
-    waiting: HashMap<GoalId, Vec<Request>>,
+    waiting: HashMap<GoalId, VecDeque<Request>>,
     threads: Vec<JoinHandle<()>>,
     closing: bool,
 }
@@ -288,9 +289,14 @@ impl Action {
             Some((status, result)) => (status, Some(result.clone())),
             None => (state.goals.status(&id), None),
         };
-        let waiting = state.waiting.values().map(Vec::len).sum::<usize>();
-        if result.is_none() && status != Status::Unknown && waiting < MOST_WAITING {
-            state.waiting.entry(id).or_default().push(request);
+        if result.is_none() && status != Status::Unknown {
+            let waiting = state.waiting.entry(id).or_default();
+            waiting.push_back(request);
+            let oldest = if waiting.len() > MOST_WAITING { waiting.pop_front() } else { None };
+            drop(state);
+            if let Some(oldest) = oldest {
+                oldest.refuse("get_result", "too many wait for this goal; ask again later");
+            }
             return Ok(());
         }
         drop(state);
