@@ -8,7 +8,7 @@ use omir_core::link::{XOFF, XON};
 
 use super::commands::{Announcements, Command, Said, Worker, told};
 use super::editor::{Editor, Typed};
-use super::share::Share;
+use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
 use crate::engine::Engine;
 
@@ -26,10 +26,9 @@ pub struct Console {
     engine: Engine,
     robot: Arc<str>,
     announced: Announcements,
-    share: Share,
+    budget: Budget,
     editor: Editor,
-    /// The answer to the command that runs.
-    running: Option<Receiver<Said>>,
+    running: Option<Running>,
     /// The file that it sends.
     transfer: Option<Transfer>,
     /// One for each thread that still works.
@@ -42,14 +41,26 @@ pub struct Console {
     paused_since: Option<u64>,
 }
 
+/// A command that runs.
+struct Running {
+    answer: Receiver<Said>,
+    /// Lives as long as somebody wants to know.
+    _wanted: Arc<()>,
+}
+
 impl Console {
     /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, announced: Announcements, share: Share) -> Console {
+    pub fn new(
+        engine: Engine,
+        robot: Arc<str>,
+        announced: Announcements,
+        budget: Budget,
+    ) -> Console {
         Console {
             engine,
             robot,
             announced,
-            share,
+            budget,
             editor: Editor::default(),
             running: None,
             transfer: None,
@@ -133,7 +144,7 @@ impl Console {
                 self.print(told_of(ended));
             }
             let Some(running) = &self.running else { break };
-            match running.try_recv() {
+            match running.answer.try_recv() {
                 Ok(Said::Text(text)) => self.print(&text),
                 Ok(Said::File { name, modified, spool }) => {
                     self.print(&format!("{name}, {} bytes; Ctrl-C ends it\n", spool.len()));
@@ -197,18 +208,20 @@ impl Console {
 
     fn spawn(&mut self, command: Command) -> std::io::Result<()> {
         let (out, answer) = bounded(2);
+        let wanted = Arc::new(());
         let worker = Worker {
             engine: self.engine.clone(),
             robot: self.robot.clone(),
             announced: self.announced.clone(),
+            wanted: Arc::downgrade(&wanted),
             out,
         };
-        let (share, alive) = (self.share, self.threads.clone());
+        let (budget, alive) = (self.budget.clone(), self.threads.clone());
         std::thread::Builder::new().name("omird-console".to_owned()).spawn(move || {
-            worker.run(command, &mut share.begin());
+            worker.run(command, &mut budget.begin());
             drop(alive);
         })?;
-        self.running = Some(answer);
+        self.running = Some(Running { answer, _wanted: wanted });
         Ok(())
     }
 
@@ -243,6 +256,7 @@ fn told_of(ended: Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serial::share::Share;
     use crate::serial::testing::Bench;
 
     fn console(bench: &Bench) -> Console {
@@ -250,7 +264,7 @@ mod tests {
             bench.engine.clone(),
             Arc::from("r1"),
             Announcements::default(),
-            Share::new(1.0),
+            Budget::new(Share::new(1.0)),
         )
     }
 

@@ -55,7 +55,7 @@ pub(super) fn run(globals: &Globals, args: &ConsoleArgs) -> Result<()> {
             return Ok(());
         }
         if read == 0 {
-            device.wait(LOOK).map_err(gone)?;
+            device.wait(!typed.is_empty(), LOOK).map_err(gone)?;
         }
     }
 }
