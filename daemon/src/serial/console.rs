@@ -230,13 +230,16 @@ impl Console {
         self.out.extend(prompt.bytes());
     }
 
-    /// What a memory says must not steer the terminal: of control characters only the end of a line passes.
+    /// What a memory says must not steer the terminal: of control characters only the end of a line passes, and none
+    /// that turns round the order in which a line is shown (UAX 9).
     fn print(&mut self, text: &str) {
         let mut bytes = [0; 4];
         for character in text.chars() {
             match character {
                 '\n' => self.out.extend(b"\r\n"),
                 _ if character.is_control() => self.out.push_back(b'?'),
+                '\u{200e}' | '\u{200f}' | '\u{61c}' => self.out.push_back(b'?'),
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.out.push_back(b'?'),
                 _ => self.out.extend(character.encode_utf8(&mut bytes).bytes()),
             }
         }
@@ -289,6 +292,16 @@ mod tests {
             b"\x1b[A\x1b[B".iter().for_each(|&key| console.take(key));
         }
         assert!(console.out.len() < 3 * MOST_UNSHOWN, "{} bytes wait", console.out.len());
+    }
+
+    #[test]
+    fn a_memory_does_not_steer_the_terminal() {
+        let bench = Bench::new();
+        bench.remember(
+            r#"{"resourceType":"MemoryRecord","id":"a","content":"k\u00fcche \u001b[2J\u202egone\u2066"}"#,
+        );
+        let shown = run(&mut console(&bench), "ls");
+        assert!(shown.contains("k\u{fc}che ?[2J?gone?"), "{shown:?}");
     }
 
     #[test]

@@ -389,6 +389,18 @@ impl Job {
                 Error::query("asOf", format!("{text:?} is no instant: {error}"))
             })?,
         };
+        match (&pull.after, &pull.store) {
+            (Some(_), None) => {
+                let message = "is needed to go on after a place: as the first answer told it";
+                return Err(Error::at(Code::InvalidQuery, "/store", message));
+            }
+            (_, Some(store)) if store != self.engine.identity() => {
+                let message = "this is not the memory that was begun with; begin anew, without after, \
+                               asOf and store";
+                return Err(Error::at(Code::InvalidQuery, "/store", message));
+            }
+            _ => {}
+        }
         let kept =
             i64::try_from(self.engine.settings().keep_history.as_micros()).unwrap_or(i64::MAX);
         if pull.after.is_some()
@@ -396,7 +408,7 @@ impl Job {
         {
             let message = format!(
                 "what was known at {as_of} is not kept any more (store.keep_history_s): begin anew, \
-                 without after and asOf"
+                 without after, asOf and store"
             );
             return Err(Error::at(Code::InvalidQuery, "/asOf", message));
         }
@@ -419,7 +431,8 @@ impl Job {
         share: &mut Turn,
     ) -> Result<(), Unwanted> {
         let count = selection.len() as u64;
-        self.say(Answer::Begin { as_of: as_of.to_string(), count })?;
+        let store = self.engine.identity().to_owned();
+        self.say(Answer::Begin { as_of: as_of.to_string(), count, store })?;
         let (mut batch, mut told) = (Batch::default(), 0);
         for position in 0..selection.len() {
             let one = self.engine.selected(selection, position).transpose();
@@ -560,19 +573,41 @@ mod tests {
         drop(busy);
     }
 
+    /// The first answer to a pull that says this of itself.
+    fn begun(desk: &mut Desk, pull: &str) -> String {
+        ask(desk, 1, &format!(r#""op":"pull",{pull}"#)).unwrap();
+        loop {
+            if let Some((answer, _)) = desk.next_part() {
+                let answer = cbor::from_slice(answer, &Limits::default()).unwrap();
+                return omir_core::json::to_string(&answer);
+            }
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_pull_does_not_go_on_where_its_history_ended() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
-        ask(&mut desk, 1, r#""op":"pull","after":1,"asOf":"2001-01-01T00:00:00Z""#).unwrap();
-        let answer = loop {
-            if let Some((answer, _)) = desk.next_part() {
-                break cbor::from_slice(answer, &Limits::default()).unwrap();
-            }
-            std::thread::yield_now();
-        };
-        let answer = omir_core::json::to_string(&answer);
+        let store = bench.engine.identity();
+        let pull = format!(r#""after":1,"asOf":"2001-01-01T00:00:00Z","store":"{store}""#);
+        let answer = begun(&mut desk(&bench), &pull);
         assert!(answer.contains("INVALID_QUERY") && answer.contains("/asOf"), "{answer}");
+    }
+
+    #[test]
+    fn a_pull_does_not_go_on_in_another_memory() {
+        let bench = Bench::new();
+        let store = bench.engine.identity();
+        let as_of = bench.engine.now().0;
+        for other in ["", r#","store":"00ff""#] {
+            let pull = format!(r#""after":1,"asOf":"{as_of}"{other}"#);
+            let answer = begun(&mut desk(&bench), &pull);
+            assert!(answer.contains("INVALID_QUERY") && answer.contains("/store"), "{answer}");
+        }
+        let pull = format!(r#""after":1,"asOf":"{as_of}","store":"{store}""#);
+        let answer = begun(&mut desk(&bench), &pull);
+        assert!(answer.contains(&format!(r#""begin":{{"asOf":"{as_of}""#)), "{answer}");
+        assert!(answer.contains(store), "{answer}");
     }
 
     #[test]
