@@ -162,6 +162,7 @@ impl Served {
         let mut buffer = [0; PIECE];
         let mut out = Vec::new();
         let mut stop_at = None;
+        let mut look = LOOK_AGAIN;
         loop {
             let read = wire.read(&mut buffer)?;
             let now = wire.now();
@@ -198,10 +199,16 @@ impl Served {
                 wire.discard();
                 return Ok(());
             }
+            // The longer a worker has nothing to say, the less often it is asked.
+            look = if read + written > 0 { LOOK_AGAIN } else { (2 * look).min(LOOK / 2) };
             if read < PIECE {
                 let text = !link.is_open() && self.console.has_text();
-                let patience = self.patience(now, &link, &pace, !out.is_empty(), text);
-                wire.wait(!out.is_empty(), patience)?;
+                let is_full = !out.is_empty();
+                let mut patience = self.patience(now, &link, &pace, is_full, text);
+                if !is_full && (self.desk.is_busy() || self.console.is_busy()) {
+                    patience = patience.min(look);
+                }
+                wire.wait(is_full, patience)?;
             }
         }
     }
@@ -271,10 +278,7 @@ impl Served {
         let rest = self.desk.rests_until(now);
         let due = [link.next_timeout(), text, rest].into_iter().flatten().min();
         let due = due.map(|at| at.max(pace.ready_at()));
-        let patience =
-            due.map_or(LOOK, |at| Duration::from_micros(at.saturating_sub(now))).min(LOOK);
-        let is_busy = self.desk.is_busy() || self.console.is_busy();
-        if is_busy { patience.min(LOOK_AGAIN) } else { patience }
+        due.map_or(LOOK, |at| Duration::from_micros(at.saturating_sub(now))).min(LOOK)
     }
 }
 
@@ -452,6 +456,9 @@ mod tests {
             assert!(each_second < 10.0, "{each_second} wake-ups a second with room for {room}");
             assert!(line.is_discarded.get(), "it would be waited for");
         }
+        // A command that has nothing to say.
+        let tail = serve(&bench, tail(), usize::MAX, minutes * 60 * SECOND);
+        assert!(tail.waits.get() < 11 * 60 * minutes as u32, "{} wake-ups", tail.waits.get());
         let idle = serve(&bench, Vec::new(), usize::MAX, minutes * 60 * SECOND);
         assert!(idle.waits.get() < 10 * 60 * minutes as u32 && !idle.is_discarded.get());
     }
