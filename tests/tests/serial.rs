@@ -354,9 +354,12 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
         cables += 1;
         let mut client = rig.call(0.0, cables);
         let id = client.ask(Request::Pull(pull.clone()));
-        let Answer::Begin { as_of, count } = client.answer(id) else { panic!("no beginning") };
+        let Answer::Begin { as_of, count, store } = client.answer(id) else {
+            panic!("no beginning")
+        };
         assert_eq!(count, 1000 - all.len() as u64);
         pull.as_of.get_or_insert(as_of);
+        pull.store.get_or_insert(store);
         // What is recorded meanwhile belongs to another pull.
         rig.clock.advance(Duration::from_millis(1));
         let text = format!(r#"{{"resourceType":"Entity","id":"late{cables}","name":"late"}}"#);
@@ -401,8 +404,9 @@ fn what_cannot_be_read_is_told_and_the_rest_comes() {
     // Also to one who goes on after it: it is told where it stands.
     for session in 2.. {
         let id = client.ask(Request::Pull(pull.clone()));
-        let Answer::Begin { as_of, .. } = client.answer(id) else { panic!("no beginning") };
+        let Answer::Begin { as_of, store, .. } = client.answer(id) else { panic!("no beginning") };
         pull.as_of.get_or_insert(as_of);
+        pull.store.get_or_insert(store);
         match client.answer(id) {
             Answer::Items { items, next, lost } => {
                 all.extend(items);

@@ -573,12 +573,13 @@ pub struct ExportArgs {
   omir console --port /dev/ttyUSB0
   echo status | omir console --port /dev/ttyUSB0
 
-Any terminal program will do as well. Ctrl-] leaves; where no terminal is read from, the end of the
-input does, two seconds after the last of the answer.
+Any terminal program will do as well. Ctrl-] leaves. Where no terminal is read from, each line of the
+input is typed after the answer to the one before, and the last answer ends it.
 
 Exit codes:
   0  left
   2  the command line is wrong, or what came cannot be written
+  3  an answer to what was piped in did not end
   4  there is no such device, or it is gone")]
 pub struct ConsoleArgs {
     /// The serial device, such as /dev/ttyUSB0
@@ -596,8 +597,10 @@ pub struct ConsoleArgs {
   omir pull --port /dev/ttyUSB0 -o robot.omir
   omir pull --port /dev/ttyUSB0 --since 1d --type Episode -o today.omirb
 
-The daemon serves the port with [[serial]] in its configuration. If the cable is pulled it is waited
-for; what came lies in FILE.part, and the same command goes on from there.
+The daemon serves the port with [[serial]] in its configuration. A device that is not there, or on which
+nobody answers, is tried for --timeout seconds. Once a daemon has answered, a line that is lost is waited
+for --wait seconds, anew each time; what came lies in FILE.part, and the same command goes on from there.
+FILE itself appears when all is there.
 
 Exit codes:
   0  all of it is in the file
@@ -619,7 +622,7 @@ pub struct PullArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// How long to wait for a cable that was pulled
+    /// How long to wait for a cable that was pulled, or a daemon that was stopped, after it had answered
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = values::seconds)]
     pub wait: Duration,
 

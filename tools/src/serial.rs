@@ -184,10 +184,12 @@ impl Line {
         self.out.drain(..written);
         if read == 0 {
             let due = self.link.next_timeout().map(|at| at.max(self.pace.ready_at()));
-            let due = if self.out.is_empty() { due } else { Some(now + 1_000) };
+            let due = due.filter(|_| self.out.is_empty());
             let patience =
                 due.map_or(LOOK, |at| Duration::from_micros(at.saturating_sub(now))).min(LOOK);
-            self.device.wait(patience).map_err(|error| gone(&self.path, error))?;
+            self.device
+                .wait(!self.out.is_empty(), patience)
+                .map_err(|error| gone(&self.path, error))?;
         }
         Ok(())
     }

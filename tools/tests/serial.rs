@@ -41,6 +41,11 @@ struct Rig {
 
 impl Rig {
     fn new() -> Rig {
+        Rig::with_key(7)
+    }
+
+    /// Another memory has another key.
+    fn with_key(key: u8) -> Rig {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
@@ -48,7 +53,7 @@ impl Rig {
             disk: Arc::new(Folder::new(&data)),
             index: None,
             clock: Arc::new(SystemClock::default()),
-            key: keys::device_key(&data, || [7; 32]).unwrap(),
+            key: keys::device_key(&data, || [key; 32]).unwrap(),
             random: Box::new(|| 1),
             settings: Settings::default(),
             listener: Box::new(|_| {}),
@@ -259,6 +264,79 @@ fn a_pull_that_gave_up_goes_on_another_time() {
 }
 
 #[test]
+fn a_line_that_is_lost_before_anything_came_is_waited_for_too() {
+    let rig = Rig::new();
+    // The first resources come together, and are more than that.
+    let short = rig.plug(4_000);
+    std::thread::scope(|scope| {
+        let pull =
+            scope.spawn(|| rig.omir(&["pull", "-o", "out.omir", "--timeout", "2", "--wait", "60"]));
+        short.wait();
+        // Longer than a daemon is waited for that never answered.
+        std::thread::sleep(Duration::from_secs(3));
+        let _whole = rig.plug(usize::MAX);
+        ends_with(&pull.join().unwrap(), 0);
+    });
+    assert_eq!(ids(&rig.path("out.omir")), all());
+}
+
+#[test]
+fn a_pull_that_is_killed_again_and_again_ends_whole() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    let part = rig.path("out.omir.part");
+    let size = || fs::metadata(&part).map_or(0, |found| found.len());
+    let mut kills = 0;
+    loop {
+        let before = size();
+        let mut child = Command::new(OMIR)
+            .args(["pull", "-o", "out.omir", "--baud", &BAUD.to_string(), "--port"])
+            .arg(rig.path("tool"))
+            .current_dir(rig.folder.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Once at each beginning, and then whenever more came.
+        let over = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                break true;
+            }
+            if size() > before {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        if over {
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills >= 2, "it was killed {kills} times");
+    assert_eq!(ids(&rig.path("out.omir")), all());
+    assert!(!part.exists());
+}
+
+#[test]
+fn two_memories_do_not_become_one_file() {
+    let (one, other) = (Rig::new(), Rig::with_key(8));
+    let pull = ["pull", "-o", "out.omir", "--wait", "1"];
+    let short = one.plug(12_000);
+    ends_with(&one.omir(&pull), 3);
+    drop(short);
+    // The same file, and the cable in a robot that has the same name.
+    fs::copy(one.path("out.omir.part"), other.path("out.omir.part")).unwrap();
+    let _cable = other.plug(usize::MAX);
+    let said = ends_with(&other.omir(&pull), 2);
+    assert!(said.contains("out.omir.part") && said.contains("remove it"), "{said}");
+    assert!(!other.path("out.omir").exists());
+    fs::remove_file(other.path("out.omir.part")).unwrap();
+    ends_with(&other.omir(&pull), 0);
+}
+
+#[test]
 fn a_push_needs_the_token() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
@@ -308,21 +386,37 @@ fn a_large_file_is_pushed_in_parts_that_hold_together() {
 }
 
 #[test]
-fn a_console_passes_on_what_is_typed() {
+fn a_console_types_each_line_after_the_answer_to_the_one_before() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
     let mut child = Command::new(OMIR)
-        .args(["console", "--port"])
+        .args(["console", "--baud", &BAUD.to_string(), "--port"])
         .arg(rig.path("tool"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"get MemoryRecord/m7\n").unwrap();
+    // More than the console keeps of what is typed ahead, after something that takes long.
+    let gets: String = (0..100).map(|n| format!("get MemoryRecord/m{n}\n")).collect();
+    let typed = format!("dump\r\n{gets}\nls type=Entity");
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     ends_with(&output, 0);
     let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(shown.contains("\"id\": \"m7\"") && shown.ends_with("r2> "), "{shown}");
+    assert!(shown.starts_with("r2> dump\r\n-----BEGIN OMIR-----\r\n"), "{shown:.100}");
+    assert!(shown.contains("-----END OMIR-----\r\nr2> get MemoryRecord/m0\r\n"));
+    for n in 0..100 {
+        assert!(shown.contains(&format!("\"id\": \"m{n}\"")), "m{n} is not shown");
+    }
+    assert!(shown.ends_with("\r\nr2> \r\nr2> ls type=Entity\r\n0 of 0\r\nr2> "), "{shown}");
+}
+
+#[test]
+fn a_console_that_is_not_there_is_no_success() {
+    let rig = Rig::new();
+    let _silent = end(&rig.path("tool"));
+    let said = ends_with(&rig.omir(&["console", "--timeout", "1"]), 4);
+    assert!(said.contains("no console answers"), "{said}");
 }
 
 #[test]

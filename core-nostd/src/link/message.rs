@@ -65,6 +65,8 @@ pub struct Pull {
     pub after: Option<u64>,
     /// What was known then; of the first answer to the same pull.
     pub as_of: Option<String>,
+    /// Whose memory that was; of the first answer too. Goes with `after`.
+    pub store: Option<String>,
     /// Answers may be packed.
     pub deflate: bool,
 }
@@ -90,6 +92,8 @@ pub enum Answer {
         as_of: String,
         /// How many resources follow.
         count: u64,
+        /// Which memory this is: another one numbers its resources differently; for [`Pull::store`].
+        store: String,
     },
     /// Resources of a pull, in the order they were recorded.
     Items {
@@ -187,6 +191,9 @@ impl Asked {
                 if let Some(as_of) = pull.as_of {
                     map.insert("asOf", as_of);
                 }
+                if let Some(store) = pull.store {
+                    map.insert("store", store);
+                }
                 if pull.deflate {
                     map.insert("deflate", true);
                 }
@@ -225,6 +232,7 @@ impl Asked {
                 filter: members.optional("filter", object)?.unwrap_or_default(),
                 after: members.optional("after", number)?,
                 as_of: members.optional("asOf", text)?,
+                store: members.optional("store", text)?,
                 deflate: members.optional("deflate", truth)?.unwrap_or(false),
             }),
             "push" => Request::Push(Push {
@@ -251,8 +259,9 @@ impl Answered {
             Answer::Ok(about) => {
                 map.insert("ok", about);
             }
-            Answer::Begin { as_of, count } => {
-                let about: [(&str, Value); 2] = [("asOf", as_of.into()), ("count", count.into())];
+            Answer::Begin { as_of, count, store } => {
+                let about: [(&str, Value); 3] =
+                    [("asOf", as_of.into()), ("count", count.into()), ("store", store.into())];
                 map.insert("begin", Map::from_iter(about));
             }
             Answer::Items { items, next, lost } => {
@@ -290,7 +299,11 @@ impl Answered {
             Answer::Ok(about)
         } else if let Some(about) = members.optional("begin", object)? {
             let mut about = members.inside("begin", about);
-            let begin = Answer::Begin { as_of: about.text("asOf")?, count: about.number("count")? };
+            let begin = Answer::Begin {
+                as_of: about.text("asOf")?,
+                count: about.number("count")?,
+                store: about.text("store")?,
+            };
             about.finish()?;
             begin
         } else if let Some(items) = members.optional("items", array)? {
@@ -521,6 +534,7 @@ mod tests {
             filter: [("type", "Entity")].into_iter().collect(),
             after: Some(7),
             as_of: Some("2026-01-01T00:00:00Z".to_owned()),
+            store: Some("s".to_owned()),
             deflate: true,
         };
         let answer = |answer| Answered { id: 1, answer };
@@ -535,7 +549,7 @@ mod tests {
             (
                 Request::Pull(pull),
                 r#"{"id":1,"op":"pull","filter":{"type":"Entity"},"after":7,
-                    "asOf":"2026-01-01T00:00:00Z","deflate":true}"#,
+                    "asOf":"2026-01-01T00:00:00Z","store":"s","deflate":true}"#,
             ),
             (
                 Request::Push(Push { items: vec![value(r#"{"id":"a"}"#)], restore: false }),
@@ -556,8 +570,8 @@ mod tests {
         for (answer, text) in [
             (answer(Answer::Ok(Map::new())), r#"{"id":1,"ok":{}}"#),
             (
-                answer(Answer::Begin { as_of: "x".to_owned(), count: 2 }),
-                r#"{"id":1,"begin":{"asOf":"x","count":2}}"#,
+                answer(Answer::Begin { as_of: "x".to_owned(), count: 2, store: "s".to_owned() }),
+                r#"{"id":1,"begin":{"asOf":"x","count":2,"store":"s"}}"#,
             ),
             (
                 answer(Answer::Items { items, next: 9, lost: vec![] }),

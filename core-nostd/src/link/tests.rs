@@ -569,3 +569,37 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
         });
     prop_oneof![4 => built, 1 => prop::collection::vec(any::<u8>(), 0..100)]
 }
+
+/// The frames an end has to say, one after the other.
+fn said<const W: usize, const P: usize>(link: &mut Link<W, P>, now: u64) -> Vec<u8> {
+    let mut line = Vec::new();
+    while link.poll_transmit(now, &mut |byte| line.push(byte)) {}
+    line
+}
+
+#[test]
+fn silence_ends_a_session_also_where_nothing_can_be_sent() {
+    const SILENCE: u64 = 15_000_000;
+    for (heard_at, over) in [(SILENCE - 1, false), (SILENCE, true), (4 * SILENCE, true)] {
+        let (mut near, mut far) = (Link::<4, 64>::new("near"), Link::<4, 64>::new("far"));
+        near.connect(7, 0);
+        far.receive(&said(&mut near, 0), 0);
+        assert_eq!(far.poll_event(), Some(Event::Opened));
+        near.receive(&said(&mut far, 0), 0);
+        assert_eq!(near.poll_event(), Some(Event::Opened));
+        assert_eq!(far.send(b"what the other end no longer waits for", true), 38);
+        // The device takes nothing, so that it is never asked what to send; then there is a frame of the session.
+        near.send(b"late", true);
+        let late = said(&mut near, 1_000_000);
+        far.receive(&late, heard_at);
+        if over {
+            assert_eq!(far.poll_event(), Some(Event::Closed(Closed::Silence)));
+            assert_eq!(far.poll_event(), None, "it is of no session");
+            assert!(!far.is_open());
+            near.receive(&said(&mut far, heard_at), 1_000_001);
+            assert_eq!(near.poll_event(), Some(Event::Closed(Closed::Bye(Reason::NoSession))));
+        } else {
+            assert_eq!(far.poll_event(), Some(Event::Data { bytes: b"late", last: true }));
+        }
+    }
+}

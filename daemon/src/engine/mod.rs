@@ -345,6 +345,12 @@ impl Engine {
         &self.inner.settings
     }
 
+    /// Which memory this is, also after it was copied or moved: the public key of what signs its segments, in
+    /// hexadecimal. Another one on the same robot, or another robot of the same name, has another.
+    pub fn identity(&self) -> &str {
+        &self.inner.public_key
+    }
+
     /// How much lies on the card beside what may.
     pub fn pressure(&self) -> Pressure {
         self.inner.shared.pressure()

@@ -1,5 +1,6 @@
 //! What a person may ask at the console, and what is shown of the answer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use super::share::Turn;
-use super::spool::Spool;
+use super::spool::{MOST_PACKED, Spool};
 use crate::engine::command::{Event, EventKind};
 use crate::engine::export::{LeftOut, Selection, decode_stored};
 use crate::engine::request::reference;
@@ -44,10 +45,11 @@ Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same
 #[derive(Clone, Default)]
 pub struct Announcements(Arc<Mutex<Vec<Follower>>>);
 
-/// Somebody who wants to hear of events, as long as the other end of `alive` lives.
+/// Somebody who wants to hear of events, as long as the other end of `missed` lives.
 #[derive(Debug)]
 struct Follower {
-    alive: Weak<()>,
+    /// How many were passed over and not told of yet.
+    missed: Weak<AtomicU64>,
     to: Sender<Event>,
 }
 
@@ -59,23 +61,24 @@ impl Announcements {
             let mut wanted = outlet.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Who is too slow misses some; who is gone misses all.
             wanted.retain(|follower| {
-                !matches!(
-                    follower.to.try_send(event.clone()),
-                    Err(crossbeam_channel::TrySendError::Disconnected(_))
-                )
+                let Some(missed) = follower.missed.upgrade() else { return false };
+                if follower.to.try_send(event.clone()).is_err() {
+                    missed.fetch_add(1, Ordering::Relaxed);
+                }
+                true
             });
         })
     }
 
-    /// Events from now on, until what comes with them is dropped.
-    fn follow(&self) -> (Receiver<Event>, Arc<()>) {
+    /// Events from now on, and how many were passed over since that was looked at; until the latter is dropped.
+    fn follow(&self) -> (Receiver<Event>, Arc<AtomicU64>) {
         let (to, receiver) = bounded(MOST_EVENTS);
-        let alive = Arc::new(());
+        let missed = Arc::new(AtomicU64::new(0));
         let mut followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Where nothing happens no event finds out who is gone.
-        followers.retain(|follower| follower.alive.strong_count() > 0);
-        followers.push(Follower { alive: Arc::downgrade(&alive), to });
-        (receiver, alive)
+        followers.retain(|follower| follower.missed.strong_count() > 0);
+        followers.push(Follower { missed: Arc::downgrade(&missed), to });
+        (receiver, missed)
     }
 }
 
@@ -194,6 +197,8 @@ pub struct Worker {
     pub robot: Arc<str>,
     /// For `tail`.
     pub announced: Announcements,
+    /// Nobody is left who wants to know, once it cannot be upgraded.
+    pub wanted: Weak<()>,
     /// Where what it says goes.
     pub out: Sender<Said>,
 }
@@ -216,6 +221,10 @@ impl Worker {
         if let Err(error) = done {
             let _ = self.show(told(&error));
         }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wanted.strong_count() > 0
     }
 
     fn show(&self, text: String) -> Result<(), Unwanted> {
@@ -261,8 +270,14 @@ impl Worker {
     }
 
     fn tail(&self) -> Result<(), Unwanted> {
-        let (events, _alive) = self.announced.follow();
+        let (events, missed) = self.announced.follow();
         loop {
+            let passed_over = missed.swap(0, Ordering::Relaxed);
+            if passed_over > 0 {
+                self.show(format!(
+                    "... {passed_over} more: the line is too slow for all of them\n"
+                ))?;
+            }
             match events.recv_timeout(Duration::from_millis(500)) {
                 Ok(event) => {
                     let resource = cbor::from_slice(&event.resource, &Limits::default());
@@ -272,8 +287,8 @@ impl Worker {
                     };
                     self.show(format!("{} {what}\n", event.kind.as_str()))?;
                 }
-                // Nothing to say: is anybody there still?
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) => self.show(String::new())?,
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) if self.is_wanted() => {}
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => return Err(Unwanted),
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
@@ -301,12 +316,20 @@ impl Worker {
         share: &mut Turn,
     ) -> Result<Result<(), Unwanted>, Error> {
         let selection = self.select(parameters, share)?;
-        let mut spool = Spool::default();
+        let mut spool = Spool::new(MOST_PACKED);
+        let mut is_full = false;
         let gathered = self.document(&selection, share, |text| {
-            spool.push(&text);
-            // Nothing to say: is anybody there still?
-            self.show(String::new())
+            is_full = spool.push(&text).is_err();
+            if is_full || !self.is_wanted() { Err(Unwanted) } else { Ok(()) }
         });
+        if is_full {
+            let message = format!(
+                "the file would take more than {} MiB of memory until it is sent: give a FILTER such as \
+                 type=Episode or _time=[now(-1d)..], or use dump or omir pull",
+                MOST_PACKED >> 20
+            );
+            return Err(Error::new(Code::TooLarge, message));
+        }
         let seconds = self.engine.now().0.as_micros() / 1_000_000;
         let file = Said::File {
             name: file_name(&self.robot),
@@ -327,7 +350,7 @@ impl Worker {
         let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
         self.engine.select(&query, None, || {
             share.rest_if_due();
-            true
+            self.is_wanted()
         })
     }
 
@@ -436,6 +459,41 @@ mod tests {
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn event(n: u8) -> Event {
+        Event {
+            kind: EventKind::Forgotten,
+            target: format!("Entity/e{n}").parse().unwrap(),
+            resource: Vec::new(),
+            cause: None,
+        }
+    }
+
+    #[test]
+    fn who_no_longer_follows_is_not_kept() {
+        let announced = Announcements::default();
+        let tell = announced.listener();
+        let count = || announced.0.lock().unwrap().len();
+        // Where nothing happens: each one who comes finds out who is gone.
+        for _ in 0..10 {
+            drop(announced.follow());
+        }
+        assert_eq!(count(), 1);
+        let (events, missed) = announced.follow();
+        assert_eq!(count(), 1);
+        drop(announced.follow());
+        tell(&event(0));
+        assert_eq!(count(), 1);
+        assert!(events.try_recv().is_ok());
+
+        // A slow one stays, and hears how much it missed.
+        for n in 0..=u8::MAX {
+            tell(&event(n));
+        }
+        assert_eq!(missed.load(Ordering::Relaxed), 0);
+        (0..3).for_each(|n| tell(&event(n)));
+        assert_eq!((missed.load(Ordering::Relaxed), count()), (3, 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use omir_core::link::{XOFF, XON};
 
 use super::commands::{Announcements, Command, Said, Worker, told};
 use super::editor::{Editor, Typed};
-use super::share::Share;
+use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
 use crate::engine::Engine;
 
@@ -26,10 +26,9 @@ pub struct Console {
     engine: Engine,
     robot: Arc<str>,
     announced: Announcements,
-    share: Share,
+    budget: Budget,
     editor: Editor,
-    /// The answer to the command that runs.
-    running: Option<Receiver<Said>>,
+    running: Option<Running>,
     /// The file that it sends.
     transfer: Option<Transfer>,
     /// One for each thread that still works.
@@ -42,14 +41,26 @@ pub struct Console {
     paused_since: Option<u64>,
 }
 
+/// A command that runs.
+struct Running {
+    answer: Receiver<Said>,
+    /// Lives as long as somebody wants to know.
+    _wanted: Arc<()>,
+}
+
 impl Console {
     /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, announced: Announcements, share: Share) -> Console {
+    pub fn new(
+        engine: Engine,
+        robot: Arc<str>,
+        announced: Announcements,
+        budget: Budget,
+    ) -> Console {
         Console {
             engine,
             robot,
             announced,
-            share,
+            budget,
             editor: Editor::default(),
             running: None,
             transfer: None,
@@ -133,7 +144,7 @@ impl Console {
                 self.print(told_of(ended));
             }
             let Some(running) = &self.running else { break };
-            match running.try_recv() {
+            match running.answer.try_recv() {
                 Ok(Said::Text(text)) => self.print(&text),
                 Ok(Said::File { name, modified, spool }) => {
                     self.print(&format!("{name}, {} bytes; Ctrl-C ends it\n", spool.len()));
@@ -197,18 +208,20 @@ impl Console {
 
     fn spawn(&mut self, command: Command) -> std::io::Result<()> {
         let (out, answer) = bounded(2);
+        let wanted = Arc::new(());
         let worker = Worker {
             engine: self.engine.clone(),
             robot: self.robot.clone(),
             announced: self.announced.clone(),
+            wanted: Arc::downgrade(&wanted),
             out,
         };
-        let (share, alive) = (self.share, self.threads.clone());
+        let (budget, alive) = (self.budget.clone(), self.threads.clone());
         std::thread::Builder::new().name("omird-console".to_owned()).spawn(move || {
-            worker.run(command, &mut share.begin());
+            worker.run(command, &mut budget.begin());
             drop(alive);
         })?;
-        self.running = Some(answer);
+        self.running = Some(Running { answer, _wanted: wanted });
         Ok(())
     }
 
@@ -217,13 +230,16 @@ impl Console {
         self.out.extend(prompt.bytes());
     }
 
-    /// What a memory says must not steer the terminal: of control characters only the end of a line passes.
+    /// What a memory says must not steer the terminal: of control characters only the end of a line passes, and none
+    /// that turns round the order in which a line is shown (UAX 9).
     fn print(&mut self, text: &str) {
         let mut bytes = [0; 4];
         for character in text.chars() {
             match character {
                 '\n' => self.out.extend(b"\r\n"),
                 _ if character.is_control() => self.out.push_back(b'?'),
+                '\u{200e}' | '\u{200f}' | '\u{61c}' => self.out.push_back(b'?'),
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.out.push_back(b'?'),
                 _ => self.out.extend(character.encode_utf8(&mut bytes).bytes()),
             }
         }
@@ -243,6 +259,7 @@ fn told_of(ended: Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serial::share::Share;
     use crate::serial::testing::Bench;
 
     fn console(bench: &Bench) -> Console {
@@ -250,7 +267,7 @@ mod tests {
             bench.engine.clone(),
             Arc::from("r1"),
             Announcements::default(),
-            Share::new(1.0),
+            Budget::new(Share::new(1.0)),
         )
     }
 
@@ -275,6 +292,16 @@ mod tests {
             b"\x1b[A\x1b[B".iter().for_each(|&key| console.take(key));
         }
         assert!(console.out.len() < 3 * MOST_UNSHOWN, "{} bytes wait", console.out.len());
+    }
+
+    #[test]
+    fn a_memory_does_not_steer_the_terminal() {
+        let bench = Bench::new();
+        bench.remember(
+            r#"{"resourceType":"MemoryRecord","id":"a","content":"k\u00fcche \u001b[2J\u202egone\u2066"}"#,
+        );
+        let shown = run(&mut console(&bench), "ls");
+        assert!(shown.contains("k\u{fc}che ?[2J?gone?"), "{shown:?}");
     }
 
     #[test]

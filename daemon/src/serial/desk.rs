@@ -15,7 +15,7 @@ use omir_core::link::message::{
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
 
-use super::share::{Share, Turn};
+use super::share::{Budget, Turn};
 use crate::PRODUCER;
 use crate::engine::Engine;
 use crate::engine::command::Effect;
@@ -58,7 +58,7 @@ pub struct Desk {
     engine: Engine,
     robot: Arc<str>,
     access: Access,
-    share: Share,
+    budget: Budget,
     /// This session gave the token.
     unlocked: bool,
     wrong: u8,
@@ -66,6 +66,8 @@ pub struct Desk {
     inbox: Inbox,
     waiting: VecDeque<Asked>,
     running: Option<Running>,
+    /// Until then nothing is read: what was read took its share of a core. Microseconds.
+    rests_until: u64,
     /// One for each thread that still works.
     threads: Arc<()>,
     /// Messages to be sent, the first of them from this byte on.
@@ -78,25 +80,32 @@ struct Running {
     /// Lives as long as somebody wants to know.
     _wanted: Arc<()>,
     is_pull: bool,
-    messages: Receiver<Answer>,
-    deflate: bool,
+    messages: Receiver<Message>,
     count: u64,
+}
+
+/// An answer as it goes over the line.
+struct Message {
+    bytes: Vec<u8>,
+    /// Resources in it.
+    items: u64,
 }
 
 impl Desk {
     /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, access: Access, share: Share) -> Desk {
+    pub fn new(engine: Engine, robot: Arc<str>, access: Access, budget: Budget) -> Desk {
         Desk {
             engine,
             robot,
             access,
-            share,
+            budget,
             unlocked: false,
             wrong: 0,
             locked_until: 0,
             inbox: Inbox::default(),
             waiting: VecDeque::new(),
             running: None,
+            rests_until: 0,
             threads: Arc::new(()),
             out: VecDeque::new(),
             sent: 0,
@@ -123,18 +132,31 @@ impl Desk {
         if self.out.len() >= MOST_UNTAKEN {
             return Err(broken(format!("{MOST_UNTAKEN} answers wait, and more is asked")));
         }
-        let bytes = unpack(bytes).map_err(|error| broken(error.to_string()))?;
-        match Asked::decode(&bytes) {
+        let turn = self.budget.begin_at_once();
+        let read = unpack(bytes).map_err(|error| broken(error.to_string()));
+        let read = read.and_then(|bytes| self.read(&bytes, now));
+        let owed = u64::try_from(turn.settle().as_micros()).unwrap_or(u64::MAX);
+        self.rests_until = now.saturating_add(owed);
+        read
+    }
+
+    fn read(&mut self, message: &[u8], now: u64) -> Result<(), MessageError> {
+        match Asked::decode(message) {
             Ok(asked) => self.ask(asked, now),
             Err(error) => match error.id {
                 None => return Err(error),
                 Some(id) => {
                     let refused = Error::at(Code::InvalidQuery, error.path, error.message);
-                    self.answer(id, failed(refused), false);
+                    self.answer(id, failed(refused));
                 }
             },
         }
         Ok(())
+    }
+
+    /// Until when nothing more is to be received, if that is later than now.
+    pub fn rests_until(&self, now: u64) -> Option<u64> {
+        (now < self.rests_until).then_some(self.rests_until)
     }
 
     /// Bytes to be sent next, and whether their message ends with them.
@@ -163,23 +185,23 @@ impl Desk {
         match asked.request {
             Request::Info => {
                 let info = self.info();
-                self.answer(id, Answer::Ok(info.to_map()), false);
+                self.answer(id, Answer::Ok(info.to_map()));
             }
             Request::Unlock(token) => {
                 let answer = match self.unlock(&token, now) {
                     Ok(()) => Answer::Ok(Map::new()),
                     Err(error) => failed(error),
                 };
-                self.answer(id, answer, false);
+                self.answer(id, answer);
             }
             Request::Cancel(of) => {
                 self.cancel(of);
-                self.answer(id, Answer::Ok(Map::new()), false);
+                self.answer(id, Answer::Ok(Map::new()));
             }
             request if self.waiting.len() < MOST_WAITING => {
                 self.waiting.push_back(Asked { id, request });
             }
-            _ => self.answer(id, failed(Error::new(Code::Busy, "too many requests wait")), false),
+            _ => self.answer(id, failed(Error::new(Code::Busy, "too many requests wait"))),
         }
     }
 
@@ -225,7 +247,7 @@ impl Desk {
         if let Some(running) = self.running.take_if(|running| running.id == of) {
             if running.is_pull {
                 let end = Answer::End { count: running.count, complete: false };
-                self.answer(of, end, false);
+                self.answer(of, end);
             } else {
                 // A change that is made is made; it is answered all the same.
                 self.running = Some(running);
@@ -234,13 +256,12 @@ impl Desk {
         if let Some(at) = self.waiting.iter().position(|asked| asked.id == of) {
             self.waiting.remove(at);
             let error = Error::new(Code::Busy, "cancelled before anything was done");
-            self.answer(of, failed(error), false);
+            self.answer(of, failed(error));
         }
     }
 
-    fn answer(&mut self, id: u64, answer: Answer, deflate: bool) {
-        let message = Answered { id, answer }.encode();
-        self.out.push_back(if deflate { pack(message) } else { message });
+    fn answer(&mut self, id: u64, answer: Answer) {
+        self.out.push_back(Answered { id, answer }.encode());
     }
 
     /// Fetches what the request that is worked on has to say, and begins the next one.
@@ -252,12 +273,9 @@ impl Desk {
                 continue;
             };
             match running.messages.try_recv() {
-                Ok(answer) => {
-                    if let Answer::Items { items, .. } = &answer {
-                        running.count += items.len() as u64;
-                    }
-                    let (id, deflate) = (running.id, running.deflate);
-                    self.answer(id, answer, deflate);
+                Ok(message) => {
+                    running.count += message.items;
+                    self.out.push_back(message.bytes);
                 }
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Disconnected) => self.running = None,
@@ -268,7 +286,7 @@ impl Desk {
     fn begin(&mut self, asked: Asked) {
         if Arc::strong_count(&self.threads) > MOST_RUNNING {
             let why = "what was given up is not over yet; try again in a moment";
-            return self.answer(asked.id, failed(Error::new(Code::Busy, why)), false);
+            return self.answer(asked.id, failed(Error::new(Code::Busy, why)));
         }
         let (sender, messages) = bounded(1);
         let (is_pull, deflate) = match &asked.request {
@@ -278,33 +296,34 @@ impl Desk {
         let wanted = Arc::new(());
         let job = Job {
             engine: self.engine.clone(),
-            share: self.share,
+            id: asked.id,
+            deflate,
             wanted: Arc::downgrade(&wanted),
             out: sender,
         };
+        let budget = self.budget.clone();
         let alive = self.threads.clone();
         let may_write = self.may_write();
         let request = asked.request;
         let thread = std::thread::Builder::new().name("omird-asked".to_owned());
         let run = move || {
-            job.run(request, may_write);
+            job.run(request, may_write, &mut budget.begin());
             drop(alive);
         };
         match thread.spawn(run) {
             Ok(_) => {
                 let id = asked.id;
-                self.running =
-                    Some(Running { id, _wanted: wanted, is_pull, messages, deflate, count: 0 });
+                self.running = Some(Running { id, _wanted: wanted, is_pull, messages, count: 0 });
             }
             Err(error) => {
                 let error = Error::new(Code::Busy, format!("no thread for it: {error}"));
-                self.answer(asked.id, failed(error), false);
+                self.answer(asked.id, failed(error));
             }
         }
     }
 }
 
-/// Takes as long for a wrong token as for the right one.
+/// Takes as long for a wrong token as for the right one of that length.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
@@ -329,29 +348,32 @@ fn clipped(mut text: String) -> String {
 /// A request on its own thread. When nobody takes its answers any more, it ends.
 struct Job {
     engine: Engine,
-    share: Share,
+    /// Of the request.
+    id: u64,
+    /// The other end reads what is packed.
+    deflate: bool,
     /// Nobody is left who wants to know, once it cannot be upgraded.
     wanted: Weak<()>,
-    out: Sender<Answer>,
+    out: Sender<Message>,
 }
 
 /// Nobody wants to know any more.
 struct Unwanted;
 
 impl Job {
-    fn run(self, request: Request, may_write: bool) {
+    fn run(self, request: Request, may_write: bool, share: &mut Turn) {
         let done = match request {
-            Request::Pull(pull) => self.pull(&pull),
+            Request::Pull(pull) => self.pull(&pull, share),
             Request::Push(push) => self.push(push, may_write),
             _ => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
         };
         if let Err(error) = done {
             self.engine.note_rejected();
-            let _ = self.out.send(failed(error));
+            let _ = self.say(failed(error));
         }
     }
 
-    fn pull(&self, pull: &Pull) -> Result<(), Error> {
+    fn pull(&self, pull: &Pull, share: &mut Turn) -> Result<(), Error> {
         let named = parameters::from_payload(&Value::Object(pull.filter.clone()))?;
         for name in ["q", "asOf", "limit", "offset"] {
             if named.iter().any(|(given, _)| given == name) {
@@ -369,6 +391,18 @@ impl Job {
                 Error::query("asOf", format!("{text:?} is no instant: {error}"))
             })?,
         };
+        match (&pull.after, &pull.store) {
+            (Some(_), None) => {
+                let message = "is needed to go on after a place: as the first answer told it";
+                return Err(Error::at(Code::InvalidQuery, "/store", message));
+            }
+            (_, Some(store)) if store != self.engine.identity() => {
+                let message = "this is not the memory that was begun with; begin anew, without after, \
+                               asOf and store";
+                return Err(Error::at(Code::InvalidQuery, "/store", message));
+            }
+            _ => {}
+        }
         let kept =
             i64::try_from(self.engine.settings().keep_history.as_micros()).unwrap_or(i64::MAX);
         if pull.after.is_some()
@@ -376,18 +410,17 @@ impl Job {
         {
             let message = format!(
                 "what was known at {as_of} is not kept any more (store.keep_history_s): begin anew, \
-                 without after and asOf"
+                 without after, asOf and store"
             );
             return Err(Error::at(Code::InvalidQuery, "/asOf", message));
         }
         query.as_of = Some(as_of);
-        let mut share = self.share.begin();
         let after = pull.after.map(place);
         let selection = self.engine.select(&query, after, || {
             share.rest_if_due();
             self.wanted.strong_count() > 0
         })?;
-        let told = self.stream(as_of, &selection, &mut share);
+        let told = self.stream(as_of, &selection, share);
         // Whoever does not want the rest has ended the session, or cancelled.
         told.or(Ok(()))
     }
@@ -400,7 +433,8 @@ impl Job {
         share: &mut Turn,
     ) -> Result<(), Unwanted> {
         let count = selection.len() as u64;
-        self.say(Answer::Begin { as_of: as_of.to_string(), count })?;
+        let store = self.engine.identity().to_owned();
+        self.say(Answer::Begin { as_of: as_of.to_string(), count, store })?;
         let (mut batch, mut told) = (Batch::default(), 0);
         for position in 0..selection.len() {
             let one = self.engine.selected(selection, position).transpose();
@@ -432,7 +466,10 @@ impl Job {
     }
 
     fn say(&self, answer: Answer) -> Result<(), Unwanted> {
-        self.out.send(answer).map_err(|_| Unwanted)
+        let items = if let Answer::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
+        let message = Answered { id: self.id, answer }.encode();
+        let bytes = if self.deflate { pack(message) } else { message };
+        self.out.send(Message { bytes, items }).map_err(|_| Unwanted)
     }
 
     fn push(&self, push: Push, may_write: bool) -> Result<(), Error> {
@@ -488,6 +525,7 @@ pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
+    use crate::serial::Share;
     use omir_core::decode::Limits;
 
     use super::*;
@@ -495,7 +533,7 @@ mod tests {
 
     fn desk(bench: &Bench) -> Desk {
         let access = Access { write: false, token: None };
-        Desk::new(bench.engine.clone(), Arc::from("r1"), access, Share::new(1.0))
+        Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
     }
 
     fn ask(desk: &mut Desk, id: u64, request: &str) -> Result<(), MessageError> {
@@ -539,19 +577,41 @@ mod tests {
         drop(busy);
     }
 
+    /// The first answer to a pull that says this of itself.
+    fn begun(desk: &mut Desk, pull: &str) -> String {
+        ask(desk, 1, &format!(r#""op":"pull",{pull}"#)).unwrap();
+        loop {
+            if let Some((answer, _)) = desk.next_part() {
+                let answer = cbor::from_slice(answer, &Limits::default()).unwrap();
+                return omir_core::json::to_string(&answer);
+            }
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_pull_does_not_go_on_where_its_history_ended() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
-        ask(&mut desk, 1, r#""op":"pull","after":1,"asOf":"2001-01-01T00:00:00Z""#).unwrap();
-        let answer = loop {
-            if let Some((answer, _)) = desk.next_part() {
-                break cbor::from_slice(answer, &Limits::default()).unwrap();
-            }
-            std::thread::yield_now();
-        };
-        let answer = omir_core::json::to_string(&answer);
+        let store = bench.engine.identity();
+        let pull = format!(r#""after":1,"asOf":"2001-01-01T00:00:00Z","store":"{store}""#);
+        let answer = begun(&mut desk(&bench), &pull);
         assert!(answer.contains("INVALID_QUERY") && answer.contains("/asOf"), "{answer}");
+    }
+
+    #[test]
+    fn a_pull_does_not_go_on_in_another_memory() {
+        let bench = Bench::new();
+        let store = bench.engine.identity();
+        let as_of = bench.engine.now().0;
+        for other in ["", r#","store":"00ff""#] {
+            let pull = format!(r#""after":1,"asOf":"{as_of}"{other}"#);
+            let answer = begun(&mut desk(&bench), &pull);
+            assert!(answer.contains("INVALID_QUERY") && answer.contains("/store"), "{answer}");
+        }
+        let pull = format!(r#""after":1,"asOf":"{as_of}","store":"{store}""#);
+        let answer = begun(&mut desk(&bench), &pull);
+        assert!(answer.contains(&format!(r#""begin":{{"asOf":"{as_of}""#)), "{answer}");
+        assert!(answer.contains(store), "{answer}");
     }
 
     #[test]

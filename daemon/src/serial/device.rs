@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::termios::{ControlModes, InputModes, OptionalActions, SpecialCodeIndex};
+use rustix::termios::{ControlModes, InputModes, OptionalActions, QueueSelector, SpecialCodeIndex};
 
 /// An open device.
 #[derive(Debug)]
@@ -65,20 +65,62 @@ impl Device {
         }
     }
 
-    /// Waits until something can be read, at most `patience`.
+    /// Waits until something can be read or, if `is_full`, written, at most `patience`. Whether it can.
     ///
     /// # Errors
     /// The device is gone.
-    pub fn wait(&self, patience: Duration) -> io::Result<()> {
+    pub fn wait(&self, is_full: bool, patience: Duration) -> io::Result<bool> {
         let patience = Timespec {
             tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: patience.subsec_nanos().into(),
         };
-        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let wanted = if is_full { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut fds = [PollFd::new(&self.0, wanted)];
         match poll(&mut fds, Some(&patience)) {
-            Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
+            Err(Errno::INTR) => return Ok(false),
+            other => other?,
+        };
+        Ok(!fds[0].revents().is_empty())
+    }
+
+    /// Takes back what it was given and has not sent. A device that takes nothing would else be waited for when it
+    /// is closed.
+    pub fn discard(&self) {
+        let _ = rustix::termios::tcflush(&self.0, QueueSelector::OFlush);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    use super::*;
+
+    #[test]
+    fn a_full_device_is_waited_for_until_somebody_reads() {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let far = openpt(flags).unwrap();
+        grantpt(&far).unwrap();
+        unlockpt(&far).unwrap();
+        let name = ptsname(&far, Vec::new()).unwrap().into_string().unwrap();
+        let device = Device::open(Path::new(&name), 115_200).unwrap();
+        let mut filled = 0;
+        while let more @ 1.. = device.write(&[b'x'; 1000]).unwrap() {
+            filled += more;
         }
+        assert!(!device.wait(true, Duration::ZERO).unwrap(), "there is no room");
+        let mut buffer = vec![0; filled];
+        // This kind of device does not always tell of room at once.
+        while !device.wait(true, Duration::from_millis(1)).unwrap() {
+            assert!(rustix::io::read(&far, &mut buffer).unwrap() > 0);
+        }
+        assert!(!device.wait(false, Duration::ZERO).unwrap(), "and nothing to read");
+        rustix::io::write(&far, b"y").unwrap();
+        assert!(device.wait(false, Duration::from_secs(60)).unwrap());
+
+        assert_eq!(device.read(&mut buffer).unwrap(), 1);
+        drop(far);
+        assert!(device.wait(false, Duration::from_secs(60)).unwrap());
+        device.read(&mut buffer).unwrap_err();
     }
 }

@@ -27,10 +27,11 @@ const NOISY_PIECE: usize = 256;
 /// After so many subpackets without an error the line is clean.
 const CLEAN: u32 = 64;
 
-/// ZNAK. A receiver that waits for one more byte of a subpacket would wait ten seconds, and takes this for an error at
-/// once; any other one says where it is.
-const NUDGE: &[u8] = b"**\x18B0600000000cd85\r\n\x11";
-/// It is said when data was not acknowledged for so long.
+/// Said by turns when data was not acknowledged: a receiver would wait ten seconds for one more byte before it says where
+/// it is. One that is amid a subpacket, whose end was lost, takes the end of one with a wrong CRC for an error at once; a
+/// header would only be more data to it. One that waits for a header answers to ZNAK.
+const NUDGES: [&[u8]; 2] = [b"\x18kxxxx", b"**\x18B0600000000cd85\r\n\x11"];
+/// How long the data was not acknowledged then.
 const SLOW: u64 = 3_000_000;
 
 /// Begins an escape, and a header. The same byte as CAN.
@@ -113,8 +114,9 @@ pub struct Transfer {
     offered_at: u64,
     /// When the receiver could be sent something, or was heard. Before it was heard: the beginning.
     alive_at: u64,
-    /// When it was nudged last.
+    /// When it was nudged last, and how often so far.
     nudged_at: u64,
+    nudges: usize,
     /// Bytes of that which have to go out still.
     nudge_left: usize,
     ended: Option<Outcome>,
@@ -142,6 +144,7 @@ impl Transfer {
             offered_at: now,
             alive_at: now,
             nudged_at: now,
+            nudges: 0,
             nudge_left: 0,
             ended: None,
         };
@@ -211,8 +214,10 @@ impl Transfer {
             && now >= self.alive_at.max(self.nudged_at) + SLOW
         {
             self.nudged_at = now;
-            self.nudge_left = NUDGE.len();
-            self.out.extend(NUDGE);
+            let nudge = NUDGES[self.nudges % NUDGES.len()];
+            self.nudges += 1;
+            self.nudge_left = nudge.len();
+            self.out.extend(nudge);
         }
         self.ended.is_some()
     }
@@ -344,6 +349,7 @@ mod tests {
     use zmodem2::Receiver;
 
     use super::*;
+    use crate::serial::spool::MOST_PACKED;
 
     const SECOND: u64 = 1_000_000;
 
@@ -352,8 +358,8 @@ mod tests {
     }
 
     fn transfer() -> Transfer {
-        let mut spool = Spool::default();
-        spool.push(&document());
+        let mut spool = Spool::new(MOST_PACKED);
+        spool.push(&document()).unwrap();
         Transfer::new("r2.omir", 1_750_000_000, spool, 0).unwrap()
     }
 
@@ -429,7 +435,7 @@ mod tests {
             let came = !line.is_empty();
             spoils(true, &mut line);
             let mut says = far.turn(&line);
-            if says.is_empty() && line.starts_with(NUDGE) {
+            if says.is_empty() && NUDGES.iter().any(|nudge| line.starts_with(nudge)) {
                 says = far.again();
             }
             if !says.is_empty() || came {

@@ -1,22 +1,17 @@
 //! `omir pull`: memories over a serial line, into a file that grows with every cable that is plugged in.
-//!
-//! What came lies in `FILE.part` beside the output until all is there: a sequence of CBOR items, first what
-//! was asked for, then `{"items", "next"}` as they came. A last one that was cut short is dropped.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+mod so_far;
+
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use omir_core::cbor;
-use omir_core::decode::Limits;
 use omir_core::link::message::{Answer, Info, Pull, Request};
-use omir_core::value::{Map, Value};
+use omir_core::value::Map;
 
+use self::so_far::{Origin, SoFar};
 use super::filters;
 use crate::cli::{Globals, PullArgs};
-use crate::document::{self, Encoding};
+use crate::document;
 use crate::error::{Error, Result};
 use crate::selector::Parameters;
 use crate::serial::{Line, Lost, refused};
@@ -40,29 +35,43 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     }
     let mut so_far = SoFar::open(args.output.as_deref(), filter)?;
     let bar = progress::bar(globals, 0, "pulling");
-    bar.set_position(so_far.items.len() as u64);
+    bar.set_position(so_far.count);
+    // Until a daemon answers. From then on the line may be gone for longer, and comes back.
     let mut until = Instant::now() + globals.timeout;
+    let mut in_vain = 0;
     loop {
         let before = so_far.next;
-        match attempt(globals, args, &mut so_far, &bar) {
+        let patience =
+            until.saturating_duration_since(Instant::now()).clamp(RETRY, globals.timeout);
+        let mut answered = false;
+        let stop = match attempt(globals, args, patience, &mut answered, &mut so_far, &bar) {
             Ok(()) => break,
-            Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Lost(lost)) => {
-                if so_far.next != before {
-                    until = Instant::now() + args.wait;
-                }
-                if Instant::now() > until || matches!(lost, Lost::Nonsense(_)) {
-                    bar.finish_and_clear();
-                    return Err(so_far.given_up(lost));
-                }
-                bar.set_message("waiting for the line");
-                std::thread::sleep(RETRY);
+            Err(stop) => stop,
+        };
+        let lost = match stop {
+            Stop::Lost(lost) => lost,
+            Stop::Error(error) => {
+                bar.finish_and_clear();
+                return Err(explained(error, &so_far));
             }
+        };
+        in_vain = if so_far.next == before { in_vain + 1 } else { 0 };
+        if answered && in_vain < MOST_IN_VAIN {
+            until = Instant::now() + args.wait;
         }
+        if Instant::now() > until || matches!(lost, Lost::Nonsense(_)) {
+            bar.finish_and_clear();
+            return Err(given_up(lost, &so_far));
+        }
+        bar.set_message("waiting for the line");
+        std::thread::sleep(RETRY);
     }
     bar.finish_and_clear();
-    so_far.finish(globals, args.output.as_deref())
+    finish(globals, args, so_far)
 }
+
+/// Sessions in which nothing came, before the wait is not begun anew.
+const MOST_IN_VAIN: u32 = 10;
 
 enum Stop {
     /// Another cable may do better.
@@ -82,39 +91,45 @@ impl From<Error> for Stop {
     }
 }
 
-/// Goes on with one session, to the end if it lasts.
+/// Goes on with one session, to the end if it lasts. `answered` becomes true once a daemon answers.
 fn attempt(
     globals: &Globals,
     args: &PullArgs,
+    patience: Duration,
+    answered: &mut bool,
     so_far: &mut SoFar,
     bar: &ProgressBar,
 ) -> std::result::Result<(), Stop> {
-    let mut line = Line::open(&args.port, args.baud, globals.timeout)?;
+    let mut line = Line::open(&args.port, args.baud, patience)?;
     line.ask(Request::Info)?;
     let Answer::Ok(info) = refused(line.answer(globals.timeout)?)? else {
         return Err(Lost::Nonsense("the daemon does not say who it is".to_owned()).into());
     };
     let info = Info::from_map(info).map_err(|error| Lost::Nonsense(error.to_string()))?;
-    so_far.is_of(&info.robot)?;
+    let robot = info.robot;
+    *answered = true;
+    so_far.is_of(&robot)?;
+    let origin = so_far.origin.as_ref();
     let pull = Pull {
         filter: so_far.filter.clone(),
         after: so_far.next,
-        as_of: so_far.as_of.clone(),
+        as_of: origin.map(|origin| origin.as_of.clone()),
+        store: origin.map(|origin| origin.store.clone()),
         deflate: true,
     };
     line.ask(Request::Pull(pull))?;
     loop {
         let answer = line.answer(GATHERING)?;
-        match refused(answer)? {
-            Answer::Begin { as_of, count } => {
-                so_far.begin(&info.robot, as_of)?;
-                bar.set_length(so_far.items.len() as u64 + count);
+        match refused(answer).map_err(not_yet)? {
+            Answer::Begin { as_of, count, store } => {
+                so_far.begin(Origin { robot: robot.clone(), store, as_of })?;
+                bar.set_length(so_far.count + count);
                 bar.set_message("pulling");
                 bar.reset_eta();
             }
             Answer::Items { items, next, lost } => {
                 so_far.take(items, next, lost)?;
-                bar.set_position(so_far.items.len() as u64);
+                bar.set_position(so_far.count);
             }
             Answer::End { complete: true, .. } => {
                 line.close();
@@ -127,158 +142,50 @@ fn attempt(
     }
 }
 
-/// What came, in memory and in the file beside the output.
-struct SoFar {
-    part: Option<(PathBuf, File)>,
-    filter: Map,
-    robot: Option<String>,
-    as_of: Option<String>,
-    next: Option<u64>,
-    items: Vec<Value>,
-    /// What the daemon could not read.
-    lost: Vec<Value>,
+/// A daemon that is busy, perhaps with what the last cable asked for, is asked again.
+fn not_yet(error: Error) -> Stop {
+    match error {
+        Error::Refused { code, message, .. } if code == "BUSY" => Stop::Lost(Lost::Line(message)),
+        error => Stop::Error(error),
+    }
 }
 
-impl SoFar {
-    fn open(output: Option<&Path>, filter: Map) -> Result<SoFar> {
-        let mut so_far = SoFar {
-            part: None,
-            filter,
-            robot: None,
-            as_of: None,
-            next: None,
-            items: Vec::new(),
-            lost: Vec::new(),
-        };
-        let Some(output) = output.filter(|file| !document::is_standard(file)) else {
-            return Ok(so_far);
-        };
-        let mut path = output.as_os_str().to_owned();
-        path.push(".part");
-        let path = PathBuf::from(path);
-        let known = match fs::read(&path) {
-            Ok(bytes) => so_far.read(&path, &bytes)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-            Err(error) => return Err(Error::input(&path, error)),
-        };
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.and_then(|file| file.set_len(known).map(|()| file));
-        so_far.part = Some((path.clone(), file.map_err(|error| Error::input(&path, error))?));
-        Ok(so_far)
-    }
-
-    /// Takes up what an earlier run left; how many bytes of it are whole.
-    fn read(&mut self, path: &Path, bytes: &[u8]) -> Result<u64> {
-        let limits = Limits::default();
-        let text = |value: &Value, name| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let mut at = 0;
-        while let Ok((item, length)) = cbor::read_item(&bytes[at..], &limits) {
-            let Value::Object(mut members) = item else { break };
-            if at == 0 {
-                if members.get("filter").and_then(Value::as_object) != Some(&self.filter) {
-                    let message = "is of a pull with other filters; remove it to begin anew";
-                    return Err(Error::input(path, message));
-                }
-                let head = Value::Object(members);
-                (self.robot, self.as_of) = (text(&head, "robot"), text(&head, "asOf"));
-            } else {
-                let Some(Value::Array(items)) = members.remove("items") else { break };
-                self.items.extend(items);
-                if let Some(Value::Array(lost)) = members.remove("lost") {
-                    self.lost.extend(lost);
-                }
-                self.next = members.get("next").and_then(Value::as_u64);
-            }
-            at += length;
+/// A refusal to go on is of what lies in `FILE.part`.
+fn explained(error: Error, so_far: &SoFar) -> Error {
+    match &error {
+        Error::Refused { message, path: Some(path), .. }
+            if so_far.origin.is_some() && (path == "/asOf" || path == "/store") =>
+        {
+            so_far.anew(message)
         }
-        Ok(at as u64)
+        _ => error,
     }
+}
 
-    fn is_of(&self, robot: &str) -> Result<()> {
-        match (&self.robot, &self.part) {
-            (Some(known), Some((path, _))) if known != robot => {
-                let message =
-                    format!("is of {known}, and this is {robot}; remove it to begin anew");
-                Err(Error::input(path, message))
-            }
-            _ => Ok(()),
+fn given_up(lost: Lost, so_far: &SoFar) -> Error {
+    match so_far.remains() {
+        Some(remains) => {
+            let (Lost::Line(why) | Lost::Nonsense(why)) = lost;
+            Error::Partial(format!("{why}; {remains}"))
         }
+        None => lost.into(),
     }
+}
 
-    fn begin(&mut self, robot: &str, as_of: String) -> Result<()> {
-        if self.as_of.is_some() {
-            return Ok(());
-        }
-        let mut head = Map::new();
-        head.insert("robot", robot);
-        head.insert("asOf", as_of.as_str());
-        head.insert("filter", self.filter.clone());
-        self.note(&Value::Object(head))?;
-        (self.robot, self.as_of) = (Some(robot.to_owned()), Some(as_of));
-        Ok(())
-    }
-
-    fn take(&mut self, items: Vec<Value>, next: u64, lost: Vec<String>) -> Result<()> {
-        let lost: Vec<Value> = lost.into_iter().map(Value::from).collect();
-        let mut members = Map::new();
-        members.insert("items", items.clone());
-        members.insert("next", next);
-        members.insert("lost", lost.clone());
-        self.note(&Value::Object(members))?;
-        self.items.extend(items);
-        self.lost.extend(lost);
-        self.next = Some(next);
-        Ok(())
-    }
-
-    fn note(&mut self, item: &Value) -> Result<()> {
-        let Some((path, file)) = &mut self.part else { return Ok(()) };
-        file.write_all(&cbor::to_vec(item)).map_err(|error| Error::input(path, error))
-    }
-
-    fn given_up(self, lost: Lost) -> Error {
-        match (&self.part, self.next) {
-            (Some((path, _)), Some(_)) => {
-                let (Lost::Line(why) | Lost::Nonsense(why)) = lost;
-                Error::Partial(format!(
-                    "{why}; {} resources are in {}: run this again to go on",
-                    self.items.len(),
-                    path.display()
-                ))
-            }
-            _ => lost.into(),
-        }
-    }
-
-    fn finish(self, globals: &Globals, output: Option<&Path>) -> Result<()> {
-        let count = self.items.len();
-        let missing = shortfall(&self.lost);
-        let bundle = document::bundle(self.items);
-        let Some(file) = output else {
-            let bundle = document::in_schema_order(bundle);
-            output::print_bytes(&Encoding::Json.write(&bundle))?;
-            return missing.map_or(Ok(()), Err);
-        };
-        let bundle = match document::encoding_for_output(file)? {
-            Encoding::Json => document::in_schema_order(bundle),
-            Encoding::Cbor => bundle,
-        };
-        document::write(file, &bundle)?;
-        if let Some((path, _)) = self.part {
-            fs::remove_file(&path).map_err(|error| Error::input(&path, error))?;
-        }
+fn finish(globals: &Globals, args: &PullArgs, so_far: SoFar) -> Result<()> {
+    let count = so_far.count;
+    let (lost, first) = so_far.lost.clone();
+    so_far.finish(args.output.as_deref())?;
+    if let Some(file) = args.output.as_ref().filter(|file| !document::is_standard(file)) {
         let remark = format!("{count} resources written to {}", file.display());
         output::remark(globals.quiet || globals.json, &remark);
-        missing.map_or(Ok(()), Err)
     }
-}
-
-/// What the daemon could not read, once the rest is written.
-fn shortfall(lost: &[Value]) -> Option<Error> {
-    let first = lost.first()?.as_str().unwrap_or_default();
-    Some(Error::Partial(format!(
-        "{} resources are left out, with what cannot stand without them: {first}; `omir store check` \
-         names what is damaged, a backup may have it",
-        lost.len()
+    if lost == 0 {
+        return Ok(());
+    }
+    // Once the rest is written.
+    Err(Error::Partial(format!(
+        "{lost} resources are left out, with what cannot stand without them: {first}; `omir store check` \
+         names what is damaged, a backup may have it"
     )))
 }
