@@ -143,6 +143,11 @@ fn descriptions_that_describe_nothing_are_refused() {
         change(&mut described);
         message_type(&described).unwrap_err().to_string()
     };
+    let twice = refused(&|d| {
+        let fields = &mut d.type_description.fields;
+        fields.push(fields[0].clone());
+    });
+    assert!(twice.contains("the field `stamp` stands there twice"), "{twice}");
     let no_time = refused(&|d| d.referenced_type_descriptions.clear());
     assert!(
         no_time.contains("builtin_interfaces/msg/Time, which std_msgs/msg/Header needs,"),

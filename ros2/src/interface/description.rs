@@ -1,7 +1,7 @@
 //! Type descriptions (REP-2011, `type_description_interfaces`), from which the hash is made and which
 //! nodes tell each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use hiroz_schema::{
@@ -138,8 +138,9 @@ fn raw(described: &TypeDescription) -> Result<(TypeName, Raw), InterfaceError> {
     let bad = |why: String| InterfaceError::Description { name: described.type_name.clone(), why };
     let name: TypeName = described.type_name.parse()?;
     let mut fields: Vec<RawField> = Vec::new();
+    let mut names = HashSet::new();
     for field in &described.fields {
-        if fields.iter().any(|before| before.name == field.name) {
+        if !names.insert(field.name.as_str()) {
             return Err(bad(format!("the field `{}` stands there twice", field.name)));
         }
         let (element, shape) = element_and_shape(&field.field_type)

@@ -2,6 +2,8 @@
 //!
 //! Grammar: <https://docs.ros.org/en/jazzy/Concepts/Basic/About-Interfaces.html>.
 
+use std::collections::HashSet;
+
 use super::{Constant, Element, FieldType, InterfaceError, Kind, MessageType, Shape, TypeName};
 use crate::message::{Value, fit};
 
@@ -59,6 +61,7 @@ pub(super) fn sections(
         Kind::Action => 3,
     };
     let mut all = vec![Raw::default()];
+    let mut names = HashSet::new();
     for (i, line) in text.lines().enumerate() {
         let bad = |why| InterfaceError::Text { file: file.into(), line: i + 1, why };
         let line = without_comment(line).trim();
@@ -71,10 +74,11 @@ pub(super) fn sections(
                 }));
             }
             all.push(Raw::default());
+            names.clear();
         } else if !line.is_empty()
             && let Some(section) = all.last_mut()
         {
-            statement(line, name.package(), section).map_err(bad)?;
+            statement(line, name.package(), section, &mut names).map_err(bad)?;
         }
     }
     if all.len() < wanted {
@@ -117,8 +121,13 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// One field or one constant.
-fn statement(line: &str, package: &str, section: &mut Raw) -> Result<(), String> {
+/// One field or one constant. `names` are those of the section so far: there may be tens of thousands.
+fn statement<'a>(
+    line: &'a str,
+    package: &str,
+    section: &mut Raw,
+    names: &mut HashSet<&'a str>,
+) -> Result<(), String> {
     let (ty, rest) = line
         .split_once(char::is_whitespace)
         .ok_or_else(|| format!("`{line}` is a type without the name of a field"))?;
@@ -129,9 +138,7 @@ fn statement(line: &str, package: &str, section: &mut Raw) -> Result<(), String>
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Err(format!("`{line}`: a name is letters, digits and underscores"));
     }
-    if section.fields.iter().any(|field| field.name == name)
-        || section.constants.iter().any(|constant| constant.name == name)
-    {
+    if !names.insert(name) {
         return Err(format!("`{name}` stands here a second time"));
     }
     let value = rest.trim();
