@@ -41,8 +41,9 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     let mut in_vain = 0;
     loop {
         let before = so_far.next;
+        // Not `clamp`: --timeout may be shorter.
         let patience =
-            until.saturating_duration_since(Instant::now()).clamp(RETRY, globals.timeout);
+            until.saturating_duration_since(Instant::now()).max(RETRY).min(globals.timeout);
         let mut answered = false;
         let stop = match attempt(globals, args, patience, &mut answered, &mut so_far, &bar) {
             Ok(()) => break,
