@@ -151,7 +151,8 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
 
     run.disk.set_capacity(None);
     run.ask(&remember("at-last")).unwrap();
-    assert_eq!(run.state(), "ok");
+    // What seals may have met the full disk as well, and tries again by itself.
+    run.wait_until_ok();
     assert!(run.disk.paths().iter().any(|path| path == RESERVE), "it is kept again");
     run.check_served("with room again");
     run.check_kept("with room again");

@@ -573,8 +573,8 @@ pub struct ExportArgs {
   omir console --port /dev/ttyUSB0
   echo status | omir console --port /dev/ttyUSB0
 
-Any terminal program will do as well. Ctrl-] leaves. Where no terminal is read from, each line of the
-input is typed after the answer to the one before, and the last answer ends it.
+Any terminal program will do as well. Ctrl-] leaves. Where no terminal is read from, each line of
+the input is typed after the answer to the one before, and the last answer ends it.
 
 Exit codes:
   0  left

@@ -41,10 +41,12 @@
 //! fn hand_over<F: NorFlash>(
 //!     board: &mut impl Board,
 //!     memories: &mut Memories<F>,
+//!     hand_over: &mut HandOver<'_, 512>,
 //!     boot: u32,
 //! ) -> Result<Progress, JournalError<F::Error>> {
 //!     let mut link = Link::<2, 128>::new("node-7");
-//!     let mut hand_over = HandOver::<512>::new();
+//!     // Kept between two calls, it need not wait for the time anew.
+//!     hand_over.resume();
 //!     link.connect(board.random(), board.micros());
 //!     let mut over = None;
 //!     loop {

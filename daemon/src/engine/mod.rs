@@ -346,7 +346,8 @@ impl Engine {
     }
 
     /// Which memory this is, also after it was copied or moved: the public key of what signs its segments, in
-    /// hexadecimal. Another one on the same robot, or another robot of the same name, has another.
+    /// hexadecimal. Another one on the same robot, or another robot of the same name, has another; two that began
+    /// as copies of one card have the same.
     pub fn identity(&self) -> &str {
         &self.inner.public_key
     }

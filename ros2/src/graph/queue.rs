@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Bytes of a queue that its node's budget does not count, so that no flood elsewhere leaves it without room.
 const FREE: usize = 64 << 10;
 
-/// How many bytes may wait in all queues of a node together.
+/// How many bytes may wait in all queues of a node together, or be worked on.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used: AtomicUsize,
@@ -63,6 +63,8 @@ struct State<T> {
     items: VecDeque<Item<T>>,
     new: Sum,
     kept: Sum,
+    /// Bytes of what was taken out last: it is worked on until the next is asked for.
+    in_hand: usize,
     dropped: u64,
     closed: bool,
     /// Whether what waits when it is closed is still taken out.
@@ -90,19 +92,17 @@ impl<T> State<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.new.bytes + self.kept.bytes
+        self.new.bytes + self.kept.bytes + self.in_hand
     }
 
-    /// Takes the oldest item, or the oldest of that lane.
-    fn take(&mut self, lane: Option<Lane>, budget: &Budget) -> Option<T> {
+    /// Takes the oldest item, or the oldest of that lane, with its bytes.
+    fn take(&mut self, lane: Option<Lane>) -> Option<(T, usize)> {
         let is_it = |item: &Item<T>| lane.is_none_or(|lane| item.lane == lane);
         let Item { item, bytes, lane } = self.items.remove(self.items.iter().position(is_it)?)?;
-        let before = self.bytes();
         let sum = self.sum(lane);
         sum.items -= 1;
         sum.bytes -= bytes;
-        budget.moves(before, self.bytes());
-        Some(item)
+        Some((item, bytes))
     }
 }
 
@@ -117,6 +117,7 @@ impl<T> Queue<T> {
             items: VecDeque::new(),
             new: Sum::default(),
             kept: Sum::default(),
+            in_hand: 0,
             dropped: 0,
             closed: false,
             is_last_taken: false,
@@ -146,8 +147,11 @@ impl<T> Queue<T> {
                 break;
             }
             state.dropped += 1;
-            match state.take(is_full.then_some(lane), &self.budget) {
-                Some(oldest) => gone.push(oldest),
+            match state.take(is_full.then_some(lane)) {
+                Some((oldest, _)) => {
+                    self.budget.moves(before, state.bytes());
+                    gone.push(oldest);
+                }
                 None => {
                     gone.push(item);
                     return gone;
@@ -162,14 +166,22 @@ impl<T> Queue<T> {
         gone
     }
 
-    /// The oldest item; waits for one. `None` once the queue is closed.
+    /// The oldest item; waits for one. `None` once the queue is closed. One thread works on what comes out:
+    /// until it asks for the next, the bytes of the last are in the budget.
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
             if state.closed && !state.is_last_taken {
                 return None;
             }
-            if let Some(item) = state.take(None, &self.budget) {
+            let before = state.bytes();
+            state.in_hand = 0;
+            let next = state.take(None);
+            if let Some((_, bytes)) = &next {
+                state.in_hand = *bytes;
+            }
+            self.budget.moves(before, state.bytes());
+            if let Some((item, _)) = next {
                 return Some(item);
             }
             if state.closed {
@@ -198,7 +210,7 @@ impl<T> Queue<T> {
     fn empty(&self, state: &mut State<T>) {
         self.budget.moves(state.bytes(), 0);
         state.items.clear();
-        (state.new, state.kept) = (Sum::default(), Sum::default());
+        (state.new, state.kept, state.in_hand) = (Sum::default(), Sum::default(), 0);
     }
 
     /// How many items were dropped because the queue was full.
@@ -260,7 +272,7 @@ mod tests {
         assert_eq!(two.push(3, 4 * FREE, New), [2, 3], "then the item itself");
         assert_eq!((one.dropped(), two.dropped()), (0, 3));
         assert!(three.push(1, FREE, New).is_empty(), "small ones always have room");
-        assert_eq!(one.pop(), Some(0));
+        assert_eq!([one.pop(), one.pop()], [Some(0), Some(1)]);
         assert!(two.push(4, 3 * FREE, New).is_empty());
         drop((one, two, three));
         assert_eq!(budget.used.load(Ordering::Relaxed), 0);
@@ -277,6 +289,20 @@ mod tests {
         assert_eq!(waiting.join().unwrap(), None);
         assert!(queue.push(1, 1, New).is_empty());
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn what_is_worked_on_is_in_the_budget() {
+        let budget = Budget::new(3 * MOST_BYTES / 2);
+        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &budget);
+        let (one, other) = (new(), new());
+        assert!(one.push(1, MOST_BYTES, New).is_empty());
+        assert_eq!(one.pop(), Some(1));
+        assert_eq!(other.push(2, MOST_BYTES, New), [2], "the first is worked on");
+        one.close();
+        assert_eq!(one.pop(), None);
+        drop(one);
+        assert!(other.push(3, MOST_BYTES, New).is_empty());
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Waking {
             let bell = bell.clone();
             move || {
                 while bell.wait() {
-                    // A bug of ours in one message is not the end of all that waits.
+                    // A bug of ours in one message ends what was taken out with it, and not what comes to wait.
                     if catch_unwind(AssertUnwindSafe(|| context.go_on(false))).is_err() {
                         tracing::error!("letting messages go on panicked; that is a bug in omird");
                     }

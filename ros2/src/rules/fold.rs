@@ -13,7 +13,7 @@ use omir_core::number::Number;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::Value;
 
-use super::keep::NEW_START;
+use super::keep::is_a_clock_wrong;
 use super::outcome::{Kept, Untold};
 use crate::stamp::Stamp;
 
@@ -61,13 +61,19 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
 /// what is stored tells of that sight already.
 ///
 /// A sight that was recorded, or kept by its publisher, may have come before: it has, if something later is
-/// told of. One that was published just then, and was `heard` at that time, is news whatever its stamp says:
-/// the clock of who published it may have begun in 1970, or whoever was seen before was ahead. Then the time
-/// is ours. Only what is behind by little came late.
+/// told of. One that was published just then, and was `heard` at that time, is news where a clock was wrong:
+/// that of who published it may have begun in 1970, or whoever was seen before was ahead. Then the time
+/// is ours. Else it came late, and what is stored is where the thing is.
 fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Option<Instant> {
     let Some(known) = known.filter(|known| known.at() >= new.at()) else { return Some(new) };
-    let behind_s = known.at().hours_since(new.at()) * 3600.0;
-    let now = heard.filter(|_| behind_s > NEW_START.as_secs_f64()).map(Instant::from)?;
+    let heard = heard?;
+    // What no stamp can say is ahead of, or behind, all that a clock of ROS says.
+    let told = Stamp::from_timestamp(known.at()).unwrap_or(Stamp::MAX);
+    let event = Stamp::from_timestamp(new.at()).unwrap_or(Stamp::MIN);
+    if !is_a_clock_wrong(event, heard, told) {
+        return None;
+    }
+    let now = Instant::from(heard);
     let last = if now.at() > new.at() { now } else { new };
     (last.at() != known.at()).then_some(last)
 }

@@ -18,6 +18,16 @@ use crate::stamp::Stamp;
 /// that was seen is forgotten. Less than this is disorder.
 pub(super) const NEW_START: Duration = Duration::from_secs(10);
 
+/// A message may be on its way for so long: a model that thinks, or a network that was away. What is
+/// stamped earlier has a clock that is wrong.
+const ON_ITS_WAY: Duration = Duration::from_secs(600);
+
+/// Whether a clock was wrong where a message of `event`, published just then and `received` by ours, is
+/// behind what is `told` of: that is ahead of us, or the message is older than one can be. Else it is late.
+pub(super) fn is_a_clock_wrong(event: Stamp, received: Stamp, told: Stamp) -> bool {
+    told > received.saturating_add(NEW_START) || event.saturating_add(ON_ITS_WAY) < received
+}
+
 /// What one rule keeps.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
@@ -420,7 +430,9 @@ impl Watch {
         thing.first = thing.first.min(sight.event);
         thing.heard = sight.is_live.then_some(sight.received);
         // Whose clock was ahead when the thing was seen before does not decide when it was seen last.
-        let was_ahead = sight.is_live && sight.event.saturating_add(NEW_START) < thing.last;
+        let was_ahead = sight.is_live
+            && sight.event < thing.last
+            && is_a_clock_wrong(sight.event, sight.received, thing.last);
         thing.last = if was_ahead { sight.event } else { thing.last.max(sight.event) };
         thing.seen = thing.seen.max(sight.received);
         thing.place = sight.place;

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A prompt stands at the end for so long: what is shown does not.
 const QUIET: Duration = Duration::from_millis(300);
 /// A large store takes its time before the first line of an answer, at a part of one core.
-const GATHERING: Duration = Duration::from_secs(3600);
+const GATHERING: Duration = Duration::from_secs(600);
 
 pub(super) fn run(globals: &Globals, args: &ConsoleArgs) -> Result<()> {
     let gone = |error: io::Error| Error::Unreachable(format!("{}: {error}", args.port.display()));

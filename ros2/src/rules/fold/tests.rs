@@ -154,6 +154,13 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
     // Of two cameras one is a little late.
     let late = moved(5.0, "2026-05-30T11:59:58Z", "2026-05-30T12:00:01Z");
     assert_eq!(folded(Some(&stored), &late), None);
+    // Or the other thinks for a quarter of a minute, or was cut off for minutes: it does not take the dock back.
+    for (event, heard) in [
+        ("2026-05-30T11:59:50Z", "2026-05-30T12:00:05Z"),
+        ("2026-05-30T11:53:00Z", "2026-05-30T12:00:05Z"),
+    ] {
+        assert_eq!(folded(Some(&stored), &moved(5.0, event, heard)), None, "{event}");
+    }
     // What its publisher kept may have come before.
     let kept = Kept { heard: None, ..booted };
     assert_eq!(folded(Some(&stored), &kept), None);

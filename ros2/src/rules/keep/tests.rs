@@ -87,17 +87,18 @@ fn what_is_assumed_at_first_is_no_change() {
 #[test]
 fn whose_clock_was_ahead_does_not_say_when_it_was_seen_last() {
     let merge = Merge { within_m: None, within: Duration::MAX, update_every: Duration::ZERO };
-    let last = |is_live, event| {
+    let last = |is_live, event, received| {
         let policy = Policy { merge: Some(merge), ..Policy::default() };
         let mut watch = Watch::new(policy, 9);
         see(&mut watch, Sight { event: at(1000), ..sight(0, 1) });
-        let again = Sight { is_live, event: at(event), ..sight(0, 2) };
+        let again = Sight { is_live, event: at(event), ..sight(0, received) };
         let verdict = watch.look(&again);
         watch.note(again, verdict, memo).unwrap().0.last
     };
-    assert_eq!(last(true, 2), at(2));
-    assert_eq!(last(true, 995), at(1000), "a little late");
-    assert_eq!(last(false, 2), at(1000), "recorded");
+    assert_eq!(last(true, 2, 2), at(2));
+    assert_eq!(last(true, 970, 1001), at(1000), "late");
+    assert_eq!(last(true, 2, 1001), at(2), "by no clock");
+    assert_eq!(last(false, 2, 2), at(1000), "recorded");
 }
 
 #[test]

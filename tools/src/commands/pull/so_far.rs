@@ -12,6 +12,7 @@ use omir_core::decode::Limits;
 use omir_core::stream::Event;
 use omir_core::value::{Map, Value};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::document::{self, Encoding, Writer};
 use crate::error::{Error, Result};
@@ -70,8 +71,10 @@ impl SoFar {
         let wrong = |error: io::Error| Error::input(&path, error);
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = file.map_err(wrong)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| Error::input(&path, "another pull writes to it"))?;
+        // Where a file system knows no locks there is none.
+        if let Err(Errno::WOULDBLOCK) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            return Err(Error::input(&path, "another pull writes to it"));
+        }
         let mut items = Items::of(file.try_clone().map_err(wrong)?);
         let mut so_far = new(Kept::Part(path.clone(), file));
         let mut whole = 0;
@@ -180,7 +183,7 @@ impl SoFar {
         let item = Value::Object(members);
         match &mut self.kept {
             Kept::Part(path, file) => append(path, file, &item)?,
-            Kept::Document(writer) => entries(writer, item.clone())?,
+            Kept::Document(writer) => _ = entries(writer, item.clone())?,
         }
         self.count_up(&item);
         Ok(())
@@ -214,8 +217,14 @@ impl SoFar {
         let mut items = Items::of(file);
         // The first is the head.
         items.next().map_err(wrong)?;
+        let mut written = 0;
         while let Some(item) = items.next().map_err(wrong)? {
-            entries(&mut writer, item)?;
+            written += entries(&mut writer, item)?;
+        }
+        if written != self.count {
+            let message =
+                format!("{written} of {} resources are in it: somebody wrote to it", self.count);
+            return Err(Error::input(&path, message));
         }
         writer.finish()?;
         fs::remove_file(&path).map_err(wrong)
@@ -236,11 +245,13 @@ fn bundle(file: &Path, encoding: Encoding) -> Result<Writer> {
     Ok(writer)
 }
 
-/// The resources of an answer, as entries of a Bundle.
-fn entries(writer: &mut Writer, item: Value) -> Result<()> {
-    let Value::Object(mut members) = item else { return Ok(()) };
-    let Some(Value::Array(items)) = members.remove("items") else { return Ok(()) };
-    items.into_iter().try_for_each(|item| writer.part(Event::Entry(item)))
+/// The resources of an answer, as entries of a Bundle; how many.
+fn entries(writer: &mut Writer, item: Value) -> Result<u64> {
+    let Value::Object(mut members) = item else { return Ok(0) };
+    let Some(Value::Array(items)) = members.remove("items") else { return Ok(0) };
+    let count = items.len() as u64;
+    items.into_iter().try_for_each(|item| writer.part(Event::Entry(item)))?;
+    Ok(count)
 }
 
 /// The items of a sequence, as long as they are whole.
