@@ -597,10 +597,10 @@ pub struct ConsoleArgs {
   omir pull --port /dev/ttyUSB0 -o robot.omir
   omir pull --port /dev/ttyUSB0 --since 1d --type Episode -o today.omirb
 
-The daemon serves the port with [[serial]] in its configuration. A device that is not there, or on which
-nobody answers, is tried for --timeout seconds. Once a daemon has answered, a line that is lost is waited
-for --wait seconds, anew each time; what came lies in FILE.part, and the same command goes on from there.
-FILE itself appears when all is there.
+The daemon serves the port with [[serial]] in its configuration. A device that is not there, or on
+which nobody answers, is tried for --timeout seconds. Once a daemon has answered, a line that is
+lost is waited for --wait seconds, anew each time; what came lies in FILE.part, and the same command
+goes on from there. FILE itself appears when all is there.
 
 Exit codes:
   0  all of it is in the file
