@@ -3,939 +3,151 @@
 
 use super::Kind;
 
+macro_rules! kind {
+    (msg) => {
+        Kind::Msg
+    };
+    (srv) => {
+        Kind::Srv
+    };
+    (action) => {
+        Kind::Action
+    };
+}
+
+/// For each package the folder it lies in, and the names of its files by kind.
+macro_rules! files {
+    ($($folder:literal $package:ident { $($kind:ident: $($name:ident)*;)* })*) => {
+        &[$($($((
+            stringify!($package),
+            kind!($kind),
+            stringify!($name),
+            include_str!(concat!(
+                $folder, "/", stringify!($package), "/", stringify!($kind), "/",
+                stringify!($name), ".", stringify!($kind)
+            )),
+        ),)*)*)*]
+    };
+}
+
 /// Package, kind, name and text of each file.
-pub(super) const FILES: &[(&str, Kind, &str, &str)] = &[
-    (
-        "action_msgs",
-        Kind::Msg,
-        "GoalInfo",
-        include_str!("../../interfaces/action_msgs/msg/GoalInfo.msg"),
-    ),
-    (
-        "action_msgs",
-        Kind::Msg,
-        "GoalStatus",
-        include_str!("../../interfaces/action_msgs/msg/GoalStatus.msg"),
-    ),
-    (
-        "action_msgs",
-        Kind::Msg,
-        "GoalStatusArray",
-        include_str!("../../interfaces/action_msgs/msg/GoalStatusArray.msg"),
-    ),
-    (
-        "action_msgs",
-        Kind::Srv,
-        "CancelGoal",
-        include_str!("../../interfaces/action_msgs/srv/CancelGoal.srv"),
-    ),
-    (
-        "builtin_interfaces",
-        Kind::Msg,
-        "Duration",
-        include_str!("../../interfaces/builtin_interfaces/msg/Duration.msg"),
-    ),
-    (
-        "builtin_interfaces",
-        Kind::Msg,
-        "Time",
-        include_str!("../../interfaces/builtin_interfaces/msg/Time.msg"),
-    ),
-    (
-        "diagnostic_msgs",
-        Kind::Msg,
-        "DiagnosticArray",
-        include_str!("../../interfaces/diagnostic_msgs/msg/DiagnosticArray.msg"),
-    ),
-    (
-        "diagnostic_msgs",
-        Kind::Msg,
-        "DiagnosticStatus",
-        include_str!("../../interfaces/diagnostic_msgs/msg/DiagnosticStatus.msg"),
-    ),
-    (
-        "diagnostic_msgs",
-        Kind::Msg,
-        "KeyValue",
-        include_str!("../../interfaces/diagnostic_msgs/msg/KeyValue.msg"),
-    ),
-    (
-        "diagnostic_msgs",
-        Kind::Srv,
-        "AddDiagnostics",
-        include_str!("../../interfaces/diagnostic_msgs/srv/AddDiagnostics.srv"),
-    ),
-    (
-        "diagnostic_msgs",
-        Kind::Srv,
-        "SelfTest",
-        include_str!("../../interfaces/diagnostic_msgs/srv/SelfTest.srv"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Accel",
-        include_str!("../../interfaces/geometry_msgs/msg/Accel.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "AccelStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/AccelStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "AccelWithCovariance",
-        include_str!("../../interfaces/geometry_msgs/msg/AccelWithCovariance.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "AccelWithCovarianceStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/AccelWithCovarianceStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Inertia",
-        include_str!("../../interfaces/geometry_msgs/msg/Inertia.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "InertiaStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/InertiaStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Point",
-        include_str!("../../interfaces/geometry_msgs/msg/Point.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Point32",
-        include_str!("../../interfaces/geometry_msgs/msg/Point32.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PointStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/PointStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Polygon",
-        include_str!("../../interfaces/geometry_msgs/msg/Polygon.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PolygonInstance",
-        include_str!("../../interfaces/geometry_msgs/msg/PolygonInstance.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PolygonInstanceStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/PolygonInstanceStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PolygonStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/PolygonStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Pose",
-        include_str!("../../interfaces/geometry_msgs/msg/Pose.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Pose2D",
-        include_str!("../../interfaces/geometry_msgs/msg/Pose2D.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PoseArray",
-        include_str!("../../interfaces/geometry_msgs/msg/PoseArray.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PoseStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/PoseStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PoseWithCovariance",
-        include_str!("../../interfaces/geometry_msgs/msg/PoseWithCovariance.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "PoseWithCovarianceStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/PoseWithCovarianceStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Quaternion",
-        include_str!("../../interfaces/geometry_msgs/msg/Quaternion.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "QuaternionStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/QuaternionStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Transform",
-        include_str!("../../interfaces/geometry_msgs/msg/Transform.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "TransformStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/TransformStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Twist",
-        include_str!("../../interfaces/geometry_msgs/msg/Twist.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "TwistStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/TwistStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "TwistWithCovariance",
-        include_str!("../../interfaces/geometry_msgs/msg/TwistWithCovariance.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "TwistWithCovarianceStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/TwistWithCovarianceStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Vector3",
-        include_str!("../../interfaces/geometry_msgs/msg/Vector3.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Vector3Stamped",
-        include_str!("../../interfaces/geometry_msgs/msg/Vector3Stamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "VelocityStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/VelocityStamped.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "Wrench",
-        include_str!("../../interfaces/geometry_msgs/msg/Wrench.msg"),
-    ),
-    (
-        "geometry_msgs",
-        Kind::Msg,
-        "WrenchStamped",
-        include_str!("../../interfaces/geometry_msgs/msg/WrenchStamped.msg"),
-    ),
-    ("nav_msgs", Kind::Msg, "Goals", include_str!("../../interfaces/nav_msgs/msg/Goals.msg")),
-    (
-        "nav_msgs",
-        Kind::Msg,
-        "GridCells",
-        include_str!("../../interfaces/nav_msgs/msg/GridCells.msg"),
-    ),
-    (
-        "nav_msgs",
-        Kind::Msg,
-        "MapMetaData",
-        include_str!("../../interfaces/nav_msgs/msg/MapMetaData.msg"),
-    ),
-    (
-        "nav_msgs",
-        Kind::Msg,
-        "OccupancyGrid",
-        include_str!("../../interfaces/nav_msgs/msg/OccupancyGrid.msg"),
-    ),
-    ("nav_msgs", Kind::Msg, "Odometry", include_str!("../../interfaces/nav_msgs/msg/Odometry.msg")),
-    ("nav_msgs", Kind::Msg, "Path", include_str!("../../interfaces/nav_msgs/msg/Path.msg")),
-    ("nav_msgs", Kind::Srv, "GetMap", include_str!("../../interfaces/nav_msgs/srv/GetMap.srv")),
-    ("nav_msgs", Kind::Srv, "GetPlan", include_str!("../../interfaces/nav_msgs/srv/GetPlan.srv")),
-    ("nav_msgs", Kind::Srv, "LoadMap", include_str!("../../interfaces/nav_msgs/srv/LoadMap.srv")),
-    ("nav_msgs", Kind::Srv, "SetMap", include_str!("../../interfaces/nav_msgs/srv/SetMap.srv")),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "FloatingPointRange",
-        include_str!("../../interfaces/rcl_interfaces/msg/FloatingPointRange.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "IntegerRange",
-        include_str!("../../interfaces/rcl_interfaces/msg/IntegerRange.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ListParametersResult",
-        include_str!("../../interfaces/rcl_interfaces/msg/ListParametersResult.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "Log",
-        include_str!("../../interfaces/rcl_interfaces/msg/Log.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "LoggerLevel",
-        include_str!("../../interfaces/rcl_interfaces/msg/LoggerLevel.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "Parameter",
-        include_str!("../../interfaces/rcl_interfaces/msg/Parameter.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ParameterDescriptor",
-        include_str!("../../interfaces/rcl_interfaces/msg/ParameterDescriptor.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ParameterEvent",
-        include_str!("../../interfaces/rcl_interfaces/msg/ParameterEvent.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ParameterEventDescriptors",
-        include_str!("../../interfaces/rcl_interfaces/msg/ParameterEventDescriptors.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ParameterType",
-        include_str!("../../interfaces/rcl_interfaces/msg/ParameterType.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "ParameterValue",
-        include_str!("../../interfaces/rcl_interfaces/msg/ParameterValue.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "SetLoggerLevelsResult",
-        include_str!("../../interfaces/rcl_interfaces/msg/SetLoggerLevelsResult.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Msg,
-        "SetParametersResult",
-        include_str!("../../interfaces/rcl_interfaces/msg/SetParametersResult.msg"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "DescribeParameters",
-        include_str!("../../interfaces/rcl_interfaces/srv/DescribeParameters.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "GetLoggerLevels",
-        include_str!("../../interfaces/rcl_interfaces/srv/GetLoggerLevels.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "GetParameterTypes",
-        include_str!("../../interfaces/rcl_interfaces/srv/GetParameterTypes.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "GetParameters",
-        include_str!("../../interfaces/rcl_interfaces/srv/GetParameters.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "ListParameters",
-        include_str!("../../interfaces/rcl_interfaces/srv/ListParameters.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "SetLoggerLevels",
-        include_str!("../../interfaces/rcl_interfaces/srv/SetLoggerLevels.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "SetParameters",
-        include_str!("../../interfaces/rcl_interfaces/srv/SetParameters.srv"),
-    ),
-    (
-        "rcl_interfaces",
-        Kind::Srv,
-        "SetParametersAtomically",
-        include_str!("../../interfaces/rcl_interfaces/srv/SetParametersAtomically.srv"),
-    ),
-    (
-        "rosgraph_msgs",
-        Kind::Msg,
-        "Clock",
-        include_str!("../../interfaces/rosgraph_msgs/msg/Clock.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "BatteryState",
-        include_str!("../../interfaces/sensor_msgs/msg/BatteryState.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "CameraInfo",
-        include_str!("../../interfaces/sensor_msgs/msg/CameraInfo.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "ChannelFloat32",
-        include_str!("../../interfaces/sensor_msgs/msg/ChannelFloat32.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "CompressedImage",
-        include_str!("../../interfaces/sensor_msgs/msg/CompressedImage.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "FluidPressure",
-        include_str!("../../interfaces/sensor_msgs/msg/FluidPressure.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "Illuminance",
-        include_str!("../../interfaces/sensor_msgs/msg/Illuminance.msg"),
-    ),
-    ("sensor_msgs", Kind::Msg, "Image", include_str!("../../interfaces/sensor_msgs/msg/Image.msg")),
-    ("sensor_msgs", Kind::Msg, "Imu", include_str!("../../interfaces/sensor_msgs/msg/Imu.msg")),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "JointState",
-        include_str!("../../interfaces/sensor_msgs/msg/JointState.msg"),
-    ),
-    ("sensor_msgs", Kind::Msg, "Joy", include_str!("../../interfaces/sensor_msgs/msg/Joy.msg")),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "JoyFeedback",
-        include_str!("../../interfaces/sensor_msgs/msg/JoyFeedback.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "JoyFeedbackArray",
-        include_str!("../../interfaces/sensor_msgs/msg/JoyFeedbackArray.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "LaserEcho",
-        include_str!("../../interfaces/sensor_msgs/msg/LaserEcho.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "LaserScan",
-        include_str!("../../interfaces/sensor_msgs/msg/LaserScan.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "MagneticField",
-        include_str!("../../interfaces/sensor_msgs/msg/MagneticField.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "MultiDOFJointState",
-        include_str!("../../interfaces/sensor_msgs/msg/MultiDOFJointState.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "MultiEchoLaserScan",
-        include_str!("../../interfaces/sensor_msgs/msg/MultiEchoLaserScan.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "NavSatFix",
-        include_str!("../../interfaces/sensor_msgs/msg/NavSatFix.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "NavSatStatus",
-        include_str!("../../interfaces/sensor_msgs/msg/NavSatStatus.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "PointCloud",
-        include_str!("../../interfaces/sensor_msgs/msg/PointCloud.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "PointCloud2",
-        include_str!("../../interfaces/sensor_msgs/msg/PointCloud2.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "PointField",
-        include_str!("../../interfaces/sensor_msgs/msg/PointField.msg"),
-    ),
-    ("sensor_msgs", Kind::Msg, "Range", include_str!("../../interfaces/sensor_msgs/msg/Range.msg")),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "RegionOfInterest",
-        include_str!("../../interfaces/sensor_msgs/msg/RegionOfInterest.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "RelativeHumidity",
-        include_str!("../../interfaces/sensor_msgs/msg/RelativeHumidity.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "Temperature",
-        include_str!("../../interfaces/sensor_msgs/msg/Temperature.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Msg,
-        "TimeReference",
-        include_str!("../../interfaces/sensor_msgs/msg/TimeReference.msg"),
-    ),
-    (
-        "sensor_msgs",
-        Kind::Srv,
-        "SetCameraInfo",
-        include_str!("../../interfaces/sensor_msgs/srv/SetCameraInfo.srv"),
-    ),
-    (
-        "service_msgs",
-        Kind::Msg,
-        "ServiceEventInfo",
-        include_str!("../../interfaces/service_msgs/msg/ServiceEventInfo.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Bool", include_str!("../../interfaces/std_msgs/msg/Bool.msg")),
-    ("std_msgs", Kind::Msg, "Byte", include_str!("../../interfaces/std_msgs/msg/Byte.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "ByteMultiArray",
-        include_str!("../../interfaces/std_msgs/msg/ByteMultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Char", include_str!("../../interfaces/std_msgs/msg/Char.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "ColorRGBA",
-        include_str!("../../interfaces/std_msgs/msg/ColorRGBA.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Empty", include_str!("../../interfaces/std_msgs/msg/Empty.msg")),
-    ("std_msgs", Kind::Msg, "Float32", include_str!("../../interfaces/std_msgs/msg/Float32.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Float32MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Float32MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Float64", include_str!("../../interfaces/std_msgs/msg/Float64.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Float64MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Float64MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Header", include_str!("../../interfaces/std_msgs/msg/Header.msg")),
-    ("std_msgs", Kind::Msg, "Int16", include_str!("../../interfaces/std_msgs/msg/Int16.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Int16MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Int16MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Int32", include_str!("../../interfaces/std_msgs/msg/Int32.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Int32MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Int32MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Int64", include_str!("../../interfaces/std_msgs/msg/Int64.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Int64MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Int64MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "Int8", include_str!("../../interfaces/std_msgs/msg/Int8.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "Int8MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/Int8MultiArray.msg"),
-    ),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "MultiArrayDimension",
-        include_str!("../../interfaces/std_msgs/msg/MultiArrayDimension.msg"),
-    ),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "MultiArrayLayout",
-        include_str!("../../interfaces/std_msgs/msg/MultiArrayLayout.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "String", include_str!("../../interfaces/std_msgs/msg/String.msg")),
-    ("std_msgs", Kind::Msg, "UInt16", include_str!("../../interfaces/std_msgs/msg/UInt16.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "UInt16MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/UInt16MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "UInt32", include_str!("../../interfaces/std_msgs/msg/UInt32.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "UInt32MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/UInt32MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "UInt64", include_str!("../../interfaces/std_msgs/msg/UInt64.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "UInt64MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/UInt64MultiArray.msg"),
-    ),
-    ("std_msgs", Kind::Msg, "UInt8", include_str!("../../interfaces/std_msgs/msg/UInt8.msg")),
-    (
-        "std_msgs",
-        Kind::Msg,
-        "UInt8MultiArray",
-        include_str!("../../interfaces/std_msgs/msg/UInt8MultiArray.msg"),
-    ),
-    ("std_srvs", Kind::Srv, "Empty", include_str!("../../interfaces/std_srvs/srv/Empty.srv")),
-    ("std_srvs", Kind::Srv, "SetBool", include_str!("../../interfaces/std_srvs/srv/SetBool.srv")),
-    ("std_srvs", Kind::Srv, "Trigger", include_str!("../../interfaces/std_srvs/srv/Trigger.srv")),
-    (
-        "tf2_msgs",
-        Kind::Action,
-        "LookupTransform",
-        include_str!("../../interfaces/tf2_msgs/action/LookupTransform.action"),
-    ),
-    ("tf2_msgs", Kind::Msg, "TF2Error", include_str!("../../interfaces/tf2_msgs/msg/TF2Error.msg")),
-    (
-        "tf2_msgs",
-        Kind::Msg,
-        "TFMessage",
-        include_str!("../../interfaces/tf2_msgs/msg/TFMessage.msg"),
-    ),
-    (
-        "tf2_msgs",
-        Kind::Srv,
-        "FrameGraph",
-        include_str!("../../interfaces/tf2_msgs/srv/FrameGraph.srv"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "Field",
-        include_str!("../../interfaces/type_description_interfaces/msg/Field.msg"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "FieldType",
-        include_str!("../../interfaces/type_description_interfaces/msg/FieldType.msg"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "IndividualTypeDescription",
-        include_str!(
-            "../../interfaces/type_description_interfaces/msg/IndividualTypeDescription.msg"
-        ),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "KeyValue",
-        include_str!("../../interfaces/type_description_interfaces/msg/KeyValue.msg"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "TypeDescription",
-        include_str!("../../interfaces/type_description_interfaces/msg/TypeDescription.msg"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Msg,
-        "TypeSource",
-        include_str!("../../interfaces/type_description_interfaces/msg/TypeSource.msg"),
-    ),
-    (
-        "type_description_interfaces",
-        Kind::Srv,
-        "GetTypeDescription",
-        include_str!("../../interfaces/type_description_interfaces/srv/GetTypeDescription.srv"),
-    ),
-    (
-        "unique_identifier_msgs",
-        Kind::Msg,
-        "UUID",
-        include_str!("../../interfaces/unique_identifier_msgs/msg/UUID.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "BoundingBox2D",
-        include_str!("../../interfaces/vision_msgs/msg/BoundingBox2D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "BoundingBox2DArray",
-        include_str!("../../interfaces/vision_msgs/msg/BoundingBox2DArray.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "BoundingBox3D",
-        include_str!("../../interfaces/vision_msgs/msg/BoundingBox3D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "BoundingBox3DArray",
-        include_str!("../../interfaces/vision_msgs/msg/BoundingBox3DArray.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Classification",
-        include_str!("../../interfaces/vision_msgs/msg/Classification.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Detection2D",
-        include_str!("../../interfaces/vision_msgs/msg/Detection2D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Detection2DArray",
-        include_str!("../../interfaces/vision_msgs/msg/Detection2DArray.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Detection3D",
-        include_str!("../../interfaces/vision_msgs/msg/Detection3D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Detection3DArray",
-        include_str!("../../interfaces/vision_msgs/msg/Detection3DArray.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "LabelInfo",
-        include_str!("../../interfaces/vision_msgs/msg/LabelInfo.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "ObjectHypothesis",
-        include_str!("../../interfaces/vision_msgs/msg/ObjectHypothesis.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "ObjectHypothesisWithPose",
-        include_str!("../../interfaces/vision_msgs/msg/ObjectHypothesisWithPose.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Point2D",
-        include_str!("../../interfaces/vision_msgs/msg/Point2D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "Pose2D",
-        include_str!("../../interfaces/vision_msgs/msg/Pose2D.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "VisionClass",
-        include_str!("../../interfaces/vision_msgs/msg/VisionClass.msg"),
-    ),
-    (
-        "vision_msgs",
-        Kind::Msg,
-        "VisionInfo",
-        include_str!("../../interfaces/vision_msgs/msg/VisionInfo.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "ImageMarker",
-        include_str!("../../interfaces/visualization_msgs/msg/ImageMarker.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarker",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarker.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarkerControl",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarkerControl.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarkerFeedback",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarkerFeedback.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarkerInit",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarkerInit.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarkerPose",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarkerPose.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "InteractiveMarkerUpdate",
-        include_str!("../../interfaces/visualization_msgs/msg/InteractiveMarkerUpdate.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "Marker",
-        include_str!("../../interfaces/visualization_msgs/msg/Marker.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "MarkerArray",
-        include_str!("../../interfaces/visualization_msgs/msg/MarkerArray.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "MenuEntry",
-        include_str!("../../interfaces/visualization_msgs/msg/MenuEntry.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "MeshFile",
-        include_str!("../../interfaces/visualization_msgs/msg/MeshFile.msg"),
-    ),
-    (
-        "visualization_msgs",
-        Kind::Msg,
-        "UVCoordinate",
-        include_str!("../../interfaces/visualization_msgs/msg/UVCoordinate.msg"),
-    ),
-    ("omir_msgs", Kind::Action, "Import", include_str!("../../omir_msgs/action/Import.action")),
-    ("omir_msgs", Kind::Msg, "Confidence", include_str!("../../omir_msgs/msg/Confidence.msg")),
-    ("omir_msgs", Kind::Msg, "Decay", include_str!("../../omir_msgs/msg/Decay.msg")),
-    ("omir_msgs", Kind::Msg, "Entity", include_str!("../../omir_msgs/msg/Entity.msg")),
-    ("omir_msgs", Kind::Msg, "Episode", include_str!("../../omir_msgs/msg/Episode.msg")),
-    ("omir_msgs", Kind::Msg, "Filter", include_str!("../../omir_msgs/msg/Filter.msg")),
-    ("omir_msgs", Kind::Msg, "GeoPoint", include_str!("../../omir_msgs/msg/GeoPoint.msg")),
-    ("omir_msgs", Kind::Msg, "KeyValue", include_str!("../../omir_msgs/msg/KeyValue.msg")),
-    ("omir_msgs", Kind::Msg, "MemoryEvent", include_str!("../../omir_msgs/msg/MemoryEvent.msg")),
-    ("omir_msgs", Kind::Msg, "MemoryRecord", include_str!("../../omir_msgs/msg/MemoryRecord.msg")),
-    ("omir_msgs", Kind::Msg, "Provenance", include_str!("../../omir_msgs/msg/Provenance.msg")),
-    ("omir_msgs", Kind::Msg, "RecallHit", include_str!("../../omir_msgs/msg/RecallHit.msg")),
-    ("omir_msgs", Kind::Msg, "Relationship", include_str!("../../omir_msgs/msg/Relationship.msg")),
-    ("omir_msgs", Kind::Msg, "Resource", include_str!("../../omir_msgs/msg/Resource.msg")),
-    ("omir_msgs", Kind::Msg, "SpatialPose", include_str!("../../omir_msgs/msg/SpatialPose.msg")),
-    ("omir_msgs", Kind::Msg, "Status", include_str!("../../omir_msgs/msg/Status.msg")),
-    ("omir_msgs", Kind::Msg, "Stored", include_str!("../../omir_msgs/msg/Stored.msg")),
-    ("omir_msgs", Kind::Srv, "Anchor", include_str!("../../omir_msgs/srv/Anchor.srv")),
-    ("omir_msgs", Kind::Srv, "Export", include_str!("../../omir_msgs/srv/Export.srv")),
-    ("omir_msgs", Kind::Srv, "Feedback", include_str!("../../omir_msgs/srv/Feedback.srv")),
-    ("omir_msgs", Kind::Srv, "Forget", include_str!("../../omir_msgs/srv/Forget.srv")),
-    ("omir_msgs", Kind::Srv, "Rebase", include_str!("../../omir_msgs/srv/Rebase.srv")),
-    ("omir_msgs", Kind::Srv, "Recall", include_str!("../../omir_msgs/srv/Recall.srv")),
-    ("omir_msgs", Kind::Srv, "Remember", include_str!("../../omir_msgs/srv/Remember.srv")),
-];
+pub(super) const FILES: &[(&str, Kind, &str, &str)] = files! {
+    "../../interfaces" action_msgs {
+        msg: GoalInfo GoalStatus GoalStatusArray;
+        srv: CancelGoal;
+    }
+    "../../interfaces" builtin_interfaces {
+        msg: Duration Time;
+    }
+    "../../interfaces" diagnostic_msgs {
+        msg: DiagnosticArray DiagnosticStatus KeyValue;
+        srv: AddDiagnostics SelfTest;
+    }
+    "../../interfaces" geometry_msgs {
+        msg: Accel AccelStamped AccelWithCovariance AccelWithCovarianceStamped Inertia
+            InertiaStamped Point Point32 PointStamped Polygon PolygonInstance
+            PolygonInstanceStamped PolygonStamped Pose Pose2D PoseArray PoseStamped
+            PoseWithCovariance PoseWithCovarianceStamped Quaternion QuaternionStamped Transform
+            TransformStamped Twist TwistStamped TwistWithCovariance TwistWithCovarianceStamped
+            Vector3 Vector3Stamped VelocityStamped Wrench WrenchStamped;
+    }
+    "../../interfaces" nav_msgs {
+        msg: Goals GridCells MapMetaData OccupancyGrid Odometry Path;
+        srv: GetMap GetPlan LoadMap SetMap;
+    }
+    "../../interfaces" rcl_interfaces {
+        msg: FloatingPointRange IntegerRange ListParametersResult Log LoggerLevel Parameter
+            ParameterDescriptor ParameterEvent ParameterEventDescriptors ParameterType
+            ParameterValue SetLoggerLevelsResult SetParametersResult;
+        srv: DescribeParameters GetLoggerLevels GetParameterTypes GetParameters ListParameters
+            SetLoggerLevels SetParameters SetParametersAtomically;
+    }
+    "../../interfaces" rosgraph_msgs {
+        msg: Clock;
+    }
+    "../../interfaces" sensor_msgs {
+        msg: BatteryState CameraInfo ChannelFloat32 CompressedImage FluidPressure Illuminance
+            Image Imu JointState Joy JoyFeedback JoyFeedbackArray LaserEcho LaserScan
+            MagneticField MultiDOFJointState MultiEchoLaserScan NavSatFix NavSatStatus PointCloud
+            PointCloud2 PointField Range RegionOfInterest RelativeHumidity Temperature
+            TimeReference;
+        srv: SetCameraInfo;
+    }
+    "../../interfaces" service_msgs {
+        msg: ServiceEventInfo;
+    }
+    "../../interfaces" std_msgs {
+        msg: Bool Byte ByteMultiArray Char ColorRGBA Empty Float32 Float32MultiArray Float64
+            Float64MultiArray Header Int16 Int16MultiArray Int32 Int32MultiArray Int64
+            Int64MultiArray Int8 Int8MultiArray MultiArrayDimension MultiArrayLayout String UInt16
+            UInt16MultiArray UInt32 UInt32MultiArray UInt64 UInt64MultiArray UInt8
+            UInt8MultiArray;
+    }
+    "../../interfaces" std_srvs {
+        srv: Empty SetBool Trigger;
+    }
+    "../../interfaces" tf2_msgs {
+        action: LookupTransform;
+        msg: TF2Error TFMessage;
+        srv: FrameGraph;
+    }
+    "../../interfaces" type_description_interfaces {
+        msg: Field FieldType IndividualTypeDescription KeyValue TypeDescription TypeSource;
+        srv: GetTypeDescription;
+    }
+    "../../interfaces" unique_identifier_msgs {
+        msg: UUID;
+    }
+    "../../interfaces" vision_msgs {
+        msg: BoundingBox2D BoundingBox2DArray BoundingBox3D BoundingBox3DArray Classification
+            Detection2D Detection2DArray Detection3D Detection3DArray LabelInfo ObjectHypothesis
+            ObjectHypothesisWithPose Point2D Pose2D VisionClass VisionInfo;
+    }
+    "../../interfaces" visualization_msgs {
+        msg: ImageMarker InteractiveMarker InteractiveMarkerControl InteractiveMarkerFeedback
+            InteractiveMarkerInit InteractiveMarkerPose InteractiveMarkerUpdate Marker MarkerArray
+            MenuEntry MeshFile UVCoordinate;
+    }
+    "../.." omir_msgs {
+        action: Import;
+        msg: Confidence Decay Entity Episode Filter GeoPoint KeyValue MemoryEvent MemoryRecord
+            Provenance RecallHit Relationship Resource SpatialPose Status Stored;
+        srv: Anchor Export Feedback Forget Rebase Recall Remember;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folders_is_listed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folders = fs::read_dir(root.join("interfaces")).unwrap();
+        let mut packages: Vec<_> = folders.map(|package| package.unwrap().path()).collect();
+        packages.push(root.join("omir_msgs"));
+        let mut found = 0;
+        for package in packages {
+            for (ending, kind) in [("msg", Kind::Msg), ("srv", Kind::Srv), ("action", Kind::Action)]
+            {
+                let Ok(files) = fs::read_dir(package.join(ending)) else { continue };
+                for file in files.map(|file| file.unwrap().path()) {
+                    let name = file.file_stem().unwrap();
+                    let text = fs::read_to_string(&file).unwrap();
+                    let listed = FILES.iter().any(|(of, as_kind, as_name, as_text)| {
+                        package.ends_with(of)
+                            && *as_kind == kind
+                            && name == *as_name
+                            && text == *as_text
+                    });
+                    assert!(listed, "{}", file.display());
+                    found += 1;
+                }
+            }
+        }
+        assert_eq!(found, FILES.len());
+    }
+}
