@@ -4,6 +4,9 @@
 //! transactions to the log, syncs once, moves the catalog, and only then hands the answers and the
 //! announcements to the publisher. So one fdatasync acknowledges everything that waited for it.
 
+mod accesses;
+mod log;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -19,19 +22,17 @@ use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
-use super::sealing::{self, Closed, SealOrder, Sealed};
+use super::sealing::{SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
-use super::shared::{Access, Shared};
+use super::shared::Shared;
 use crate::disk::Disk;
 use crate::error::{Code, Error};
 use crate::index::catalog::Catalog;
-use crate::index::doc::{self, DocId, Location, Stamp};
+use crate::index::doc::{Location, Stamp};
 use crate::index::key::RefKey;
-use crate::store::read::Handle;
-use crate::store::recovery::Unsealed;
 use crate::store::sealer::log_file;
-use crate::store::transaction::{Op, Touch, Transaction};
+use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{Log, LogError};
 use crate::sync::RwLock;
 
@@ -41,22 +42,10 @@ const GROUP_CHANGES: usize = 1024;
 const GROUP_BYTES: u64 = 4 << 20;
 /// How often it is worked out anew how far everything has faded, for recalls to skip by.
 const GLANCE: Duration = Duration::from_secs(600);
-/// A log beyond this is not written on: positions in it have 32 bits. It is sealed long before,
-/// unless no new log could be begun all that time.
-const LOG_CEILING: u64 = 2 << 30;
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
 /// How long it sleeps while it dates memories anew.
 const BREATH: Duration = Duration::from_millis(1);
-/// A full log waits while more than so many before it wait to be sealed: each of them is replayed
-/// after a cut, which takes many times longer than reading a segment's block.
-const MOST_BEHIND: usize = 2;
-/// So many logs span the time after which the oldest is sealed.
-const LOGS: u32 = 4;
-/// A log that holds changes is sealed after so long where the store takes more of the card than it may.
-const WHEN_SHORT: Duration = Duration::from_secs(3600);
-/// But no longer than this.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// A message to the writer.
 pub enum Message {
@@ -233,61 +222,6 @@ impl Writer {
         Some((transaction, at, places))
     }
 
-    /// Deals with what is known to be the matter with the disk: a data folder that came back, a log
-    /// that is in doubt, a reserve that lacks.
-    fn make_ready(&mut self, grows: bool) {
-        match self.disk.mounting() {
-            Ok(mounting) if mounting != self.mounting => {
-                tracing::info!("the data folder is back; a new log is begun");
-                self.mounting = mounting;
-                self.log_is_sound = false;
-            }
-            _ => {}
-        }
-        if !self.log_is_sound
-            && !self.begin_log()
-            && !grows
-            && self.log_trouble() == Some(State::Full)
-            && self.reserve.give_up(&*self.disk)
-        {
-            self.begin_log();
-        }
-        self.tend_reserve();
-    }
-
-    /// Makes the reserve again, if it was given up and there is room.
-    fn tend_reserve(&mut self) {
-        if self.reserve.lacks()
-            && self.log_is_sound
-            && self.reserve.has_room(&*self.disk)
-            && let Err(error) = self.reserve.keep(&*self.disk)
-        {
-            self.shared.trouble(&*self.disk, Part::Log, &error);
-        }
-    }
-
-    fn log_trouble(&self) -> Option<State> {
-        self.shared.health().of(Part::Log).map(|trouble| trouble.state)
-    }
-
-    /// Notes that the disk takes what is new. With the reserve given up it is full all the same.
-    fn note_success(&self) {
-        if !self.reserve.lacks() || self.log_trouble() != Some(State::Full) {
-            self.shared.well(Part::Log);
-        }
-    }
-
-    /// Why a change is not even tried: what is left of a full disk is for forgetting.
-    fn no_room(&self, change: &Change) -> Option<Error> {
-        if !grows(change) {
-            return None;
-        }
-        if self.reserve.lacks() && self.log_trouble() == Some(State::Full) {
-            return Some(self.shared.refusal());
-        }
-        self.shared.pressure().refusal(self.shared.can_free.load(Ordering::Relaxed))
-    }
-
     /// Stages a group again, whose writing failed, in the same order.
     fn stage_again(&mut self, entries: &mut [Entry]) {
         for (transaction, at, places) in entries.iter_mut().filter_map(|e| e.written.as_mut()) {
@@ -410,100 +344,6 @@ impl Writer {
         replies
     }
 
-    /// Writes what is staged, beginning with transaction `first`, and makes it as durable as the
-    /// settings promise. On failure the numbers from `first` on are free again.
-    fn write(&mut self, first: u64) -> Result<(), Error> {
-        if !self.log_is_sound {
-            self.log.discard();
-            self.next_seq = first;
-            return Err(self.shared.refusal());
-        }
-        // An open file can be written to after its folder was unmounted; what is acknowledged must
-        // be there for the next start.
-        if let Err(error) = self.disk.mounting() {
-            self.log.discard();
-            self.next_seq = first;
-            self.shared.trouble(&*self.disk, Part::Log, &error);
-            return Err(self.shared.refusal());
-        }
-        if self.log.len() > LOG_CEILING {
-            self.log.discard();
-            self.next_seq = first;
-            self.begin_log();
-            return Err(Error::new(
-                Code::Internal,
-                "the log has grown too long and no new one could be begun; see the daemon's log",
-            ));
-        }
-        let written = self.log.write().and_then(|_| match self.settings.durability {
-            Durability::Sync => self.log.sync(),
-            Durability::Interval(_) | Durability::None => Ok(()),
-        });
-        match written {
-            Ok(()) => {
-                self.note_success();
-                Ok(())
-            }
-            Err(error) => {
-                self.next_seq = first;
-                Err(self.refuse(error))
-            }
-        }
-    }
-
-    /// Says why a group was not written, and leaves a log behind that must not be used again.
-    fn refuse(&mut self, error: LogError) -> Error {
-        let (error, is_broken) = match error {
-            LogError::Refused(error) => (error, false),
-            LogError::Broken(error) => (error, true),
-        };
-        self.shared.trouble(&*self.disk, Part::Log, &error);
-        let refusal = self.shared.refusal();
-        if is_broken {
-            self.log_is_sound = false;
-            self.begin_log();
-        }
-        refusal
-    }
-
-    /// Begins a new log and sends the old one to be sealed. On failure the old one stays.
-    fn begin_log(&mut self) -> bool {
-        match Log::create(&*self.disk, self.log.number() + 1, self.next_seq) {
-            Ok(log) => {
-                let old = std::mem::replace(&mut self.log, log);
-                let at = self.shared.time.order();
-                let unsealed = Unsealed {
-                    log: old.number(),
-                    end: old.synced(),
-                    durable: old.synced(),
-                    first: self.log_first,
-                    began: self.log_began,
-                    is_sound: true,
-                };
-                let closed = Closed { log: unsealed, at };
-                self.catalog
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .add_log(log_file(self.log.number()), self.log.file());
-                self.log_first = self.next_seq;
-                self.log_has_changes = false;
-                self.log_has_news = false;
-                self.log_is_sound = true;
-                self.log_began = self.shared.time.history();
-                if old.exists() {
-                    let _ = self.sealing.send(SealOrder::Seal(vec![closed]));
-                }
-                self.note_success();
-                true
-            }
-            Err(error) => {
-                tracing::debug!(%error, "no new log could be begun");
-                self.shared.trouble(&*self.disk, Part::Log, &error);
-                false
-            }
-        }
-    }
-
     /// What is due between groups: accesses, interval syncs, full or old logs.
     fn housekeeping(&mut self) {
         self.keep_time();
@@ -547,58 +387,6 @@ impl Writer {
         }
     }
 
-    /// Whether a new log is to be begun: this one is full, or spans so much time that a part of what is
-    /// not sealed should be sealed without the rest, or what is dead in it takes room that is short.
-    pub(super) fn is_log_due(&self) -> bool {
-        let Settings { segment_bytes, seal_after, purge_after, .. } = self.settings;
-        if self.log.len() >= segment_bytes {
-            return true;
-        }
-        if !self.log_has_changes {
-            return false;
-        }
-        let age = sealing::age(self.log_began, self.shared.time.history());
-        let is_short = || self.shared.pressure().bytes_to_free() > 0;
-        let is_older = |than: Duration| age >= than;
-        is_older(seal_after.min(purge_after) / LOGS) || (is_older(WHEN_SHORT) && is_short())
-    }
-
-    /// Waits while sealing falls behind, unless it fails: then nothing waits for it.
-    fn let_sealing_catch_up(&self) {
-        let began = Instant::now();
-        while self.sealing.len() > MOST_BEHIND
-            && self.shared.may_seal()
-            && began.elapsed() < LONGEST_WAIT
-        {
-            std::thread::sleep(BREATH);
-        }
-    }
-
-    /// Tries whether the disk works again, with nobody asking.
-    fn try_again(&mut self) {
-        self.make_ready(true);
-        if self.log_is_sound && self.log_trouble().is_some() {
-            if self.reserve.has_room(&*self.disk) {
-                self.note(Vec::new());
-            } else {
-                let full = std::io::ErrorKind::StorageFull.into();
-                self.shared.trouble(&*self.disk, Part::Log, &full);
-            }
-        }
-    }
-
-    pub(super) fn rotate(&mut self) -> bool {
-        let touches = self.drain_touches();
-        self.note(touches);
-        if self.log.is_dirty()
-            && let Err(error) = self.log.sync()
-        {
-            self.refuse(error);
-            return false;
-        }
-        self.begin_log()
-    }
-
     /// Hands a compaction on. What was forgotten may be in the log, so that is sealed first.
     fn compact(&mut self, scope: Scope, answer: Answer) {
         self.take_touches();
@@ -631,95 +419,6 @@ impl Writer {
             }
         }
         let _ = self.sealing.send(SealOrder::Report(done));
-    }
-
-    /// Counts the accesses of recalls into the catalog. Nothing is written: see `flush_touches`.
-    pub(super) fn take_touches(&mut self) {
-        let Some(offset) = self.shared.time.settled_offset() else { return };
-        let accesses: Vec<Access> = self.shared.take_accesses();
-        if accesses.is_empty() {
-            return;
-        }
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        for Access { key, target, at, mentions } in accesses {
-            let at = at.saturating_add(offset);
-            self.touched_bonds.extend(catalog.activate(&mentions, at));
-            let Some(access) = catalog.live(&key).and_then(|id| catalog.access(id)) else {
-                continue;
-            };
-            catalog.touch(&key, doc::accessed(&access, at));
-            self.touched.entry(key).or_insert(target);
-        }
-    }
-
-    /// Journals the access states that changed since the last time, as one transaction.
-    pub(super) fn flush_touches(&mut self) {
-        let touches = self.drain_touches();
-        if !touches.is_empty() {
-            self.note(touches);
-        }
-    }
-
-    pub(super) fn drain_touches(&mut self) -> Vec<Op> {
-        self.last_touch_flush = Instant::now();
-        if !self.log_is_sound {
-            return Vec::new();
-        }
-        let mut ops = self.drain_bonds();
-        if self.touched.is_empty() {
-            return ops;
-        }
-        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
-        let states = self.touched.drain().filter_map(|(key, target)| {
-            let access = catalog.live(&key).and_then(|id| catalog.access(id))?;
-            Some(Op::Touch(Touch {
-                target,
-                last_access: access.last_access,
-                access_count: access.access_count,
-                half_life_hours: access.half_life_hours,
-            }))
-        });
-        ops.extend(states);
-        ops
-    }
-
-    /// The use of relationships since the last time; their names are read from the disk.
-    fn drain_bonds(&mut self) -> Vec<Op> {
-        if self.touched_bonds.is_empty() {
-            return Vec::new();
-        }
-        let bonds: Vec<(DocId, Handle)> = {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
-            let live = self.touched_bonds.drain().filter_map(|key| catalog.live(&key));
-            live.map(|id| (id, Handle::of(&catalog, id))).collect()
-        };
-        let touches = bonds.into_iter().filter_map(|(id, handle)| {
-            let target = handle.resource().ok()?.reference().to_string();
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
-            catalog.bond_touch(id, target).map(Op::Touch)
-        });
-        touches.collect()
-    }
-
-    /// Journals what is no memory, with a mark: it costs no sync of its own then.
-    pub(super) fn note(&mut self, mut ops: Vec<Op>) {
-        self.last_mark = Instant::now();
-        if !self.log_is_sound {
-            return;
-        }
-        let has_news = !ops.is_empty();
-        ops.push(Op::Mark(self.shared.mark()));
-        let at = self.shared.time.order();
-        let mut payload = Vec::new();
-        Transaction { seq: self.next_seq, at, ops }.encode(&mut payload);
-        self.log.stage(&payload);
-        // Access counts are no acknowledged memory: losing some on a full disk is no error.
-        let seq = self.next_seq;
-        if self.write(seq).is_ok() {
-            self.log_has_news |= has_news;
-            self.next_seq += 1;
-            self.shared.time.advance(at);
-        }
     }
 
     fn stop(mut self) {
