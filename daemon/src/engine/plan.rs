@@ -4,27 +4,32 @@
 //! so that a record may refer to an entity that is still on its way to the disk.
 
 mod correct;
+mod inherit;
 mod merge;
 mod rebase;
+mod revise;
 mod sweep;
+mod version;
 
+pub use self::inherit::{inherit_access, set_tier};
 pub use self::sweep::need_of;
+pub(super) use self::version::stated_version;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 
 use omir_core::cbor;
-use omir_core::confidence::{Beta, Outcome, Weight};
-use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{Confidence, Decay, Resource};
-use omir_core::number::Number;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::tier::Tier;
 
+use self::inherit::{bare, inherit, shown, tier_of};
+use self::revise::Revision;
+use self::version::{check_version, next_version, stamp_at_least};
 use super::command::{Cause, Change, Effect, Event, EventKind, Stored};
-use super::doubt;
 use super::request::Prepared;
-use super::stamp::{strip, undate};
+use super::stamp::undate;
 use crate::error::{Code, Error};
 use crate::index::block::By;
 use crate::index::catalog::{Catalog, Head};
@@ -156,11 +161,11 @@ impl<'a> Planner<'a> {
             Change::Forget(targets) => self.forget(targets),
             Change::Anchor(target, anchored) => {
                 let (target, anchored) = (target.clone(), *anchored);
-                self.revise(&target, Kind::Anchor(anchored), now)
+                self.revise(&target, Revision::Anchor(anchored), now)
             }
             Change::Feedback(target, outcome, weight) => {
                 let (target, outcome, weight) = (target.clone(), *outcome, *weight);
-                self.revise(&target, Kind::Feedback(outcome, weight), now)
+                self.revise(&target, Revision::Feedback(outcome, weight), now)
             }
             Change::Rebase(request) => self.rebase(request),
             Change::Sweep(acts) => self.sweep(acts),
@@ -283,7 +288,7 @@ impl<'a> Planner<'a> {
                     let shown = shown(before, state);
                     let is_same =
                         |same: &Resource| self.is_as_stored(same, head.doc, stored_before, &shown);
-                    match revision(&mut resource, head.version, &item.pointer, is_same)? {
+                    match next_version(&mut resource, head.version, &item.pointer, is_same)? {
                         Some(version) => version,
                         None => {
                             stored.push(Stored::new(target, head.version, true));
@@ -376,70 +381,6 @@ impl<'a> Planner<'a> {
         self.pending.extend(buried.into_iter().map(|key| (key, false)));
         Ok(plan)
     }
-
-    fn revise(&mut self, target: &Ref, kind: Kind, now: Timestamp) -> Result<Plan, NoPlan> {
-        let key = RefKey::of(target);
-        if self.pending.contains_key(&key) {
-            return Err(NoPlan::Later);
-        }
-        if target.kind != ResourceType::MemoryRecord {
-            let message = format!("{target} is no MemoryRecord; only records can be revised so");
-            return Err(Error::at(Code::InvalidQuery, "/ref", message).into());
-        }
-        let found = {
-            let catalog = self.catalog();
-            catalog.head(&key).filter(|head| head.live).map(|head| {
-                let state = State::of(&catalog, head.doc, self.now);
-                (head, Handle::of(&catalog, head.doc), state)
-            })
-        };
-        let Some((Head { doc, version, .. }, handle, state)) = found else {
-            let message = format!("{target} is not in the store");
-            return Err(Error::at(Code::NotFound, "/ref", message).into());
-        };
-        let before = self.read(doc, &handle)?;
-        let mut resource = before.clone();
-        inherit_access(&mut resource, state.access, matches!(kind, Kind::Anchor(_)));
-        set_tier(&mut resource, state.moved);
-        let Resource::MemoryRecord(record) = &mut resource else {
-            return Err(Error::new(Code::Internal, "a record is no record").into());
-        };
-        let mut belief = Beta::PRIOR;
-        match kind {
-            Kind::Anchor(anchored) => {
-                let decay = record.decay.get_or_insert_default();
-                if decay.anchored.unwrap_or(false) == anchored {
-                    let stored = Stored::new(target.clone(), version, true);
-                    return Ok(Plan::to(Effect::Anchored(stored, anchored)));
-                }
-                decay.anchored = Some(anchored);
-                // A floor or its loss counts from now, not from an access that may be long ago.
-                if decay.last_access.is_none() {
-                    decay.last_access = Some(Instant::from(now));
-                }
-            }
-            Kind::Feedback(outcome, weight) => {
-                let confidence = record.confidence.get_or_insert_default();
-                belief = belief_of(confidence).after(outcome, weight);
-                confidence.alpha = Number::from_f64(belief.alpha());
-                confidence.beta = Number::from_f64(belief.beta());
-                confidence.calibrated = Number::from_f64(belief.damped());
-            }
-        }
-        let version = version.saturating_add(1);
-        record.version = Some(Number::from(version));
-        undate(&mut resource, &before);
-        let stored = Stored::new(target.clone(), version, false);
-        let mut plan = Plan::to(match kind {
-            Kind::Anchor(anchored) => Effect::Anchored(stored, anchored),
-            Kind::Feedback(..) => Effect::Believed(stored, belief),
-        });
-        let facts = Facts::of(&resource);
-        let (terms, old) = (terms_of(&resource), terms_of(&before));
-        self.push(&mut plan, resource, facts, terms, Some(old), version, EventKind::Updated)?;
-        self.pending.insert(key, true);
-        Ok(plan)
-    }
 }
 
 /// A live version and what time and use have made of it.
@@ -465,12 +406,6 @@ fn names(prepared: &[Prepared]) -> HashSet<RefKey> {
     prepared.iter().map(|item| item.facts.key).collect()
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Anchor(bool),
-    Feedback(Outcome, Weight),
-}
-
 fn internal(fault: impl std::fmt::Display) -> Error {
     Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
 }
@@ -484,173 +419,4 @@ fn expected_type(pointer: &str) -> ResourceType {
     } else {
         ResourceType::Entity
     }
-}
-
-/// The belief a record states, or the prior where it states none.
-fn belief_of(confidence: &Confidence) -> Beta {
-    let number = |n: &Option<Number>| n.as_ref().map(Number::as_f64);
-    match (number(&confidence.alpha), number(&confidence.beta)) {
-        (Some(alpha), Some(beta)) => Beta::new(alpha, beta).unwrap_or(Beta::PRIOR),
-        _ => Beta::PRIOR,
-    }
-}
-
-/// Carries over what belongs to the memory and not to what was said about it this time: when it
-/// was first recorded, which tier it is in, and how it is being forgotten, unless the new version
-/// says so itself.
-fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped: bool) {
-    match (&mut *new, old) {
-        (Resource::MemoryRecord(new), Resource::MemoryRecord(old)) if stamped => {
-            new.created_at = old.created_at.clone();
-        }
-        (Resource::Episode(new), Resource::Episode(old)) if stamped => {
-            new.created_at = old.created_at.clone();
-        }
-        (Resource::Entity(new), Resource::Entity(old)) if stamped || new.created_at.is_none() => {
-            new.created_at = old.created_at.clone();
-        }
-        (Resource::Relationship(new), Resource::Relationship(old))
-            if stamped || new.created_at.is_none() =>
-        {
-            new.created_at = old.created_at.clone();
-        }
-        _ => {}
-    }
-    // Before accesses, which count from the date that was put right.
-    doubt::catch_up(new, old);
-    if let (Resource::MemoryRecord(new_record), Resource::MemoryRecord(old_record)) =
-        (&mut *new, old)
-    {
-        let states_tier = new_record.tier.is_some();
-        if !states_tier {
-            new_record.tier = old_record.tier;
-        }
-        if new_record.decay.is_none() {
-            new_record.decay = old_record.decay.clone();
-            inherit_access(new, state.access, false);
-        }
-        if !states_tier {
-            set_tier(new, state.moved);
-        }
-    }
-}
-
-/// Writes the access state of the index into a record's decay block, where the record has one or
-/// accesses have given it one.
-pub fn inherit_access(resource: &mut Resource, access: Option<Access>, always: bool) {
-    let (Resource::MemoryRecord(record), Some(access)) = (resource, access) else { return };
-    let stored = Facts::of(&Resource::MemoryRecord(record.clone())).access;
-    if stored == Some(access) && !always {
-        return;
-    }
-    let decay: &mut Decay = record.decay.get_or_insert_default();
-    if stored != Some(access) {
-        decay.half_life_hours = Number::from_f64(access.half_life_hours);
-        decay.last_access = Some(Instant::from(Timestamp::from_micros(access.last_access)));
-        decay.access_count = Some(Number::from(u64::from(access.access_count)));
-    }
-}
-
-/// Puts a record into another tier, if there is another.
-pub fn set_tier(resource: &mut Resource, tier: Option<Tier>) {
-    if let (Resource::MemoryRecord(record), Some(_)) = (resource, tier) {
-        record.tier = tier;
-    }
-}
-
-/// The tier a resource states; only records can.
-fn tier_of(resource: &Resource) -> Option<Tier> {
-    match resource {
-        Resource::MemoryRecord(record) => record.tier,
-        _ => None,
-    }
-}
-
-/// The highest version that is counted on: what any JSON reader keeps exactly.
-const MAX_VERSION: u64 = 1 << 53;
-
-/// # Errors
-/// `INVALID_RESOURCE` for a version that could not be followed by another.
-fn check_version(resource: &Resource, pointer: &str) -> Result<(), Error> {
-    let Resource::MemoryRecord(record) = resource else { return Ok(()) };
-    match &record.version {
-        Some(version) if version.as_u64().is_none_or(|version| version > MAX_VERSION) => {
-            let message = format!("version {version} is more than {MAX_VERSION} (2^53)");
-            Err(Error::at(Code::InvalidResource, format!("{pointer}/version"), message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The version a resource states; only records can.
-pub(super) fn stated_version(resource: &Resource) -> Option<u64> {
-    match resource {
-        Resource::MemoryRecord(record) => record.version.as_ref()?.as_u64(),
-        _ => None,
-    }
-}
-
-fn stamp(resource: &mut Resource, version: u64) {
-    if let Resource::MemoryRecord(record) = resource {
-        // A version that is only spelled differently (1.0) stays as it came.
-        let stated = record.version.as_ref().and_then(Number::as_u64);
-        if stated.unwrap_or(1) != version {
-            record.version = Some(Number::from(version));
-        }
-    }
-}
-
-fn stamp_at_least(resource: &mut Resource, least: u64) -> u64 {
-    let version = stated_version(resource).unwrap_or(least).max(least);
-    stamp(resource, version);
-    version
-}
-
-/// A stored resource as clients get it: see `Engine::emit`. Sending that back is no change.
-fn shown(stored: &Resource, state: &State) -> Vec<u8> {
-    let mut shown = stored.clone();
-    inherit_access(&mut shown, state.access, false);
-    set_tier(&mut shown, state.moved);
-    bare(shown)
-}
-
-/// The bytes of a resource without our stamp and our note, which the one who sends it may have from
-/// an export: see [`strip`] and [`doubt::strip`].
-fn bare(mut resource: Resource) -> Vec<u8> {
-    strip(&mut resource);
-    doubt::strip(&mut resource);
-    cbor::to_vec(&resource.to_value())
-}
-
-/// The version of an update: `None` if it is the same as what is stored.
-fn revision(
-    resource: &mut Resource,
-    current: u64,
-    pointer: &str,
-    is_same: impl Fn(&Resource) -> bool,
-) -> Result<Option<u64>, Error> {
-    let stated = stated_version(resource);
-    if let Some(stated) = stated
-        && stated < current
-    {
-        return Err(Error::at(
-            Code::Conflict,
-            format!("{pointer}/version"),
-            format!(
-                "version {stated} is older than the stored version {current}; get it, apply the \
-                 change to that, and send it again"
-            ),
-        ));
-    }
-    if stated.is_none_or(|stated| stated == current) {
-        let mut same = resource.clone();
-        stamp(&mut same, current);
-        if is_same(&same) {
-            return Ok(None);
-        }
-        let next = current.saturating_add(1);
-        stamp(resource, next);
-        return Ok(Some(next));
-    }
-    Ok(stated)
 }

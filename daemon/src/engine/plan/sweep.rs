@@ -4,7 +4,8 @@
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 
-use super::{NoPlan, Plan, Planner, inherit_access, set_tier, stamp};
+use super::version::stamp;
+use super::{NoPlan, Plan, Planner, inherit_access, set_tier};
 use crate::engine::command::{Act, Cause, Chosen, Effect, EventKind};
 use crate::engine::sweep::consolidate::{Observation, consolidate, event_time};
 use crate::index::catalog::Catalog;
