@@ -11,7 +11,7 @@ use super::rebase;
 use super::request::Prepared;
 use crate::error::Error;
 use crate::index::key::RefKey;
-use crate::store::transaction::Unsettled;
+use crate::store::mark::Unsettled;
 
 /// A change.
 #[derive(Debug)]

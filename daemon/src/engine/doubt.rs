@@ -15,7 +15,7 @@ use omir_core::value::{Map, Value};
 
 use super::stamp::is_completed;
 use crate::clock::{SLACK, TOLERANCE};
-use crate::store::transaction::Unsettled;
+use crate::store::mark::Unsettled;
 
 /// The URL of the note; see docs/extensions.md.
 pub const CLOCK_URL: &str = "urn:omird:ext:clock";

@@ -13,8 +13,8 @@ use super::writer::Writer;
 use crate::index::doc::DocId;
 use crate::index::facts::Access;
 use crate::index::key::RefKey;
+use crate::store::mark::Unsettled;
 use crate::store::read::Handle;
-use crate::store::transaction::Unsettled;
 
 /// Most versions that are looked at in one go.
 const LOOKED_AT: usize = 512;

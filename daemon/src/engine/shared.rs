@@ -17,7 +17,7 @@ use crate::clock::ClockState;
 use crate::disk::{self, Disk, Mode, ReadFault, Usage};
 use crate::error::Error;
 use crate::index::key::RefKey;
-use crate::store::transaction::Mark;
+use crate::store::mark::Mark;
 
 /// A record that a recall has just used.
 #[derive(Debug, Clone)]

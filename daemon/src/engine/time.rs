@@ -16,8 +16,8 @@ use omir_core::value::{Map, Value};
 
 use super::doubt::{Doubt, may_wait};
 use crate::clock::{Clock, ClockState, Source, TOLERANCE, Timekeeper, Turn, resumed};
+use crate::store::mark::{Mark, Unsettled};
 use crate::store::stamps::{AHEAD, Stamps};
-use crate::store::transaction::{Mark, Unsettled};
 
 /// Most spans that wait to be put right; each is one boot without a clock.
 const MAX_UNSETTLED: usize = 16;

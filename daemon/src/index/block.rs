@@ -13,7 +13,8 @@ use super::doc::Stamp;
 use super::facts::Facts;
 use super::key::RefKey;
 use super::text::TextBlock;
-use crate::store::transaction::{Mark, Touch};
+use crate::store::mark::Mark;
+use crate::store::transaction::Touch;
 
 /// Version of this layout; a block of another one is rebuilt.
 pub const FORMAT: u32 = 10;

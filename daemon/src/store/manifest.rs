@@ -11,7 +11,8 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use super::transaction::{MAX_SEQ, Mark, Touch};
+use super::mark::Mark;
+use super::transaction::{MAX_SEQ, Touch};
 use crate::PRODUCER;
 use crate::index::block::{By, Ending, Target, Tombstone};
 use crate::index::doc::Stamp;

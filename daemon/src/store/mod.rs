@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod keys;
 pub mod lock;
 pub mod manifest;
+pub mod mark;
 pub mod read;
 pub mod recovery;
 pub mod sealer;

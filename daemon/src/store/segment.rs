@@ -18,8 +18,9 @@ use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use super::manifest::{self, Manifest};
+use super::mark::Mark;
 use super::signature;
-use super::transaction::{Mark, Op, Touch, Transaction};
+use super::transaction::{Op, Touch, Transaction};
 use crate::PRODUCER;
 use crate::index::block::{self, Block, By, Row, Tombstone};
 use crate::index::doc::Stamp;

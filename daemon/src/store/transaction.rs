@@ -16,7 +16,6 @@
 //! ```
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -25,6 +24,7 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
+use super::mark::Mark;
 use crate::index::block::By;
 use crate::index::key::RefKey;
 
@@ -73,178 +73,6 @@ pub enum Who {
     Rule,
     /// A rule that makes it a part of the record that is put at this position of the transaction.
     Merging(usize),
-}
-
-/// Small state of the store that must survive a power cut and belongs to no memory. Each is written
-/// now and then, never for its own sake alone more often than [`Settings::mark_interval`].
-///
-/// [`Settings::mark_interval`]: crate::engine::settings::Settings::mark_interval
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Mark {
-    /// The best wall clock known at the time of writing; microseconds since 1970.
-    pub now: i64,
-    /// Time since the machine started, suspend included; microseconds.
-    pub monotonic: i64,
-    /// Which start of the machine `monotonic` counts from; empty if the system has no name for it.
-    pub boot_id: String,
-    /// Bytes written to the card over the life of the store.
-    pub written: u64,
-    /// Bytes of the memories that came in over the life of the store, as stored.
-    pub payload: u64,
-    /// Until when tiers were moved and the moves announced; microseconds since 1970.
-    pub swept: i64,
-    /// When `written` began to count; microseconds since 1970, 0 until a clock was right.
-    pub began: i64,
-    /// The day that `today` counts for; microseconds since 1970.
-    pub day: i64,
-    /// Bytes that count for that day's budget.
-    pub today: u64,
-    /// The time that what cannot be undone went by; microseconds since 1970, 0 if none was noted.
-    pub certain: i64,
-    /// Spans without a clock whose memories are not all dated anew yet.
-    pub unsettled: Vec<Unsettled>,
-}
-
-/// A span of one boot of the machine in which nobody knew the time, or nothing said that the clock was
-/// right. Microseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Unsettled {
-    /// Which start of the machine.
-    pub boot_id: String,
-    /// Nothing in it was recorded with an earlier order stamp; since 1970.
-    pub since: i64,
-    /// When it began, on the monotonic clock.
-    pub from: i64,
-    /// When it ended, on the monotonic clock; zero while it lasts.
-    pub until: i64,
-    /// Dating less the monotonic clock, in this span.
-    pub before: i64,
-    /// The same once the clock was set, if it was.
-    pub after: Option<i64>,
-    /// Whether there was a clock that may have been right.
-    pub coarse: bool,
-}
-
-impl Unsettled {
-    /// What dating showed in it; microseconds since 1970.
-    pub fn dated(&self) -> RangeInclusive<i64> {
-        self.before.saturating_add(self.from)..=self.before.saturating_add(self.until)
-    }
-
-    /// How far dating stepped at its end, if the clock was set.
-    pub fn step(&self) -> Option<i64> {
-        Some(self.after?.saturating_sub(self.before))
-    }
-
-    fn to_value(&self) -> Value {
-        let mut members = vec![
-            ("bootId", self.boot_id.as_str().into()),
-            ("since", int(self.since)),
-            ("from", int(self.from)),
-            ("until", int(self.until)),
-            ("before", int(self.before)),
-        ];
-        members.extend(self.after.map(|after| ("after", int(after))));
-        members.extend(self.coarse.then_some(("coarse", Value::Bool(true))));
-        object(&members)
-    }
-
-    fn from_map(map: &Map) -> Self {
-        let micros = |name: &str| map.get(name).and_then(Value::as_i64).unwrap_or(0);
-        Self {
-            boot_id: map.get("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            since: micros("since"),
-            from: micros("from"),
-            until: micros("until"),
-            before: micros("before"),
-            after: map.get("after").and_then(Value::as_i64),
-            coarse: map.get("coarse").and_then(Value::as_bool).unwrap_or(false),
-        }
-    }
-}
-
-/// The members of a mark that a log lists by position.
-const STATE: [&str; 10] = [
-    "now",
-    "monotonic",
-    "bootId",
-    "written",
-    "payload",
-    "swept",
-    "began",
-    "day",
-    "today",
-    "certain",
-];
-
-impl Mark {
-    /// As members of a map.
-    pub fn members(&self) -> [(&'static str, Value); 11] {
-        [
-            ("now", int(self.now)),
-            ("monotonic", int(self.monotonic)),
-            ("bootId", self.boot_id.as_str().into()),
-            ("written", int(self.written)),
-            ("payload", int(self.payload)),
-            ("swept", int(self.swept)),
-            ("began", int(self.began)),
-            ("day", int(self.day)),
-            ("today", int(self.today)),
-            ("certain", int(self.certain)),
-            ("unsettled", Value::Array(self.unsettled.iter().map(Unsettled::to_value).collect())),
-        ]
-    }
-
-    /// As members of a step of a log: a list in the order of [`STATE`], as there are many of these.
-    fn step(&self) -> Vec<(&'static str, Value)> {
-        let members = self.members();
-        let member = |name: &str| members.iter().find(|(other, _)| *other == name);
-        let state = STATE.into_iter().filter_map(member).map(|(_, value)| value.clone());
-        let mut step = vec![("state", Value::Array(state.collect()))];
-        if !self.unsettled.is_empty() {
-            step.extend(members.iter().filter(|(name, _)| *name == "unsettled").cloned());
-        }
-        step
-    }
-
-    /// Reads it from a map with members, or with the list of a step of a log; what is missing counts
-    /// as zero.
-    pub fn from_map(map: &Map) -> Self {
-        let state = map.get("state").and_then(Value::as_array);
-        let member = |name: &str| match state {
-            Some(state) => state.get(STATE.iter().position(|other| *other == name)?),
-            None => map.get(name),
-        };
-        let signed = |name: &str| member(name).and_then(Value::as_i64).unwrap_or(0);
-        let unsigned = |name: &str| member(name).and_then(Value::as_u64).unwrap_or(0);
-        Self {
-            now: signed("now"),
-            monotonic: signed("monotonic"),
-            boot_id: member("bootId").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            written: unsigned("written"),
-            payload: unsigned("payload"),
-            swept: signed("swept"),
-            began: signed("began"),
-            day: signed("day"),
-            today: unsigned("today"),
-            certain: signed("certain"),
-            unsettled: map
-                .get("unsettled")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(|span| Some(Unsettled::from_map(span.as_object()?)))
-                .collect(),
-        }
-    }
-
-    /// Takes over a mark that was written later. The odometers only rise.
-    pub fn follow(&mut self, later: &Mark) {
-        let (written, payload) = (self.written, self.payload);
-        self.clone_from(later);
-        self.written = self.written.max(written);
-        self.payload = self.payload.max(payload);
-    }
 }
 
 /// Access state of a record at one moment.
@@ -363,11 +191,11 @@ impl fmt::Display for Unreadable {
     }
 }
 
-fn object(members: &[(&str, Value)]) -> Value {
+pub(super) fn object(members: &[(&str, Value)]) -> Value {
     Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<Map>())
 }
 
-fn int(n: impl Into<i128>) -> Value {
+pub(super) fn int(n: impl Into<i128>) -> Value {
     Value::Number(Number::from(n.into()))
 }
 
@@ -580,165 +408,4 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample() -> Transaction {
-        Transaction {
-            seq: 9,
-            at: Timestamp::from_micros(1_780_000_000_000_001),
-            ops: vec![
-                Op::Put { version: 2, resource: cbor::to_vec(&object(&[("id", "x".into())])) },
-                Op::Forget { target: "Entity/y".parse().unwrap(), version: 4, who: Who::Someone },
-                Op::Forget { target: "Entity/z".parse().unwrap(), version: 2, who: Who::Rule },
-                Op::Forget {
-                    target: "Entity/w".parse().unwrap(),
-                    version: 2,
-                    who: Who::Merging(0),
-                },
-                Op::Touch(Touch {
-                    target: "MemoryRecord/x".into(),
-                    last_access: 5,
-                    access_count: 3,
-                    half_life_hours: 12.5,
-                }),
-                Op::Boot { count: 8 },
-                Op::Mark(Mark {
-                    now: 1_780_000_000_000_000,
-                    monotonic: 12_000_000,
-                    boot_id: "5d1c".into(),
-                    written: 400,
-                    payload: 150,
-                    swept: 1_779_000_000_000_000,
-                    began: 1_770_000_000_000_000,
-                    day: 1_779_926_400_000_000,
-                    today: 70,
-                    certain: 1_779_926_400_000_001,
-                    unsettled: vec![
-                        Unsettled { boot_id: "5d1c".into(), since: 7, ..Unsettled::default() },
-                        Unsettled {
-                            from: 1,
-                            until: 2,
-                            before: -3,
-                            after: Some(4),
-                            coarse: true,
-                            ..Unsettled::default()
-                        },
-                    ],
-                }),
-            ],
-        }
-    }
-
-    #[test]
-    fn a_transaction_is_read_back_with_its_resources_in_place() {
-        let transaction = sample();
-        let mut payload = Vec::new();
-        let places = transaction.encode(&mut payload);
-        let (read, found) = Transaction::decode(&payload).unwrap();
-        assert_eq!(read, transaction);
-        assert_eq!(found, places);
-        let Op::Put { resource, .. } = &transaction.ops[0] else { unreachable!() };
-        assert!(payload[places[0].unwrap()..].starts_with(resource));
-    }
-
-    #[test]
-    fn an_access_state_is_read_as_it_was_written_before() {
-        let step = |more: &[(&str, Value)]| {
-            let mut members = vec![("op", "touch".into()), ("ref", "MemoryRecord/x".into())];
-            members.extend_from_slice(more);
-            let head = object(&[("seq", int(1u64)), ("at", int(2)), ("ops", int(1))]);
-            let mut payload = cbor::to_vec(&head);
-            cbor::write(&object(&members), &mut payload);
-            Transaction::decode(&payload).map(|(transaction, _)| transaction.ops)
-        };
-        let old = [("lastAccess", int(5)), ("accessCount", int(3)), ("halfLifeHours", float(12.5))];
-        assert_eq!(step(&old).unwrap(), [sample().ops[4].clone()]);
-        let list = [int(5), int(3), float(12.5)];
-        let shorter = [("state", Value::Array(list.to_vec()))];
-        assert_eq!(step(&shorter).unwrap(), [sample().ops[4].clone()]);
-        let short = [("state", Value::Array(list[..2].to_vec()))];
-        assert!(step(&short).is_err());
-    }
-
-    #[test]
-    fn a_tombstone_is_read_as_it_was_written_before() {
-        let head = object(&[("seq", int(1u64)), ("at", int(2)), ("ops", int(1))]);
-        let mut payload = cbor::to_vec(&head);
-        let step = [("op", "forget".into()), ("ref", "Entity/y".into()), ("version", int(4u64))];
-        cbor::write(&object(&step), &mut payload);
-        let (read, _) = Transaction::decode(&payload).unwrap();
-        assert_eq!(read.ops, [sample().ops[1].clone()], "by someone, as far as anybody knows");
-    }
-
-    #[test]
-    fn what_is_alike_is_written_together_and_stays_apart() {
-        let forget = |n: usize, who| Op::Forget {
-            target: format!("MemoryRecord/m{n}").parse().unwrap(),
-            version: n as u64,
-            who,
-        };
-        let touch = |n: usize| {
-            Op::Touch(Touch {
-                target: format!("MemoryRecord/m{n}"),
-                last_access: 5,
-                access_count: 3,
-                half_life_hours: 12.5,
-            })
-        };
-        let put = sample().ops[0].clone();
-        let mut ops = vec![put.clone()];
-        ops.extend((0..3).map(|n| forget(n, Who::Merging(0))));
-        ops.push(put);
-        ops.extend((3..9).map(|n| forget(n, Who::Merging(4))));
-        ops.extend((9..12).map(|n| forget(n, Who::Rule)));
-        ops.extend((0..2 * TOGETHER + 1).map(touch));
-        let transaction = Transaction { ops, ..sample() };
-        let mut payload = Vec::new();
-        let places = transaction.encode(&mut payload);
-        let (head, _) = cbor::read_item(&payload, &Limits::default()).unwrap();
-        assert_eq!(head.get("ops").and_then(Value::as_u64), Some(5 + 3));
-        assert_eq!(Transaction::decode(&payload).unwrap(), (transaction, places));
-    }
-
-    #[test]
-    fn who_forgets_is_told_by_the_name_of_the_record() {
-        let name = [("resourceType", "MemoryRecord".into()), ("id", "kept".into())];
-        let record = Op::Put { version: 2, resource: cbor::to_vec(&object(&name)) };
-        let transaction = Transaction { ops: vec![record, Op::Boot { count: 1 }], ..sample() };
-        let kept = By::Merging(RefKey::of_text("MemoryRecord/kept"));
-        assert_eq!(transaction.by(Who::Merging(0)), kept);
-        assert_eq!(transaction.by(Who::Rule), By::Rule);
-        // What cannot be told is not kept for it.
-        for who in [Who::Someone, Who::Merging(1), Who::Merging(2)] {
-            assert_eq!(transaction.by(who), By::Someone);
-        }
-        assert_eq!(sample().by(Who::Merging(0)), By::Someone, "it has no type");
-    }
-
-    #[test]
-    fn a_mark_is_read_as_it_was_written_before() {
-        let Op::Mark(mark) = sample().ops.pop().unwrap() else { panic!("the last is a mark") };
-        let Value::Object(members) = object(&mark.members()) else { unreachable!() };
-        assert_eq!(Mark::from_map(&members), mark);
-        let Value::Object(step) = object(&mark.step()) else { unreachable!() };
-        assert_eq!(Mark::from_map(&step), mark);
-        assert_eq!(STATE.len() + 1, mark.members().len(), "none is left out");
-    }
-
-    #[test]
-    fn a_number_that_nothing_could_follow_is_refused() {
-        let mut payload = Vec::new();
-        Transaction { seq: u64::MAX, ..sample() }.encode(&mut payload);
-        assert!(Transaction::decode(&payload).is_err());
-    }
-
-    #[test]
-    fn a_cut_payload_is_refused_at_every_byte() {
-        let mut payload = Vec::new();
-        sample().encode(&mut payload);
-        for cut in 0..payload.len() {
-            assert!(Transaction::decode(&payload[..cut]).is_err(), "cut at {cut}");
-        }
-    }
-}
+mod tests;

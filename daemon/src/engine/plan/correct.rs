@@ -5,7 +5,7 @@ use crate::engine::command::{Cause, Effect, EventKind, Stored};
 use crate::engine::doubt::corrected;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::store::transaction::Unsettled;
+use crate::store::mark::Unsettled;
 
 impl Planner<'_> {
     /// Dates these anew, those of them that still wait for it. So a batch that is planned again

@@ -22,7 +22,7 @@ use crate::index::doc::{Doc, DocId, NEVER, hours};
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
 use crate::store::read::Handle;
-use crate::store::transaction::Unsettled;
+use crate::store::mark::Unsettled;
 
 /// Most rows looked at in one slice.
 const ROWS: usize = 2048;

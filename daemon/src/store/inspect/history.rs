@@ -10,8 +10,9 @@ use super::finding::Finding;
 use crate::index::block::{By, Ending, Tombstone};
 use crate::index::doc::Stamp;
 use crate::index::key::RefKey;
+use crate::store::mark::Mark;
 use crate::store::signature::{Digest, Seal};
-use crate::store::transaction::{Mark, Touch};
+use crate::store::transaction::Touch;
 
 /// Where a version lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,9 +16,10 @@ use super::{FileKind, Source};
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
 use crate::store::manifest::Manifest;
+use crate::store::mark::Mark;
 use crate::store::segment::{self, BadSegment, Layout};
 use crate::store::signature::{self, Digest, Seal};
-use crate::store::transaction::{Mark, Op, Touch, Transaction};
+use crate::store::transaction::{Op, Touch, Transaction};
 use crate::store::wal;
 
 /// Most faults of one Bundle that are reported one by one.

@@ -16,9 +16,10 @@ use crate::index::doc::{Location, Stamp};
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
+use crate::store::mark::Mark;
 use crate::store::sealer::log_file;
 use crate::store::segment::{self, BadSegment};
-use crate::store::transaction::{Mark, Op, Touch, Transaction, Unreadable};
+use crate::store::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::store::wal;
 
 /// How many numbers a log may have given out of which nothing can be read.
