@@ -15,7 +15,6 @@ mod options;
 mod path;
 mod process;
 mod questions;
-mod random;
 mod records;
 mod report;
 mod samples;

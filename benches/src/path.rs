@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path as FilePath;
 
-use crate::random::Random;
+use omird_tests::random::Random;
 
 /// The building: metres in x and y.
 const BUILDING: (f64, f64) = (120.0, 80.0);

@@ -4,8 +4,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
 use omird::recall::query::Query;
 
-use crate::random::Random;
 use crate::records::{ENTITIES, Records, Traits, entity_id};
+use omird_tests::random::Random;
 
 /// A kind of recall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn questions(kind: Kind, count: usize, records: &Records, seed: u64) -> Vec<
     let mut random = Random::new(seed);
     (0..count)
         .map(|_| {
-            let about = &records.traits[random.below(records.traits.len())];
+            let about = &records.traits[random.position(records.traits.len())];
             question(kind, about, records, &mut random)
         })
         .collect()
@@ -85,7 +85,7 @@ fn question(kind: Kind, about: &Traits, records: &Records, random: &mut Random) 
         query.near = Some(Center::Plane { x, y });
     }
     if kind == Kind::Entity {
-        let id = entity_id(random.below(ENTITIES));
+        let id = entity_id(random.position(ENTITIES));
         parts.push(format!("entity=Entity/{id}"));
         let id = id.parse().expect("a valid id");
         query.entities.push(Ref { kind: ResourceType::Entity, id });
@@ -102,7 +102,7 @@ fn text(kind: Kind, about: &Traits, records: &Records, random: &mut Random) -> O
     let mut chosen: Vec<u16> =
         about.words.iter().copied().filter(|&rank| words.has_meaning(rank)).collect();
     chosen.dedup();
-    chosen.truncate(2 + random.below(2));
+    chosen.truncate(2 + random.position(2));
     match kind {
         Kind::Radius | Kind::Nearest | Kind::Entity => return None,
         Kind::Words | Kind::WordsAndRadius => {}

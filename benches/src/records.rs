@@ -6,8 +6,8 @@ use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::{Map, Value};
 
 use crate::path::Path;
-use crate::random::Random;
 use crate::words::Words;
+use omird_tests::random::Random;
 
 /// Entities that records mention.
 pub const ENTITIES: usize = 64;
@@ -97,14 +97,15 @@ impl Records {
     fn next_value(&mut self) -> Value {
         let random = &mut self.random;
         let pose = self.path.step(random);
-        let words: Vec<u16> = (0..8 + random.below(13)).map(|_| self.words.draw(random)).collect();
+        let words: Vec<u16> =
+            (0..8 + random.position(13)).map(|_| self.words.draw(random)).collect();
         let content = self.words.text(&words);
         let position = pose.position.map(millimetres);
         let half = pose.yaw / 2.0;
         let micros = (BEGINNING as f64 + pose.seconds) * 1e6;
         let event = Timestamp::from_micros(micros as i64 / 1000 * 1000).to_string();
         let stored = Timestamp::from_micros(micros as i64 / 1000 * 1000 + 120_000).to_string();
-        let mentions = random.below(3);
+        let mentions = random.position(3);
         let number = self.made;
         self.made += 1;
         self.keep_traits(number, words, position);
@@ -126,13 +127,13 @@ impl Records {
             (
                 "decay",
                 object(vec![
-                    ("halfLifeHours", Value::from(24.0 * (1 + random.below(14)) as f64)),
+                    ("halfLifeHours", Value::from(24.0 * (1 + random.position(14)) as f64)),
                     ("accessCount", Value::from(1u64)),
                 ]),
             ),
         ];
         if mentions > 0 {
-            let first = random.below(ENTITIES);
+            let first = random.position(ENTITIES);
             let refs = (0..mentions).map(|n| {
                 let entity = format!("Entity/{}", entity_id((first + 7 * n) % ENTITIES));
                 object(vec![("ref", entity.into())])

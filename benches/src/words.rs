@@ -3,7 +3,7 @@
 //! The most frequent words are function words, as in any English text; they are two fifths of all
 //! words. Words for things and places follow, then made-up ones.
 
-use crate::random::Random;
+use omird_tests::random::Random;
 
 /// How many words there are.
 const SIZE: usize = 5000;

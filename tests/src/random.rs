@@ -40,6 +40,17 @@ impl Random {
         from + (to - from) * self.unit()
     }
 
+    /// A position below `len`, which is above zero. Not the number that [`Random::below`] gives: records
+    /// that were made with this one stay the same.
+    pub fn position(&mut self, len: usize) -> usize {
+        (self.unit() * len as f64) as usize
+    }
+
+    /// About normal, mean 0, deviation 1 (a sum of twelve).
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+
     /// One of `items`, which is not empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]

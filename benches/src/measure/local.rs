@@ -15,7 +15,7 @@ use omird::store::keys;
 
 use super::slow_disk::SlowDisk;
 use crate::Outcome;
-use crate::random::Random;
+use omird_tests::random::Random;
 
 /// Opens the engine on a data folder; gives also how long that took.
 pub fn open(data: &Path) -> Outcome<(Engine, Duration)> {
