@@ -22,6 +22,8 @@ pub mod serial;
 pub mod service;
 pub mod store;
 pub mod sync;
+#[cfg(test)]
+mod testing;
 
 /// Who produced a Bundle: its `source`.
 pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

@@ -4,8 +4,10 @@
 //! Nothing here is shipped. The tests themselves are in `tests/`, and use only what a program
 //! embedding the daemon could use.
 
+pub mod cable;
 pub mod check;
 pub mod cut_disk;
+pub mod folder;
 pub mod journal;
 pub mod life;
 pub mod model;

@@ -36,11 +36,30 @@ impl Daemon {
         daemon
     }
 
+    /// Starts the daemon that is in `omir`, which its demo uses.
+    pub fn start_in_tool(omir: &str, data: &Path, robot: &str) -> Self {
+        let mut command = Command::new(omir);
+        command.arg("__daemon");
+        let mut daemon = Self::spawn_command(command, data, robot, &free_endpoint(), &[]);
+        daemon.wait_until_ready();
+        daemon
+    }
+
     /// Starts `program` on `data`, listening on `endpoint`, and does not wait for it. Unless
     /// `RUST_LOG` is set, it logs only what is wrong.
     pub fn spawn(program: &str, data: &Path, robot: &str, endpoint: &str, more: &[&str]) -> Self {
+        Self::spawn_command(Command::new(program), data, robot, endpoint, more)
+    }
+
+    fn spawn_command(
+        mut command: Command,
+        data: &Path,
+        robot: &str,
+        endpoint: &str,
+        more: &[&str],
+    ) -> Self {
         let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "warn,zenoh=error".to_owned());
-        let child = Command::new(program)
+        let child = command
             .env("RUST_LOG", filter)
             .args(["--robot", robot, "--listen", endpoint])
             .arg("--data")

@@ -1,25 +1,13 @@
 //! A file that is gone altogether: somebody deleted it, or the card lost its name.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use omird::clock::SystemClock;
-use omird::disk::Folder;
 use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
-use omird::store::signature::DeviceKey;
+use omird_tests::folder::parts;
 
 fn open(data: &std::path::Path) -> Engine {
-    let parts = Parts {
-        disk: Arc::new(Folder::new(data)),
-        index: Some(data.join("index")),
-        clock: Arc::new(SystemClock::default()),
-        key: DeviceKey::from_secret([7; 32]),
-        random: Box::new(|| 7),
-        settings: Settings::default(),
-        listener: Box::new(|_| {}),
-    };
+    let parts = Parts { index: Some(data.join("index")), ..parts(data) };
     Engine::open(parts, &mut |_| {}).unwrap()
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -14,53 +14,18 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird::clock::SystemClock;
-use omird::disk::Folder;
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
 use omird::store::keys;
-use zenoh::{Config, Wait as _};
+use omird_tests::folder::parts;
+use omird_tests::process::{Daemon, session};
+use zenoh::Wait as _;
 
 const OMIR: &str = env!("CARGO_BIN_EXE_omir");
 
-/// A daemon of its own; killed when dropped.
-struct Daemon {
-    child: Child,
-    endpoint: String,
-}
-
-impl Daemon {
-    fn start(data: &Path) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("tcp/{}", free.local_addr().unwrap());
-        drop(free);
-        let mut child = Command::new(OMIR)
-            .args(["__daemon", "--robot", "r1", "--listen", &endpoint])
-            .arg("--data")
-            .arg(data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("ready "), "{line}");
-        Self { child, endpoint }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(data: &Path) -> Daemon {
+    Daemon::start_in_tool(OMIR, data, "r1")
 }
 
 /// A link between a tool and a daemon: so many bytes a second, and a word once so many came through.
@@ -140,13 +105,9 @@ fn number(summary: &Value, name: &str) -> u64 {
 fn data(dir: &Path, memories: usize) {
     fs::create_dir(dir).unwrap();
     let parts = Parts {
-        disk: Arc::new(Folder::new(dir)),
-        index: None,
-        clock: Arc::new(SystemClock::default()),
         key: keys::device_key(dir, || [7; 32]).unwrap(),
-        random: Box::new(|| 1),
         settings: Settings { segment_bytes: 100_000, ..Settings::default() },
-        listener: Box::new(|_| {}),
+        ..parts(dir)
     };
     let engine = Engine::open(parts, &mut |_| {}).unwrap();
     for n in 0..memories {
@@ -192,7 +153,7 @@ impl Rig {
 fn a_restored_device_goes_on_with_a_key_of_its_own() {
     let rig = Rig::new();
     let (backup, copy) = (rig.text("backup"), rig.text("copy"));
-    let daemon = Daemon::start(&rig.path("data"));
+    let daemon = start(&rig.path("data"));
     let robot = Some(daemon.endpoint.as_str());
     ok(&omir(robot, &["remember", "door 3 sticks", "--id", "door", "--at", "1,2,0"]));
     ok(&omir(robot, &["remember", "door 3 was mended", "--id", "door", "--at", "1,2,0"]));
@@ -218,7 +179,7 @@ fn a_restored_device_goes_on_with_a_key_of_its_own() {
     assert!(check.contains("not started yet"), "{check}");
     let code = omir(None, &["restore", &backup, &copy]).status.code();
     assert_eq!(code, Some(2), "it is not empty any more");
-    let mut daemon = Daemon::start(&rig.path("copy"));
+    let daemon = start(&rig.path("copy"));
     let robot = Some(daemon.endpoint.as_str());
     assert_eq!(ok(&omir(robot, &["get", "door"])), door, "with its accesses");
     assert_eq!(omir(robot, &["get", "secret"]).status.code(), Some(1));
@@ -245,13 +206,13 @@ fn a_restored_device_goes_on_with_a_key_of_its_own() {
 #[test]
 fn everything_acknowledged_before_a_backup_began_is_in_it_at_full_load() {
     let rig = Rig::new();
-    let daemon = Daemon::start(&rig.path("data"));
+    let daemon = start(&rig.path("data"));
     let acknowledged: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..8)
         .map(|writer| {
             let (acknowledged, is_over) = (acknowledged.clone(), is_over.clone());
-            let session = session(&daemon.endpoint);
+            let session = session("client", &[], &[&daemon.endpoint]);
             std::thread::spawn(move || {
                 for n in 0.. {
                     if is_over.load(Ordering::Acquire) {
@@ -301,7 +262,7 @@ fn a_daemon_that_is_killed_midway_leaves_a_backup_and_the_next_run_goes_on() {
     assert!(total >= 15, "{total} segments");
     let backup = rig.text("backup");
 
-    let mut daemon = Daemon::start(&rig.path("data"));
+    let daemon = start(&rig.path("data"));
     let (sender, marked) = mpsc::channel();
     let link = Link::to(&daemon.endpoint, 1 << 20, 700_000, sender);
     let endpoint = link.endpoint.clone();
@@ -320,7 +281,7 @@ fn a_daemon_that_is_killed_midway_leaves_a_backup_and_the_next_run_goes_on() {
     let check = ok(&omir(None, &["store", "check", &backup]));
     assert!(check.contains("has not ended"), "{check}");
 
-    let daemon = Daemon::start(&rig.path("data"));
+    let daemon = start(&rig.path("data"));
     let (sender, _marked) = mpsc::channel();
     let link = Link::to(&daemon.endpoint, 1 << 20, u64::MAX, sender);
     let summary = value(&ok(&omir(Some(&link.endpoint), &["backup", &backup, "--json"])));
@@ -338,7 +299,7 @@ fn what_does_not_verify_is_not_restored() {
     let rig = Rig::new();
     data(&rig.path("data"), 30);
     let (backup, copy) = (rig.text("backup"), rig.text("copy"));
-    let daemon = Daemon::start(&rig.path("data"));
+    let daemon = start(&rig.path("data"));
     ok(&omir(Some(&daemon.endpoint), &["backup", &backup]));
     let victim = rig.path("backup/segments/0000000002.omirb");
     let mut bytes = fs::read(&victim).unwrap();
@@ -362,16 +323,4 @@ fn what_does_not_verify_is_not_restored() {
 
 fn listed_code(dir: &Path) -> Option<i32> {
     omir(None, &["store", "ls", &dir.display().to_string()]).status.code()
-}
-
-fn session(endpoint: &str) -> zenoh::Session {
-    let mut config = Config::default();
-    for (key, value) in [
-        ("mode", "\"client\"".to_owned()),
-        ("scouting/multicast/enabled", "false".to_owned()),
-        ("connect/endpoints", format!("[\"{endpoint}\"]")),
-    ] {
-        config.insert_json5(key, &value).unwrap();
-    }
-    zenoh::open(config).wait().unwrap()
 }

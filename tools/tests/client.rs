@@ -2,9 +2,9 @@
 //! answers, on loopback endpoints of their own. What is tested is the tool's side of the contract:
 //! exit codes, what stands on which stream, and how a fleet is asked.
 
-use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
+use omird_tests::process::free_endpoint;
 use zenoh::bytes::Encoding;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::Query;
@@ -28,9 +28,7 @@ struct Robot {
 
 impl Robot {
     fn start(name: &'static str, script: Script) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("tcp/{}", free.local_addr().unwrap());
-        drop(free);
+        let endpoint = free_endpoint();
         let mut config = Config::default();
         for (key, value) in [
             ("mode", "\"peer\""),
@@ -169,11 +167,6 @@ fn a_robot_that_is_not_there_ends_with_four() {
     let output = omir(&[&gone], &["status"]);
     assert_ends(&output, 4);
     assert!(text(&output.stderr).contains("no omird answers at"), "{}", text(&output.stderr));
-}
-
-fn free_endpoint() -> String {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("tcp/{}", free.local_addr().unwrap())
 }
 
 #[test]

@@ -1,41 +1,23 @@
 //! `omir import` against a real daemon, as a person uses it: backups, sealed segments, drives.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
+
+use omird_tests::process::Daemon;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omir");
 
-/// The daemon of the demo, killed when it is dropped.
-struct Daemon {
-    child: Child,
-    endpoint: String,
-}
+/// A daemon, and the tool that asks it.
+struct Robot(Daemon);
 
-impl Daemon {
+impl Robot {
     fn start(data: &Path) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("tcp/{}", free.local_addr().unwrap());
-        drop(free);
-        let mut child = Command::new(PROGRAM)
-            .args(["__daemon", "--robot", "r1", "--listen", &endpoint, "--data"])
-            .arg(data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let ready = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-        assert!(ready.starts_with("ready "), "{ready}");
-        Self { child, endpoint }
+        Self(Daemon::start_in_tool(PROGRAM, data, "r1"))
     }
 
     /// Stops it, so that what it holds is sealed.
-    fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        self.child.wait().unwrap();
+    fn stop(self) {
+        assert!(self.0.stop().success());
     }
 
     fn omir(&self, words: &[&str]) -> Output {
@@ -43,7 +25,7 @@ impl Daemon {
         for variable in ["OMIR_ROBOT", "OMIR_ZENOH_CONFIG", "OMIR_PREFIX", "RUST_LOG"] {
             command.env_remove(variable);
         }
-        command.env("OMIR_CONNECT", &self.endpoint).args(words).stdin(Stdio::null());
+        command.env("OMIR_CONNECT", &self.0.endpoint).args(words).stdin(Stdio::null());
         command.output().unwrap()
     }
 
@@ -53,13 +35,6 @@ impl Daemon {
         let output = self.omir(words);
         assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
         text(&output.stdout).to_owned()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -104,40 +79,40 @@ fn an_older_backup_gives_back_what_is_gone_and_takes_nothing_away() {
     let folder = Folder::new();
     let (data, backup) = (folder.path("data"), folder.name("backup.omirb"));
     let first = folder.write("first.omir", &bundle(&[DOCK, SEEN, GONE]));
-    let daemon = Daemon::start(&data);
-    assert_eq!(daemon.ask(&["import", &first]), format!("{first}: 3 added\n"));
-    assert_eq!(daemon.ask(&["import", &first]), format!("{first}: 3 unchanged\n"));
-    daemon.ask(&["export", "-o", &backup]);
-    daemon.stop();
+    let robot = Robot::start(&data);
+    assert_eq!(robot.ask(&["import", &first]), format!("{first}: 3 added\n"));
+    assert_eq!(robot.ask(&["import", &first]), format!("{first}: 3 unchanged\n"));
+    robot.ask(&["export", "-o", &backup]);
+    robot.stop();
 
-    let daemon = Daemon::start(&data);
+    let robot = Robot::start(&data);
     let newer = folder.write("newer.omir", &SEEN.replace("the dock", "the dock, again"));
-    daemon.ask(&["remember", "--file", &newer]);
-    daemon.ask(&["forget", "gone"]);
+    robot.ask(&["remember", "--file", &newer]);
+    robot.ask(&["forget", "gone"]);
     // A sealed segment is a backup as good as any other; what describes it is left behind.
     let segment = data.join("segments/0000000001.omirb");
     let segment = segment.to_str().unwrap();
     let kept = "1 restored, 1 kept (not newer than the store's), 1 unchanged\n";
-    assert_eq!(daemon.ask(&["import", segment]), format!("{segment}: {kept}"));
-    assert!(daemon.ask(&["get", "seen"]).contains("the dock, again"));
-    daemon.ask(&["forget", "gone"]);
-    assert_eq!(daemon.ask(&["import", &backup]), format!("{backup}: {kept}"));
+    assert_eq!(robot.ask(&["import", segment]), format!("{segment}: {kept}"));
+    assert!(robot.ask(&["get", "seen"]).contains("the dock, again"));
+    robot.ask(&["forget", "gone"]);
+    assert_eq!(robot.ask(&["import", &backup]), format!("{backup}: {kept}"));
 
-    let told = daemon.ask(&["import", "--overwrite", &backup]);
+    let told = robot.ask(&["import", "--overwrite", &backup]);
     assert_eq!(told, format!("{backup}: 1 updated, 2 unchanged\n"));
-    assert!(!daemon.ask(&["get", "seen"]).contains("again"));
+    assert!(!robot.ask(&["get", "seen"]).contains("again"));
 }
 
 #[test]
 fn each_file_is_whole_or_not_there() {
     let folder = Folder::new();
-    let daemon = Daemon::start(&folder.path("data"));
+    let robot = Robot::start(&folder.path("data"));
     let good = folder.write("good.omir", &bundle(&[DOCK]));
     // Only the daemon can know that what the last one refers to is nowhere.
     let nowhere = SEEN.replace("Entity/dock", "Entity/nowhere").replace("seen", "lost");
     let lost = folder.write("lost.omir", &format!("[{SEEN},{GONE},{nowhere}]"));
     let never = folder.write("never.omir", &bundle(&[GONE]));
-    let output = daemon.omir(&["import", &good, &lost, &never]);
+    let output = robot.omir(&["import", &good, &lost, &never]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stdout), format!("{good}: 1 added\n"));
     let complaint = text(&output.stderr);
@@ -148,24 +123,24 @@ fn each_file_is_whole_or_not_there() {
     ] {
         assert!(complaint.contains(&part), "{part}: {complaint}");
     }
-    assert_eq!(daemon.omir(&["get", "seen"]).status.code(), Some(1));
+    assert_eq!(robot.omir(&["get", "seen"]).status.code(), Some(1));
     let leaning = folder.write("leaning.omir", &format!("[{SEEN},{GONE}]"));
-    assert_eq!(daemon.ask(&["import", &leaning]), format!("{leaning}: 2 added\n"));
+    assert_eq!(robot.ask(&["import", &leaning]), format!("{leaning}: 2 added\n"));
 }
 
 #[test]
 fn a_drive_is_one_transaction_and_parts_are_several() {
     let folder = Folder::new();
-    let daemon = Daemon::start(&folder.path("data"));
+    let robot = Robot::start(&folder.path("data"));
     let poses: Vec<String> =
         (0..300).map(|n| format!("{}.0 {n} 0 0 0 0 0 1", 1_311_868_163 + n)).collect();
     let drive = folder.write("drive.txt", &poses.join("\n"));
     let import = ["import", "--format", "tum", "--json", &drive];
-    let told = daemon.ask(&import);
+    let told = robot.ask(&import);
     for part in [r#""resources": 301"#, r#""added": 301"#, r#""requests": 1"#] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let told = daemon.ask(&[&import[..], &["--in-parts"]].concat());
+    let told = robot.ask(&[&import[..], &["--in-parts"]].concat());
     for part in [r#""unchanged": 301"#, r#""requests": 2"#] {
         assert!(told.contains(part), "{part}: {told}");
     }

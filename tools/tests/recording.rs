@@ -1,47 +1,14 @@
 //! `omir import --format mcap` and `omir export --format mcap`, as a person uses them.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
+use omird_tests::process::Daemon;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omir");
-
-/// The daemon of the demo, killed when it is dropped.
-struct Daemon {
-    child: Child,
-    endpoint: String,
-}
-
-impl Daemon {
-    fn start(data: &Path) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("tcp/{}", free.local_addr().unwrap());
-        drop(free);
-        let mut child = Command::new(PROGRAM)
-            .args(["__daemon", "--robot", "r1", "--listen", &endpoint, "--data"])
-            .arg(data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let ready = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-        assert!(ready.starts_with("ready "), "{ready}");
-        Self { child, endpoint }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn omir(endpoint: &str, words: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
@@ -81,7 +48,7 @@ fn path(folder: &tempfile::TempDir, name: &str) -> (PathBuf, String) {
 #[test]
 fn a_recording_is_imported_once_however_often() {
     let folder = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(&folder.path().join("data"));
+    let daemon = Daemon::start_in_tool(PROGRAM, &folder.path().join("data"), "r1");
     let drive = recording("drive.mcap");
     let import = |words: &[&str]| {
         let line = ["--json", "import", "--format", "mcap"].iter().chain(words).copied();

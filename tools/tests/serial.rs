@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -16,16 +15,13 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird::clock::SystemClock;
-use omird::disk::Folder;
 use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
 use omird::serial::{Access, Announcements, Port, Ports, Share};
 use omird::store::keys;
-use rustix::fs::{Mode, OFlags};
+use omird_tests::cable::End;
+use omird_tests::folder::parts;
 use rustix::io::Errno;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
 const OMIR: &str = env!("CARGO_BIN_EXE_omir");
@@ -49,15 +45,8 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
-        let parts = Parts {
-            disk: Arc::new(Folder::new(&data)),
-            index: None,
-            clock: Arc::new(SystemClock::default()),
-            key: keys::device_key(&data, || [key; 32]).unwrap(),
-            random: Box::new(|| 1),
-            settings: Settings::default(),
-            listener: Box::new(|_| {}),
-        };
+        let key = keys::device_key(&data, || [key; 32]).unwrap();
+        let parts = Parts { key, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let items: Vec<String> = (0..MEMORIES)
             .map(|n| {
@@ -85,16 +74,16 @@ impl Rig {
 
     /// Plugs a cable in that carries `most` bytes from the daemon, and is pulled out then.
     fn plug(&self, most: usize) -> Cable {
-        let daemon = end(&self.path("daemon"));
-        let tool = end(&self.path("tool"));
+        let daemon = End::plug(&self.path("daemon"));
+        let tool = End::plug(&self.path("tool"));
         let out = Arc::new(AtomicBool::new(false));
         let is_out = out.clone();
         let names = ["daemon", "tool"].map(|name| self.path(name));
         let thread = std::thread::spawn(move || {
             let mut left = most;
             while left > 0 && !is_out.load(Ordering::Acquire) {
-                left = left.saturating_sub(carry(&daemon.0, &tool.0));
-                carry(&tool.0, &daemon.0);
+                left = left.saturating_sub(carry(&daemon.ours, &tool.ours));
+                carry(&tool.ours, &daemon.ours);
                 std::thread::sleep(Duration::from_millis(1));
             }
             // A device that is gone has no name; its number may be the next one's.
@@ -133,27 +122,6 @@ fn sha(n: usize) -> String {
         format!("{:016x}", state ^ state >> 29)
     };
     [word(), word(), word(), word()].concat()
-}
-
-/// One end of a cable, under a name: our side of it, and theirs, held so that it does not hang up before.
-/// Neither is for a child: what that inherited would not be pulled out.
-fn end(name: &Path) -> (OwnedFd, OwnedFd) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let flags = rustix::fs::fcntl_getfl(&master).unwrap();
-    rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK).unwrap();
-    let slave = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let held =
-        rustix::fs::open(&slave, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
-            .unwrap();
-    let mut termios = rustix::termios::tcgetattr(&held).unwrap();
-    termios.make_raw();
-    let now = rustix::termios::OptionalActions::Now;
-    rustix::termios::tcsetattr(&held, now, &termios).unwrap();
-    let _ = fs::remove_file(name);
-    symlink(&slave, name).unwrap();
-    (master, held)
 }
 
 /// Carries what is there, as much as a line of that speed does in a millisecond; how much.
@@ -414,7 +382,7 @@ fn a_console_types_each_line_after_the_answer_to_the_one_before() {
 #[test]
 fn a_console_that_is_not_there_is_no_success() {
     let rig = Rig::new();
-    let _silent = end(&rig.path("tool"));
+    let _silent = End::plug(&rig.path("tool"));
     let said = ends_with(&rig.omir(&["console", "--timeout", "1"]), 4);
     assert!(said.contains("no console answers"), "{said}");
 }

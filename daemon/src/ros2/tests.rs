@@ -1,16 +1,13 @@
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use omir_core::json;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
-use crate::clock::SystemClock;
-use crate::disk::Folder;
 use crate::engine::Parts;
 use crate::engine::settings::{RequestLimits, Settings};
-use crate::store::signature::DeviceKey;
+use crate::testing::parts;
 
 /// A memory on a disk of its own, with small limits.
 struct Bench {
@@ -28,20 +25,8 @@ impl Bench {
             max_import_bytes: 4000,
             ..RequestLimits::default()
         };
-        let ids = Mutex::new(0);
-        let parts = Parts {
-            disk: Arc::new(Folder::new(&data)),
-            index: None,
-            clock: Arc::new(SystemClock::new("/nowhere")),
-            key: DeviceKey::from_secret([7; 32]),
-            random: Box::new(move || {
-                let mut last = ids.lock().unwrap();
-                *last += 1;
-                *last
-            }),
-            settings: Settings { limits, ..Settings::default() },
-            listener: Box::new(|_| {}),
-        };
+        let settings = Settings { limits, ..Settings::default() };
+        let parts = Parts { settings, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         Self { folder, memory: EngineMemory { engine, simulated: None } }
     }

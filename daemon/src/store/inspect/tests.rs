@@ -1,7 +1,7 @@
 //! Small stores made by the real engine, damaged file by file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use omir_core::cbor;
@@ -18,6 +18,7 @@ use crate::engine::{Engine, Parts};
 use crate::store::keys;
 use crate::store::manifest::URL;
 use crate::store::signature::{DeviceKey, Seal};
+use crate::testing::parts;
 
 const BEGAN: i64 = 1_780_000_000_000_000;
 
@@ -47,20 +48,16 @@ fn open(dir: &Path, began: i64) -> Engine {
 }
 
 fn open_with(dir: &Path, began: i64, segment_bytes: u64) -> Engine {
-    let ids = AtomicU64::new(0);
     let parts = Parts {
-        disk: Arc::new(Folder::new(dir)),
-        index: None,
         clock: Arc::new(Ticking(AtomicI64::new(began))),
         key: keys::device_key(dir, || [7; 32]).unwrap(),
-        random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
         settings: Settings {
             segment_bytes,
             touch_interval: Duration::ZERO,
             flash: FlashSettings { reserve_bytes: 0, ..FlashSettings::default() },
             ..Settings::default()
         },
-        listener: Box::new(|_| {}),
+        ..parts(dir)
     };
     Engine::open(parts, &mut |_| {}).unwrap()
 }

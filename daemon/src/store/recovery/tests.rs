@@ -2,13 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::spatial::SPATIAL_POSE_URL;
 
 use super::*;
-use crate::clock::SystemClock;
 use crate::disk::Folder;
 use crate::engine::request::Encoding;
 use crate::engine::settings::{FlashSettings, Settings};
@@ -16,21 +14,18 @@ use crate::engine::{Engine, Parts};
 use crate::index::text::Scratch;
 use crate::store::keys;
 use crate::store::transaction::{Op, Transaction, Who};
+use crate::testing::parts;
 
 fn open(dir: &Path) -> Engine {
     let parts = Parts {
-        disk: Arc::new(Folder::new(dir)),
-        index: None,
-        clock: Arc::new(SystemClock::default()),
         key: keys::device_key(dir, || [7; 32]).unwrap(),
-        random: Box::new(|| 1),
         settings: Settings {
             segment_bytes: 2500,
             touch_interval: Duration::ZERO,
             flash: FlashSettings { reserve_bytes: 0, ..FlashSettings::default() },
             ..Settings::default()
         },
-        listener: Box::new(|_| {}),
+        ..parts(dir)
     };
     Engine::open(parts, &mut |_| {}).unwrap()
 }

@@ -1,0 +1,26 @@
+//! An engine on an ordinary folder, for tests that are about files and not about cuts.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use omird::clock::SystemClock;
+use omird::disk::Folder;
+use omird::engine::Parts;
+use omird::engine::settings::Settings;
+use omird::store::signature::DeviceKey;
+
+/// The parts of an engine on a folder, without a kept index and with the default settings. Its ids count
+/// from one.
+pub fn parts(dir: &Path) -> Parts {
+    let ids = AtomicU64::new(1);
+    Parts {
+        disk: Arc::new(Folder::new(dir)),
+        index: None,
+        clock: Arc::new(SystemClock::default()),
+        key: DeviceKey::from_secret([7; 32]),
+        random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
+        settings: Settings::default(),
+        listener: Box::new(|_| {}),
+    }
+}
