@@ -3,7 +3,8 @@
 //! Both ends are ours here; `.ci/ros2_client.py` does the same with another implementation.
 #![cfg(feature = "node")]
 
-use std::net::TcpListener;
+mod pair;
+
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -15,34 +16,14 @@ use omir_ros2::graph::{
 use omir_ros2::interface::{MessageType, Registry, TypeName};
 use omir_ros2::message::{Message, Value};
 use omir_ros2::stamp::Stamp;
-use zenoh::{Config, Session, Wait};
+use zenoh::{Session, Wait};
+
+use pair::sessions;
 
 /// Longer than anything takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(20);
 /// For what must not come: as long as one likes to wait in a test.
 const SHORT: Duration = Duration::from_millis(300);
-
-/// Two sessions that see each other and nobody else.
-fn sessions() -> (Session, Session) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let open = |key: &str| {
-        let mut config = Config::default();
-        let endpoint = format!(r#"["tcp/127.0.0.1:{port}"]"#);
-        let none = "listen/endpoints";
-        let settings = [
-            ("mode", r#""peer""#),
-            ("scouting/multicast/enabled", "false"),
-            ("scouting/gossip/enabled", "false"),
-            (none, "[]"),
-            (key, endpoint.as_str()),
-        ];
-        for (key, value) in settings {
-            config.insert_json5(key, value).unwrap();
-        }
-        zenoh::open(config).wait().unwrap()
-    };
-    (open("listen/endpoints"), open("connect/endpoints"))
-}
 
 /// A node whose events are kept.
 struct Ours {

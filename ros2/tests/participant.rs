@@ -2,7 +2,8 @@
 //! and that it always ends.
 #![cfg(feature = "node")]
 
-use std::net::TcpListener;
+mod pair;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::time::{Duration, Instant};
@@ -16,7 +17,9 @@ use omir_ros2::participant::Participant;
 use omir_ros2::records::Operation;
 use omir_ros2::rules::Ros2Section;
 use omir_ros2::stamp::Stamp;
-use zenoh::{Config, Session, Wait};
+use zenoh::{Session, Wait};
+
+use pair::sessions;
 
 /// Longer than anything takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(60);
@@ -134,26 +137,6 @@ impl Scene {
 fn now() -> Stamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     Stamp::from_nanos(since.as_nanos() as i64)
-}
-
-fn sessions() -> (Session, Session) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let open = |key: &str| {
-        let mut config = Config::default();
-        let endpoint = format!(r#"["tcp/127.0.0.1:{port}"]"#);
-        let settings = [
-            ("mode", r#""peer""#),
-            ("scouting/multicast/enabled", "false"),
-            ("scouting/gossip/enabled", "false"),
-            ("listen/endpoints", "[]"),
-            (key, endpoint.as_str()),
-        ];
-        for (key, value) in settings {
-            config.insert_json5(key, value).unwrap();
-        }
-        zenoh::open(config).wait().unwrap()
-    };
-    (open("listen/endpoints"), open("connect/endpoints"))
 }
 
 fn node(session: &Session, name: &str, types: Registry) -> Node {
