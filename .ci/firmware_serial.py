@@ -25,6 +25,7 @@ import tty
 import cbor2
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import omird_process  # noqa: E402
 from firmware import FLASH, MACHINES, cargo, command, start  # noqa: E402
 
 # As a cable of 115200 baud: bytes a second, and what becomes of them.
@@ -101,9 +102,7 @@ class Relay:
 class Daemon:
     def __init__(self, omird, omir, folder, port):
         self.config = folder / "omird.toml"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.endpoint = f"tcp/127.0.0.1:{free.getsockname()[1]}"
+        self.endpoint = f"tcp/127.0.0.1:{omird_process.free_port()}"
         # While this is there, the clock can be trusted.
         self.synchronised = folder / "synchronised"
         self.synchronised.touch()
@@ -115,11 +114,8 @@ class Daemon:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(
-            [self.omird, "--config", self.config, "--data", self.data, "--listen", self.endpoint],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        assert self.process.stdout.readline().startswith("ready robot=rover")
+        words = [self.omird, "--config", self.config, "--data", self.data, "--listen", self.endpoint]
+        self.process = omird_process.start(*words, stderr=subprocess.DEVNULL)
 
     def kill_and_start(self):
         self.process.kill()
@@ -127,8 +123,7 @@ class Daemon:
         self.start()
 
     def stop(self):
-        self.process.terminate()
-        assert self.process.wait(60) == 0, "a clean stop is status 0"
+        omird_process.stop(self.process)
 
     def everything(self):
         """Its records, by their ids; asking for them so leaves them as they are."""

@@ -9,7 +9,6 @@ says the same, in the order of time.
 """
 
 import json
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,13 +17,9 @@ from pathlib import Path
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 
+from omird_process import free_port, running
+
 POSE = "https://omir.io/spec/R1/extension/spatial-pose"
-
-
-def free_endpoint():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
 
 
 def pose_of(resource):
@@ -82,12 +77,9 @@ def main():
     omir, recording = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        endpoint = free_endpoint()
-        daemon = subprocess.Popen(
-            [omir, "__daemon", "--robot", "r1", "--listen", endpoint, "--data", folder / "data"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        try:
-            assert daemon.stdout.readline().startswith("ready ")
+        endpoint = f"tcp/127.0.0.1:{free_port()}"
+        at = ["--listen", endpoint, "--data", folder / "data"]
+        with running(omir, "__daemon", "--robot", "r1", *at):
 
             def run(*words):
                 words = [omir, "--connect", endpoint, *map(str, words)]
@@ -104,9 +96,6 @@ def main():
                 placed = check(resources, file)
                 assert placed > 5, placed
                 print(f"mcap: {len(resources)} resources, {placed} to be seen, {file.stat().st_size} bytes")
-        finally:
-            daemon.kill()
-            daemon.wait()
 
 
 if __name__ == "__main__":

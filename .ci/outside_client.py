@@ -13,14 +13,7 @@ import tempfile
 
 import cbor2
 
-
-def start(program, data):
-    daemon = subprocess.Popen(
-        [program, "--robot", "readme", "--data", data], stdout=subprocess.PIPE, text=True
-    )
-    line = daemon.stdout.readline()
-    assert line.startswith("ready robot=readme "), line
-    return daemon
+from omird_process import running
 
 
 def main():
@@ -28,14 +21,10 @@ def main():
     example = re.search(r"```python\n(.*?)```", readme, re.S).group(1)
     assert len(example.strip().splitlines()) <= 15, "the example has grown"
     with tempfile.TemporaryDirectory() as data:
-        daemon = start(program, data)
-        try:
+        with running(program, "--robot", "readme", "--data", data):
             ran = subprocess.run(
                 [sys.executable, "-c", example], capture_output=True, text=True, timeout=60
             )
-        finally:
-            daemon.terminate()
-        assert daemon.wait(timeout=30) == 0, "a clean stop is status 0"
         print(ran.stdout, ran.stderr)
         assert ran.returncode == 0
         first, second = ran.stdout.strip().splitlines()

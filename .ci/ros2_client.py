@@ -8,12 +8,14 @@ Usage: ros2_client.py NODE        NODE is the built example ros2_echo of omir-ro
 import contextlib
 import os
 import pathlib
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from omird_process import free_port  # noqa: E402
 
 ROS2 = pathlib.Path(__file__).resolve().parent.parent / "ros2"
 DOMAIN = 3
@@ -304,12 +306,6 @@ def is_refused(at, node):
             break
     assert sum("refused what cannot be read" in line for line in told) == 3, told
     changed.close()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

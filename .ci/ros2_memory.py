@@ -10,13 +10,13 @@ import math
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from ros2_client import eventually, free_port, interfaces  # noqa: E402
+from omird_process import free_port, running  # noqa: E402
+from ros2_client import eventually, interfaces  # noqa: E402
 
 CONFIG = """
 robot = "rover"
@@ -50,16 +50,9 @@ def main(program):
         port = free_port()
         config = pathlib.Path(folder) / "omird.toml"
         config.write_text(CONFIG)
-        daemon = subprocess.Popen(
-            [program, "--config", config, "--data", f"{folder}/data", "--listen", f"tcp/127.0.0.1:{port}"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        try:
-            print(daemon.stdout.readline().strip())
+        listen = f"tcp/127.0.0.1:{port}"
+        with running(program, "--config", config, "--data", f"{folder}/data", "--listen", listen):
             meets({"router_ip": "127.0.0.1", "router_port": port, "domain_id": 0}, folder)
-        finally:
-            daemon.terminate()
-            assert daemon.wait(30) == 0, "it stops cleanly"
 
 
 def meets(at, folder):

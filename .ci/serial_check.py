@@ -17,6 +17,8 @@ import threading
 import time
 import tty
 
+from omird_process import running
+
 OMIRD, OMIR = (os.path.abspath(path) for path in sys.argv[1:3])
 MEMORIES = 1500
 PATIENCE = 120
@@ -74,17 +76,11 @@ class Line:
             self.seen.clear()
 
 
-def start(folder, port):
+def served(folder, port):
+    """A daemon with that port."""
     config = folder / "omird.toml"
     config.write_text(f'[[serial]]\nport = "{port}"\nbaud = 921600\naccess = "write"\ncpu_share = 1.0\n')
-    daemon = subprocess.Popen(
-        [OMIRD, "--config", config, "--robot", "r2", "--data", folder / "data"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    line = daemon.stdout.readline()
-    assert line.startswith("ready robot=r2 "), line
-    return daemon
+    return running(OMIRD, "--config", config, "--robot", "r2", "--data", folder / "data")
 
 
 def omir(*args):
@@ -194,8 +190,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         line = Line(folder)
-        daemon = start(folder, line.names[0])
-        try:
+        with served(folder, line.names[0]):
             omir("push", "--port", line.names[1], "--baud", 921600, memories(folder))
             omir("pull", "--port", line.names[1], "--baud", 921600, "-o", folder / "pulled.omir")
             expected = resources(folder / "pulled.omir")
@@ -237,9 +232,6 @@ def main():
             termios.tcflush(end, termios.TCIFLUSH)
 
             minicom(line, folder, expected)
-        finally:
-            daemon.terminate()
-        assert daemon.wait(timeout=30) == 0, "a clean stop is status 0"
     print("6 passed, 0 failed")
 
 

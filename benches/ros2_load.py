@@ -15,7 +15,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / ".ci"))
-from ros2_client import free_port, interfaces  # noqa: E402
+from omird_process import free_port  # noqa: E402
+from ros2_client import interfaces  # noqa: E402
 
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
 CONFIG = """
