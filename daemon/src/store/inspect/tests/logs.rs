@@ -1,0 +1,94 @@
+//! What lies in logs, beside them, and between a log and its segment.
+
+use super::*;
+
+#[test]
+fn an_unfinished_seal_is_no_fault() {
+    let dir = folder();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let engine = open(&data, BEGAN);
+    live_a_little(&engine, 0, 3);
+    let cut = dir.path().join("cut");
+    copy(&data, &cut);
+    stop_sealed(&engine);
+    // The cut came when the segment lay there, half written, and the log had not been dropped.
+    let sealed = segments(&data).remove(0);
+    for (what, bytes) in [
+        ("without its signature", fs::read(&sealed).unwrap()),
+        ("torn", fs::read(&sealed).unwrap()[..300].to_vec()),
+    ] {
+        fs::write(cut.join("segments/0000000001.omirb"), bytes).unwrap();
+        let report = look(&cut);
+        assert!(report.verdict() <= Verdict::Faulty, "{what}: {:#?}", report.findings);
+        let into = dir.path().join("new");
+        assert_eq!(mend(&cut, &into).verdict(), Verdict::Sound, "{what}");
+        assert_eq!(versions(&into), versions(&data), "{what}");
+        fs::remove_dir_all(&into).unwrap();
+    }
+    // The same with its signature: then it is the log that is not needed any more.
+    fs::write(cut.join("segments/0000000001.omirb"), fs::read(&sealed).unwrap()).unwrap();
+    fs::copy(sealed.with_extension("sig"), cut.join("segments/0000000001.sig")).unwrap();
+    let report = look(&cut);
+    assert_eq!(report.verdict(), Verdict::Sound, "{:#?}", report.findings);
+    assert!(report.findings.iter().any(|finding| finding.kind == Kind::HeldElsewhere));
+}
+
+#[test]
+fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
+    let dir = made();
+    let data = dir.path().join("data");
+    let log = only_log(&data);
+    let original = fs::read(&log).unwrap();
+    change(&log, |bytes| {
+        let at = bytes.windows(8).position(|w| w == b"saw door").unwrap();
+        bytes[at] ^= 1;
+    });
+    let report = look(&data);
+    assert_eq!(report.verdict(), Verdict::Lossy);
+    assert_eq!(kinds(&report), ["frames-lost", "sequence-gap"].into());
+    let lost = report.findings.iter().find(|f| f.kind == Kind::FramesLost).unwrap();
+    assert_eq!(lost.names, ["MemoryRecord/m60"]);
+
+    fs::write(&log, &original[..original.len() - 3]).unwrap();
+    let report = look(&data);
+    assert_eq!(report.verdict(), Verdict::Sound);
+    assert!(report.findings.iter().any(|f| f.kind == Kind::TornEnd && f.len.is_some()));
+
+    // Under another number the daemon would not read it; a repair does.
+    fs::write(&log, &original).unwrap();
+    let other = log.with_file_name("0000000077.wal");
+    fs::rename(&log, &other).unwrap();
+    let report = look(&data);
+    assert_eq!(kinds(&report), ["log-header"].into());
+    assert_eq!(report.verdict(), Verdict::Lossy);
+    assert_eq!(mend(&data, &dir.path().join("new")).verdict(), Verdict::Sound);
+}
+
+#[test]
+fn logs_whose_names_were_mixed_up_lose_nothing() {
+    let dir = folder();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    // A log is begun each week, and waits for four.
+    for week in 0..4 {
+        let engine = open_with(&data, BEGAN + week as i64 * 8 * 86_400_000_000, 1 << 20);
+        live_a_little(&engine, week * 10, week * 10 + 10);
+        engine.stop();
+    }
+    let whole = dir.path().join("whole");
+    copy(&data, &whole);
+    let expected = served(&whole);
+    let mut logs: Vec<_> =
+        fs::read_dir(data.join("wal")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    logs.sort();
+    let [.., older, newer] = &logs[..] else { panic!("two logs wait: {logs:?}") };
+    let (first, second) = (fs::read(older).unwrap(), fs::read(newer).unwrap());
+    fs::write(older, second).unwrap();
+    fs::write(newer, first).unwrap();
+    let report = look(&data);
+    assert_eq!(kinds(&report), ["log-header"].into(), "and nothing was given up");
+    let new = dir.path().join("new");
+    assert_eq!(mend(&data, &new).verdict(), Verdict::Sound);
+    assert_eq!(served(&new), expected);
+}
