@@ -90,23 +90,36 @@ fn texts(names: impl IntoIterator<Item = impl Into<String>>) -> Value {
     Value::List(names.into_iter().map(|name| Value::Text(name.into())).collect())
 }
 
+/// A list of the response, with an element that `fill` makes of each of these.
+fn list_of<T>(
+    response: &mut Message,
+    field: &str,
+    items: impl Iterator<Item = T>,
+    mut fill: impl FnMut(&mut Message, T) -> Result<(), PathError>,
+) -> Result<(), PathError> {
+    let mut all = Vec::new();
+    for item in items {
+        let mut one = response.element(field)?;
+        fill(&mut one, item)?;
+        all.push(Value::Message(one));
+    }
+    response.set(field, Value::List(all))
+}
+
 fn describe(
     parameters: &[Parameter],
     request: &Message,
     response: &mut Message,
 ) -> Result<(), PathError> {
-    let mut all = Vec::new();
-    for name in names(request) {
-        let mut one = response.element("descriptors")?;
+    list_of(response, "descriptors", names(request), |one, name| {
         one.set("name", name.to_owned())?;
         if let Some(parameter) = find(parameters, name) {
             one.set("type", BOOL)?;
             one.set("description", parameter.description.clone())?;
             one.set("read_only", true)?;
         }
-        all.push(Value::Message(one));
-    }
-    response.set("descriptors", Value::List(all))
+        Ok(())
+    })
 }
 
 fn types(
@@ -123,16 +136,13 @@ fn get(
     request: &Message,
     response: &mut Message,
 ) -> Result<(), PathError> {
-    let mut all = Vec::new();
-    for name in names(request) {
-        let mut one = response.element("values")?;
+    list_of(response, "values", names(request), |one, name| {
         if let Some(parameter) = find(parameters, name) {
             one.set("type", BOOL)?;
             one.set("bool_value", parameter.value)?;
         }
-        all.push(Value::Message(one));
-    }
-    response.set("values", Value::List(all))
+        Ok(())
+    })
 }
 
 fn list(
@@ -187,15 +197,11 @@ fn set(
     request: &Message,
     response: &mut Message,
 ) -> Result<(), PathError> {
-    let mut results = Vec::new();
-    for asked in asked(request) {
-        let mut one = response.element("results")?;
+    list_of(response, "results", asked(request), |one, asked| {
         let refused = refused(parameters, asked);
         one.set("successful", refused.is_none())?;
-        one.set("reason", refused.unwrap_or_default())?;
-        results.push(Value::Message(one));
-    }
-    response.set("results", Value::List(results))
+        one.set("reason", refused.unwrap_or_default())
+    })
 }
 
 fn set_atomically(
