@@ -87,11 +87,11 @@ impl Service {
         let _ = outlet.0.set(events);
 
         let mut queryables = Vec::new();
-        for operation in Operation::ALL {
+        for served in Served::ALL {
             let context = context.clone();
             let queryable = session
-                .declare_queryable(keys.operation(operation.name()))
-                .callback(move |query| context.dispatch(operation, query))
+                .declare_queryable(keys.operation(served.name()))
+                .callback(move |query| context.dispatch(served, query))
                 .wait()
                 .map_err(fail)?;
             queryables.push(queryable);
@@ -147,9 +147,9 @@ struct Context {
     events: events::Outlet,
 }
 
-/// The queryables of contract section 1, and `backup`.
+/// What is served under a key of its own: the queryables of contract section 1, and `backup`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum Served {
     Memory,
     Remember,
     Recall,
@@ -165,7 +165,7 @@ enum Operation {
     Rebase,
 }
 
-impl Operation {
+impl Served {
     const ALL: [Self; 13] = [
         Self::Memory,
         Self::Remember,
@@ -207,29 +207,29 @@ impl Context {
     ///
     /// An operation is only meant when it is named: a network browser that asks for `**` must not
     /// forget or store anything, nor make the daemon export all it has.
-    fn dispatch(self: &Arc<Self>, operation: Operation, query: Query) {
+    fn dispatch(self: &Arc<Self>, served: Served, query: Query) {
         let last = query.key_expr().as_str().rsplit('/').next().unwrap_or_default();
-        if operation != Operation::Memory && last != operation.name() {
+        if served != Served::Memory && last != served.name() {
             return;
         }
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
         let is_change = matches!(
-            operation,
-            Operation::Remember
-                | Operation::Forget
-                | Operation::Anchor
-                | Operation::Feedback
-                | Operation::Compact
-                | Operation::Rebase
+            served,
+            Served::Remember
+                | Served::Forget
+                | Served::Anchor
+                | Served::Feedback
+                | Served::Compact
+                | Served::Rebase
         );
         if is_change && size <= INLINE_BYTES {
-            self.answer(operation, Ask::new(query, self.keys.clone()));
+            self.answer(served, Ask::new(query, self.keys.clone()));
             return;
         }
         let limits = &self.engine.settings().limits;
         let mut ask = Ask::new(query, self.keys.clone());
         if size > limits.max_payload_bytes {
-            let merges = operation == Operation::Remember && ask.names("merge");
+            let merges = served == Served::Remember && ask.names("merge");
             let bound = limits.for_import().max_payload_bytes;
             if !merges {
                 let limit = ("max_payload_bytes", limits.max_payload_bytes);
@@ -243,27 +243,27 @@ impl Context {
             }
         }
         let context = self.clone();
-        if let Some(ask) = self.pool.run(ask, move |ask| context.answer(operation, ask)) {
+        if let Some(ask) = self.pool.run(ask, move |ask| context.answer(served, ask)) {
             let message = "too many queries are waiting; try again in a moment";
             self.refuse(ask, &Error::new(Code::Busy, message));
         }
     }
 
-    fn answer(&self, operation: Operation, ask: Ask) {
-        match operation {
-            Operation::Memory => memory::get(self, ask),
-            Operation::Remember => operations::remember(self, ask),
-            Operation::Recall => operations::recall(self, ask),
-            Operation::Forget => operations::forget(self, ask),
-            Operation::Anchor => operations::anchor(self, ask),
-            Operation::Feedback => operations::feedback(self, ask),
-            Operation::Export => operations::export(self, ask),
-            Operation::Status => operations::status(self, ask),
-            Operation::Backup => backup::answer(self, ask),
-            Operation::Compact => operations::compact(self, ask),
-            Operation::Sweep => operations::sweep(self, ask),
-            Operation::Explain => operations::explain(self, ask),
-            Operation::Rebase => operations::rebase(self, ask),
+    fn answer(&self, served: Served, ask: Ask) {
+        match served {
+            Served::Memory => memory::get(self, ask),
+            Served::Remember => operations::remember(self, ask),
+            Served::Recall => operations::recall(self, ask),
+            Served::Forget => operations::forget(self, ask),
+            Served::Anchor => operations::anchor(self, ask),
+            Served::Feedback => operations::feedback(self, ask),
+            Served::Export => operations::export(self, ask),
+            Served::Status => operations::status(self, ask),
+            Served::Backup => backup::answer(self, ask),
+            Served::Compact => operations::compact(self, ask),
+            Served::Sweep => operations::sweep(self, ask),
+            Served::Explain => operations::explain(self, ask),
+            Served::Rebase => operations::rebase(self, ask),
         }
     }
 
