@@ -26,7 +26,7 @@ use crate::engine::command::{Change, Event, EventKind};
 use crate::engine::merge::Precedence;
 use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
-use crate::engine::{Engine, Found, Listener, Turn};
+use crate::engine::{Engine, Found, ImportPermit, Listener};
 use crate::error::{Code, Error};
 use crate::recall::frames::Frames;
 use crate::recall::parameters;
@@ -179,12 +179,12 @@ impl EngineMemory {
         Ok(self.engine.execute(change)?.to_value())
     }
 
-    /// The change, and the turn that it may need.
+    /// The change, and the permit that it may need.
     fn change(
         &self,
         resources: Vec<Value>,
         merge: Option<&str>,
-    ) -> Result<(Change, Option<Turn>), Error> {
+    ) -> Result<(Change, Option<ImportPermit>), Error> {
         let payload = cbor::to_vec(&Value::Array(resources));
         let Some(merge) = merge else {
             return Ok((self.engine.prepare(&payload, Encoding::Cbor, None)?, None));
@@ -192,8 +192,8 @@ impl EngineMemory {
         let precedence = Precedence::parse(merge).ok_or_else(|| {
             Error::query("merge", format!("{merge:?} is neither `true` nor `overwrite`"))
         })?;
-        let turn = self.engine.turn_to_merge(payload.len())?;
-        Ok((self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?, turn))
+        let permit = self.engine.permit_to_merge(payload.len())?;
+        Ok((self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?, permit))
     }
 
     fn rebase(&self, parameters: &Map) -> Result<Change, Error> {
@@ -254,7 +254,7 @@ impl EngineMemory {
             );
             return Err(Error::at(Code::TooLarge, "/path", message));
         }
-        let _turn = self.engine.turn_to_merge(usize::try_from(total).unwrap_or(usize::MAX))?;
+        let _permit = self.engine.permit_to_merge(usize::try_from(total).unwrap_or(usize::MAX))?;
         let mut input = std::fs::File::open(file).map_err(unreadable)?;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
         while progress(bytes.len() as u64, total) {
@@ -267,7 +267,7 @@ impl EngineMemory {
                 }
                 read => bytes.extend_from_slice(&piece[..read]),
             }
-            // The turn is for so many.
+            // The permit is for so many.
             if bytes.len() as u64 > total {
                 let message = format!("{} grows while it is read", file.display());
                 return Err(Error::at(Code::TooLarge, "/path", message));
@@ -299,7 +299,7 @@ impl Memory for EngineMemory {
 
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
         let changed =
-            self.change(resources, merge).and_then(|(change, _turn)| self.execute(change));
+            self.change(resources, merge).and_then(|(change, _permit)| self.execute(change));
         self.told(changed)
     }
 

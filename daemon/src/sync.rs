@@ -16,14 +16,14 @@ pub struct RwLock<T>(sync::RwLock<T>);
 #[derive(Debug)]
 pub struct ReadGuard<'a, T> {
     guard: sync::RwLockReadGuard<'a, T>,
-    _turn: Turn,
+    _held: Held,
 }
 
 /// Writes; see [`RwLock::write`].
 #[derive(Debug)]
 pub struct WriteGuard<'a, T> {
     guard: sync::RwLockWriteGuard<'a, T>,
-    _turn: Turn,
+    _held: Held,
 }
 
 impl<T> RwLock<T> {
@@ -37,12 +37,12 @@ impl<T> RwLock<T> {
     /// # Errors
     /// If a writer panicked; the guard is in the error.
     pub fn read(&self) -> LockResult<ReadGuard<'_, T>> {
-        let turn = Turn::of(&self.0);
+        let held = Held::of(&self.0);
         match self.0.read() {
-            Ok(guard) => Ok(ReadGuard { guard, _turn: turn }),
+            Ok(guard) => Ok(ReadGuard { guard, _held: held }),
             Err(error) => {
                 let guard = error.into_inner();
-                Err(PoisonError::new(ReadGuard { guard, _turn: turn }))
+                Err(PoisonError::new(ReadGuard { guard, _held: held }))
             }
         }
     }
@@ -52,12 +52,12 @@ impl<T> RwLock<T> {
     /// # Errors
     /// As [`RwLock::read`].
     pub fn write(&self) -> LockResult<WriteGuard<'_, T>> {
-        let turn = Turn::of(&self.0);
+        let held = Held::of(&self.0);
         match self.0.write() {
-            Ok(guard) => Ok(WriteGuard { guard, _turn: turn }),
+            Ok(guard) => Ok(WriteGuard { guard, _held: held }),
             Err(error) => {
                 let guard = error.into_inner();
-                Err(PoisonError::new(WriteGuard { guard, _turn: turn }))
+                Err(PoisonError::new(WriteGuard { guard, _held: held }))
             }
         }
     }
@@ -87,7 +87,7 @@ impl<T> DerefMut for WriteGuard<'_, T> {
 
 /// That this thread has a lock.
 #[derive(Debug)]
-struct Turn {
+struct Held {
     #[cfg(debug_assertions)]
     lock: usize,
 }
@@ -99,7 +99,7 @@ thread_local! {
 }
 
 #[cfg(debug_assertions)]
-impl Turn {
+impl Held {
     fn of<T>(lock: &sync::RwLock<T>) -> Self {
         let lock = std::ptr::from_ref(lock).addr();
         let is_free = HELD.with_borrow(|held| !held.contains(&lock));
@@ -110,14 +110,14 @@ impl Turn {
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Turn {
+impl Drop for Held {
     fn drop(&mut self) {
         HELD.with_borrow_mut(|held| held.retain(|lock| *lock != self.lock));
     }
 }
 
 #[cfg(not(debug_assertions))]
-impl Turn {
+impl Held {
     fn of<T>(_: &sync::RwLock<T>) -> Self {
         Self {}
     }

@@ -12,6 +12,7 @@ mod explain;
 pub mod export;
 mod farewells;
 pub mod health;
+mod importing;
 pub mod merge;
 pub mod plan;
 pub mod pressure;
@@ -27,7 +28,6 @@ pub mod stamp;
 pub mod status;
 pub mod sweep;
 mod time;
-mod turn;
 pub mod upkeep;
 mod view;
 pub mod wear;
@@ -49,6 +49,7 @@ use omir_core::value::Value;
 use self::command::{Change, Receipt, Reply};
 use self::compaction::Compactor;
 use self::health::Part;
+use self::importing::ImportPermits;
 use self::merge::Precedence;
 use self::pressure::Pressure;
 use self::publisher::publish_in_background;
@@ -57,7 +58,6 @@ use self::sealing::{Closed, SealOrder, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::time::Time;
-use self::turn::Turns;
 use self::writer::{Message, Writer};
 use crate::clock::{Clock, ClockState};
 use crate::disk::{Counted, Disk, Pooled, ReadFault, Steady, Usage};
@@ -74,8 +74,8 @@ use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{self, LogError};
 use crate::sync::{ReadGuard, RwLock};
 
+pub use self::importing::ImportPermit;
 pub use self::publisher::Listener;
-pub use self::turn::Turn;
 pub use self::view::{Found, Hit, Recall, id_of};
 
 /// How many segments are open at once, besides one for each thread that reads: a few of the 1024
@@ -139,7 +139,7 @@ struct Inner {
     sections: Mutex<Vec<(&'static str, Section)>>,
     /// Who signs, in hex.
     public_key: String,
-    imports: Turns,
+    imports: ImportPermits,
     /// Held by whoever prepares a backup.
     backing_up: Mutex<()>,
     announced: Mutex<sweep::Announced>,
@@ -298,7 +298,7 @@ impl Engine {
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,
-            imports: Turns::default(),
+            imports: ImportPermits::default(),
             backing_up: Mutex::default(),
             announced: Mutex::default(),
             sweeping: Mutex::new(Some(sweeping)),

@@ -88,17 +88,17 @@ fn only_files_are_imported() {
 fn large_imports_come_one_at_a_time_whoever_brings_them() {
     let bench = Bench::new();
     let large = bench.file("large", 15);
-    let turn = bench.memory.engine.turn_to_merge(1001).unwrap();
-    assert!(turn.is_some());
+    let permit = bench.memory.engine.permit_to_merge(1001).unwrap();
+    assert!(permit.is_some());
     assert_eq!(code(bench.import(&large)), "BUSY");
     let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
     assert_eq!(code(bench.memory.remember(many(), Some("true"))), "BUSY");
     // What is no larger than any request needs none.
     bench.import(&bench.file("small", 2)).unwrap();
-    drop(turn);
+    drop(permit);
     bench.import(&large).unwrap();
     bench.memory.remember(many(), Some("true")).unwrap();
-    assert!(bench.memory.engine.turn_to_merge(1001).is_ok(), "the turn came back");
+    assert!(bench.memory.engine.permit_to_merge(1001).is_ok(), "the permit came back");
     assert_eq!(code(bench.import(&bench.file("huge", 50))), "TOO_LARGE");
 }
 
@@ -131,7 +131,7 @@ fn what_is_tried_again_is_no_rejected_request() {
     let bench = Bench::new();
     let before = bench.rejected();
     assert!(before.is_some());
-    let _turn = bench.memory.engine.turn_to_merge(1001).unwrap();
+    let _permit = bench.memory.engine.permit_to_merge(1001).unwrap();
     assert_eq!(code(bench.import(&bench.file("large", 15))), "BUSY");
     assert_eq!(bench.rejected(), before);
     assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), "INVALID_RESOURCE");

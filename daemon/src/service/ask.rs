@@ -8,7 +8,7 @@ use zenoh::bytes::Encoding as ZenohEncoding;
 use zenoh::query::Query;
 
 use super::keys::Keys;
-use crate::engine::Turn;
+use crate::engine::ImportPermit;
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
@@ -26,7 +26,7 @@ pub(super) struct Ask {
     parameters: Result<Vec<(String, String)>, Error>,
     payload: Vec<u8>,
     /// What it holds up until it is answered.
-    pub(super) turn: Option<Turn>,
+    pub(super) permit: Option<ImportPermit>,
 }
 
 /// What a Zenoh encoding says about a payload; `None` if nothing.
@@ -78,7 +78,7 @@ impl Ask {
                 }
             }
         }
-        Self { query, keys, encoding, parameters, payload, turn: None }
+        Self { query, keys, encoding, parameters, payload, permit: None }
     }
 
     /// The key expression asked for.

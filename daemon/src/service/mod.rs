@@ -237,8 +237,8 @@ impl Context {
             } else if size > bound {
                 return self.refuse(ask, &too_large(size, ("max_import_bytes", bound)));
             }
-            match self.engine.turn_to_merge(size) {
-                Ok(turn) => ask.turn = turn,
+            match self.engine.permit_to_merge(size) {
+                Ok(permit) => ask.permit = permit,
                 Err(error) => return self.refuse(ask, &error),
             }
         }

@@ -14,7 +14,7 @@ use crate::recall::query::Query;
 fn submit(context: &Context, operation: &'static str, mut ask: Ask, change: Change) {
     // A large import waits for its turn and not for room in the queue, which is for what a robot
     // remembers meanwhile.
-    let size = if ask.turn.is_some() { 0 } else { ask.payload().len() };
+    let size = if ask.permit.is_some() { 0 } else { ask.payload().len() };
     ask.drop_payload();
     let engine = context.engine.clone();
     let reply = Box::new(move |result: Result<Receipt, Error>| match result {

@@ -16,7 +16,7 @@ use super::error::NodeError;
 use super::event::{Counts, Event, Events, OnEvent, OtherType};
 use super::ledger::Refused;
 use super::qos::Qos;
-use super::queue::Budget;
+use super::queue::Room;
 use super::remap::{Names, Rule};
 use super::service::Server;
 use super::token::{Endpoint, Entity, EntityKind, Gid, all_tokens};
@@ -82,7 +82,7 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) events: Events,
     pub(super) calls: Calls,
-    pub(super) budget: Arc<Budget>,
+    pub(super) room: Arc<Room>,
     pub(super) most_request: usize,
     graph: Arc<Graph>,
     domain: u32,
@@ -126,7 +126,7 @@ impl Node {
             events: Events::new(on_event, clock.clone()),
             clock,
             calls: Calls::default(),
-            budget: Budget::new(MOST_WAITING),
+            room: Room::new(MOST_WAITING),
             most_request: config.most_request,
             graph: Arc::default(),
             domain: config.domain,

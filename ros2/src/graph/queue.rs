@@ -16,17 +16,17 @@ const KEPT: usize = 4096;
 /// large ones.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Bytes of a queue that its node's budget does not count, so that no flood elsewhere leaves it without room.
+/// Bytes of a queue that its node's room does not count, so that no flood elsewhere leaves it without room.
 const FREE: usize = 64 << 10;
 
 /// How many bytes may wait in all queues of a node together, or be worked on.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct Room {
     used: AtomicUsize,
     most: usize,
 }
 
-impl Budget {
+impl Room {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { used: AtomicUsize::new(0), most })
     }
@@ -56,7 +56,7 @@ pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     depth: usize,
-    budget: Arc<Budget>,
+    room: Arc<Room>,
 }
 
 struct State<T> {
@@ -108,7 +108,7 @@ impl<T> State<T> {
 
 impl<T> Queue<T> {
     /// A queue as deep as the history of `qos`.
-    pub(crate) fn new(qos: &Qos, budget: &Arc<Budget>) -> Self {
+    pub(crate) fn new(qos: &Qos, room: &Arc<Room>) -> Self {
         let depth = match qos.history {
             History::KeepLast => usize::try_from(qos.depth).unwrap_or(KEEP_ALL).clamp(1, KEEP_ALL),
             History::KeepAll => KEEP_ALL,
@@ -123,12 +123,12 @@ impl<T> Queue<T> {
             is_last_taken: false,
         };
         let (state, ready) = (Mutex::new(state), Condvar::new());
-        Self { state, ready, depth, budget: Arc::clone(budget) }
+        Self { state, ready, depth, room: Arc::clone(room) }
     }
 
     /// Adds an item of so many bytes. When its lane is full the oldest ones of it make room and come back,
-    /// and when the node's budget is used up the oldest ones of this queue; in the end the item itself. One
-    /// alone may have as many bytes as the budget.
+    /// and when the node's room is used up the oldest ones of this queue; in the end the item itself. One
+    /// alone may have as many bytes as the room.
     pub(crate) fn push(&self, item: T, bytes: usize, lane: Lane) -> Vec<T> {
         let mut state = self.lock();
         let mut gone = Vec::new();
@@ -143,13 +143,13 @@ impl<T> Queue<T> {
             let Sum { items, bytes: there } = *state.sum(lane);
             let is_full = items >= depth || items > 0 && there.saturating_add(bytes) > MOST_BYTES;
             let before = state.bytes();
-            if !is_full && self.budget.moves(before, before.saturating_add(bytes)) {
+            if !is_full && self.room.moves(before, before.saturating_add(bytes)) {
                 break;
             }
             state.dropped += 1;
             match state.take(is_full.then_some(lane)) {
                 Some((oldest, _)) => {
-                    self.budget.moves(before, state.bytes());
+                    self.room.moves(before, state.bytes());
                     gone.push(oldest);
                 }
                 None => {
@@ -167,7 +167,7 @@ impl<T> Queue<T> {
     }
 
     /// The oldest item; waits for one. `None` once the queue is closed. One thread works on what comes out:
-    /// until it asks for the next, the bytes of the last are in the budget.
+    /// until it asks for the next, the bytes of the last take room.
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -180,7 +180,7 @@ impl<T> Queue<T> {
             if let Some((_, bytes)) = &next {
                 state.in_hand = *bytes;
             }
-            self.budget.moves(before, state.bytes());
+            self.room.moves(before, state.bytes());
             if let Some((item, _)) = next {
                 return Some(item);
             }
@@ -208,7 +208,7 @@ impl<T> Queue<T> {
     }
 
     fn empty(&self, state: &mut State<T>) {
-        self.budget.moves(state.bytes(), 0);
+        self.room.moves(state.bytes(), 0);
         state.items.clear();
         (state.new, state.kept, state.in_hand) = (Sum::default(), Sum::default(), 0);
     }
@@ -225,7 +225,7 @@ impl<T> Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        // Nobody takes out what waits any more, but it stands in the budget of others.
+        // Nobody takes out what waits any more, but it takes room from others.
         self.empty(&mut self.lock());
     }
 }
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn queue<T>(qos: &Qos) -> Queue<T> {
-        Queue::new(qos, &Budget::new(4 * MOST_BYTES))
+        Queue::new(qos, &Room::new(4 * MOST_BYTES))
     }
 
     #[test]
@@ -262,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn all_queues_of_a_node_have_one_budget() {
-        let budget = Budget::new(10 * FREE);
-        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &budget);
+    fn all_queues_of_a_node_share_its_room() {
+        let room = Room::new(10 * FREE);
+        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &room);
         let (one, two, three) = (new(), new(), new());
         assert!((0..5).all(|n| one.push(n, 2 * FREE, New).is_empty()));
         assert!(two.push(1, 2 * FREE, New).is_empty(), "a part of it is free");
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!([one.pop(), one.pop()], [Some(0), Some(1)]);
         assert!(two.push(4, 3 * FREE, New).is_empty());
         drop((one, two, three));
-        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -292,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worked_on_is_in_the_budget() {
-        let budget = Budget::new(3 * MOST_BYTES / 2);
-        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &budget);
+    fn what_is_worked_on_takes_room() {
+        let room = Room::new(3 * MOST_BYTES / 2);
+        let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &room);
         let (one, other) = (new(), new());
         assert!(one.push(1, MOST_BYTES, New).is_empty());
         assert_eq!(one.pop(), Some(1));

@@ -78,7 +78,7 @@ impl Shared {
         let qos = Qos::SERVICES;
         let endpoint = self.endpoint(name.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
         let key = key_expr(self.key(&endpoint))?;
-        let queue = Arc::new(Queue::<(Query, Stamp)>::new(&qos, &self.budget));
+        let queue = Arc::new(Queue::<(Query, Stamp)>::new(&qos, &self.room));
         let worker = Worker::start(&name, {
             let (shared, queue, name) = (Arc::clone(self), Arc::clone(&queue), name.clone());
             let (request, response) = (Arc::clone(&ty.request), Arc::clone(&ty.response));

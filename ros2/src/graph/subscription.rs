@@ -85,7 +85,7 @@ impl Node {
         let topic = self.names().topic(topic)?;
         let endpoint = shared.endpoint(topic.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
         let key = key_expr(shared.key(&endpoint))?;
-        let queue = Arc::new(Queue::new(&qos, &shared.budget));
+        let queue = Arc::new(Queue::new(&qos, &shared.room));
         let inlet = Arc::new(Inlet {
             shared: Arc::clone(shared),
             topic: topic.clone(),

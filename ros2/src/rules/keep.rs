@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nalgebra::{Point3, UnitQuaternion};
 
-use super::things::{Key, Things, Turn};
+use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
 
 /// Time that runs backwards by more than this is a simulation or a recording that begins anew: all
@@ -165,15 +165,15 @@ pub enum Verdict {
     /// A memory of its own.
     New,
     /// The memory of a known thing is written again.
-    Again(Turn),
+    Again(Touch),
     /// A known thing was seen again, and that is only counted for now.
-    Counted(Turn),
+    Counted(Touch),
     /// Nothing changed or moved enough, or no threshold was crossed.
-    Unchanged(Option<Turn>),
+    Unchanged(Option<Touch>),
     /// Too soon after the last of that name.
-    TooSoon(Option<Turn>),
+    TooSoon(Option<Touch>),
     /// There were enough new ones in this hour.
-    TooMany(Option<Turn>),
+    TooMany(Option<Touch>),
 }
 
 /// What is known of the memory that a thing has.
@@ -279,28 +279,28 @@ impl Watch {
     /// The verdict on a sight. Changes nothing.
     pub fn look(&self, sight: &Sight) -> Verdict {
         let known = self.known(sight);
-        let turn = known.map(|(turn, _)| turn);
+        let touch = known.map(|(touch, _)| touch);
         if !self.fires(known.map(|(_, thing)| thing), sight) {
-            return Verdict::Unchanged(turn);
+            return Verdict::Unchanged(touch);
         }
         match (&self.policy.merge, known) {
-            (Some(merge), Some((turn, thing))) => {
+            (Some(merge), Some((touch, thing))) => {
                 if sight.received < thing.stored.saturating_add(merge.update_every) {
-                    Verdict::Counted(turn)
+                    Verdict::Counted(touch)
                 } else {
-                    Verdict::Again(turn)
+                    Verdict::Again(touch)
                 }
             }
-            _ if self.too_soon(sight) => Verdict::TooSoon(turn),
+            _ if self.too_soon(sight) => Verdict::TooSoon(touch),
             _ if self.policy.at_most_per_hour.is_some_and(|most| self.new_in_hour >= most) => {
-                Verdict::TooMany(turn)
+                Verdict::TooMany(touch)
             }
             _ => Verdict::New,
         }
     }
 
     /// The thing that is seen, if it is a known one: the nearest.
-    fn known(&self, sight: &Sight) -> Option<(Turn, &Thing)> {
+    fn known(&self, sight: &Sight) -> Option<(Touch, &Thing)> {
         let Some(merge) = self.policy.merge else {
             return self.things.of(&sight.key).next();
         };
@@ -314,10 +314,10 @@ impl Watch {
         self.things
             .of(&sight.key)
             .filter(|(_, thing)| sight.received <= thing.seen.saturating_add(merge.within))
-            .filter_map(|(turn, thing)| Some((distance(thing)?, turn, thing)))
+            .filter_map(|(touch, thing)| Some((distance(thing)?, touch, thing)))
             // Of several at one distance the one seen last.
             .min_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
-            .map(|(_, turn, thing)| (turn, thing))
+            .map(|(_, touch, thing)| (touch, thing))
     }
 
     /// Whether anything asks for it to be kept. Without a trigger everything does.
@@ -377,30 +377,30 @@ impl Watch {
         verdict: Verdict,
         memo: impl FnOnce() -> Memo,
     ) -> Option<(&Thing, u64)> {
-        let (turn, stored) = match verdict {
+        let (touch, stored) = match verdict {
             Verdict::New => (None, true),
-            Verdict::Again(turn) => (Some(turn), true),
-            Verdict::Counted(turn) => (Some(turn), false),
-            Verdict::Unchanged(turn) | Verdict::TooSoon(turn) | Verdict::TooMany(turn) => {
-                let turn = turn?;
-                let held = self.held(self.things.get(turn)?.crossed, &sight);
-                let thing = self.things.touch(turn)?;
+            Verdict::Again(touch) => (Some(touch), true),
+            Verdict::Counted(touch) => (Some(touch), false),
+            Verdict::Unchanged(touch) | Verdict::TooSoon(touch) | Verdict::TooMany(touch) => {
+                let touch = touch?;
+                let held = self.held(self.things.get(touch)?.crossed, &sight);
+                let thing = self.things.touch(touch)?;
                 thing.seen = thing.seen.max(sight.received);
                 thing.crossed = held;
                 return Some((thing, thing.untold));
             }
         };
         // Without merging a name has one thing, which a new memory takes over from.
-        let before = turn.or_else(|| {
+        let before = touch.or_else(|| {
             let is_only = self.policy.merge.is_none();
-            self.things.of(&sight.key).next().filter(|_| is_only).map(|(turn, _)| turn)
+            self.things.of(&sight.key).next().filter(|_| is_only).map(|(touch, _)| touch)
         });
-        let was = before.and_then(|turn| self.things.get(turn)).map_or(0, |thing| thing.crossed);
+        let was = before.and_then(|touch| self.things.get(touch)).map_or(0, |thing| thing.crossed);
         let mut crossed = self.held(was, &sight);
         if stored {
             crossed |= self.beyond(&sight);
         }
-        let Some(turn) = turn else {
+        let Some(touch) = touch else {
             self.new_in_hour += 1;
             self.forget_old(&sight);
             let thing = Thing {
@@ -423,7 +423,7 @@ impl Watch {
             }
             return self.things.of(&sight.key).last().map(|(_, thing)| (thing, 1));
         };
-        let thing = self.things.touch(turn)?;
+        let thing = self.things.touch(touch)?;
         let seen = thing.untold + 1;
         thing.count += 1;
         thing.untold = if stored { 0 } else { seen };
@@ -453,14 +453,14 @@ impl Watch {
         let is_old = |thing: &Thing| {
             merge.is_none_or(|merge| sight.received > thing.seen.saturating_add(merge.within))
         };
-        let old: Vec<Turn> = self
+        let old: Vec<Touch> = self
             .things
             .of(&sight.key)
             .filter(|(_, thing)| is_old(thing))
-            .map(|(turn, _)| turn)
+            .map(|(touch, _)| touch)
             .collect();
-        for turn in old {
-            if let Some((_, gone)) = self.things.remove(turn) {
+        for touch in old {
+            if let Some((_, gone)) = self.things.remove(touch) {
                 self.let_go(gone);
             }
         }

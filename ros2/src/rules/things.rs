@@ -6,60 +6,60 @@ use std::collections::{BTreeMap, HashMap};
 pub type Key = [u8; 16];
 
 /// When a thing was touched last, counted in touches. It names the thing until the next one.
-pub type Turn = u64;
+pub type Touch = u64;
 
 /// At most so many things; several may have one key.
 #[derive(Debug)]
 pub struct Things<T> {
     most: usize,
-    next: Turn,
-    by_turn: BTreeMap<Turn, (Key, T)>,
-    by_key: HashMap<Key, Vec<Turn>>,
+    next: Touch,
+    by_touch: BTreeMap<Touch, (Key, T)>,
+    by_key: HashMap<Key, Vec<Touch>>,
 }
 
 impl<T> Things<T> {
     /// Room for `most` things, one at least.
     pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), next: 0, by_turn: BTreeMap::new(), by_key: HashMap::new() }
+        Self { most: most.max(1), next: 0, by_touch: BTreeMap::new(), by_key: HashMap::new() }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.by_turn.len()
+        self.by_touch.len()
     }
 
     /// Those of that key.
-    pub fn of(&self, key: &Key) -> impl Iterator<Item = (Turn, &T)> {
-        let turns = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
-        turns.iter().filter_map(|turn| Some((*turn, &self.by_turn.get(turn)?.1)))
+    pub fn of(&self, key: &Key) -> impl Iterator<Item = (Touch, &T)> {
+        let touches = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
+        touches.iter().filter_map(|touch| Some((*touch, &self.by_touch.get(touch)?.1)))
     }
 
     /// A thing.
-    pub fn get(&self, turn: Turn) -> Option<&T> {
-        self.by_turn.get(&turn).map(|(_, thing)| thing)
+    pub fn get(&self, touch: Touch) -> Option<&T> {
+        self.by_touch.get(&touch).map(|(_, thing)| thing)
     }
 
     /// A thing, which is now the one touched last.
-    pub fn touch(&mut self, turn: Turn) -> Option<&mut T> {
-        let (key, thing) = self.remove(turn)?;
-        let turn = self.put(key, thing);
-        self.by_turn.get_mut(&turn).map(|(_, thing)| thing)
+    pub fn touch(&mut self, touch: Touch) -> Option<&mut T> {
+        let (key, thing) = self.remove(touch)?;
+        let touch = self.put(key, thing);
+        self.by_touch.get_mut(&touch).map(|(_, thing)| thing)
     }
 
     /// Adds a thing, and hands back the one that had to go for it.
     pub fn insert(&mut self, key: Key, thing: T) -> Option<T> {
-        let oldest = self.by_turn.first_key_value().map(|(turn, _)| *turn);
-        let gone = oldest.filter(|_| self.len() >= self.most).and_then(|turn| self.remove(turn));
+        let oldest = self.by_touch.first_key_value().map(|(touch, _)| *touch);
+        let gone = oldest.filter(|_| self.len() >= self.most).and_then(|touch| self.remove(touch));
         self.put(key, thing);
         gone.map(|(_, thing)| thing)
     }
 
     /// Takes a thing out.
-    pub fn remove(&mut self, turn: Turn) -> Option<(Key, T)> {
-        let (key, thing) = self.by_turn.remove(&turn)?;
-        if let Some(turns) = self.by_key.get_mut(&key) {
-            turns.retain(|other| *other != turn);
-            if turns.is_empty() {
+    pub fn remove(&mut self, touch: Touch) -> Option<(Key, T)> {
+        let (key, thing) = self.by_touch.remove(&touch)?;
+        if let Some(touches) = self.by_key.get_mut(&key) {
+            touches.retain(|other| *other != touch);
+            if touches.is_empty() {
                 self.by_key.remove(&key);
             }
         }
@@ -68,26 +68,26 @@ impl<T> Things<T> {
 
     /// All of them, that touched longest ago first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.by_turn.values().map(|(_, thing)| thing)
+        self.by_touch.values().map(|(_, thing)| thing)
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.by_turn.values_mut().map(|(_, thing)| thing)
+        self.by_touch.values_mut().map(|(_, thing)| thing)
     }
 
     /// Takes all out.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.by_key.clear();
-        std::mem::take(&mut self.by_turn).into_values().map(|(_, thing)| thing)
+        std::mem::take(&mut self.by_touch).into_values().map(|(_, thing)| thing)
     }
 
-    fn put(&mut self, key: Key, thing: T) -> Turn {
-        let turn = self.next;
+    fn put(&mut self, key: Key, thing: T) -> Touch {
+        let touch = self.next;
         self.next += 1;
-        self.by_turn.insert(turn, (key, thing));
-        self.by_key.entry(key).or_default().push(turn);
-        turn
+        self.by_touch.insert(touch, (key, thing));
+        self.by_key.entry(key).or_default().push(touch);
+        touch
     }
 }
 
@@ -104,17 +104,17 @@ mod tests {
             let mut list: Vec<(u8, usize)> = Vec::new();
             for (n, (name, act)) in acts.into_iter().enumerate() {
                 let key = [name; 16];
-                let turn = things.of(&key).map(|(turn, _)| turn).next();
-                match (act, turn) {
-                    (0, Some(turn)) => {
-                        let touched = *things.touch(turn).unwrap();
+                let touch = things.of(&key).map(|(touch, _)| touch).next();
+                match (act, touch) {
+                    (0, Some(touch)) => {
+                        let touched = *things.touch(touch).unwrap();
                         let at = list.iter().position(|(_, thing)| *thing == touched).unwrap();
                         let thing = list.remove(at);
                         prop_assert_eq!(thing.0, name);
                         list.push(thing);
                     }
-                    (1, Some(turn)) => {
-                        let (removed, thing) = things.remove(turn).unwrap();
+                    (1, Some(touch)) => {
+                        let (removed, thing) = things.remove(touch).unwrap();
                         prop_assert_eq!(removed, key);
                         list.retain(|(_, other)| *other != thing);
                     }

@@ -40,16 +40,16 @@ enum Purpose {
     DryRun,
 }
 
-/// The turn of a sweep that was asked for; let go when it is dropped.
-struct Turn<'a>(&'a AtomicBool);
+/// That a sweep which was asked for runs, until it is dropped.
+struct Sweeping<'a>(&'a AtomicBool);
 
-impl<'a> Turn<'a> {
+impl<'a> Sweeping<'a> {
     fn take(is_taken: &'a AtomicBool) -> Option<Self> {
         (!is_taken.swap(true, Ordering::AcqRel)).then_some(Self(is_taken))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Sweeping<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -74,7 +74,7 @@ impl Engine {
         }
         // Whoever asks need not wait until the one under way finds the idle time for its whole pass.
         // One at a time: each has a thread that others want to recall with.
-        let Some(_turn) = Turn::take(&self.inner.shared.is_sweep_asked) else {
+        let Some(_sweeping) = Sweeping::take(&self.inner.shared.is_sweep_asked) else {
             let message = "another sweep is under way; try again in a moment";
             return Err(Error::new(Code::Busy, message));
         };
