@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use omir_core::model::{ExperienceType, Kind, Tier};
-use omir_core::reference::{Id, Ref, ResourceType};
-
-use crate::instant::Instant;
+use omir_core::model::Tier;
+use omir_core::reference::ResourceType;
 
 /// Exit codes of a command that asks the daemon.
 macro_rules! online_codes {
@@ -34,7 +31,9 @@ macro_rules! offline_codes {
 
 mod backup;
 mod convert;
+mod daemon;
 mod import;
+mod memory;
 mod rebase;
 mod recall;
 mod schema;
@@ -44,7 +43,9 @@ mod values;
 
 pub use backup::{BackupArgs, RestoreArgs};
 pub use convert::ConvertArgs;
+pub use daemon::{CompactArgs, EventKind, ExplainArgs, StatusArgs, SweepArgs, WatchArgs};
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
+pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
@@ -229,310 +230,6 @@ pub struct DaemonArgs {
     /// Endpoint to listen on
     #[arg(long)]
     pub listen: String,
-}
-
-/// `omir remember`
-#[derive(Debug, Args)]
-#[command(
-    group = ArgGroup::new("what").required(true).args(["text", "file"]),
-    group = ArgGroup::new("place").multiple(true).args(["at", "geo"]),
-    after_help = concat!(
-        "Examples:
-  omir remember \"door 3 sticks\" --at 4.2,-1.0,0 --importance 0.8
-  omir remember \"charging dock\" --at 0,0,0 --yaw 1.57 --entity Entity/dock --anchored
-  omir remember \"tree across the path\" --geo 48.8584,2.2945,35
-  omir remember --file resources.json
-  generate | omir remember --file -
-
-A text that begins with a dash goes behind `--`. With --geo and no --at the position is the same
-place in the frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the daemon
-has made the memory durable; a request is stored as a whole or not at all.",
-        online_codes!()
-    )
-)]
-pub struct RememberArgs {
-    /// What to remember
-    pub text: Option<String>,
-
-    /// Position in metres, x forward, y left, z up
-    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
-    pub at: Option<Position>,
-
-    /// Frame of the position [default: map]
-    #[arg(long, requires = "at")]
-    pub frame: Option<String>,
-
-    /// Orientation as a quaternion
-    #[arg(
-        long,
-        value_name = "QX,QY,QZ,QW",
-        allow_hyphen_values = true,
-        requires = "place",
-        conflicts_with = "yaw"
-    )]
-    pub orientation: Option<Orientation>,
-
-    /// Heading in radians, counter-clockwise from x
-    #[arg(long, value_name = "RAD", allow_hyphen_values = true, requires = "place", value_parser = values::finite)]
-    pub yaw: Option<f64>,
-
-    /// WGS 84 position in degrees and metres
-    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true)]
-    pub geo: Option<Geo>,
-
-    /// How much it matters, 0 to 1
-    #[arg(long, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
-    pub importance: Option<f64>,
-
-    /// Time after which it is half forgotten
-    #[arg(long, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
-    pub half_life: Option<f64>,
-
-    /// Never let it fade below its floor
-    #[arg(long, conflicts_with = "file")]
-    pub anchored: bool,
-
-    /// Entity it is about; repeatable
-    #[arg(long = "entity", value_name = "ENTITY/ID", conflicts_with = "file", value_parser = values::entity)]
-    pub entities: Vec<Ref>,
-
-    /// When it happened, if not now
-    #[arg(long, value_name = "RFC3339", conflicts_with = "file")]
-    pub event_time: Option<Instant>,
-
-    /// Nature of the experience
-    #[arg(long, value_name = "TYPE", conflicts_with = "file", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
-    pub experience_type: Option<String>,
-
-    /// Lifecycle class
-    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(Kind::WORDS))]
-    pub kind: Option<String>,
-
-    /// Place in the hierarchy of memory
-    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(TIERS))]
-    pub tier: Option<String>,
-
-    /// Own id, so that remembering again updates [default: generated]
-    #[arg(long, conflicts_with = "file", value_parser = values::id)]
-    pub id: Option<Id>,
-
-    /// Resource, array of resources or Bundle to store instead; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "at", "geo"])]
-    pub file: Option<PathBuf>,
-}
-
-/// `omir get`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir get MemoryRecord/door-3
-  omir get Entity/dock | jq .name
-  omir get door-3                   (an id alone names a MemoryRecord)",
-    online_codes!()
-))]
-pub struct GetArgs {
-    /// What to print: Type/id, or the id of a MemoryRecord
-    #[arg(value_name = "REF", value_parser = values::reference)]
-    pub reference: Ref,
-}
-
-/// `omir forget`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir forget MemoryRecord/door-3
-  omir forget door-3 door-4
-
-An Entity takes its Relationships with it, which cannot be without it. What is not there is named in
-the end, with exit code 1; the others are forgotten all the same.",
-    online_codes!()
-))]
-pub struct ForgetArgs {
-    /// What to forget: Type/id, or the id of a MemoryRecord
-    #[arg(value_name = "REF", required = true, value_parser = values::reference)]
-    pub references: Vec<Ref>,
-}
-
-/// `omir anchor`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir anchor MemoryRecord/charging-dock
-  omir anchor --off charging-dock",
-    online_codes!()
-))]
-pub struct AnchorArgs {
-    /// MemoryRecord/id, or the id alone
-    #[arg(value_name = "REF", value_parser = values::memory)]
-    pub reference: Ref,
-
-    /// Let it fade again
-    #[arg(long)]
-    pub off: bool,
-}
-
-/// What an observation said about a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Outcome {
-    /// It proved right
-    Confirmed,
-    /// It proved wrong
-    Contradicted,
-}
-
-impl Outcome {
-    /// As the daemon calls it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Contradicted => "contradicted",
-        }
-    }
-}
-
-/// `omir feedback`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir feedback MemoryRecord/door-3 confirmed
-  omir feedback door-3 contradicted --weight 2",
-    online_codes!()
-))]
-pub struct FeedbackArgs {
-    /// MemoryRecord/id, or the id alone
-    #[arg(value_name = "REF", value_parser = values::memory)]
-    pub reference: Ref,
-
-    /// How it turned out
-    pub outcome: Outcome,
-
-    /// How many observations this counts for
-    #[arg(long, value_name = "WEIGHT", value_parser = values::positive)]
-    pub weight: Option<f64>,
-}
-
-/// What the daemon publishes after a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EventKind {
-    /// A new resource
-    Recorded,
-    /// A new version
-    Updated,
-    /// A tombstone
-    Forgotten,
-    /// A move between tiers
-    Tier,
-    /// A resource that was not stored
-    Rejected,
-}
-
-impl EventKind {
-    /// As it stands in the key.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Updated => "updated",
-            Self::Forgotten => "forgotten",
-            Self::Tier => "tier",
-            Self::Rejected => "rejected",
-        }
-    }
-}
-
-/// `omir watch`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir watch
-  omir watch --kind recorded,rejected
-  omir watch --json --count 1 | jq .resource
-
-One event a line, one JSON object a line with --json, until Ctrl-C. The connection is taken up
-again by itself when the daemon restarts; what happened meanwhile is not repeated.",
-    online_codes!()
-))]
-pub struct WatchArgs {
-    /// Only these kinds of event
-    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
-    pub kinds: Vec<EventKind>,
-
-    /// Stop after so many events
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    pub count: Option<u64>,
-}
-
-/// `omir status`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir status
-  omir --robot r2d2 status --json | jq .counts
-
-Without --robot every robot that is alive is asked. --json prints one object a line for each.",
-    online_codes!()
-))]
-pub struct StatusArgs {}
-
-/// `omir compact`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir compact
-  omir compact --forgotten
-  omir --json compact --all | jq .bytesAfter
-
-The daemon compacts by itself when it has nothing else to do; this does at once what is due. With
---forgotten or --all, nothing on the card tells of what was forgotten when the command returns. What
-was superseded can be asked for as long as the daemon's store.keep_history_s says, and goes then.",
-    online_codes!()
-))]
-pub struct CompactArgs {
-    /// Rewrite whatever still tells of something forgotten, so that it is gone from the card
-    #[arg(long, conflicts_with = "all")]
-    pub forgotten: bool,
-
-    /// Rewrite all segments into as few as there may be; writes about as much as is stored
-    #[arg(long)]
-    pub all: bool,
-}
-
-/// `omir explain`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir explain MemoryRecord/door-3
-  omir explain door-3 --json | jq .nextMove
-  omir explain Relationship/cup-on-table
-
-Tells the tier and the rule that put it there, how retrievable it is, when it moves next if nobody
-asks for it, when it fades below the level of the archive, when it expires, and how many others are
-needed less. Of a relationship it tells the strength by now. It counts as no access.",
-    online_codes!()
-))]
-pub struct ExplainArgs {
-    /// Type/id, or the id of a MemoryRecord
-    #[arg(value_name = "REF", value_parser = values::reference)]
-    pub reference: Ref,
-}
-
-/// `omir sweep`
-#[derive(Debug, Args)]
-#[command(after_help = concat!(
-    "Examples:
-  omir sweep --dry-run
-  omir sweep --json | jq .merged
-
-The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier,
-merges near-duplicate observations, forgets what stopped being valid long ago, and makes room if
-there is too little. With --dry-run nothing is changed.",
-    online_codes!()
-))]
-pub struct SweepArgs {
-    /// Only say what would be done
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// `omir export`

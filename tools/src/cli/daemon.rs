@@ -1,0 +1,130 @@
+//! `omir watch`, `status`, `compact`, `explain` and `sweep`.
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+use omir_core::reference::Ref;
+
+use super::values;
+
+/// What the daemon publishes after a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EventKind {
+    /// A new resource
+    Recorded,
+    /// A new version
+    Updated,
+    /// A tombstone
+    Forgotten,
+    /// A move between tiers
+    Tier,
+    /// A resource that was not stored
+    Rejected,
+}
+
+impl EventKind {
+    /// As it stands in the key.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Updated => "updated",
+            Self::Forgotten => "forgotten",
+            Self::Tier => "tier",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// `omir watch`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir watch
+  omir watch --kind recorded,rejected
+  omir watch --json --count 1 | jq .resource
+
+One event a line, one JSON object a line with --json, until Ctrl-C. The connection is taken up
+again by itself when the daemon restarts; what happened meanwhile is not repeated.",
+    online_codes!()
+))]
+pub struct WatchArgs {
+    /// Only these kinds of event
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+    pub kinds: Vec<EventKind>,
+
+    /// Stop after so many events
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub count: Option<u64>,
+}
+
+/// `omir status`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir status
+  omir --robot r2d2 status --json | jq .counts
+
+Without --robot every robot that is alive is asked. --json prints one object a line for each.",
+    online_codes!()
+))]
+pub struct StatusArgs {}
+
+/// `omir compact`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir compact
+  omir compact --forgotten
+  omir --json compact --all | jq .bytesAfter
+
+The daemon compacts by itself when it has nothing else to do; this does at once what is due. With
+--forgotten or --all, nothing on the card tells of what was forgotten when the command returns. What
+was superseded can be asked for as long as the daemon's store.keep_history_s says, and goes then.",
+    online_codes!()
+))]
+pub struct CompactArgs {
+    /// Rewrite whatever still tells of something forgotten, so that it is gone from the card
+    #[arg(long, conflicts_with = "all")]
+    pub forgotten: bool,
+
+    /// Rewrite all segments into as few as there may be; writes about as much as is stored
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `omir explain`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir explain MemoryRecord/door-3
+  omir explain door-3 --json | jq .nextMove
+  omir explain Relationship/cup-on-table
+
+Tells the tier and the rule that put it there, how retrievable it is, when it moves next if nobody
+asks for it, when it fades below the level of the archive, when it expires, and how many others are
+needed less. Of a relationship it tells the strength by now. It counts as no access.",
+    online_codes!()
+))]
+pub struct ExplainArgs {
+    /// Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", value_parser = values::reference)]
+    pub reference: Ref,
+}
+
+/// `omir sweep`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir sweep --dry-run
+  omir sweep --json | jq .merged
+
+The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier,
+merges near-duplicate observations, forgets what stopped being valid long ago, and makes room if
+there is too little. With --dry-run nothing is changed.",
+    online_codes!()
+))]
+pub struct SweepArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,193 @@
+//! `omir remember`, `get`, `forget`, `anchor` and `feedback`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, ValueEnum};
+use omir_core::model::{ExperienceType, Kind};
+use omir_core::reference::{Id, Ref};
+
+use super::TIERS;
+use super::values::{self, Geo, Orientation, Position};
+use crate::instant::Instant;
+
+/// `omir remember`
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").required(true).args(["text", "file"]),
+    group = ArgGroup::new("place").multiple(true).args(["at", "geo"]),
+    after_help = concat!(
+        "Examples:
+  omir remember \"door 3 sticks\" --at 4.2,-1.0,0 --importance 0.8
+  omir remember \"charging dock\" --at 0,0,0 --yaw 1.57 --entity Entity/dock --anchored
+  omir remember \"tree across the path\" --geo 48.8584,2.2945,35
+  omir remember --file resources.json
+  generate | omir remember --file -
+
+A text that begins with a dash goes behind `--`. With --geo and no --at the position is the same
+place in the frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the daemon
+has made the memory durable; a request is stored as a whole or not at all.",
+        online_codes!()
+    )
+)]
+pub struct RememberArgs {
+    /// What to remember
+    pub text: Option<String>,
+
+    /// Position in metres, x forward, y left, z up
+    #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
+    pub at: Option<Position>,
+
+    /// Frame of the position [default: map]
+    #[arg(long, requires = "at")]
+    pub frame: Option<String>,
+
+    /// Orientation as a quaternion
+    #[arg(
+        long,
+        value_name = "QX,QY,QZ,QW",
+        allow_hyphen_values = true,
+        requires = "place",
+        conflicts_with = "yaw"
+    )]
+    pub orientation: Option<Orientation>,
+
+    /// Heading in radians, counter-clockwise from x
+    #[arg(long, value_name = "RAD", allow_hyphen_values = true, requires = "place", value_parser = values::finite)]
+    pub yaw: Option<f64>,
+
+    /// WGS 84 position in degrees and metres
+    #[arg(long, value_name = "LAT,LON[,ALT]", allow_hyphen_values = true)]
+    pub geo: Option<Geo>,
+
+    /// How much it matters, 0 to 1
+    #[arg(long, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
+    pub importance: Option<f64>,
+
+    /// Time after which it is half forgotten
+    #[arg(long, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
+    pub half_life: Option<f64>,
+
+    /// Never let it fade below its floor
+    #[arg(long, conflicts_with = "file")]
+    pub anchored: bool,
+
+    /// Entity it is about; repeatable
+    #[arg(long = "entity", value_name = "ENTITY/ID", conflicts_with = "file", value_parser = values::entity)]
+    pub entities: Vec<Ref>,
+
+    /// When it happened, if not now
+    #[arg(long, value_name = "RFC3339", conflicts_with = "file")]
+    pub event_time: Option<Instant>,
+
+    /// Nature of the experience
+    #[arg(long, value_name = "TYPE", conflicts_with = "file", hide_possible_values = true, value_parser = PossibleValuesParser::new(ExperienceType::WORDS))]
+    pub experience_type: Option<String>,
+
+    /// Lifecycle class
+    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    pub kind: Option<String>,
+
+    /// Place in the hierarchy of memory
+    #[arg(long, conflicts_with = "file", value_parser = PossibleValuesParser::new(TIERS))]
+    pub tier: Option<String>,
+
+    /// Own id, so that remembering again updates [default: generated]
+    #[arg(long, conflicts_with = "file", value_parser = values::id)]
+    pub id: Option<Id>,
+
+    /// Resource, array of resources or Bundle to store instead; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "at", "geo"])]
+    pub file: Option<PathBuf>,
+}
+
+/// `omir get`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir get MemoryRecord/door-3
+  omir get Entity/dock | jq .name
+  omir get door-3                   (an id alone names a MemoryRecord)",
+    online_codes!()
+))]
+pub struct GetArgs {
+    /// What to print: Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", value_parser = values::reference)]
+    pub reference: Ref,
+}
+
+/// `omir forget`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir forget MemoryRecord/door-3
+  omir forget door-3 door-4
+
+An Entity takes its Relationships with it, which cannot be without it. What is not there is named in
+the end, with exit code 1; the others are forgotten all the same.",
+    online_codes!()
+))]
+pub struct ForgetArgs {
+    /// What to forget: Type/id, or the id of a MemoryRecord
+    #[arg(value_name = "REF", required = true, value_parser = values::reference)]
+    pub references: Vec<Ref>,
+}
+
+/// `omir anchor`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir anchor MemoryRecord/charging-dock
+  omir anchor --off charging-dock",
+    online_codes!()
+))]
+pub struct AnchorArgs {
+    /// MemoryRecord/id, or the id alone
+    #[arg(value_name = "REF", value_parser = values::memory)]
+    pub reference: Ref,
+
+    /// Let it fade again
+    #[arg(long)]
+    pub off: bool,
+}
+
+/// What an observation said about a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Outcome {
+    /// It proved right
+    Confirmed,
+    /// It proved wrong
+    Contradicted,
+}
+
+impl Outcome {
+    /// As the daemon calls it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// `omir feedback`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir feedback MemoryRecord/door-3 confirmed
+  omir feedback door-3 contradicted --weight 2",
+    online_codes!()
+))]
+pub struct FeedbackArgs {
+    /// MemoryRecord/id, or the id alone
+    #[arg(value_name = "REF", value_parser = values::memory)]
+    pub reference: Ref,
+
+    /// How it turned out
+    pub outcome: Outcome,
+
+    /// How many observations this counts for
+    #[arg(long, value_name = "WEIGHT", value_parser = values::positive)]
+    pub weight: Option<f64>,
+}
