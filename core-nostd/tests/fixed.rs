@@ -1,4 +1,6 @@
 //! Records of fixed capacity beside the typed model: the same bytes, and the same memory back.
+//!
+//! Invariant 30 of ARCHITECTURE.md.
 
 mod arbitrary;
 

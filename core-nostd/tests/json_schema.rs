@@ -1,6 +1,8 @@
 //! The printed schemas against the validator: an independent library must come to the same verdicts.
 //!
 //! The library rounds numbers to floats, so the validator is shown the document as the library read it.
+//!
+//! Invariant 11 of ARCHITECTURE.md.
 
 mod arbitrary;
 

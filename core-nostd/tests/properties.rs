@@ -1,4 +1,6 @@
 //! What holds for every value, every resource and every string of bytes.
+//!
+//! Invariant 15 of ARCHITECTURE.md.
 
 mod arbitrary;
 

@@ -6,6 +6,8 @@
 //! near them has to move with them. So a memory may also hold its pose in its keyframe, which no loop
 //! closure changes: the daemon's `rebase` works out from it where it is in the map by then.
 //! Everything here is a pure function of the pose and of the transforms known.
+//!
+//! Invariant 22 of ARCHITECTURE.md.
 
 use std::fmt;
 

@@ -1,6 +1,8 @@
 //! Nodes in a ROS graph over two Zenoh sessions on loopback: what one has, the other finds and uses.
 //!
 //! Both ends are ours here; `.ci/ros2_client.py` does the same with another implementation.
+//!
+//! Invariants 21 and 24 of ARCHITECTURE.md.
 #![cfg(feature = "node")]
 
 mod pair;

@@ -1,4 +1,6 @@
 //! Hashes and descriptions of types, against those of ROS itself and of another implementation.
+//!
+//! Invariant 24 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,6 @@
 //! Messages against vectors of another implementation, and against themselves.
+//!
+//! Invariant 24 of ARCHITECTURE.md.
 
 mod arbitrary;
 

@@ -1,4 +1,6 @@
 //! Recordings that another library wrote, whole, cut off and damaged. See `data/recordings/make.py`.
+//!
+//! Invariants 24 and 26 of ARCHITECTURE.md.
 
 #![cfg(feature = "mcap")]
 

@@ -1,4 +1,6 @@
 //! Resources as messages and back, requests and answers.
+//!
+//! Invariant 25 of ARCHITECTURE.md.
 
 #[path = "../../core-nostd/tests/arbitrary/mod.rs"]
 mod resources;

@@ -1,5 +1,7 @@
 //! Backups of real segments: what is fetched, what is removed, what is refused, and that a cut of the
 //! run at any operation leaves a backup.
+//!
+//! Invariant 16 of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 use std::io;

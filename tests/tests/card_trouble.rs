@@ -1,6 +1,8 @@
 //! The card is full to the brim, mounted read-only, cannot be read for a while, or is pulled out and
 //! put in again, and the daemon runs on: it says what is the matter, serves what it can, forgets
 //! even on a full disk, goes on by itself when the trouble is over, and has lost nothing.
+//!
+//! Invariant 19 of ARCHITECTURE.md.
 
 use std::path::Path;
 use std::sync::Arc;

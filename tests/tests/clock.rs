@@ -1,6 +1,8 @@
 //! Clocks that are wrong: boards that boot in 1970, batteries that are flat, clocks a year ahead,
 //! machines that sleep. Memories fade by the time that went by, and what came in without a clock is
 //! dated anew, once.
+//!
+//! Invariants 8 and 18 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 use std::time::Duration;

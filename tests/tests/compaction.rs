@@ -1,6 +1,8 @@
 //! Compaction drops what it may and nothing else: questions about the past are answered as before
 //! for as long as history is kept, never wrongly after that; and of what was forgotten nothing is
 //! left on the card, whenever the power goes.
+//!
+//! Invariant 3 of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 use std::io;

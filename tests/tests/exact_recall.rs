@@ -1,5 +1,7 @@
 //! A recall gives what a scan over everything would give: no more, no less, and page by page
 //! neither twice nor never. The scan here knows nothing of indexes, and little of the store.
+//!
+//! Invariant 5 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

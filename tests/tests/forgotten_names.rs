@@ -1,5 +1,7 @@
 //! A new thing under the name of a forgotten one: what referred to the old one does not refer to
 //! the new one, and it makes no difference when the log was sealed.
+//!
+//! Invariant 20 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 use std::time::Duration;

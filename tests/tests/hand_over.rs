@@ -1,5 +1,7 @@
 //! Memories handed over as Bundles: what others wrote comes out as it came in, what we made says so,
 //! and what a store exported is no news to it.
+//!
+//! Invariant 13 of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

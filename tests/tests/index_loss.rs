@@ -1,5 +1,7 @@
 //! The kept index is lost, torn, scrambled, stale or in the way. Whatever happened to it, every
 //! recall gives the same hits with the same scores in the same order.
+//!
+//! Invariant 4 of ARCHITECTURE.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};

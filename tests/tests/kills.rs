@@ -7,6 +7,8 @@
 //!
 //! `OMIRD_SEED` repeats a run as far as a seed can: requests and delays are the same, threads are
 //! not. `OMIRD_CYCLES` sets how many kills there are.
+//!
+//! Invariant 1 of ARCHITECTURE.md.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,6 @@
 //! A file that is gone altogether: somebody deleted it, or the card lost its name.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! An import meets what is stored: each line of the rule over a real Zenoh session, and one merging
 //! transaction cut at every operation of the disk.
+//!
+//! Invariant 2 of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

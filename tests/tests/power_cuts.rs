@@ -1,5 +1,7 @@
 //! The power goes at every moment there is, and the card keeps what it likes of what was not
 //! synced. Whatever was acknowledged is there afterwards, whole; nothing else is there in part.
+//!
+//! Invariant 1 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! Memories of several producers in one store. Their scores share no scale (OMIR R1, Theory &
 //! Scope): they are ranked by rank, filtered by what they state, and nothing is read from the order
 //! in which a Bundle lists them.
+//!
+//! Invariant 14 of ARCHITECTURE.md.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! What someone has had forgotten is gone from the card in time, also where a rule had made it a part of
 //! something else; what only a rule let go of waits until it is worth it.
+//!
+//! Invariant 27 of ARCHITECTURE.md.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! A file that cannot be read at this start and could be at the next: that is no damage, and nothing
 //! may be set aside for it.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
 
 use std::io;
 use std::sync::Arc;

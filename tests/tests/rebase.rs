@@ -1,4 +1,6 @@
 //! When the map moves: what is tied to a keyframe moves with it, all of it or nothing, and back.
+//!
+//! Invariant 23 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Bytes rot on the card after they were synced. The store never panics, never gives out a value
 //! that was never stored, says what it lost, and still serves everything in the other files.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

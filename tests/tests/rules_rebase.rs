@@ -1,4 +1,6 @@
 //! What the rules for topics know again is known again after the map has moved, whoever moved it.
+//!
+//! Invariant 23 of ARCHITECTURE.md.
 
 use std::sync::{Arc, Mutex, RwLock};
 

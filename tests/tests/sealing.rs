@@ -1,5 +1,7 @@
 //! Logs wait for each other before they are sealed, so that what is merged, superseded or forgotten
 //! meanwhile is written once.
+//!
+//! Invariants 3, 8, 10 and 20 of ARCHITECTURE.md.
 
 use std::fs;
 use std::sync::Arc;

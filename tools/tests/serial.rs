@@ -1,5 +1,7 @@
 //! `omir pull` and `omir push` over pseudo-terminals with the speed of a serial line, and a cable that is
 //! pulled in between; the daemon's ports are served in the test.
+//!
+//! Invariant 32 of ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,6 +2,8 @@
 //!
 //! Whatever the line does, what an end takes is a beginning of what the other one sent in that session,
 //! and all of it once the line is quiet. A failure prints its seed.
+//!
+//! Invariant 28 of ARCHITECTURE.md.
 
 use std::collections::VecDeque;
 

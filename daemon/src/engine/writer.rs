@@ -3,6 +3,8 @@
 //! It takes whatever waits in the queue as one group: plans each change, writes all their
 //! transactions to the log, syncs once, moves the catalog, and only then hands the answers and the
 //! announcements to the publisher. So one fdatasync acknowledges everything that waited for it.
+//!
+//! Invariants 1 and 2 of ARCHITECTURE.md.
 
 mod accesses;
 mod log;

@@ -3,6 +3,8 @@
 //! This is the only place that says which fields are searchable and what stands in for a missing
 //! one. The live writer, the log replay and the rebuild of a segment all come through here, so
 //! they cannot disagree.
+//!
+//! Invariant 11 of ARCHITECTURE.md.
 
 use omir_core::confidence::Beta;
 use omir_core::forgetting::HalfLife;

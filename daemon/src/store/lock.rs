@@ -4,6 +4,8 @@
 //! another disk. One that is put in again may come back as another device, and another card may
 //! come back as the same. So the lock file is what tells: it holds the process id and a number
 //! that the daemon drew at its start.
+//!
+//! Invariant 19 of ARCHITECTURE.md.
 
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};

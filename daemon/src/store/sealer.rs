@@ -4,6 +4,8 @@
 //! signature are written under temporary names and synced; both are renamed; the folder is synced;
 //! readers are pointed at the segment; only then is the log dropped. Whatever was done before a cut
 //! is done again at the next start from the log, which is still there.
+//!
+//! Invariants 3 and 10 of ARCHITECTURE.md.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

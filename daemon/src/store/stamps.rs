@@ -4,6 +4,8 @@
 //! bears stamps from its end, one microsecond after the other. What is to be done some time after
 //! something was recorded, such as purging what was forgotten, would wait for that year to be over. So
 //! it is remembered which stamps had been given out when what time was certain. Marks tell that.
+//!
+//! Invariant 8 of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 

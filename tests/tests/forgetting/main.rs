@@ -1,5 +1,7 @@
 //! Time moves memories, merges what is the same and lets go of what is over; it never loses what was
 //! learned, never counts it twice, and asks for no write to know where a memory is.
+//!
+//! Invariant 17 of ARCHITECTURE.md.
 
 mod cut;
 mod merging;

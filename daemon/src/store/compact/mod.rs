@@ -20,6 +20,8 @@
 //!
 //! A segment is only replaced if it is, to the byte, what was signed: what is damaged stays for a
 //! person to look at.
+//!
+//! Invariants 3 and 10 of ARCHITECTURE.md.
 
 mod merge;
 mod survey;

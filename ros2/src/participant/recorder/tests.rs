@@ -1,3 +1,7 @@
+//! What a rule keeps reaches the memory, however busy or full that is.
+//!
+//! Invariant 21 of ARCHITECTURE.md.
+
 use std::path::Path;
 use std::sync::Mutex;
 
