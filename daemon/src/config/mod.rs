@@ -2,6 +2,9 @@
 //! naming its key.
 
 pub mod file;
+mod flash;
+mod forgetting;
+mod limits;
 #[cfg(feature = "serial")]
 mod serial;
 
@@ -9,12 +12,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use omir_core::forgetting::HalfLife;
-use omir_core::tier::TierPolicy;
-
-use self::file::{File, FlashSection, ForgettingSection};
+use self::file::File;
 use crate::clock::{SYNCHRONISED_FILE, Source};
-use crate::engine::settings::{Durability, FlashSettings, Forgetting, RequestLimits, Settings};
+use crate::engine::settings::{Durability, Settings};
 use crate::service::{Network, check_endpoint};
 
 /// How often the log is synced with `durability = "interval"` when it does not say.
@@ -85,7 +85,6 @@ pub fn read(path: &Path) -> Result<File, ConfigError> {
 /// Names the key and says what is allowed.
 pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     let defaults = Settings::default();
-    let limits = RequestLimits::default();
     let robot = match written.robot {
         Some(robot) => checked_name("robot", robot)?,
         None => host.robot(),
@@ -113,39 +112,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     let asked = written.limits;
     let settings = Settings {
         durability,
-        limits: RequestLimits {
-            max_payload_bytes: within(
-                "limits.max_payload_bytes",
-                asked.max_payload_bytes,
-                limits.max_payload_bytes,
-                1024..=256 << 20,
-            )?,
-            max_depth: within("limits.max_depth", asked.max_depth, limits.max_depth, 8..=128)?,
-            max_values: within(
-                "limits.max_values",
-                asked.max_values,
-                limits.max_values,
-                100..=100_000_000,
-            )?,
-            max_resources: within(
-                "limits.max_resources",
-                asked.max_resources,
-                limits.max_resources,
-                1..=1_000_000,
-            )?,
-            max_resource_bytes: within(
-                "limits.max_resource_bytes",
-                asked.max_resource_bytes,
-                limits.max_resource_bytes,
-                256..=64 << 20,
-            )?,
-            max_import_bytes: within(
-                "limits.max_import_bytes",
-                asked.max_import_bytes,
-                limits.max_import_bytes,
-                1024..=256 << 20,
-            )?,
-        },
+        limits: limits::resolve(&asked)?,
         queue_requests: within(
             "limits.queue_requests",
             asked.queue_requests,
@@ -190,8 +157,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             defaults.segment_max_bytes,
             64 << 10..=1 << 30,
         )?,
-        flash: flash(&written.flash)?,
-        forgetting: forgetting(&written.forgetting)?,
+        flash: flash::resolve(&written.flash)?,
+        forgetting: forgetting::resolve(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
     };
     let source = match written.clock.source.as_deref() {
@@ -275,117 +242,6 @@ fn ros2(
         return Err(message.to_owned());
     }
     Ok(ros2)
-}
-
-fn flash(asked: &FlashSection) -> Result<FlashSettings, String> {
-    let default = FlashSettings::default();
-    // 0 says "none" for all of these but the last two.
-    let or_none = |key: &str, asked: Option<u64>, default: u64, least: u64, most: u64| match asked {
-        Some(0) => Ok(0),
-        _ => within(key, asked, default, least..=most)
-            .map_err(|message| format!("{message}, nor 0 for none")),
-    };
-    let most = 1 << 50;
-    Ok(FlashSettings {
-        max_bytes: or_none("flash.max_bytes", asked.max_bytes, default.max_bytes, 1 << 20, most)?,
-        bytes_per_day: or_none(
-            "flash.bytes_per_day",
-            asked.bytes_per_day,
-            default.bytes_per_day,
-            1 << 16,
-            most,
-        )?,
-        card_bytes: or_none(
-            "flash.card_bytes",
-            asked.card_bytes,
-            default.card_bytes,
-            1 << 20,
-            most,
-        )?,
-        reserve_bytes: or_none(
-            "flash.reserve_bytes",
-            asked.reserve_bytes,
-            default.reserve_bytes,
-            4 << 10,
-            64 << 20,
-        )?,
-        card_write_cycles: within(
-            "flash.card_write_cycles",
-            asked.card_write_cycles,
-            default.card_write_cycles,
-            1..=10_000_000,
-        )?,
-        card_write_factor: within(
-            "flash.card_write_factor",
-            asked.card_write_factor,
-            default.card_write_factor,
-            1..=1000,
-        )?,
-    })
-}
-
-fn forgetting(asked: &ForgettingSection) -> Result<Forgetting, String> {
-    let defaults = Forgetting::default();
-    let hours = |key: &str, asked: Option<f64>, default: f64| {
-        within(&format!("forgetting.{key}"), asked, default, 0.001..=1_000_000.0)
-    };
-    let share = |key: &str, asked: Option<f64>, default: f64| {
-        within(&format!("forgetting.{key}"), asked, default, 0.0..=1.0)
-    };
-    let tiers = defaults.tiers;
-    let sweep_interval = defaults.sweep_interval.unwrap_or_default();
-    let bond = defaults.relationship_half_life;
-    let half_life =
-        hours("relationship_half_life_h", asked.relationship_half_life_h, bond.hours())?;
-    let merge_after = defaults.merge_after.as_secs_f64() / 3600.0;
-    let merge_after = hours("merge_after_h", asked.merge_after_h, merge_after)?;
-    let merge_after = Duration::from_secs_f64(3600.0 * merge_after);
-    Ok(Forgetting {
-        enabled: asked.enabled.unwrap_or(defaults.enabled),
-        sweep_interval: Some(seconds(
-            "forgetting.sweep_interval_s",
-            asked.sweep_interval_s,
-            sweep_interval,
-        )?),
-        tiers: TierPolicy {
-            session_after_hours: hours(
-                "session_after_h",
-                asked.session_after_h,
-                tiers.session_after_hours,
-            )?,
-            longterm_after_hours: hours(
-                "longterm_after_h",
-                asked.longterm_after_h,
-                tiers.longterm_after_hours,
-            )?,
-            archive_below: within(
-                "forgetting.archive_below",
-                asked.archive_below,
-                tiers.archive_below,
-                0.0..=tiers.restore_at,
-            )?,
-            ..tiers
-        },
-        merge: asked.merge.unwrap_or(defaults.merge),
-        merge_after,
-        merge_radius_m: within(
-            "forgetting.merge_radius_m",
-            asked.merge_radius_m,
-            defaults.merge_radius_m,
-            0.0..=1000.0,
-        )?,
-        merge_similarity: share(
-            "merge_similarity",
-            asked.merge_similarity,
-            defaults.merge_similarity,
-        )?,
-        expire_after: seconds(
-            "forgetting.expire_after_s",
-            asked.expire_after_s,
-            defaults.expire_after,
-        )?,
-        relationship_half_life: HalfLife::new(half_life).unwrap_or(bond),
-    })
 }
 
 fn checked_name(key: &str, name: String) -> Result<String, String> {
