@@ -407,6 +407,37 @@ fn rot_is_found_and_nothing_false_is_told() {
     }
 }
 
+/// Frames behind one that rotted are hidden to some, and read by others: their numbers are given to nobody else.
+#[test]
+fn no_number_is_given_again_after_rot() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let mut ring = Ring::mount(Nor::<4, 1024>::new(3)).unwrap();
+        let mut given = Vec::new();
+        for _ in 0..30 {
+            let view = look(&mut ring);
+            let deed = deed(&mut random, &view);
+            given.extend(act(&mut ring, &deed).unwrap());
+        }
+        let whole = ring.release();
+        for _ in 0..40 {
+            let mut flash = whole.clone();
+            let (page, bit) = (random.below(3), random.below(8 * 1008));
+            // A page whose head rots is none, with all of its frames.
+            flash.flip((page as usize * 1024 + 16) * 8 + bit as usize);
+            let mut ring = Ring::mount(flash).unwrap();
+            for turn in 0..20_u8 {
+                let number = ring.append(&[turn; 12], false).unwrap();
+                let why = format!("seed {seed}, page {page}, bit {bit}, {number:?}");
+                assert!(given.iter().all(|other| *other < number), "{why}");
+                let mut buffer = [0; 64];
+                let entry = ring.get(number, &mut buffer).expect(&why);
+                assert_eq!((entry.state, &buffer[..entry.len]), (None, &[turn; 12][..]), "{why}");
+            }
+        }
+    }
+}
+
 /// The head of a page is right, and its number one that no ring ever gave.
 #[test]
 fn numbers_beyond_all_bounds_are_no_ring() {

@@ -58,8 +58,10 @@ impl<F: NorFlash> Ring<F> {
             if self.is_erased(page, at)? {
                 self.newest = Some(Newest { page, end: at });
             } else {
-                // A torn frame had this number: never give it to another.
-                self.next = self.next.saturating_add(1);
+                // A torn frame had this number; and if it rotted, whole ones may stand behind it, as many as
+                // there is room for: none of their numbers is ever given to another.
+                let most = (Self::PAGE - at).div_ceil(Self::RESERVE);
+                self.next = self.next.saturating_add(most as u32);
             }
         }
         self.doubtful = false;
