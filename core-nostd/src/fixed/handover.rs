@@ -103,6 +103,8 @@ const MOST_ASKED: u8 = 5;
 /// How long a time is waited for that can be trusted, and how often it is asked for meanwhile; microseconds.
 const PATIENCE: u64 = 60_000_000;
 const ASK_AGAIN: u64 = 2_000_000;
+/// In a session that stays open the time is asked for anew when the last word is older than this, microseconds.
+const STALE: u64 = 600_000_000;
 /// Bytes of an answer that are looked at: what is of interest stands in front.
 const ANSWER: usize = 192;
 
@@ -149,7 +151,7 @@ pub struct HandOver<'a, const BYTES: usize> {
     /// What was handed over and what was refused, by now.
     mark: Mark,
     /// It was not written to flash yet: something was refused, or the ring had no room.
-    unmarked: bool,
+    is_mark_unkept: bool,
     /// The session is new: nothing was done in it.
     anew: bool,
     /// Of those that were refused earlier, so many were offered again.
@@ -157,8 +159,8 @@ pub struct HandOver<'a, const BYTES: usize> {
     /// Up to here records are pushed one by one, to find the one that is refused.
     singly: Option<Number>,
     starts: Starts,
-    /// The ring had no room for them yet.
-    unkept: bool,
+    /// Nor were these.
+    are_starts_unkept: bool,
     /// How long a time is waited for that can be trusted, microseconds; and since when.
     patience: u64,
     untold: Option<u64>,
@@ -227,12 +229,12 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             sent: 0,
             batch: Vec::new(),
             mark: Mark::new(),
-            unmarked: false,
+            is_mark_unkept: false,
             anew: true,
             again: 0,
             singly: None,
             starts: Starts::new(),
-            unkept: false,
+            are_starts_unkept: false,
             patience: PATIENCE,
             untold: None,
             unsure: None,
@@ -269,10 +271,39 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &self.refusal
     }
 
-    /// What is over there by now. [`Journal::handed_over`] is the same after a power cut, but where the ring is
-    /// so full of what is anchored that no mark can be written: then [`Journal::forget_oldest`] with this makes room.
-    pub const fn reached(&self) -> &Mark {
-        &self.mark
+    /// What is over there by now: [`Journal::handed_over`], or more, where the ring is so full of what is anchored
+    /// that no mark can be written.
+    ///
+    /// # Errors
+    /// The flash failed.
+    pub fn reached<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<Mark, JournalError<F::Error>> {
+        if self.is_mark_unkept { Ok(self.mark.clone()) } else { journal.handed_over() }
+    }
+
+    /// Forgets the oldest record that is over there, and says which: what to do when [`Journal::remember`] finds the
+    /// ring [`RingError::Full`], until it does not. See [`Journal::forget_oldest`]. `None`: nothing that is left is
+    /// over there, and what was to be remembered has no room until more is handed over, or something forgotten.
+    ///
+    /// # Errors
+    /// The flash failed.
+    pub fn make_room<
+        F: NorFlash,
+        const I: usize,
+        const T: usize,
+        const R: usize,
+        const K: usize,
+    >(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<Option<Number>, JournalError<F::Error>> {
+        let mark = self.reached(journal)?;
+        let oldest = journal.forget_oldest(&mark)?;
+        // Before what is new takes the room: after a power cut only flash tells what may go.
+        self.keep(journal)?;
+        Ok(oldest)
     }
 
     /// When the starts of the machine were, as far as is known by now.
@@ -280,7 +311,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &self.starts
     }
 
-    /// Looks for more to hand over, or tries again, in the session that is open.
+    /// Looks for more to hand over, or tries again, in the session that is open. What time it is is asked for again
+    /// where the last word is ten minutes old.
     pub fn resume(&mut self) {
         match self.state {
             State::Done => self.state = State::Next,
@@ -336,6 +368,10 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 State::Done => return Ok(Progress::Done),
                 State::Refused => return Ok(Progress::Refused),
                 State::Waiting(_) => return Ok(Progress::Working),
+                State::Next if uptime.micros.saturating_sub(self.asked_at) >= STALE => {
+                    self.asked = 0;
+                    self.begin(journal, uptime)?;
+                }
                 State::Next => self.plan(journal, uptime)?,
                 State::Asking { ask, next } => {
                     let last = next == self.batch.len();
@@ -363,8 +399,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         uptime: Uptime,
     ) -> Result<(), JournalError<F::Error>> {
         if self.anew {
-            self.mark = journal.handed_over()?;
-            (self.unmarked, self.again, self.singly) = (false, 0, None);
+            self.mark = self.reached(journal)?;
+            (self.again, self.singly) = (0, None);
             self.anew = false;
         }
         self.asked_at = uptime.micros;
@@ -451,7 +487,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             self.ask(Ask::Push, "push", &batch);
             return Ok(());
         }
-        self.keep_mark(journal)?;
+        self.keep(journal)?;
         self.state = if waits { State::Untold(uptime.micros) } else { State::Done };
         Ok(())
     }
@@ -471,7 +507,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         } else if given_up {
             self.again = self.again.saturating_sub(1);
         }
-        self.unmarked = true;
+        self.is_mark_unkept = true;
     }
 
     /// Whether a record can be sent.
@@ -584,9 +620,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                     self.mark.settle(*number);
                     self.mark.pass(*number);
                 }
-                self.unmarked = true;
-                self.keep_mark(journal)?;
-                self.keep_starts(journal)?;
+                self.is_mark_unkept = true;
+                self.keep(journal)?;
             }
         }
         Ok(true)
@@ -620,7 +655,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         trust: Trust,
         uptime: Uptime,
     ) -> Result<bool, JournalError<F::Error>> {
-        if !self.unkept {
+        if !self.are_starts_unkept {
             self.starts = journal.starts()?;
         }
         let known = self.starts.trust(uptime.boot);
@@ -636,8 +671,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             // Somewhere on the way it was that time.
             let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
             if let Some(clock) = BootClock::learnt(time, then) {
-                self.unkept |= self.starts.learn(clock, trust);
-                self.keep_starts(journal)?;
+                self.are_starts_unkept |= self.starts.learn(clock, trust);
+                self.keep(journal)?;
             }
         }
         let since = *self.untold.get_or_insert(uptime.micros);
@@ -647,23 +682,17 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         Ok(true)
     }
 
-    /// Writes the mark to flash, if there is something new.
-    fn keep_mark<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+    /// Writes to flash what is new of the mark and of the starts. What finds no room there is tried again with the
+    /// next of either.
+    fn keep<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &mut self,
         journal: &mut Journal<F, I, T, R, K>,
     ) -> Result<(), JournalError<F::Error>> {
-        if self.unmarked {
-            self.unmarked = !unless_full(journal.set_handed_over(&self.mark))?;
+        if self.is_mark_unkept {
+            self.is_mark_unkept = !unless_full(journal.set_handed_over(&self.mark))?;
         }
-        Ok(())
-    }
-
-    fn keep_starts<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-    ) -> Result<(), JournalError<F::Error>> {
-        if self.unkept {
-            self.unkept = !unless_full(journal.set_starts(&self.starts))?;
+        if self.are_starts_unkept {
+            self.are_starts_unkept = !unless_full(journal.set_starts(&self.starts))?;
         }
         Ok(())
     }

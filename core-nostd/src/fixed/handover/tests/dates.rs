@@ -129,3 +129,24 @@ fn a_clock_that_drifts_is_put_right_by_each_session() {
     assert!(off.abs() < 2_000_000, "{off}");
     world.check(true);
 }
+
+/// The same in a session that stays open: it asks again before it hands over what came later.
+#[test]
+fn a_session_that_stays_open_asks_for_the_time_again() {
+    let mut world = World::new(16, 6).with(1);
+    world.until(Progress::Done);
+    let session = world.node.link.session();
+    // Twenty minutes, by the node's own counter a hundredth less.
+    for _ in 0..1_200 {
+        world.pass(1_000);
+        world.node.started += 10_000;
+    }
+    world.remember(1);
+    let remembered = world.now;
+    world.node.hand_over.resume();
+    world.node.progress = Progress::Working;
+    world.until(Progress::Done);
+    let off = world.dated("n-0-2") - remembered as i64;
+    assert!(off.abs() < 200_000, "{off}");
+    assert_eq!(world.node.link.session(), session, "it is the same one");
+}

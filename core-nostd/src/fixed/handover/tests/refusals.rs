@@ -90,7 +90,7 @@ fn too_many_that_are_refused_stall_nothing() {
     world.until(Progress::Done);
     let handed = world.node.hand_over.handed();
     assert_eq!((handed.refused, handed.given_up), (kept, kept - 8));
-    let mark = world.node.hand_over.reached().clone();
+    let mark = world.node.hand_over.reached(&mut world.node.journal).unwrap();
     let newest: Vec<Number> = world.held().into_keys().skip(kept as usize - 8).collect();
     assert_eq!(mark.refused(), newest);
     for left in (0..kept).rev() {
