@@ -3,7 +3,8 @@ carries, a pseudo-terminal, and omird with a `[[serial]]` port.
 
 The node lives, is cut, and lives on. It hands over through noise, is killed in the middle of that and started
 again, then the daemon is killed. What the node says at last it has must be in the daemon, the same and rightly
-dated, each once. What comes later waits until the daemon's clock can be trusted.
+dated, each once. What comes later waits until the daemon's clock can be trusted. A node that calls and is not
+answered goes on to sense; and a second node, of the same image and the same readings, loses nothing to the first.
 Usage: .ci/arm.sh PYTHON .ci/firmware_serial.py OMIRD OMIR     (PYTHON with cbor2)
 """
 
@@ -172,6 +173,13 @@ class Node:
         self.reader.join()
         return code
 
+    def until(self, line):
+        """Until it said that."""
+        end = time.monotonic() + PATIENCE
+        while line not in self.lines:
+            assert time.monotonic() < end and self.process.poll() is None, (line, self.lines[-3:])
+            time.sleep(0.1)
+
     def finish(self):
         assert self.wait() == 0, (self.lines, self.process.stderr.read())
         return self.lines
@@ -214,14 +222,14 @@ class Story:
                 memory = cbor2.loads(bytes.fromhex(rest[0]))
                 self.handed.setdefault(memory["id"], memory)
 
-    def check(self, daemon):
+    def check(self, daemon, node):
         """What it said at last is in the daemon, the same and dated right; and nothing that it never had."""
-        there = daemon.everything()
+        there = {name: held for name, held in daemon.everything().items() if name.startswith(f"{node}-")}
         assert self.handed.keys() <= there.keys() <= set(self.names.values()), (self.names, there.keys())
         for name, memory in self.handed.items():
             same({key: memory[key] for key in memory if key != "decay" or name not in self.used}, there[name])
             assert there[name].get("version", 1) == 1, there[name]
-            _, boot, uptime = name.split("-")
+            _, _, boot, uptime = name.split("-")
             # A start that nobody told the time is dated to the beginning of the next one that was.
             known = min(start for start in self.starts if start >= int(boot))
             expected = self.starts[known] + (int(uptime) if known == int(boot) else 0)
@@ -258,7 +266,7 @@ def run(target, omird, omir):
         relay.after(700, daemon.kill_and_start)
         one.finish()
         story.add(one)
-        story.check(daemon)
+        story.check(daemon, "n7")
         count = len(story.handed)
 
         # What comes later goes alone, and waits for the time.
@@ -270,13 +278,37 @@ def run(target, omird, omir):
         handed = [int(word) for line in one.finish() if line[0] == "handed" for word in line[1:]]
         story.add(one)
         assert not told.is_alive(), "nobody knew the time"
-        story.check(daemon)
+        story.check(daemon, "n7")
         new = len(story.handed) - count
         assert handed == [new, 0, 0] and new > 0, (handed, new)
-
-        found = json.loads(daemon.omir("recall", "ran into something", "--limit", "3"))["hits"]
-        assert found and all(hit["resource"]["id"].startswith("bump-") for hit in found), found
         print(f"    {count} memories through noise, kills and cuts, then {new} more")
+
+        # Nobody is at the other end, and the node goes on; then somebody is.
+        daemon.stop()
+        one = node("readings=0", "serial=5", "more=5")
+        one.until(["sensed", "0"])
+        daemon.start()
+        one.finish()
+        story.add(one)
+        story.check(daemon, "n7")
+
+        # Its first start senses what the first start of the other one did.
+        other = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        pathlib.Path(other, "flash.img").write_bytes(bytes(FLASH))
+        one = Node(target, other, relay, "node=8", "readings=14", "serial=6")
+        stack.callback(lambda: one.process.kill())
+        handed = [int(word) for line in one.finish() if line[0] == "handed" for word in line[1:]]
+        story = Story()
+        story.add(one)
+        story.check(daemon, "n8")
+        names = {name.removeprefix("n8") for name in story.handed}
+        both = len(names & {name.removeprefix("n7") for name in daemon.everything()})
+        assert handed == [len(names), 0, 0] and both > 0, (handed, both)
+        print(f"    {len(names)} of a second node, {both} of them by names of the first but for its own")
+
+        # Last: who asks so uses what is found.
+        found = json.loads(daemon.omir("recall", "ran into something", "--limit", "3"))["hits"]
+        assert found and all("-b-" in hit["resource"]["id"] for hit in found), found
         daemon.stop()
 
 

@@ -53,6 +53,8 @@ struct Story {
     starting: bool,
     starts: u32,
     dropped: usize,
+    /// What was not remembered.
+    refused: usize,
 }
 
 impl Story {
@@ -79,6 +81,7 @@ impl Story {
             ["gone", number] => {
                 self.known.remove(&number.parse()?).ok_or("forgotten, though unknown")?;
             }
+            ["full"] => self.refused += 1,
             _ => return Err(format!("the node said: {line}").into()),
         }
         Ok(())
@@ -116,7 +119,7 @@ impl Story {
                 }
                 None => {
                     unsaid += 1;
-                    let anchored = id.starts_with("bump");
+                    let anchored = id.contains("-b-");
                     self.known.insert(number, Said { id, anchored, accesses });
                 }
             }
@@ -178,10 +181,11 @@ fn check(image: &str) -> Result<(), Box<dyn Error>> {
         return Err("the image holds other records".into());
     }
     println!(
-        "{} starts, {} memories at the end, {} dropped with the oldest pages",
+        "{} starts, {} memories at the end, {} dropped with the oldest pages, {} without room",
         story.starts,
         said.len(),
-        story.dropped
+        story.dropped,
+        story.refused
     );
     Ok(())
 }

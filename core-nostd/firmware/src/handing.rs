@@ -2,74 +2,91 @@
 
 use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
-use omir_core::fixed::handover::{HandOver, Progress};
+use omir_core::fixed::handover::Progress;
 use omir_core::fixed::{JournalError, Uptime};
 use omir_core::link::{Link, Reason, most_bytes};
 
-use crate::Memories;
-use crate::board::{Clock, Uart};
+use crate::board::Uart;
 use crate::sensors::Random;
+use crate::{HandOver, Memories};
 
 /// Bytes in a fragment, and fragments under way.
 const PAYLOAD: usize = 128;
 const WINDOW: usize = 2;
-/// Who takes nothing now is asked again after this, microseconds.
-const PATIENCE: u64 = 2_000_000;
+/// How long a session is not called for after one that is over, microseconds: the port is a console too.
+const REST: u64 = 10_000_000;
 
-/// Hands everything over, however often that has to be begun. `begun` is the uptime when `clock` was started.
-///
-/// # Errors
-/// What the flash says.
-pub fn hand_over<F: NorFlash>(
-    memories: &mut Memories<F>,
-    uart: &mut Uart,
-    clock: &mut Clock,
-    random: &mut Random,
-    begun: Uptime,
-) -> Result<HandOver<'static, 512>, JournalError<F::Error>> {
-    let mut link = Link::<WINDOW, PAYLOAD>::new("node");
-    let mut hand_over = HandOver::new();
-    // A frame on its way, and how much of it has left.
-    let mut frame = Vec::<u8, { most_bytes(PAYLOAD) }>::new();
-    let mut sent = 0;
-    let mut refused_at = None;
-    let mut done = false;
-    loop {
-        let now = clock.micros();
+/// The node's end of the cable. There is one for as long as the node runs: it knows what flash had no room for, and how
+/// long the time was waited for.
+#[derive(Debug)]
+pub struct Cable {
+    link: Link<WINDOW, PAYLOAD>,
+    /// What is over there by now.
+    pub hand_over: HandOver,
+    /// A frame on its way, and how much of it has left.
+    frame: Vec<u8, { most_bytes(PAYLOAD) }>,
+    sent: usize,
+    /// What the last session came to, while no other is wanted; and until when.
+    over: Option<Progress>,
+    rests_until: u64,
+}
+
+impl Cable {
+    /// The end of a node of that name.
+    pub fn new(name: &str) -> Self {
+        Self {
+            link: Link::new(name),
+            hand_over: HandOver::new(),
+            frame: Vec::new(),
+            sent: 0,
+            over: None,
+            rests_until: 0,
+        }
+    }
+
+    /// Calls at once: there is something new.
+    pub fn call(&mut self) {
+        (self.over, self.rests_until) = (None, 0);
+    }
+
+    /// One turn of the node's main loop, which waits for nothing, also if nobody is at the other end. Says what the
+    /// last session came to when all of it has left; until then [`Progress::Working`].
+    ///
+    /// # Errors
+    /// What the flash says.
+    pub fn turn<F: NorFlash>(
+        &mut self,
+        memories: &mut Memories<F>,
+        uart: &mut Uart,
+        random: &mut Random,
+        uptime: Uptime,
+    ) -> Result<Progress, JournalError<F::Error>> {
+        let now = uptime.micros;
         while let Some(byte) = uart.receive() {
-            link.receive(&[byte], now);
+            self.link.receive(&[byte], now);
         }
-        let uptime = Uptime { micros: begun.micros + now, ..begun };
-        if !done {
-            match hand_over.poll(&mut link, memories, uptime)? {
+        if now >= self.rests_until {
+            self.over = None;
+            match self.hand_over.poll(&mut self.link, memories, uptime)? {
                 Progress::Working => {}
-                Progress::Lost => link.connect(random.draw(), now),
-                Progress::Done => {
-                    done = true;
-                    link.close(Reason::Done);
-                }
-                Progress::Refused => {
-                    // Busy, or its disk is full: that may change.
-                    if now >= *refused_at.get_or_insert(now + PATIENCE) {
-                        hand_over.resume();
-                        refused_at = None;
-                    }
+                Progress::Lost => self.link.connect(random.draw(), now),
+                // All is there; or the daemon is busy, its disk is full, or the port only reads: that may change.
+                over => {
+                    self.link.close(Reason::Done);
+                    (self.over, self.rests_until) = (Some(over), now + REST);
                 }
             }
         }
-        if sent == frame.len() {
-            frame.clear();
-            sent = 0;
+        if self.sent == self.frame.len() {
+            self.frame.clear();
+            self.sent = 0;
             // There is room for the longest frame.
-            let more = link.poll_transmit(now, &mut |byte| {
-                let _ = frame.push(byte);
-            });
-            if done && !more {
-                return Ok(hand_over);
-            }
+            self.link.poll_transmit(now, &mut |byte| _ = self.frame.push(byte));
         }
-        while sent < frame.len() && uart.send(frame[sent]) {
-            sent += 1;
+        while self.sent < self.frame.len() && uart.send(self.frame[self.sent]) {
+            self.sent += 1;
         }
+        let all_left = self.sent == self.frame.len() && self.link.next_timeout() != Some(0);
+        Ok(self.over.filter(|_| all_left).unwrap_or(Progress::Working))
     }
 }

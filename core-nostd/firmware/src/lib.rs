@@ -3,7 +3,7 @@
 //!
 //! `src/bin/node.rs` is the firmware; it has the board, this has none. Read [`life`] first.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 
 #[cfg(feature = "board")]
 pub mod board;
@@ -21,6 +21,9 @@ pub type Record = fixed::Record<24, 48, 2>;
 
 /// The records of this node in flash, 512 bytes at most for each.
 pub type Memories<F> = Journal<F, 24, 48, 2, 512>;
+
+/// Their hand-over to a daemon.
+pub type HandOver = fixed::HandOver<'static, 512>;
 
 /// Bytes of flash for them: six pages of 1 KiB.
 pub const FLASH: usize = 6 * 1024;

@@ -1,6 +1,9 @@
 //! What the node does from one start to the next: it senses, remembers what is worth it, uses what it
 //! remembers, and forgets what has faded.
 
+#[cfg(test)]
+mod tests;
+
 use core::fmt::Write as _;
 
 use embedded_storage::nor_flash::NorFlash;
@@ -12,7 +15,7 @@ use omir_core::forgetting::HalfLife;
 use omir_core::vocabulary::ExperienceType;
 
 use crate::sensors::{Reading, Sensors};
-use crate::{Memories, Record};
+use crate::{HandOver, Memories, Record};
 
 /// Below this a reading is forgotten: what is left of it says no more than the ones around it.
 const FADED: f64 = 0.6;
@@ -30,74 +33,120 @@ pub enum Event<'a> {
     Held(Number, &'a Record),
     /// A record was remembered.
     Remembered(Number, &'a Record),
+    /// Something was not: there is no room, and nothing may go for it. A node with a lamp would light it.
+    NoRoom,
     /// A record was used.
     Used(Number, Decay),
     /// A record was forgotten.
     Forgot(Number),
 }
 
-/// Lives from one start until `readings` readings are taken, or power goes; and says when that was.
-///
-/// # Errors
-/// What the flash says.
-pub fn live<F: NorFlash>(
-    memories: &mut Memories<F>,
-    readings: u32,
-    tell: &mut impl FnMut(Event<'_>),
-) -> Result<Uptime, JournalError<F::Error>> {
-    let boot = memories.next_boot()?;
-    tell(Event::Started(boot));
-    let mut last = None;
-    while let Some(kept) = memories.next(last)? {
-        tell(Event::Held(kept.number, &kept.record));
-        last = Some(kept.number);
-    }
-
-    let mut sensors = Sensors::new(boot + 1);
-    let mut degrees = None;
-    let mut uptime = Uptime { boot, micros: 0 };
-    for _ in 0..readings {
-        let reading = sensors.read();
-        uptime.micros = reading.micros;
-        let now = Moment::SinceBoot(uptime);
-        if degrees.is_none_or(|before: f64| (reading.degrees_celsius - before).abs() >= NOTEWORTHY)
-        {
-            degrees = Some(reading.degrees_celsius);
-            remember(memories, temperature(boot, now, &reading), tell)?;
-        }
-        if reading.bumped {
-            remember(memories, bump(boot, now, &reading), tell)?;
-        }
-        if sensors.random(3) == 0 {
-            let skip = sensors.random(4);
-            recall(memories, skip, now, tell)?;
-        }
-        forget(memories, now, tell)?;
-    }
-    Ok(uptime)
+/// What a node is called: in its ids, and on a cable. A real one has its number from its maker or from whoever put it
+/// in its place; two nodes of one daemon must not have the same, for of two records with one id the daemon keeps the
+/// first.
+pub fn name(node: u32) -> Text<11> {
+    let mut text = Text::new();
+    // There is room for every number.
+    let _ = write!(text, "n{node}");
+    text
 }
 
+/// The node from one start until power goes.
+#[derive(Debug)]
+pub struct Life {
+    node: u32,
+    boot: u32,
+    sensors: Sensors,
+    /// When it was last remembered, how warm it was.
+    degrees: Option<f64>,
+}
+
+impl Life {
+    /// Starts node number `node`.
+    ///
+    /// # Errors
+    /// What the flash says.
+    pub fn start<F: NorFlash>(
+        node: u32,
+        memories: &mut Memories<F>,
+        tell: &mut impl FnMut(Event<'_>),
+    ) -> Result<Self, JournalError<F::Error>> {
+        let boot = memories.next_boot()?;
+        tell(Event::Started(boot));
+        let mut last = None;
+        while let Some(kept) = memories.next(last)? {
+            tell(Event::Held(kept.number, &kept.record));
+            last = Some(kept.number);
+        }
+        Ok(Self { node, boot, sensors: Sensors::new(boot + 1), degrees: None })
+    }
+
+    /// The number of this start.
+    pub fn boot(&self) -> u32 {
+        self.boot
+    }
+
+    /// What the sensors say next.
+    pub fn sense(&mut self) -> Reading {
+        self.sensors.read()
+    }
+
+    /// Does what there is to do about a reading. `hand_over` knows what the daemon has. Readings of one start lie a
+    /// second apart at least, for ids tell them by that.
+    ///
+    /// # Errors
+    /// What the flash says.
+    pub fn turn<F: NorFlash>(
+        &mut self,
+        memories: &mut Memories<F>,
+        hand_over: &mut HandOver,
+        reading: &Reading,
+        tell: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), JournalError<F::Error>> {
+        let uptime = Uptime { boot: self.boot, micros: reading.micros };
+        let now = Moment::SinceBoot(uptime);
+        let is_noteworthy = |before: f64| (reading.degrees_celsius - before).abs() >= NOTEWORTHY;
+        if self.degrees.is_none_or(is_noteworthy) {
+            self.degrees = Some(reading.degrees_celsius);
+            remember(memories, hand_over, temperature(self.node, uptime, reading), tell)?;
+        }
+        if reading.bumped {
+            remember(memories, hand_over, bump(self.node, uptime, reading), tell)?;
+        }
+        if self.sensors.random(3) == 0 {
+            let skip = self.sensors.random(4);
+            recall(memories, skip, now, tell)?;
+        }
+        forget(memories, now, tell)
+    }
+}
+
+/// `record` is `None` if there was no room for its id.
 fn remember<F: NorFlash>(
     memories: &mut Memories<F>,
+    hand_over: &mut HandOver,
     record: Option<Record>,
     tell: &mut impl FnMut(Event<'_>),
 ) -> Result<(), JournalError<F::Error>> {
-    let Some(record) = record else { return Ok(()) };
+    let Some(record) = record else {
+        tell(Event::NoRoom);
+        return Ok(());
+    };
     loop {
         match memories.remember(&record) {
             Ok(number) => {
                 tell(Event::Remembered(number, &record));
                 return Ok(());
             }
-            // Nothing but bumps is left: those that the daemon has make room.
-            Err(JournalError::Ring(RingError::Full)) => {
-                let mark = memories.handed_over()?;
-                match memories.forget_oldest(&mark)? {
-                    Some(oldest) => tell(Event::Forgot(oldest)),
-                    // The older ones are as good.
-                    None => return Ok(()),
+            // Nothing but bumps is left: those that the daemon has make room. Where it has none, the older ones are
+            // as good as a new one; but that is said.
+            Err(JournalError::Ring(RingError::Full)) => match hand_over.make_room(memories)? {
+                Some(oldest) => tell(Event::Forgot(oldest)),
+                None => {
+                    tell(Event::NoRoom);
+                    return Ok(());
                 }
-            }
+            },
             Err(error) => return Err(error),
         }
     }
@@ -146,25 +195,22 @@ fn forget<F: NorFlash>(
     Ok(())
 }
 
-/// An id that no other record of this node has; `None` where there is no room for it, for a cut one might be that
-/// of another.
-fn id(kind: &str, boot: u32, now: Moment) -> Option<Id<24>> {
+/// An id that no other record of any node has; `None` where there is no room for it, for a cut one might be that of
+/// another.
+fn id(node: u32, kind: char, then: Uptime) -> Option<Id<24>> {
     let mut text = Text::<24>::new();
-    let seconds = match now {
-        Moment::SinceBoot(uptime) => uptime.micros / 1_000_000,
-        Moment::At(at) => at.secs().unsigned_abs(),
-    };
-    // At most 4 + 10 + 8 characters: a start of the emulated node does not last for three years.
-    write!(text, "{kind}-{boot}-{seconds}").ok()?;
+    let (name, Uptime { boot, micros }) = (name(node), then);
+    // A node below a thousand has room for ten million starts, and three years of each.
+    write!(text, "{name}-{kind}-{boot}-{}", micros / 1_000_000).ok()?;
     Id::try_from(text.as_str()).ok()
 }
 
 /// What the thermometer says.
-fn temperature(boot: u32, now: Moment, reading: &Reading) -> Option<Record> {
+fn temperature(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     let mut content = Text::new();
     // The room is for any float of two digits; what does not fit is left out.
     let _ = write!(content, "{:.2} degrees", reading.degrees_celsius);
-    let mut record = Record::new(id("temp", boot, now)?, content, now);
+    let mut record = Record::new(id(node, 't', then)?, content, Moment::SinceBoot(then));
     record.experience_type = Some(ExperienceType::Observation);
     record.importance = Unit::new(0.25);
     record.decay = Some(Decay { half_life: HalfLife::new(READING_HALF_LIFE), ..Decay::default() });
@@ -173,9 +219,9 @@ fn temperature(boot: u32, now: Moment, reading: &Reading) -> Option<Record> {
 }
 
 /// What the bumper says. A collision is not forgotten.
-fn bump(boot: u32, now: Moment, reading: &Reading) -> Option<Record> {
+fn bump(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     let content = Text::try_from("ran into something").unwrap_or_default();
-    let mut record = Record::new(id("bump", boot, now)?, content, now);
+    let mut record = Record::new(id(node, 'b', then)?, content, Moment::SinceBoot(then));
     record.experience_type = Some(ExperienceType::Observation);
     record.importance = Unit::new(0.875);
     record.decay = Some(Decay { anchored: Some(true), ..Decay::default() });
@@ -206,18 +252,4 @@ pub fn hand_over<F: NorFlash>(
         last = Some(kept.number);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_whole_or_none() {
-        let at = |micros| Moment::SinceBoot(Uptime { boot: u32::MAX, micros });
-        let second = 1_000_000;
-        let longest = id("temp", u32::MAX, at(99_999_999 * second));
-        assert_eq!(longest.as_ref().map(Id::as_str), Some("temp-4294967295-99999999"));
-        assert_eq!(id("temp", u32::MAX, at(100_000_000 * second)), None);
-    }
 }

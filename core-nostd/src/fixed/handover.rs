@@ -19,7 +19,9 @@
 //! there are two copies that live by themselves: what is used, anchored or forgotten here afterwards is not
 //! told, and what a person forgot in the daemon does not come back.
 //!
-//! No I/O and no clock, as the link. A driver turns round:
+//! No I/O and no clock, as the link, and nothing that waits: a driver is a few lines in the node's main loop. Link
+//! and hand-over are kept for as long as the node runs. What the ring had no room to note is known only there, and
+//! how long the time was waited for.
 //!
 //! ```
 //! use embedded_storage::nor_flash::NorFlash;
@@ -27,52 +29,38 @@
 //! use omir_core::fixed::{Journal, JournalError, Uptime};
 //! use omir_core::link::{Link, Reason};
 //!
-//! type Memories<F> = Journal<F, 24, 48, 2, 512>;
+//! /// A minute.
+//! const REST: u64 = 60_000_000;
 //!
-//! /// The UART of a board, its clock and its source of randomness.
-//! trait Board {
-//!     fn received(&mut self) -> Option<u8>;
-//!     fn can_send(&mut self) -> bool;
-//!     fn send(&mut self, byte: u8);
-//!     fn micros(&self) -> u64;
-//!     fn random(&mut self) -> u32;
+//! /// The node's end of a cable.
+//! struct Cable {
+//!     link: Link<2, 128>,
+//!     hand_over: HandOver<'static, 512>,
+//!     /// No session begins before this.
+//!     rests_until: u64,
 //! }
 //!
-//! fn hand_over<F: NorFlash>(
-//!     board: &mut impl Board,
-//!     memories: &mut Memories<F>,
-//!     hand_over: &mut HandOver<'_, 512>,
-//!     boot: u32,
-//! ) -> Result<Progress, JournalError<F::Error>> {
-//!     let mut link = Link::<2, 128>::new("node-7");
-//!     // Kept between two calls, it need not wait for the time anew.
-//!     hand_over.resume();
-//!     link.connect(board.random(), board.micros());
-//!     let mut over = None;
-//!     loop {
-//!         let now = board.micros();
-//!         while let Some(byte) = board.received() {
-//!             link.receive(&[byte], now);
-//!         }
-//!         if over.is_none() {
-//!             match hand_over.poll(&mut link, memories, Uptime { boot, micros: now })? {
+//! impl Cable {
+//!     /// Between giving the link what was received, and sending what it has.
+//!     fn turn<F: NorFlash>(
+//!         &mut self,
+//!         memories: &mut Journal<F, 24, 48, 2, 512>,
+//!         uptime: Uptime,
+//!         random: u32,
+//!     ) -> Result<(), JournalError<F::Error>> {
+//!         let now = uptime.micros;
+//!         if now >= self.rests_until {
+//!             match self.hand_over.poll(&mut self.link, memories, uptime)? {
 //!                 Progress::Working => {}
-//!                 Progress::Lost => link.connect(board.random(), now),
-//!                 progress => {
-//!                     // Else the daemon holds the session, and its console, for 15 seconds more.
-//!                     link.close(Reason::Done);
-//!                     over = Some(progress);
+//!                 Progress::Lost => self.link.connect(random, now),
+//!                 // Without a word the daemon holds the session, and its console, for 15 seconds more.
+//!                 Progress::Done | Progress::Refused => {
+//!                     self.link.close(Reason::Done);
+//!                     self.rests_until = now + REST;
 //!                 }
 //!             }
 //!         }
-//!         if board.can_send() {
-//!             let more = link.poll_transmit(now, &mut |byte| board.send(byte));
-//!             if let Some(progress) = over
-//!                 && !more
-//!             {
-//!                 return Ok(progress);
-//!             }
-//!         }
+//!         Ok(())
 //!     }
 //! }
 //! ```

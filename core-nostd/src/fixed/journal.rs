@@ -183,10 +183,10 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         Ok(self.ring.set_note(HANDED_OVER, &mark.to_bytes(), mark.until(), mark.refused())?)
     }
 
-    /// Forgets the oldest record that was handed over, by that mark, and says which. With
-    /// [`Journal::handed_over`] that makes room where everything is anchored, and nothing is lost by it. What was
-    /// refused goes only where nothing else up to the mark is left: nobody else has it, but it was offered, and it
-    /// would fill the ring for good.
+    /// Forgets the oldest record that was handed over, by that mark, and says which. That makes room where everything
+    /// is anchored, and nothing is lost by it; `HandOver::make_room` knows the mark, also where the ring is so full
+    /// that [`Journal::handed_over`] does not. What was refused goes only where nothing else up to the mark is left:
+    /// nobody else has it, but it was offered, and it would fill the ring for good.
     pub fn forget_oldest(&mut self, mark: &Mark) -> Result<Option<Number>, JournalError<F::Error>> {
         let (mut after, mut chosen) = (None, None);
         while let Some(number) = self.ring.number_after(after)?

@@ -1,9 +1,10 @@
 //! The firmware: starts, remembers, and one day hands over what it remembers.
 //!
-//! What it is to do comes over the command line of the emulator: `cut=N` cuts the power in the flash's step
-//! after `N` others, `readings=N` is how long it lives, `golden=1` asks for the golden numbers alone,
+//! What it is to do comes over the command line of the emulator: `node=N` is which one it is, `cut=N` cuts the power in
+//! the flash's step after `N` others, `readings=N` is how long it lives, `golden=1` asks for the golden numbers alone,
 //! `time=N` (seconds since 1970) tells it the time at last, and asks for everything; and `serial=N` lets it
-//! hand everything over to the daemon at its UART when it has lived, with `N` for what is random on a board.
+//! hand everything over to the daemon at its UART when it has lived, with `N` for what is random on a board, and goes
+//! on to live for `more=N` readings meanwhile, one each second.
 
 #![no_std]
 #![no_main]
@@ -16,18 +17,21 @@ use core::fmt::Write;
 use cortex_m_rt::{entry, exception};
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio::{self, HostStream};
+use omir_core::fixed::handover::Progress;
 use omir_core::fixed::ring::RingError;
 use omir_core::fixed::{BootClock, JournalError, Starts, Trust, Uptime};
 use omir_core::instant::Timestamp;
 use omir_firmware::Memories;
 use omir_firmware::board::{Clock, CutFlash, File, FlashFault, Uart, argument};
 use omir_firmware::golden::golden;
-use omir_firmware::handing;
-use omir_firmware::life::{self, Event};
-use omir_firmware::sensors::Random;
+use omir_firmware::handing::Cable;
+use omir_firmware::life::{self, Event, Life};
+use omir_firmware::sensors::{Random, Reading};
 
 /// How long a start lasts that knows the time, for the emulated node: an hour.
 const KNOWN_AFTER: u64 = 3_600_000_000;
+/// Between two readings while it is at the cable, microseconds.
+const PAUSE: u64 = 1_000_000;
 
 #[entry]
 fn main() -> ! {
@@ -82,18 +86,43 @@ fn work(out: &mut HostStream, flash: CutFlash) -> Result<(), JournalError<FlashF
         }
         return show(out, &mut memories, &starts);
     }
+    let node = argument("node").unwrap_or(7);
+    let mut cable = Cable::new(&life::name(node));
     // Nobody reads on when the pipe is closed: what is told is told as far as possible.
-    let lived = life::live(&mut memories, argument("readings").unwrap_or(8), &mut |event| {
-        let _ = tell(out, event);
-    })?;
+    let mut life = Life::start(node, &mut memories, &mut |event| _ = tell(out, event))?;
+    let mut lived = 0;
+    for _ in 0..argument("readings").unwrap_or(8) {
+        let reading = life.sense();
+        lived = reading.micros;
+        life.turn(&mut memories, &mut cable.hand_over, &reading, &mut |event| {
+            let _ = tell(out, event);
+        })?;
+    }
     let Some(seed) = argument("serial") else { return Ok(()) };
     let Some(board) = cortex_m::Peripherals::take() else { return Ok(()) };
     let (mut uart, mut clock) = (Uart::start(), Clock::start(board.SYST));
-    let _ = writeln!(out, "up {} {}", lived.boot, lived.micros);
+    let _ = writeln!(out, "up {} {lived}", life.boot());
     let mut random = Random::new(seed);
-    let hand_over = handing::hand_over(&mut memories, &mut uart, &mut clock, &mut random, lived)?;
-    show(out, &mut memories, hand_over.starts())?;
-    let handed = hand_over.handed();
+    let (mut left, mut due) = (argument("more").unwrap_or(0), lived + PAUSE);
+    // The main loop: nothing in it waits.
+    loop {
+        let uptime = Uptime { boot: life.boot(), micros: lived + clock.micros() };
+        let progress = cable.turn(&mut memories, &mut uart, &mut random, uptime)?;
+        if left > 0 && uptime.micros >= due {
+            let reading = Reading { micros: uptime.micros, ..life.sense() };
+            let hand_over = &mut cable.hand_over;
+            life.turn(&mut memories, hand_over, &reading, &mut |event| _ = tell(out, event))?;
+            (left, due) = (left - 1, uptime.micros + PAUSE);
+            let _ = writeln!(out, "sensed {left}");
+            if left == 0 {
+                cable.call();
+            }
+        } else if left == 0 && progress == Progress::Done {
+            break;
+        }
+    }
+    show(out, &mut memories, cable.hand_over.starts())?;
+    let handed = cable.hand_over.handed();
     let _ = writeln!(out, "handed {} {} {}", handed.stored, handed.unchanged, handed.refused);
     Ok(())
 }
@@ -123,6 +152,7 @@ fn tell(out: &mut HostStream, event: Event<'_>) -> core::fmt::Result {
         Event::Used(number, decay) => {
             writeln!(out, "used {} {}", number.get(), decay.access_count.unwrap_or_default())
         }
+        Event::NoRoom => writeln!(out, "full"),
         Event::Forgot(number) => writeln!(out, "gone {}", number.get()),
     }
 }
