@@ -356,65 +356,63 @@ mod tests {
         let sample: File = toml::from_str(include_str!("../../../config/omird.toml")).unwrap();
         let host = host();
         let mut defaults = resolve(File::default(), &host).unwrap();
-        // These three say in the sample what they would otherwise take from the machine.
+        // These two say in the sample what they would otherwise take from the machine.
         defaults.robot = "robot".into();
         defaults.data = "/var/lib/omird".into();
         assert_eq!(resolve(sample, &host).unwrap(), defaults);
     }
 
+    /// The keys of a section, as the complaint about one that is not known names them; nothing if
+    /// `header` begins no section.
+    fn keys(header: &str) -> Vec<String> {
+        let complaint = match toml::from_str::<File>(&format!("{header}\nzzz = 1")) {
+            Ok(file) => resolve(file, &host()).unwrap_err(),
+            Err(error) => error.message().to_owned(),
+        };
+        if let Some((_, known)) = complaint.split_once("no such key; there are ") {
+            return known.split(", ").map(str::to_owned).collect();
+        }
+        let known = complaint.split_once("unknown field `zzz`, expected ");
+        let known = known.map_or("", |(_, known)| known);
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
     #[test]
     fn the_sample_shows_every_key() {
-        let sample: toml::Table = include_str!("../../../config/omird.toml").parse().unwrap();
-        let shown = |section: &str| -> Vec<String> {
-            sample[section].as_table().unwrap().keys().cloned().collect()
-        };
-        let commented = include_str!("../../../config/omird.toml");
-        for (section, key) in [
-            ("network", "mode"),
-            ("network", "listen"),
-            ("network", "connect"),
-            ("store", "durability"),
-            ("store", "sync_interval_ms"),
-            ("store", "segment_bytes"),
-            ("store", "seal_after_s"),
-            ("store", "touch_interval_s"),
-            ("store", "mark_interval_s"),
-            ("store", "keep_history_s"),
-            ("store", "purge_after_s"),
-            ("store", "segment_max_bytes"),
-            ("flash", "max_bytes"),
-            ("flash", "bytes_per_day"),
-            ("flash", "card_bytes"),
-            ("flash", "card_write_cycles"),
-            ("flash", "card_write_factor"),
-            ("flash", "reserve_bytes"),
-            ("forgetting", "enabled"),
-            ("forgetting", "sweep_interval_s"),
-            ("forgetting", "session_after_h"),
-            ("forgetting", "longterm_after_h"),
-            ("forgetting", "archive_below"),
-            ("forgetting", "merge"),
-            ("forgetting", "merge_after_h"),
-            ("forgetting", "merge_radius_m"),
-            ("forgetting", "merge_similarity"),
-            ("forgetting", "expire_after_s"),
-            ("forgetting", "relationship_half_life_h"),
-            ("clock", "source"),
-            ("clock", "synchronised_file"),
-            ("limits", "max_payload_bytes"),
-            ("limits", "max_depth"),
-            ("limits", "max_values"),
-            ("limits", "max_resources"),
-            ("limits", "max_resource_bytes"),
-            ("limits", "max_import_bytes"),
-            ("limits", "queue_requests"),
-            ("limits", "queue_bytes"),
-            ("limits", "readers"),
-            ("access", "read_only"),
-        ] {
-            assert!(shown(section).contains(&key.to_owned()), "{section}.{key}");
+        // What is a comment shows its key too.
+        let mut section = String::new();
+        let mut shown = Vec::new();
+        for line in include_str!("../../../config/omird.toml").lines() {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            if line.starts_with('[') {
+                section = line.split_whitespace().next().unwrap().to_owned();
+                if let Some((of, list)) = section.trim_matches(['[', ']']).split_once('.') {
+                    shown.push((format!("[{of}]"), list.to_owned()));
+                }
+            } else if let Some((key, _)) = line.split_once(" = ") {
+                shown.push((section.clone(), key.to_owned()));
+            }
         }
-        assert!(commented.contains("zenoh_config"));
+        let mut sections = Vec::new();
+        let mut missing = Vec::new();
+        for name in keys("") {
+            let headers = [format!("[{name}]"), format!("[[{name}]]")];
+            let Some(header) = headers.into_iter().find(|header| !keys(header).is_empty()) else {
+                missing.push((String::new(), name));
+                continue;
+            };
+            missing.extend(keys(&header).into_iter().map(|key| (header.clone(), key)));
+            sections.push(header);
+        }
+        missing.retain(|key| !shown.contains(key));
+        assert!(missing.is_empty(), "not in the sample: {missing:?}");
+        for section in ["[network]", "[store]", "[access]"] {
+            assert!(sections.contains(&section.to_owned()), "{section} was not looked at");
+        }
+        #[cfg(feature = "ros2")]
+        assert!(sections.contains(&"[ros2]".to_owned()));
+        #[cfg(feature = "serial")]
+        assert!(sections.contains(&"[[serial]]".to_owned()));
     }
 
     #[test]
