@@ -129,7 +129,7 @@ fn starts(
         let daemon = Wire::open(&endpoint)?;
         cut(process, &daemon, records)?;
     }
-    std::fs::remove_dir_all(data.join("index"))?;
+    store::delete_index(data)?;
     let process = Process::daemon(data, &endpoint)?;
     let row = Row::duration(format!("start after a cut{after}, no index"), process.start)
         .note("`index/` deleted");

@@ -35,8 +35,11 @@ pub struct Files {
 }
 
 impl Files {
-    /// Adds up a folder.
+    /// Adds up a folder; nothing where there is none.
     pub fn of(folder: &Path) -> Outcome<Self> {
+        if !folder.exists() {
+            return Ok(Self::default());
+        }
         let mut sum = Self { bytes: 0, allocated: folder.metadata()?.blocks() * 512 };
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
@@ -123,7 +126,7 @@ fn reopen(
     let (ready, memory) = (process.start, process.memory()?);
     process.stop()?;
 
-    std::fs::remove_dir_all(data.join("index"))?;
+    delete_index(data)?;
     let (engine, rebuilt) = local::open(data)?;
     engine.stop();
 
@@ -147,6 +150,14 @@ fn reopen(
             per_record(filled)
         )),
     ])
+}
+
+/// Deletes the index of a stopped store. A small one has none on the disk.
+pub fn delete_index(data: &Path) -> Outcome<()> {
+    match std::fs::remove_dir_all(data.join("index")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// What `payload` bytes of records have become on the disk.
