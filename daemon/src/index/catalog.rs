@@ -288,7 +288,7 @@ impl Catalog {
         if let Some(when) = facts.when {
             self.time.insert(when, id);
         }
-        self.glances.push(Glance::of(&doc, self.confidence(id, &doc)));
+        self.glances.push(Glance::of(&doc, self.confidence(id, &doc), self.glanced_at));
         self.producers.count(producer, doc.class.resource_type, doc.importance, true);
         self.docs.push(doc);
         self.count_visible(id, true);

@@ -3,7 +3,7 @@
 use omir_core::reference::ResourceType;
 
 use super::{Catalog, neutral};
-use crate::index::doc::{Doc, DocId};
+use crate::index::doc::{self, Doc, DocId};
 use crate::index::producers::OURS;
 
 /// What can be seen of a version at a glance, in five bytes: enough to pass over most candidates
@@ -21,7 +21,8 @@ pub struct Glance {
 }
 
 impl Glance {
-    pub(super) fn of(doc: &Doc, confidence: f64) -> Self {
+    /// Of a version that comes in after the glances were refreshed at `glanced_at` (microseconds).
+    pub(super) fn of(doc: &Doc, confidence: f64, glanced_at: i64) -> Self {
         // What another producer's importance counts for moves with every memory that comes or goes.
         // The same goes for a bond, which grows with use.
         let is_bond = doc.class.resource_type() == ResourceType::Relationship;
@@ -30,8 +31,11 @@ impl Glance {
             is_plain: false,
             importance: if is_fixed { Self::up(neutral(doc.importance)) } else { u8::MAX },
             confidence: Self::up(confidence),
-            retrievability: u8::MAX,
-            recency: u8::MAX,
+            // Both only fall, so what they would have been then is never too low from then on.
+            retrievability: doc
+                .access
+                .map_or(u8::MAX, |access| Self::up(doc::retrievability(&access, glanced_at))),
+            recency: Self::up(doc.recency(glanced_at)),
         }
     }
 
