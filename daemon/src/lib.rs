@@ -20,6 +20,7 @@ pub mod ros2;
 #[cfg(feature = "serial")]
 pub mod serial;
 pub mod service;
+mod service_manager;
 pub mod store;
 pub mod sync;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::disk::{Folder, is_read_only};
 use crate::engine::{Engine, Listener, Parts};
 use crate::logs;
 use crate::service::{EventOutlet, Keys, Mode, Service};
+use crate::service_manager;
 use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
 use crate::store::{keys, lock};
@@ -181,8 +182,10 @@ fn serve(config: &Config) -> Result<(), String> {
         }
     };
     announce(config);
+    service_manager::tell(service_manager::READY);
     runtime.block_on(signals.wait());
     tracing::info!("stopping");
+    service_manager::tell(service_manager::STOPPING);
     neighbours.leave();
     service.stop();
     engine.stop();

@@ -294,6 +294,8 @@ pub struct Host {
     pub name: Option<String>,
     /// Whether the daemon runs as root.
     pub is_root: bool,
+    /// `$STATE_DIRECTORY`, where a service manager says that a service keeps its state (systemd.exec(5)).
+    pub state_directory: Option<PathBuf>,
     /// `$XDG_STATE_HOME`.
     pub state_home: Option<PathBuf>,
     /// `$HOME`.
@@ -311,6 +313,7 @@ impl Host {
         Self {
             name: std::fs::read_to_string("/etc/hostname").ok(),
             is_root: uid.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"),
+            state_directory: set("STATE_DIRECTORY"),
             state_home: set("XDG_STATE_HOME"),
             home: set("HOME"),
             ros_domain_id: std::env::var("ROS_DOMAIN_ID").ok().filter(|id| !id.is_empty()),
@@ -331,8 +334,11 @@ impl Host {
         if name.is_empty() { "robot".to_owned() } else { name }
     }
 
-    /// `/var/lib/omird` for the system's daemon, the state folder for a person's.
+    /// What the service manager says, `/var/lib/omird` for root, the state folder for a person.
     fn data(&self) -> PathBuf {
+        if let Some(folder) = &self.state_directory {
+            return folder.clone();
+        }
         if self.is_root {
             return PathBuf::from("/var/lib/omird");
         }
@@ -351,15 +357,34 @@ mod tests {
         Host { name: Some("rover 7!\n".into()), home: Some("/home/r".into()), ..Host::default() }
     }
 
+    const SAMPLE: &str = include_str!("../../../config/omird.toml");
+
     #[test]
     fn the_sample_says_exactly_the_defaults() {
-        let sample: File = toml::from_str(include_str!("../../../config/omird.toml")).unwrap();
         let host = host();
         let mut defaults = resolve(File::default(), &host).unwrap();
+        let resolved = |text: &str| resolve(toml::from_str(text).unwrap(), &host).unwrap();
+        // As it is it changes nothing: what is edited into it is all that is edited.
+        assert_eq!(resolved(SAMPLE), defaults);
+        let line = |line: &str| match line.strip_prefix('#') {
+            Some(default) if default.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                default.into()
+            }
+            _ => line.to_owned(),
+        };
+        let said: Vec<String> = SAMPLE.lines().map(line).collect();
         // These two say in the sample what they would otherwise take from the machine.
         defaults.robot = "robot".into();
         defaults.data = "/var/lib/omird".into();
-        assert_eq!(resolve(sample, &host).unwrap(), defaults);
+        assert_eq!(resolved(&said.join("\n")), defaults);
+    }
+
+    #[test]
+    fn a_service_keeps_its_data_where_its_manager_says() {
+        let host = Host { state_directory: Some("/var/lib/other".into()), ..host() };
+        let data = |text: &str| resolve(toml::from_str(text).unwrap(), &host).unwrap().data;
+        assert_eq!(data(""), PathBuf::from("/var/lib/other"));
+        assert_eq!(data("data = '/media/card'"), PathBuf::from("/media/card"));
     }
 
     /// The keys of a section, as the complaint about one that is not known names them; nothing if
@@ -382,8 +407,9 @@ mod tests {
         // What is a comment shows its key too.
         let mut section = String::new();
         let mut shown = Vec::new();
-        for line in include_str!("../../../config/omird.toml").lines() {
-            let line = line.strip_prefix("# ").unwrap_or(line);
+        for line in SAMPLE.lines() {
+            let line =
+                line.strip_prefix('#').map_or(line, |comment| comment.trim_start_matches(' '));
             if line.starts_with('[') {
                 section = line.split_whitespace().next().unwrap().to_owned();
                 if let Some((of, list)) = section.trim_matches(['[', ']']).split_once('.') {

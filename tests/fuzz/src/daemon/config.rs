@@ -12,6 +12,7 @@ pub fn run(bytes: &[u8]) {
     let host = Host {
         name: Some(text.to_owned()),
         is_root: false,
+        state_directory: None,
         state_home: None,
         home: Some("/home/robot".into()),
         ros_domain_id: None,
