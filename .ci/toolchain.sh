@@ -31,10 +31,11 @@ debian_rust() {
         rm -rf "$root"
         mkdir -p "$root"
         as_root apt-get update -qq
-        local runtime
-        # The shared library has the compiler's version in its name.
+        local runtime llvm
+        # Their versions are in the names of these libraries.
         runtime=$(apt-cache depends libstd-rust-web-dev | awk '/Depends: libstd-rust-web-[0-9]/ {print $2; exit}')
-        unpack "$root" rustc-web rust-web-src "$runtime" libstd-rust-web-dev libllvm22
+        llvm=$(apt-cache depends "$runtime" | awk '/Depends: libllvm[0-9]/ {print $2; exit}')
+        unpack "$root" rustc-web rust-web-src "$runtime" libstd-rust-web-dev "$llvm"
         # Found beside its libraries, and only there: cargo and the linker keep their own.
         cat > "$root/rustc" <<SCRIPT
 #!/bin/sh
@@ -55,8 +56,9 @@ debian_library() {
     printf '#![no_std]\n' > "$root/library/src/lib.rs"
     for target in "$@"; do
         [ ! -e "$root/$target" ] || continue
-        # With bitcode, or `lto = true` fails.
-        (cd "$root/library" && RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Cembed-bitcode=yes CARGO_TARGET_DIR=$root/build \
+        # With bitcode, or `lto = true` fails; without this folder's path in it.
+        (cd "$root/library" && RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$root/build \
+            RUSTFLAGS="-Cembed-bitcode=yes --remap-path-prefix=$root=debian" env -u CARGO_ENCODED_RUSTFLAGS \
             cargo build --release -Zbuild-std="$crates" --target "$target")
         mkdir -p "$root/usr/lib/rustlib/$target/lib"
         find "$root/build/$target/release/deps" -name 'lib*.r*' ! -name 'liblibrary-*' \

@@ -23,7 +23,8 @@ daemon) targets=$daemon bounds+=(-seed=1 -max_total_time=3) ;;
 esac
 
 if ! command -v c++ >/dev/null; then
-    apt-get update -qq && apt-get install -y --no-remove -qq g++
+    [ "$(id -u)" = 0 ] || sudo="sudo -n"
+    ${sudo:-} apt-get update -qq && ${sudo:-} apt-get install -y --no-remove -qq g++
 fi
 
 features=(--no-default-features --features libfuzzer)
