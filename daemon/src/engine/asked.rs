@@ -2,6 +2,7 @@
 //! adapter, whatever the parameters came in.
 
 use omir_core::confidence::{Outcome, Weight};
+use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 
 use super::Engine;
@@ -133,7 +134,20 @@ impl Engine {
     /// # Errors
     /// `INVALID_QUERY`.
     pub fn query(&self, base: Query, parameters: &Parameters) -> Result<Query, Error> {
-        parameters::parse(base, parameters, self.now().0)
+        self.query_at(base, parameters, self.now().0)
+    }
+
+    /// As [`Engine::query`], where `now(...)` means another time than now.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`.
+    pub fn query_at(
+        &self,
+        base: Query,
+        parameters: &Parameters,
+        now: Timestamp,
+    ) -> Result<Query, Error> {
+        parameters::parse(base, parameters, now)
     }
 
     /// `rebase`: a payload with the keyframes, or `undo`; and `dryRun`.

@@ -13,6 +13,7 @@ use super::view::Outgoing;
 use super::{Engine, stamp};
 use crate::PRODUCER;
 use crate::error::{Code, Error};
+use crate::index::catalog::Known;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
 use crate::recall::query::Query;
@@ -89,7 +90,9 @@ struct Survey {
 pub struct Selection {
     found: Vec<Found>,
     present: HashSet<RefKey>,
-    as_of: Option<Timestamp>,
+    known: Known,
+    /// The time it is judged by; microseconds.
+    at: i64,
     head: Map,
 }
 
@@ -107,6 +110,11 @@ impl Selection {
     /// The Bundle, without its entries.
     pub fn head(&self) -> &Map {
         &self.head
+    }
+
+    /// The position of the first that stands behind a place.
+    pub fn behind(&self, place: Option<Place>) -> usize {
+        self.found.partition_point(|found| place.is_some_and(|place| found.place <= place))
     }
 
     /// Where the one at this position stands.
@@ -196,7 +204,8 @@ impl Engine {
         found.retain(|found| after.is_none_or(|after| found.place > after));
         found.sort_unstable_by_key(|found| found.place);
         found.shrink_to_fit();
-        Ok(Selection { found, present, as_of: query.as_of, head: head(now) })
+        let (known, at) = (query.known(), query.at(now.as_micros()));
+        Ok(Selection { found, present, known, at, head: head(now) })
     }
 
     /// The resource at a position of a selection. `None` if there is none, or if it was forgotten meanwhile and is
@@ -209,19 +218,21 @@ impl Engine {
             return Ok(None);
         };
         let outgoing = {
-            let at = selection.as_of.unwrap_or(self.now().0).as_micros();
+            let at = match selection.known {
+                Known::Now => self.now().0.as_micros(),
+                Known::At(_) | Known::UpTo(_) => selection.at,
+            };
             let catalog = self.catalog();
             if catalog.doc(id).gone {
                 return Ok(None);
             }
-            Outgoing::of(&catalog, id, selection.as_of.is_some(), at)
+            Outgoing::of(&catalog, id, matches!(selection.known, Known::At(_)), at)
         };
         let mut resource = self.counted(outgoing.resource())?;
         let catalog = self.catalog();
         resource.retain_references(|target| {
             let key = RefKey::of(target);
-            let stands = selection.as_of.is_some() || catalog.stands(id, &key);
-            selection.present.contains(&key) && stands
+            selection.present.contains(&key) && catalog.stood(id, &key, selection.known)
         });
         drop(catalog);
         stamp::export(&mut resource, recorded);
@@ -237,7 +248,7 @@ impl Engine {
         mut keep: impl FnMut(Resource, Timestamp) -> bool,
     ) -> Result<Survey, Error> {
         let query = &*self.placed(query)?;
-        let as_of = query.as_of;
+        let (known, at) = (query.known(), query.at(now.as_micros()));
         let selected: Vec<DocId> = {
             let catalog = self.catalog();
             let mut ids: Vec<DocId> = search(&catalog, query, now.as_micros())
@@ -270,14 +281,13 @@ impl Engine {
                 continue;
             }
             let outgoing = {
-                let at = as_of.unwrap_or(now).as_micros();
                 let catalog = self.catalog();
                 // Forgotten and compacted away since the lock was let go.
                 if catalog.doc(id).gone {
                     present.remove(&one.key);
                     continue;
                 }
-                Outgoing::of(&catalog, id, as_of.is_some(), at)
+                Outgoing::of(&catalog, id, matches!(known, Known::At(_)), at)
             };
             bytes += outgoing.stored_bytes();
             if bytes > most {
@@ -300,18 +310,13 @@ impl Engine {
                 }
             };
             let catalog = self.catalog();
-            if as_of.is_none() {
-                resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
-            }
+            resource.retain_references(|target| catalog.stood(id, &RefKey::of(target), known));
             resource.for_each_reference(|_, required, target| {
                 let target = RefKey::of(target);
                 if required {
                     needs.push((one.key, target));
                 }
-                let version = match as_of {
-                    None => catalog.live(&target),
-                    Some(at) => catalog.version_at(&target, at.as_micros()),
-                };
+                let version = catalog.version(&target, known);
                 queue.extend(version.filter(|_| !present.contains(&target)));
             });
             drop(catalog);

@@ -330,6 +330,20 @@ impl Engine {
         Ok(placed.map_or(Cow::Borrowed(query), Cow::Owned))
     }
 
+    /// Whether the place that is asked about is told from where a frame is right now, so that a moment later it is
+    /// another one.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY` where nobody knows the frame that is asked in.
+    pub fn goes_by_place(&self, query: &Query) -> Result<bool, Error> {
+        Ok(matches!(self.placed(query)?, Cow::Owned(_)))
+    }
+
+    /// The newest transaction by which something was recorded or forgotten.
+    pub fn newest(&self) -> u64 {
+        self.catalog().newest()
+    }
+
     /// What the last start found damaged.
     pub fn damage(&self) -> &[Damage] {
         &self.inner.damage

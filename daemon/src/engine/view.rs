@@ -309,7 +309,7 @@ impl Engine {
         let query = &*self.placed(query)?;
         let moment = self.inner.shared.time.moment();
         let now = moment.now.as_micros();
-        let at = query.as_of.map_or(now, |at| at.as_micros());
+        let at = query.at(now);
         let weights = Weights::of(query);
         let (found, rows, has_bonds) = {
             let catalog = self.catalog();

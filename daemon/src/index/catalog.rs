@@ -24,11 +24,13 @@ use crate::disk::DiskFile;
 
 mod glance;
 mod graves;
+mod known;
 mod loading;
 mod moving;
 mod worth;
 
 pub use self::glance::Glance;
+pub use self::known::Known;
 pub use self::moving::{End, Fate};
 
 /// The newest version of a reference, live or forgotten.
@@ -361,18 +363,6 @@ impl Catalog {
             self.text.retire(old, terms);
         }
         retired
-    }
-
-    /// The version of a reference that was live at `at` (microseconds).
-    pub fn version_at(&self, key: &RefKey, at: i64) -> Option<DocId> {
-        let mut id = self.head(key)?.doc;
-        while let Some(doc) = self.docs.get(id as usize) {
-            if doc.recorded <= at {
-                return (doc.retired == NEVER || at < doc.retired).then_some(id);
-            }
-            id = doc.older;
-        }
-        None
     }
 }
 

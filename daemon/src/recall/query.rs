@@ -10,6 +10,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
 
+use crate::index::catalog::Known;
+
 /// How many hits a recall gives when it does not say.
 pub const DEFAULT_LIMIT: usize = 10;
 /// How many hits a recall may ask for.
@@ -41,6 +43,15 @@ impl Span {
                 Bound::Excluded(to) => at < to,
             }
     }
+}
+
+/// How far a transfer goes that was begun once, and by which time it is judged: the same in each of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// The last transaction of which something belongs to it.
+    pub seq: u64,
+    /// When it was begun, as memories are dated: what is expired and how far it has faded by then counts.
+    pub at: Timestamp,
 }
 
 /// What to recall. Every filter that is set narrows; `text`, `near` and `geo` also rank.
@@ -88,6 +99,8 @@ pub struct Query {
     pub include_forgotten: bool,
     /// What was known then, instead of now.
     pub as_of: Option<Timestamp>,
+    /// What was there then, as it has been used since; goes without `as_of`.
+    pub fence: Option<Fence>,
     /// How many hits; `None` for all (exports).
     pub limit: Option<usize>,
     /// How many hits to pass over.
@@ -122,6 +135,7 @@ impl Default for Query {
             include_intentions: false,
             include_forgotten: false,
             as_of: None,
+            fence: None,
             limit: Some(DEFAULT_LIMIT),
             offset: 0,
             touch: true,
@@ -134,6 +148,26 @@ impl Query {
     /// The frame that coordinates are in.
     pub fn frame(&self) -> &str {
         self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
+    }
+
+    /// Which versions it is about.
+    pub fn known(&self) -> Known {
+        match (self.as_of, self.fence) {
+            (Some(at), _) => Known::At(at.as_micros()),
+            (None, Some(fence)) => Known::UpTo(fence.seq),
+            (None, None) => Known::Now,
+        }
+    }
+
+    /// The time it is judged by, if now is `now`; both in microseconds.
+    pub fn at(&self, now: i64) -> i64 {
+        self.as_of.or(self.fence.map(|fence| fence.at)).map_or(now, Timestamp::as_micros)
+    }
+
+    /// Whether a moment later it may select something else of the same versions, though nothing was recorded:
+    /// how far something has faded changes as it is used.
+    pub fn goes_by_use(&self) -> bool {
+        !self.tiers.is_empty() || self.min_retrievability.is_some()
     }
 
     /// Whether a point in `frame` lies in the box; everything does if there is none.

@@ -18,7 +18,7 @@ use omir_core::tier::Tier;
 
 use super::query::Query;
 use super::score::{Parts, Weights, proximity};
-use crate::index::catalog::{Catalog, PlaceRow};
+use crate::index::catalog::{Catalog, Known, PlaceRow};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
 use crate::index::key::RefKey;
@@ -71,6 +71,7 @@ thread_local! {
 /// The filters of a query, turned into what rows of the index can be compared with.
 struct Filter<'a> {
     query: &'a Query,
+    known: Known,
     now: i64,
     types: u16,
     kinds: u16,
@@ -94,6 +95,7 @@ impl<'a> Filter<'a> {
     fn new(catalog: &Catalog, query: &'a Query, now: i64) -> Self {
         Self {
             query,
+            known: query.known(),
             now,
             types: mask(&ResourceType::ALL, &query.types),
             kinds: mask(Kind::ALL, &query.kinds),
@@ -108,16 +110,22 @@ impl<'a> Filter<'a> {
 
     /// Whether the version is one this query looks at: known at the right time, not forgotten, not
     /// expired, no intention — unless those were asked for.
-    fn is_visible(&self, doc: &Doc) -> bool {
+    fn is_visible(&self, catalog: &Catalog, id: DocId, doc: &Doc) -> bool {
         let query = self.query;
-        let known = match query.as_of {
-            Some(at) => {
-                let at = at.as_micros();
-                doc.recorded <= at
-                    && (at < doc.retired || (query.include_forgotten && doc.forgotten))
+        let stood = match self.known {
+            Known::Now => doc.is_live(),
+            Known::At(at) => doc.recorded <= at && at < doc.retired,
+            Known::UpTo(seq) => {
+                doc.seq <= seq
+                    && (doc.is_live() || catalog.version(&doc.key, self.known) == Some(id))
             }
-            None => doc.is_live() || (query.include_forgotten && doc.forgotten),
         };
+        let was_there = match self.known {
+            Known::Now => true,
+            Known::At(at) => doc.recorded <= at,
+            Known::UpTo(seq) => doc.seq <= seq,
+        };
+        let known = stood || (query.include_forgotten && doc.forgotten && was_there);
         known
             && !doc.gone
             && (query.include_expired || self.now < doc.valid_until)
@@ -137,7 +145,7 @@ impl<'a> Filter<'a> {
         let by_score = query.min_importance.is_none_or(|least| doc.importance >= least)
             && query.min_confidence.is_none_or(|least| doc.confidence >= least);
         let by_time = query.time.is_none_or(|span| doc.is_dated && span.contains(doc.when));
-        if !(by_class && by_score && by_time && self.is_visible(doc)) {
+        if !(by_class && by_score && by_time && self.is_visible(catalog, id, doc)) {
             return None;
         }
         let distance = self.distance(catalog, doc)?;
@@ -223,7 +231,7 @@ impl Best {
 
 /// Answers a query at `now` (microseconds, the store's clock).
 pub fn search(catalog: &Catalog, query: &Query, now: i64) -> Found {
-    let at = query.as_of.map_or(now, |at| at.as_micros());
+    let at = query.at(now);
     let filter = Filter::new(catalog, query, at);
     let weights = Weights::of(query);
     let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));

@@ -8,23 +8,20 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use omir_core::cbor;
-use omir_core::instant::Timestamp;
 use omir_core::link::message::{
-    Answer, Answered, Asked, BATCH, Failure, Inbox, Info, MessageError, Pull, Push, Pushed, Request,
+    Answer, Answered, Asked, Failure, Inbox, Info, MessageError, Push, Pushed, Request,
 };
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
 
+use super::pulling::Shelf;
 use super::share::{Budget, Turn};
 use crate::PRODUCER;
 use crate::engine::Engine;
 use crate::engine::command::Effect;
-use crate::engine::export::{Place, Selection};
 use crate::engine::merge::{Merged, Precedence};
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
-use crate::recall::parameters;
-use crate::recall::query::Query;
 
 /// Requests of a session that wait; more are answered `BUSY`.
 const MOST_WAITING: usize = 2;
@@ -40,9 +37,6 @@ const MOST_RUNNING: usize = 4;
 const MOST_WRONG: u8 = 3;
 /// How long it is then, microseconds.
 const LOCKED: u64 = 60_000_000;
-
-/// Bits of a cursor that tell the position in a transaction: 20, a million.
-const ORDINAL_BITS: u32 = 20;
 
 /// What a session may do, and what opens more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,6 +62,8 @@ pub struct Desk {
     running: Option<Running>,
     /// Until then nothing is read: what was read took its share of a core. Microseconds.
     rests_until: u64,
+    /// What a pull selected that may go on.
+    shelf: Shelf,
     /// One for each thread that still works.
     threads: Arc<()>,
     /// Messages to be sent, the first of them from this byte on.
@@ -106,6 +102,7 @@ impl Desk {
             waiting: VecDeque::new(),
             running: None,
             rests_until: 0,
+            shelf: Shelf::default(),
             threads: Arc::new(()),
             out: VecDeque::new(),
             sent: 0,
@@ -173,6 +170,11 @@ impl Desk {
             self.out.pop_front();
             self.sent = 0;
         }
+    }
+
+    /// Drops what an interrupted pull left here, if nobody has come back for it. `now` in microseconds.
+    pub fn tidy(&mut self, now: u64) {
+        self.shelf.tidy(self.running.is_some(), now);
     }
 
     /// Whether a request is being worked on: there may be something to send without anything coming in.
@@ -299,6 +301,7 @@ impl Desk {
             id: asked.id,
             deflate,
             wanted: Arc::downgrade(&wanted),
+            shelf: self.shelf.clone(),
             out: sender,
         };
         let budget = self.budget.clone();
@@ -346,19 +349,20 @@ fn clipped(mut text: String) -> String {
 }
 
 /// A request on its own thread. When nobody takes its answers any more, it ends.
-struct Job {
-    engine: Engine,
+pub(super) struct Job {
+    pub(super) engine: Engine,
     /// Of the request.
     id: u64,
     /// The other end reads what is packed.
     deflate: bool,
     /// Nobody is left who wants to know, once it cannot be upgraded.
-    wanted: Weak<()>,
+    pub(super) wanted: Weak<()>,
+    pub(super) shelf: Shelf,
     out: Sender<Message>,
 }
 
 /// Nobody wants to know any more.
-struct Unwanted;
+pub(super) struct Unwanted;
 
 impl Job {
     fn run(self, request: Request, may_write: bool, share: &mut Turn) {
@@ -373,99 +377,7 @@ impl Job {
         }
     }
 
-    fn pull(&self, pull: &Pull, share: &mut Turn) -> Result<(), Error> {
-        let named = parameters::from_payload(&Value::Object(pull.filter.clone()))?;
-        for name in ["q", "asOf", "limit", "offset"] {
-            if named.iter().any(|(given, _)| given == name) {
-                return Err(Error::at(
-                    Code::InvalidQuery,
-                    format!("/filter/{name}"),
-                    "not in a pull",
-                ));
-            }
-        }
-        let mut query = self.engine.query(Query::everything(), &named)?;
-        let as_of = match &pull.as_of {
-            None => self.engine.now().0,
-            Some(text) => Timestamp::parse(text).map_err(|error| {
-                Error::query("asOf", format!("{text:?} is no instant: {error}"))
-            })?,
-        };
-        match (&pull.after, &pull.store) {
-            (Some(_), None) => {
-                let message = "is needed to go on after a place: as the first answer told it";
-                return Err(Error::at(Code::InvalidQuery, "/store", message));
-            }
-            (_, Some(store)) if store != self.engine.identity() => {
-                let message = "this is not the memory that was begun with; begin anew, without after, \
-                               asOf and store";
-                return Err(Error::at(Code::InvalidQuery, "/store", message));
-            }
-            _ => {}
-        }
-        let kept =
-            i64::try_from(self.engine.settings().keep_history.as_micros()).unwrap_or(i64::MAX);
-        if pull.after.is_some()
-            && as_of.as_micros() < self.engine.now().0.as_micros().saturating_sub(kept)
-        {
-            let message = format!(
-                "what was known at {as_of} is not kept any more (store.keep_history_s): begin anew, \
-                 without after, asOf and store"
-            );
-            return Err(Error::at(Code::InvalidQuery, "/asOf", message));
-        }
-        query.as_of = Some(as_of);
-        let after = pull.after.map(place);
-        let selection = self.engine.select(&query, after, || {
-            share.rest_if_due();
-            self.wanted.strong_count() > 0
-        })?;
-        let told = self.stream(as_of, &selection, share);
-        // Whoever does not want the rest has ended the session, or cancelled.
-        told.or(Ok(()))
-    }
-
-    /// One resource after the other from the disk: as much of the store as is under way on the line is in memory.
-    fn stream(
-        &self,
-        as_of: Timestamp,
-        selection: &Selection,
-        share: &mut Turn,
-    ) -> Result<(), Unwanted> {
-        let count = selection.len() as u64;
-        let store = self.engine.identity().to_owned();
-        self.say(Answer::Begin { as_of: as_of.to_string(), count, store })?;
-        let (mut batch, mut told) = (Batch::default(), 0);
-        for position in 0..selection.len() {
-            let one = self.engine.selected(selection, position).transpose();
-            let bytes = match &one {
-                None => 0,
-                Some(Ok(resource)) => cbor::to_vec(resource).len(),
-                Some(Err(error)) => error.message.len() + 8,
-            };
-            if batch.bytes > 0 && batch.bytes + bytes > BATCH {
-                self.say(std::mem::take(&mut batch).answer())?;
-                share.rest();
-            }
-            match one {
-                None => {}
-                Some(Ok(resource)) => {
-                    told += 1;
-                    batch.items.push(resource);
-                }
-                Some(Err(error)) => batch.lost.push(error.message),
-            }
-            batch.bytes += bytes;
-            batch.next = selection.place(position).map_or(batch.next, cursor);
-            share.rest_if_due();
-        }
-        if batch.bytes > 0 {
-            self.say(batch.answer())?;
-        }
-        self.say(Answer::End { count: told, complete: true })
-    }
-
-    fn say(&self, answer: Answer) -> Result<(), Unwanted> {
+    pub(super) fn say(&self, answer: Answer) -> Result<(), Unwanted> {
         let items = if let Answer::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
         let message = Answered { id: self.id, answer }.encode();
         let bytes = if self.deflate { pack(message) } else { message };
@@ -494,30 +406,6 @@ impl Job {
         let _ = self.say(Answer::Ok(pushed.to_map()));
         Ok(())
     }
-}
-
-/// What goes into one answer of a pull.
-#[derive(Default)]
-struct Batch {
-    items: Vec<Value>,
-    lost: Vec<String>,
-    bytes: usize,
-    next: u64,
-}
-
-impl Batch {
-    fn answer(self) -> Answer {
-        Answer::Items { items: self.items, next: self.next, lost: self.lost }
-    }
-}
-
-fn cursor(place: Place) -> u64 {
-    place.seq << ORDINAL_BITS | u64::from(place.ordinal).min((1 << ORDINAL_BITS) - 1)
-}
-
-fn place(cursor: u64) -> Place {
-    let ordinal = cursor & ((1 << ORDINAL_BITS) - 1);
-    Place { seq: cursor >> ORDINAL_BITS, ordinal: ordinal as u32 }
 }
 
 /// How long a port with a request under way may wait for it before it looks again.
@@ -575,55 +463,6 @@ mod tests {
             omir_core::json::to_string(&cbor::from_slice(answer, &Limits::default()).unwrap());
         assert!(answer.contains("BUSY"), "{answer}");
         drop(busy);
-    }
-
-    /// The first answer to a pull that says this of itself.
-    fn begun(desk: &mut Desk, pull: &str) -> String {
-        ask(desk, 1, &format!(r#""op":"pull",{pull}"#)).unwrap();
-        loop {
-            if let Some((answer, _)) = desk.next_part() {
-                let answer = cbor::from_slice(answer, &Limits::default()).unwrap();
-                return omir_core::json::to_string(&answer);
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn a_pull_does_not_go_on_where_its_history_ended() {
-        let bench = Bench::new();
-        let store = bench.engine.identity();
-        let pull = format!(r#""after":1,"asOf":"2001-01-01T00:00:00Z","store":"{store}""#);
-        let answer = begun(&mut desk(&bench), &pull);
-        assert!(answer.contains("INVALID_QUERY") && answer.contains("/asOf"), "{answer}");
-    }
-
-    #[test]
-    fn a_pull_does_not_go_on_in_another_memory() {
-        let bench = Bench::new();
-        let store = bench.engine.identity();
-        let as_of = bench.engine.now().0;
-        for other in ["", r#","store":"00ff""#] {
-            let pull = format!(r#""after":1,"asOf":"{as_of}"{other}"#);
-            let answer = begun(&mut desk(&bench), &pull);
-            assert!(answer.contains("INVALID_QUERY") && answer.contains("/store"), "{answer}");
-        }
-        let pull = format!(r#""after":1,"asOf":"{as_of}","store":"{store}""#);
-        let answer = begun(&mut desk(&bench), &pull);
-        assert!(answer.contains(&format!(r#""begin":{{"asOf":"{as_of}""#)), "{answer}");
-        assert!(answer.contains(store), "{answer}");
-    }
-
-    #[test]
-    fn a_cursor_keeps_the_order_and_comes_back() {
-        let places = [(0, 0), (0, 7), (1, 0), (1, 999_999), (1 << 43, 3)];
-        let places = places.map(|(seq, ordinal)| Place { seq, ordinal });
-        for pair in places.windows(2) {
-            assert!(cursor(pair[0]) < cursor(pair[1]));
-        }
-        for one in places {
-            assert_eq!(place(cursor(one)), one);
-        }
     }
 
     #[test]

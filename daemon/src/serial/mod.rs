@@ -11,6 +11,7 @@ mod device;
 mod editor;
 mod pace;
 mod port;
+mod pulling;
 mod share;
 mod split;
 mod spool;

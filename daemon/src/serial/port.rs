@@ -180,6 +180,7 @@ impl Served {
             }
             self.take_events(&mut link, now);
             self.hand_over(&mut link);
+            self.desk.tidy(now);
             while out.is_empty() && now >= pace.ready_at() {
                 if !link.poll_transmit(now, &mut |byte| out.push(byte)) {
                     break;

@@ -1,9 +1,12 @@
 //! An engine for tests of what a port says.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
-use crate::clock::SystemClock;
+use omir_core::instant::Timestamp;
+
+use crate::clock::{Clock, SystemClock};
 use crate::disk::Folder;
 use crate::engine::request::Encoding;
 use crate::engine::settings::Settings;
@@ -18,12 +21,17 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        Self::by(Arc::new(SystemClock::new("/nowhere")))
+    }
+
+    /// One that goes by this clock.
+    pub fn by(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ids = AtomicU64::new(1);
         let parts = Parts {
             disk: Arc::new(Folder::new(folder.path())),
             index: None,
-            clock: Arc::new(SystemClock::new("/nowhere")),
+            clock,
             key: DeviceKey::from_secret([7; 32]),
             random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
             settings: Settings::default(),
@@ -41,5 +49,50 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         self.engine.stop();
+    }
+}
+
+/// A clock that is right, and turned by hand.
+#[derive(Debug)]
+pub struct Turned {
+    wall: AtomicI64,
+    monotonic: AtomicU64,
+}
+
+/// When it begins: 2026-06-01T00:00:00Z, in microseconds.
+const DAWN: i64 = 1_780_272_000_000_000;
+
+impl Turned {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { wall: AtomicI64::new(DAWN), monotonic: AtomicU64::new(60_000_000) })
+    }
+
+    /// Time goes by, seconds.
+    pub fn advance(&self, seconds: u32) {
+        self.step(i64::from(seconds));
+        self.monotonic.fetch_add(u64::from(seconds) * 1_000_000, Ordering::AcqRel);
+    }
+
+    /// It is set, by so many seconds.
+    pub fn step(&self, seconds: i64) {
+        self.wall.fetch_add(seconds * 1_000_000, Ordering::AcqRel);
+    }
+}
+
+impl Clock for Turned {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.wall.load(Ordering::Acquire))
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.monotonic.load(Ordering::Acquire))
+    }
+
+    fn boot_id(&self) -> String {
+        "a boot".to_owned()
+    }
+
+    fn is_synchronised(&self) -> bool {
+        true
     }
 }

@@ -1,0 +1,308 @@
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nalgebra::{Isometry3, Vector3};
+use omir_core::json;
+use omir_core::link::message::{Answered, Asked, Request};
+use omir_core::value::Map;
+
+use super::*;
+use crate::engine::command::Change;
+use crate::recall::frames::Frames;
+use crate::serial::Share;
+use crate::serial::desk::{Access, Desk};
+use crate::serial::share::Budget;
+use crate::serial::testing::{Bench, Turned};
+
+/// Of a record, so that a few fill an answer.
+const LONG: usize = 10_000;
+
+fn desk(bench: &Bench) -> Desk {
+    let access = Access { write: false, token: None };
+    Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
+}
+
+fn record(id: &str, more: &str) -> String {
+    let content = "x".repeat(LONG);
+    format!(r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"door {content}"{more}}}"#)
+}
+
+fn filter(members: &[(&str, &str)]) -> Map {
+    members.iter().copied().collect()
+}
+
+/// The next answer of a desk.
+fn answer(desk: &mut Desk) -> Answer {
+    loop {
+        if let Some((bytes, _)) = desk.next_part() {
+            let (all, answered) = (bytes.len(), Answered::decode(bytes).unwrap());
+            desk.sent(all);
+            return answered.answer;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// What came of a pull so far.
+#[derive(Default)]
+struct Pulled {
+    pull: Pull,
+    items: Vec<Value>,
+}
+
+impl Pulled {
+    fn of(members: &[(&str, &str)]) -> Self {
+        Self { pull: Pull { filter: filter(members), ..Pull::default() }, items: Vec::new() }
+    }
+
+    /// One session, cut after so many answers with resources. Whether it came to its end.
+    fn session(&mut self, desk: &mut Desk, most: usize) -> Result<bool, String> {
+        desk.clear();
+        let request = Request::Pull(self.pull.clone());
+        desk.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
+        let Answer::Begin { as_of, store, .. } = (match answer(desk) {
+            Answer::Error(failure) => {
+                return Err(format!("{} {}", failure.path.unwrap_or_default(), failure.message));
+            }
+            other => other,
+        }) else {
+            panic!("no beginning")
+        };
+        let known = self.pull.as_of.get_or_insert(as_of.clone());
+        assert_eq!(*known, as_of);
+        let known = self.pull.store.get_or_insert(store.clone());
+        assert_eq!(*known, store);
+        for _ in 0..most {
+            match answer(desk) {
+                Answer::Items { items, next, .. } => {
+                    self.items.extend(items);
+                    self.pull.after = Some(next);
+                }
+                Answer::End { complete, .. } => return Ok(complete),
+                other => panic!("{other:?}"),
+            }
+        }
+        Ok(false)
+    }
+
+    fn all(mut self, bench: &Bench) -> Vec<Value> {
+        assert_eq!(self.session(&mut desk(bench), usize::MAX), Ok(true));
+        self.items
+    }
+
+    fn ids(&self) -> Vec<&str> {
+        self.items.iter().map(|item| item.get("id").and_then(Value::as_str).unwrap()).collect()
+    }
+}
+
+fn pulled(bench: &Bench) -> Vec<Value> {
+    Pulled::default().all(bench)
+}
+
+/// As an export has it.
+fn exported(bench: &Bench) -> Vec<Value> {
+    let bundle = bench.engine.export(&Query::everything()).unwrap().to_value();
+    bundle.get("entry").and_then(Value::as_array).unwrap().to_vec()
+}
+
+fn think_of(bench: &Bench, words: &str) {
+    let count = || json::to_string(&Value::Array(exported(bench))).matches("lastAccess").count();
+    let before = count();
+    let query = Query { text: Some(words.to_owned()), ..Query::default() };
+    assert!(bench.engine.recall(&query).unwrap().total > 0);
+    // The writer counts it in its own time.
+    while count() == before {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_hides_nothing() {
+    let clock = Turned::new();
+    let bench = Bench::by(clock.clone());
+    for (id, step) in [("ahead", -86_400), ("far", -400 * 86_400), ("since", 0)] {
+        bench.remember(&record(id, ""));
+        clock.step(step);
+        // Not what they say: they are dated anew meanwhile.
+        let ids = |items: Vec<Value>| -> BTreeSet<String> {
+            items.iter().map(|item| item.get("id").unwrap().as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(ids(pulled(&bench)), ids(exported(&bench)), "after {id}");
+    }
+}
+
+#[test]
+fn what_is_recorded_after_the_beginning_belongs_to_another_pull() {
+    let clock = Turned::new();
+    let bench = Bench::by(clock.clone());
+    let ids: Vec<String> = (0..12).map(|n| format!("m{n}")).collect();
+    ids.iter().for_each(|id| bench.remember(&record(id, "")));
+    // From now on all that is recorded bears one stamp.
+    clock.step(-30);
+    let (mut desk, mut pulled) = (desk(&bench), Pulled::default());
+    for session in 0.. {
+        if pulled.session(&mut desk, 1).unwrap() {
+            break;
+        }
+        bench.remember(&record(&format!("late{session}"), ""));
+        // One that came, and one that did not.
+        bench.remember(&record("m0", r#","importance":0.5"#));
+        bench.remember(&record("m11", r#","importance":0.5"#));
+    }
+    assert_eq!(pulled.ids(), ids, "each came, once, and nothing else");
+    assert!(pulled.items.iter().all(|item| item.get("importance").is_none()));
+}
+
+#[test]
+fn a_span_until_now_is_the_same_in_each_session() {
+    let clock = Turned::new();
+    let bench = Bench::by(clock.clone());
+    for n in 0..12 {
+        bench.remember(&record(&format!("m{n}"), ""));
+        clock.advance(360);
+    }
+    let all = [("_time", "[now(-1h)..]")];
+    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&all));
+    while !pulled.session(&mut desk, 1).unwrap() {
+        clock.advance(1800);
+    }
+    let expected: Vec<String> = (2..12).map(|n| format!("m{n}")).collect();
+    assert_eq!(pulled.ids(), expected);
+}
+
+#[test]
+fn what_was_used_comes_as_an_export_has_it() {
+    let clock = Turned::new();
+    let bench = Bench::by(clock.clone());
+    bench.remember(&record("old", r#","createdAt":"2025-06-01T00:00:00Z""#));
+    bench.remember(&record("new", ""));
+    let bright = || Pulled::of(&[("minRetrievability", "0.9")]).all(&bench).len();
+    assert_eq!(bright(), 1);
+    think_of(&bench, "door");
+    let (pulled, exported) = (pulled(&bench), exported(&bench));
+    assert!(pulled == exported);
+    let count = |item: &Value| item.get("decay")?.get("accessCount")?.as_u64();
+    assert!(pulled.iter().all(|item| count(item) == Some(1)));
+    assert_eq!(bright(), 2, "it is remembered again");
+}
+
+#[test]
+fn what_goes_by_use_is_selected_once() {
+    let clock = Turned::new();
+    let bench = Bench::by(clock.clone());
+    // Each needs the one before it, which this filter does not select by itself.
+    let old = r#","createdAt":"2025-06-01T00:00:00Z""#;
+    for n in 0..6 {
+        bench.remember(&record(&format!("faded{n}"), old));
+        bench.remember(&record(&format!("m{n}"), ""));
+    }
+    let bright = [("minRetrievability", "0.9")];
+    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&bright));
+    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    think_of(&bench, "door");
+    let mut elsewhere = Pulled { pull: pulled.pull.clone(), items: Vec::new() };
+    while !pulled.session(&mut desk, 1).unwrap() {}
+    let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
+    assert_eq!(pulled.ids(), expected);
+    // Another port knows nothing of it, nor does this one when nobody came for an hour.
+    let refused = elsewhere.session(&mut self::desk(&bench), 1).unwrap_err();
+    assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
+    desk.tidy(0);
+    desk.tidy(KEPT);
+    assert_eq!(elsewhere.session(&mut desk, 9), Ok(true));
+    desk.tidy(KEPT);
+    desk.tidy(2 * KEPT + 1);
+    assert!(elsewhere.session(&mut desk, 1).unwrap_err().contains("not kept"));
+}
+
+/// A robot that drives on.
+struct Robot(Arc<AtomicBool>);
+
+impl Frames for Robot {
+    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
+        let x = if self.0.load(Ordering::Acquire) { 1000.0 } else { 0.0 };
+        let pose = Isometry3::new(Vector3::new(x, 0.0, 0.0), Vector3::zeros());
+        Ok((frame == "base_link").then(|| ("map".to_owned(), pose)))
+    }
+}
+
+#[test]
+fn around_the_robot_is_where_it_was_at_the_beginning() {
+    let bench = Bench::new();
+    let has_moved = Arc::new(AtomicBool::new(false));
+    bench.engine.follow_frames(Arc::new(Robot(has_moved.clone())));
+    for n in 0..8 {
+        let x = if n % 2 == 0 { 0 } else { 1000 };
+        let pose = format!(r#"{{"frame":"map","position":[{x},0,0]}}"#);
+        let url = "https://omir.io/spec/R1/extension/spatial-pose";
+        let place = format!(r#","extension":[{{"url":"{url}","valueJson":{pose}}}]"#);
+        bench.remember(&record(&format!("m{n}"), &place));
+    }
+    let here = [("near", "0,0"), ("radius", "2"), ("frame", "base_link")];
+    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&here));
+    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    has_moved.store(true, Ordering::Release);
+    assert_eq!(pulled.session(&mut desk, 9), Ok(true));
+    assert_eq!(pulled.ids(), ["m0", "m2", "m4", "m6"]);
+}
+
+#[test]
+fn what_was_forgotten_before_it_began_is_not_in_it() {
+    let bench = Bench::new();
+    for id in ["a", "b"] {
+        bench.remember(&record(id, ""));
+    }
+    bench.engine.execute(Change::Forget(vec!["MemoryRecord/a".parse().unwrap()])).unwrap();
+    assert_eq!(pulled(&bench), exported(&bench));
+}
+
+#[test]
+fn a_pull_does_not_go_on_where_its_history_ended() {
+    let bench = Bench::new();
+    let mut pulled = Pulled::default();
+    pulled.session(&mut desk(&bench), 1).unwrap();
+    pulled.pull.as_of = Some("2001-01-01T00:00:00Z".to_owned());
+    let refused = pulled.session(&mut desk(&bench), 1).unwrap_err();
+    assert!(refused.starts_with("/asOf ") && refused.contains("keep_history_s"), "{refused}");
+}
+
+#[test]
+fn a_pull_does_not_go_on_in_another_memory() {
+    let bench = Bench::new();
+    let mut begun = Pulled::default();
+    begun.session(&mut desk(&bench), 1).unwrap();
+    let refused = |pull: Pull| {
+        let mut pulled = Pulled { pull, items: Vec::new() };
+        pulled.session(&mut desk(&bench), 1).unwrap_err()
+    };
+    for store in ["", "00ff", "00ff.1", bench.engine.identity()] {
+        let pull = Pull { store: Some(store.to_owned()), ..begun.pull.clone() };
+        assert!(refused(pull).starts_with("/store "), "{store}");
+    }
+    assert!(refused(Pull { store: None, ..begun.pull.clone() }).starts_with("/store "));
+    assert!(refused(Pull { as_of: None, ..begun.pull.clone() }).starts_with("/asOf "));
+    let only_after = Pull { after: Some(1), ..Pull::default() };
+    assert!(refused(only_after).starts_with("/asOf "));
+    begun.pull.after = Some(1);
+    assert_eq!(begun.session(&mut desk(&bench), 9), Ok(true));
+}
+
+#[test]
+fn a_token_is_read_as_it_was_written() {
+    for kept in [None, Some("0123abcd")] {
+        let token = Token { identity: "00ff", seq: u64::MAX, kept };
+        assert_eq!(Token::read(&token.write()), Some(token));
+    }
+}
+
+#[test]
+fn a_cursor_keeps_the_order_and_comes_back() {
+    let places = [(0, 0), (0, 7), (1, 0), (1, 999_999), (1 << 43, 3)];
+    let places = places.map(|(seq, ordinal)| Place { seq, ordinal });
+    for pair in places.windows(2) {
+        assert!(cursor(pair[0]) < cursor(pair[1]));
+    }
+    for one in places {
+        assert_eq!(place(cursor(one)), one);
+    }
+}
