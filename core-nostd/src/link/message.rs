@@ -10,7 +10,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use ciborium_ll::Header;
+
 use crate::cbor;
+use crate::cbor_head;
 use crate::decode::Limits;
 use crate::value::{Map, Value};
 
@@ -21,6 +24,9 @@ pub const MOST_MESSAGE: usize = 2 << 20;
 pub const BATCH: usize = 32 << 10;
 
 const LIMITS: Limits = Limits { max_bytes: MOST_MESSAGE, max_depth: 72, max_items: 500_000 };
+
+/// The names of members and operations are shorter, with their heads.
+const SHORT: usize = 64;
 
 /// A request and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,6 +225,30 @@ impl Asked {
         cbor::to_vec(&Value::Object(map))
     }
 
+    /// The `id` and the `op` of a request, without decoding the rest; `None` if it is not that far in order.
+    pub fn glance(bytes: &[u8]) -> Option<(u64, String)> {
+        let short = |bytes: &[u8]| {
+            let limits = Limits { max_items: 1, ..LIMITS };
+            cbor::read_item(bytes.get(..bytes.len().min(SHORT))?, &limits).ok()
+        };
+        let Ok((Header::Map(members), mut at)) = cbor_head::read(bytes) else { return None };
+        let (mut id, mut op) = (None, None);
+        for _ in 0..members.unwrap_or(usize::MAX) {
+            let (name, key) = short(bytes.get(at..)?)?;
+            let value = bytes.get(at + key..)?;
+            match name.as_str()? {
+                "id" => id = Some(number(short(value)?.0).ok()?),
+                "op" => op = Some(text(short(value)?.0).ok()?),
+                _ => {}
+            }
+            if id.is_some() && op.is_some() {
+                break;
+            }
+            at += key + cbor::skip_item(value, &LIMITS).ok()?;
+        }
+        Some((id?, op?))
+    }
+
     /// Reads a request.
     ///
     /// # Errors
@@ -391,6 +421,30 @@ impl Pushed {
     }
 }
 
+/// How much memory a message takes when it is decoded, roughly, in bytes: a small map is some hundred bytes, of three
+/// to five on the line. What is malformed counts as far as it is not. Takes no memory itself.
+pub fn weight(mut message: &[u8]) -> usize {
+    /// Containers take room for so many members at once.
+    const ROOM: usize = 4;
+    /// Around what is allocated.
+    const AROUND: usize = 16;
+    let mut weight = 0usize;
+    while let Ok((header, len)) = cbor_head::read(message) {
+        let (inside, more) = match header {
+            Header::Text(len) | Header::Bytes(len) => {
+                let len = len.unwrap_or(0);
+                (len, len.saturating_add(AROUND))
+            }
+            Header::Array(_) => (0, ROOM * size_of::<Value>()),
+            Header::Map(_) => (0, ROOM * size_of::<(String, Value)>()),
+            _ => (0, 0),
+        };
+        weight = weight.saturating_add(size_of::<Value>()).saturating_add(more);
+        message = message.get(len.saturating_add(inside)..).unwrap_or_default();
+    }
+    weight
+}
+
 /// Puts the parts of a message together.
 #[derive(Debug, Default)]
 pub struct Inbox {
@@ -518,6 +572,58 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn indefinite(inside: &[u8]) -> Vec<u8> {
+        [&[0xbf][..], inside, &[0xff]].concat()
+    }
+
+    #[test]
+    fn a_glance_tells_what_is_asked_whatever_else_is_in_it() {
+        let push = |items| Request::Push(Push { items, restore: true });
+        let small: Value = [("a", 1u64)].into_iter().collect::<Map>().into();
+        for (request, op) in [
+            (Request::Info, "info"),
+            (Request::Cancel(7), "cancel"),
+            (push(vec![small; 50_000]), "push"),
+        ] {
+            let message = Asked { id: 9, request }.encode();
+            assert_eq!(Asked::glance(&message), Some((9, op.to_owned())));
+            let inside = &message[1..];
+            assert_eq!(Asked::glance(&indefinite(inside)), Some((9, op.to_owned())));
+        }
+        let members =
+            |json: &str| cbor::to_vec(&crate::json::from_slice(json.as_bytes(), &LIMITS).unwrap());
+        for none in
+            [r#"{"id":1}"#, r#"{"op":"info"}"#, r#"{"id":[1],"op":"info"}"#, r#"["id"]"#, "{}"]
+        {
+            assert_eq!(Asked::glance(&members(none)), None, "{none}");
+        }
+        let long = members(&format!(r#"{{"id":1,"op":"{}"}}"#, "x".repeat(100)));
+        assert_eq!(Asked::glance(&long), None);
+    }
+
+    #[test]
+    fn what_takes_much_memory_weighs_much() {
+        // The smallest map with a member, as often as it fits.
+        let maps = [0xbf, 0x61, 0x61, 0x00, 0xff].repeat(MOST_MESSAGE / 5);
+        assert!(weight(&maps) > 400_000 * 300, "{}", weight(&maps));
+        // Numbers, as a map of the surroundings may have.
+        let numbers: Value = (0..200_000).map(|n| Value::from(n * 100_000_000u64)).collect();
+        let numbers = cbor::to_vec(&numbers);
+        assert!((200_000 * 32..200_000 * 100).contains(&weight(&numbers)));
+        let text = cbor::to_vec(&Value::from("x".repeat(1 << 20)));
+        assert!((1 << 20..(1 << 20) + 200).contains(&weight(&text)));
+        assert_eq!(weight(&[0xff, 0xff]), weight(&[0xff]) * 2);
+        assert_eq!(weight(&[0x7b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), usize::MAX);
+        assert_eq!(weight(&[]), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_glance_at_any_bytes_is_one(bytes: Vec<u8>) {
+            let _ = (Asked::glance(&bytes), weight(&bytes), Asked::glance(&indefinite(&bytes)));
+        }
+    }
     use crate::json;
 
     fn value(text: &str) -> Value {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use omir_core::cbor;
 use omir_core::link::message::{
-    Answer, Answered, Asked, Failure, Inbox, Info, MessageError, Push, Pushed, Request,
+    Answer, Answered, Asked, Failure, Inbox, Info, MessageError, Push, Pushed, Request, weight,
 };
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
@@ -29,6 +29,9 @@ const MOST_WAITING: usize = 2;
 const AHEAD: usize = 2;
 /// Answers that nobody took; who asks for more and lets them lie is not served any longer.
 const MOST_UNTAKEN: usize = 64;
+/// Bytes that a push takes when it is decoded, about, and any other request. One is at a time.
+const MOST_PUSH: usize = 48 << 20;
+const MOST_REQUEST: usize = 4 << 20;
 /// Bytes of a refusal, which may quote what was asked, and of where that stands.
 const MOST_TOLD: usize = 500;
 /// Requests that were given up and have not noticed yet; more are refused.
@@ -58,7 +61,7 @@ pub struct Desk {
     wrong: u8,
     locked_until: u64,
     inbox: Inbox,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<Waiting>,
     running: Option<Running>,
     /// Until then nothing is read: what was read took its share of a core. Microseconds.
     rests_until: u64,
@@ -69,6 +72,14 @@ pub struct Desk {
     /// Messages to be sent, the first of them from this byte on.
     out: VecDeque<Vec<u8>>,
     sent: usize,
+}
+
+/// A request whose turn is still to come, as it was sent: decoded it may take many times the room.
+struct Waiting {
+    id: u64,
+    message: Vec<u8>,
+    is_pull: bool,
+    deflate: bool,
 }
 
 struct Running {
@@ -131,15 +142,41 @@ impl Desk {
         }
         let turn = self.budget.begin_at_once();
         let read = unpack(bytes).map_err(|error| broken(error.to_string()));
-        let read = read.and_then(|bytes| self.read(&bytes, now));
+        let read = read.and_then(|bytes| self.read(bytes, now));
         let owed = u64::try_from(turn.settle().as_micros()).unwrap_or(u64::MAX);
         self.rests_until = now.saturating_add(owed);
         read
     }
 
-    fn read(&mut self, message: &[u8], now: u64) -> Result<(), MessageError> {
-        match Asked::decode(message) {
-            Ok(asked) => self.ask(asked, now),
+    fn read(&mut self, message: Vec<u8>, now: u64) -> Result<(), MessageError> {
+        let glance = Asked::glance(&message);
+        let is_push = glance.as_ref().is_some_and(|(_, op)| op == "push");
+        let refused = if is_push && !self.may_write() {
+            let why = "this port is read-only; unlock it with its token, or set access = \"write\"";
+            Some(Error::new(Code::Unauthorized, why))
+        } else if weight(&message) > if is_push { MOST_PUSH } else { MOST_REQUEST } {
+            let why = "decoded it takes more memory than a request may; send less at a time";
+            Some(Error::new(Code::TooLarge, why))
+        } else {
+            None
+        };
+        match (refused, glance) {
+            (Some(error), Some((id, _))) => {
+                self.engine.note_rejected();
+                self.answer(id, failed(error));
+                return Ok(());
+            }
+            (Some(error), None) => {
+                return Err(MessageError {
+                    id: None,
+                    path: "/".to_owned(),
+                    message: error.message,
+                });
+            }
+            (None, _) => {}
+        }
+        match Asked::decode(&message) {
+            Ok(asked) => self.ask(asked, message, now),
             Err(error) => match error.id {
                 None => return Err(error),
                 Some(id) => {
@@ -182,7 +219,7 @@ impl Desk {
         self.running.is_some()
     }
 
-    fn ask(&mut self, asked: Asked, now: u64) {
+    fn ask(&mut self, asked: Asked, message: Vec<u8>, now: u64) {
         let id = asked.id;
         match asked.request {
             Request::Info => {
@@ -201,7 +238,11 @@ impl Desk {
                 self.answer(id, Answer::Ok(Map::new()));
             }
             request if self.waiting.len() < MOST_WAITING => {
-                self.waiting.push_back(Asked { id, request });
+                let (is_pull, deflate) = match &request {
+                    Request::Pull(pull) => (true, pull.deflate),
+                    _ => (false, false),
+                };
+                self.waiting.push_back(Waiting { id, message, is_pull, deflate });
             }
             _ => self.answer(id, failed(Error::new(Code::Busy, "too many requests wait"))),
         }
@@ -285,20 +326,17 @@ impl Desk {
         }
     }
 
-    fn begin(&mut self, asked: Asked) {
+    fn begin(&mut self, asked: Waiting) {
         if Arc::strong_count(&self.threads) > MOST_RUNNING {
             let why = "what was given up is not over yet; try again in a moment";
             return self.answer(asked.id, failed(Error::new(Code::Busy, why)));
         }
         let (sender, messages) = bounded(1);
-        let (is_pull, deflate) = match &asked.request {
-            Request::Pull(pull) => (true, pull.deflate),
-            _ => (false, false),
-        };
+        let Waiting { id, message, is_pull, deflate } = asked;
         let wanted = Arc::new(());
         let job = Job {
             engine: self.engine.clone(),
-            id: asked.id,
+            id,
             deflate,
             wanted: Arc::downgrade(&wanted),
             shelf: self.shelf.clone(),
@@ -306,21 +344,18 @@ impl Desk {
         };
         let budget = self.budget.clone();
         let alive = self.threads.clone();
-        let may_write = self.may_write();
-        let request = asked.request;
         let thread = std::thread::Builder::new().name("omird-asked".to_owned());
         let run = move || {
-            job.run(request, may_write, &mut budget.begin());
+            job.run(&message, &mut budget.begin());
             drop(alive);
         };
         match thread.spawn(run) {
             Ok(_) => {
-                let id = asked.id;
                 self.running = Some(Running { id, _wanted: wanted, is_pull, messages, count: 0 });
             }
             Err(error) => {
                 let error = Error::new(Code::Busy, format!("no thread for it: {error}"));
-                self.answer(asked.id, failed(error));
+                self.answer(id, failed(error));
             }
         }
     }
@@ -365,11 +400,12 @@ pub(super) struct Job {
 pub(super) struct Unwanted;
 
 impl Job {
-    fn run(self, request: Request, may_write: bool, share: &mut Turn) {
-        let done = match request {
-            Request::Pull(pull) => self.pull(&pull, share),
-            Request::Push(push) => self.push(push, may_write),
-            _ => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
+    fn run(self, message: &[u8], share: &mut Turn) {
+        let done = match Asked::decode(message).map(|asked| asked.request) {
+            Ok(Request::Pull(pull)) => self.pull(&pull, share),
+            Ok(Request::Push(push)) => self.push(push),
+            Ok(_) => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
+            Err(error) => Err(Error::at(Code::InvalidQuery, error.path, error.message)),
         };
         if let Err(error) = done {
             self.engine.note_rejected();
@@ -384,12 +420,7 @@ impl Job {
         self.out.send(Message { bytes, items }).map_err(|_| Unwanted)
     }
 
-    fn push(&self, push: Push, may_write: bool) -> Result<(), Error> {
-        if !may_write {
-            let message =
-                "this port is read-only; unlock it with its token, or set access = \"write\"";
-            return Err(Error::new(Code::Unauthorized, message));
-        }
+    fn push(&self, push: Push) -> Result<(), Error> {
         let payload = cbor::to_vec(&Value::Array(push.items));
         // A node that does not know whether a push arrived, or begins anew, undoes no forgetting.
         let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
@@ -440,6 +471,42 @@ mod tests {
         assert_eq!(answered.count(), MOST_UNTAKEN);
         desk.clear();
         ask(&mut desk, 1, r#""op":"info""#).unwrap();
+    }
+
+    #[test]
+    fn what_waits_is_not_decoded_and_what_may_not_be_done_does_not_wait() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        let push = |id: u64| {
+            let items = std::iter::repeat_n(r#"{"a":0}"#, 100).collect::<Vec<_>>().join(",");
+            (id, format!(r#""op":"push","items":[{items}]"#))
+        };
+        // Whether or not anything else is still to be answered.
+        for id in 1..=40 {
+            ask(&mut desk, id, r#""op":"info""#).unwrap();
+        }
+        let (id, text) = push(41);
+        ask(&mut desk, id, &text).unwrap();
+        assert_eq!(desk.waiting.len(), 0);
+        let told = |desk: &Desk| {
+            let last = cbor::from_slice(desk.out.back().unwrap(), &Limits::default()).unwrap();
+            omir_core::json::to_string(&last)
+        };
+        assert!(told(&desk).contains("UNAUTHORIZED"), "{}", told(&desk));
+        desk.access.write = true;
+        let (id, text) = push(42);
+        ask(&mut desk, id, &text).unwrap();
+        assert!(desk.waiting.iter().all(|waiting| waiting.message.len() < 600));
+        assert_eq!(desk.waiting.len(), 1);
+        // A megabyte as it is sent, and sixty as it would be read.
+        let small = [0xbf, 0x61, b'a', 0x00, 0xff].repeat(200_000);
+        let head = cbor::to_vec(
+            &omir_core::json::from_slice(br#"{"id":43,"op":"push"}"#, &Limits::default()).unwrap(),
+        );
+        let message = [&[0xbf][..], &head[1..], b"\x65items\x9f", &small, &[0xff, 0xff]].concat();
+        desk.receive(&message, true, 0).unwrap();
+        assert!(told(&desk).contains("TOO_LARGE"), "{}", told(&desk));
+        assert_eq!(desk.waiting.len(), 1);
     }
 
     #[test]
