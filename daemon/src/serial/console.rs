@@ -18,6 +18,10 @@ const MOST_AHEAD: usize = 1024;
 const MOST_UNSHOWN: usize = 4096;
 /// How long a transfer is held by an XOFF, microseconds.
 const HELD: u64 = 5_000_000;
+/// How long anything else is, microseconds: who asked for silence may be gone, or it was noise.
+const PAUSED: u64 = 60_000_000;
+/// What was typed of a line and left for so long is not of who comes next, microseconds.
+const LEFT: u64 = 600_000_000;
 /// Commands that were interrupted and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
 
@@ -39,6 +43,8 @@ pub struct Console {
     paused: bool,
     /// Since when; as far as is known.
     paused_since: Option<u64>,
+    /// When the last key came; microseconds.
+    typed_at: u64,
 }
 
 /// A command that runs.
@@ -69,6 +75,7 @@ impl Console {
             out: VecDeque::new(),
             paused: false,
             paused_since: None,
+            typed_at: 0,
         }
     }
 
@@ -82,8 +89,18 @@ impl Console {
         self.paused = false;
     }
 
-    /// Takes a byte that was typed.
-    pub fn take(&mut self, byte: u8) {
+    /// Takes a byte that was typed. `now` in microseconds.
+    pub fn take(&mut self, byte: u8, now: u64) {
+        let is_left = now.saturating_sub(std::mem::replace(&mut self.typed_at, now)) > LEFT;
+        if is_left && self.running.is_none() && !self.editor.is_empty() {
+            self.editor.clear();
+            self.print("\n");
+            self.prompt();
+        }
+        // Whoever types Enter wants to see something; without a key for XON it would be nothing.
+        if matches!(byte, b'\r' | b'\n') && self.transfer.is_none() {
+            self.paused = false;
+        }
         match byte {
             XOFF => self.paused = true,
             XON => self.paused = false,
@@ -128,9 +145,9 @@ impl Console {
             self.paused = false;
         }
         self.paused_since = self.paused.then(|| self.paused_since.unwrap_or(now));
-        let is_held = self.paused_since.is_some_and(|since| now >= since + HELD);
-        if is_held && self.transfer.is_some() {
-            // An XON that a wrong bit made an XOFF; were it none, the receiver asks again for what it lost.
+        // An XON that a wrong bit made an XOFF; were it none, the receiver asks again for what it lost.
+        let longest = if self.transfer.is_some() { HELD } else { PAUSED };
+        if self.paused_since.is_some_and(|since| now >= since + longest) {
             self.paused = false;
         }
         if self.paused {
@@ -272,7 +289,7 @@ mod tests {
     }
 
     fn run(console: &mut Console, line: &str) -> String {
-        line.bytes().chain([b'\r']).for_each(|byte| console.take(byte));
+        line.bytes().chain([b'\r']).for_each(|byte| console.take(byte, 0));
         let mut shown = Vec::new();
         while console.is_busy() || console.has_text() {
             console.show(4096, &mut shown, 0);
@@ -289,9 +306,56 @@ mod tests {
             run(&mut console, &line);
         }
         for _ in 0..10_000 {
-            b"\x1b[A\x1b[B".iter().for_each(|&key| console.take(key));
+            b"\x1b[A\x1b[B".iter().for_each(|&key| console.take(key, 0));
         }
         assert!(console.out.len() < 3 * MOST_UNSHOWN, "{} bytes wait", console.out.len());
+    }
+
+    fn type_in(console: &mut Console, keys: &[u8], now: u64) {
+        keys.iter().for_each(|&key| console.take(key, now));
+    }
+
+    /// What is shown until it is quiet.
+    fn shown(console: &mut Console, now: u64) -> String {
+        let mut shown = Vec::new();
+        while console.is_busy() || console.has_text() {
+            console.show(4096, &mut shown, now);
+            if console.paused {
+                break;
+            }
+        }
+        String::from_utf8(shown).unwrap()
+    }
+
+    #[test]
+    fn an_xoff_does_not_outlive_who_sent_it() {
+        let bench = Bench::new();
+        for (at, keys) in [(5_000_000, &b"\r"[..]), (PAUSED, b"")] {
+            let mut console = console(&bench);
+            type_in(&mut console, b"\x13help", 1);
+            console.show(64, &mut Vec::new(), 1);
+            let mut held = Vec::new();
+            console.show(64, &mut held, PAUSED);
+            assert_eq!(held, b"", "it is held for a while");
+            type_in(&mut console, keys, at + 1);
+            console.show(0, &mut Vec::new(), at + 1);
+            let shown = shown(&mut console, at + 1);
+            assert!(shown.starts_with("help"), "{shown:?}");
+            assert_eq!(shown.contains("status"), !keys.is_empty());
+        }
+    }
+
+    #[test]
+    fn enter_does_not_run_what_somebody_else_has_typed() {
+        let bench = Bench::new();
+        let mut console = console(&bench);
+        type_in(&mut console, b"he\x1b", 0);
+        type_in(&mut console, b"lp\r", LEFT);
+        assert!(shown(&mut console, LEFT).contains("status"), "who hesitates is no other");
+        type_in(&mut console, b"help", 2 * LEFT);
+        type_in(&mut console, b"\r", 3 * LEFT + 1);
+        let shown = shown(&mut console, 3 * LEFT + 1);
+        assert_eq!(shown, "help\r\nr1> \r\nr1> ");
     }
 
     #[test]

@@ -157,7 +157,13 @@ impl Editor {
     pub fn clear(&mut self) {
         self.line.clear();
         self.character.clear();
+        self.keys = Keys::Plain;
         self.back = 0;
+    }
+
+    /// Whether nothing is typed of a line yet.
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty() && self.character.is_empty() && self.keys == Keys::Plain
     }
 }
 
@@ -208,6 +214,20 @@ mod tests {
         assert_eq!(lines(b"a\x1b\r\tb\r"), ["a", " b"]);
         assert_eq!(lines(b"a\x01\x02\xff\xc3\r"), ["a"]);
         assert_eq!(lines(b"\xc3a\r"), ["a"]);
+    }
+
+    #[test]
+    fn what_was_cleared_is_gone_amid_a_key_too() {
+        for begun in ["half", "\x1b", "\x1b[", "\x1b[1;", "\u{fc}"] {
+            let (mut editor, mut echo) = (Editor::default(), Vec::new());
+            assert!(editor.is_empty());
+            begun.bytes().for_each(|byte| _ = editor.take(byte, &mut echo));
+            assert!(!editor.is_empty(), "{begun:?}");
+            editor.clear();
+            assert!(editor.is_empty());
+            let typed: Vec<_> = b"A1\r".iter().filter_map(|b| editor.take(*b, &mut echo)).collect();
+            assert_eq!(typed, [Typed::Line("A1".to_owned())], "{begun:?}");
+        }
     }
 
     #[test]

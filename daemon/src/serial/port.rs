@@ -171,7 +171,7 @@ impl Served {
                 if link.is_open() || splitter.take(byte, now) == For::Frame {
                     link.receive(&[byte], now);
                 } else {
-                    self.console.take(byte);
+                    self.console.take(byte, now);
                 }
             }
             if self.is_stopping() {
