@@ -303,8 +303,8 @@ Exit codes:
   0  all of it is in the file
   1  the daemon refused
   2  the command line is wrong, or a file cannot be used
-  3  the line was lost: FILE.part holds what came. Or all came that the daemon can read, and some
-     it cannot: the file is there, and what is missing is said
+  3  the line was lost, or Ctrl-C: FILE.part holds what came. Or all came that the daemon can read,
+     and some it cannot: the file is there, and what is missing is said
   4  there is no such device, or no daemon answers on it")]
 pub struct PullArgs {
     /// The serial device, such as /dev/ttyUSB0
@@ -342,7 +342,7 @@ Exit codes:
   0  it is stored
   1  the daemon refused, for one because the port is read-only
   2  the command line is wrong, or the file cannot be read
-  3  a part of it is stored: send it again; or the daemon's answer cannot be understood
+  3  a part of it is stored, or Ctrl-C: send it again. Or the daemon's answer cannot be understood
   4  no such device, no daemon answers on it, or the line was lost: send it again")]
 pub struct PushArgs {
     /// The serial device, such as /dev/ttyUSB0

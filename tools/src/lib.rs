@@ -14,6 +14,7 @@
 //! | [`parcels`] | in which order and in what portions resources are sent |
 //! | [`trajectory`] | how a recorded drive becomes memories |
 //! | [`instant`] | how moments and spans of time are read and written |
+//! | [`serial`], [`interrupt`] | how a daemon on a serial line is asked, and left in order |
 //! | [`table`], [`progress`], [`output`] | what a terminal, a pipe and a script get to see |
 //! | [`error`] | what went wrong, and the exit code it means |
 
@@ -24,6 +25,7 @@ pub mod document;
 pub mod error;
 pub mod geodesy;
 pub mod instant;
+pub mod interrupt;
 pub mod linked;
 pub mod output;
 pub mod parcels;

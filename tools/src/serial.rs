@@ -9,6 +9,7 @@ use omir_core::link::{Event, Link, Reason};
 use omird::serial::{Device, Pace};
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// What is read at once.
 const PIECE: usize = 4096;
@@ -22,6 +23,8 @@ pub enum Lost {
     Line(String),
     /// The other end says what cannot be understood.
     Nonsense(String),
+    /// A signal asks this program to end.
+    Interrupted,
 }
 
 impl From<Lost> for Error {
@@ -29,11 +32,15 @@ impl From<Lost> for Error {
         match lost {
             Lost::Line(message) => Self::Unreachable(message),
             Lost::Nonsense(message) => Self::Partial(message),
+            Lost::Interrupted => Self::Partial("interrupted".to_owned()),
         }
     }
 }
 
-/// An open session.
+/// How long a line is waited for that does not take the goodbye: two frames at 2400 baud.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// An open session. However it ends, the other end is told: else it would keep the line for 15 seconds.
 pub struct Line {
     path: PathBuf,
     device: Device,
@@ -45,6 +52,7 @@ pub struct Line {
     id: u64,
     /// The other end said that it reads what is packed.
     packs: bool,
+    _guard: interrupt::Guard,
 }
 
 impl Line {
@@ -65,6 +73,7 @@ impl Line {
             out: Vec::new(),
             id: 0,
             packs: false,
+            _guard: interrupt::Guard::new(),
         };
         let mut session = [0; 4];
         getrandom::fill(&mut session)
@@ -158,15 +167,40 @@ impl Line {
         }
     }
 
-    /// Says goodbye.
+    /// All is said.
     pub fn close(mut self) {
-        self.link.close(Reason::Done);
-        // Whoever does not hear it finds out by silence.
-        let _ = self.turn();
+        self.leave(Reason::Done);
+    }
+
+    /// Says goodbye, if that was not said. Whoever does not hear it finds out by silence.
+    fn leave(&mut self, reason: Reason) {
+        self.link.close(reason);
+        let (now, out) = (self.now(), &mut self.out);
+        // Behind what the line has not taken yet, and without waiting for its pace: nothing comes after it.
+        while self.link.poll_transmit(now, &mut |byte| out.push(byte)) {}
+        let until = Instant::now() + GOODBYE;
+        let mut buffer = [0; PIECE];
+        while !self.out.is_empty() {
+            let Ok(written) = self.device.write(&self.out) else { return };
+            self.out.drain(..written);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // The device would be waited for when it is closed.
+                return self.device.discard();
+            }
+            // What comes in would keep it from waiting.
+            let read = self.device.read(&mut buffer);
+            if read.is_err() || self.device.wait(!self.out.is_empty(), left.min(LOOK)).is_err() {
+                return;
+            }
+        }
     }
 
     /// Moves bytes both ways, and waits for a moment if there are none. Events are left where they are.
     fn turn(&mut self) -> std::result::Result<(), Lost> {
+        if interrupt::is_set() {
+            return Err(Lost::Interrupted);
+        }
         let gone =
             |path: &Path, error: std::io::Error| Lost::Line(format!("{}: {error}", path.display()));
         let mut buffer = [0; PIECE];
@@ -192,6 +226,12 @@ impl Line {
                 .map_err(|error| gone(&self.path, error))?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.leave(Reason::GoingAway);
     }
 }
 

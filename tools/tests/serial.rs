@@ -23,6 +23,7 @@ use omird::serial::{Access, Announcements, Port, Ports, Share};
 use omird::store::keys;
 use omird_tests::cable::End;
 use omird_tests::folder::parts;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -400,5 +401,72 @@ fn where_nobody_answers_is_said() {
             .unwrap();
         let said = ends_with(&output, 4);
         assert!(said.contains("No such file"), "{said}");
+    }
+}
+
+impl Rig {
+    /// What a person sees who looks at the console now; a program that left the line without a word keeps it for longer.
+    #[track_caller]
+    fn console_is_back(&self) {
+        let mut child = self.tool(&["console", "--timeout", "5"], BAUD).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"ls type=Entity\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        ends_with(&output, 0);
+        assert!(String::from_utf8_lossy(&output.stdout).ends_with("0 of 0\r\nr2> "));
+    }
+
+    fn terminal(&self) -> OwnedFd {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::open(self.path("tool"), flags, Mode::empty()).unwrap()
+    }
+
+    fn tool(&self, args: &[&str], baud: u32) -> Command {
+        let mut command = Command::new(OMIR);
+        command.args(args).args(["--baud", &baud.to_string(), "--port"]).arg(self.path("tool"));
+        command.current_dir(self.folder.path()).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+#[test]
+fn the_console_is_back_however_a_tool_ended() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    fs::write(rig.path("new.omir"), r#"{"resourceType":"Entity","id":"new","name":"new"}"#)
+        .unwrap();
+    // Refused, and done; as a slow line is waited for, of which this end knows.
+    let refused = rig.tool(&["push", "new.omir"], BAUD).output().unwrap();
+    assert!(ends_with(&refused, 1).contains("UNAUTHORIZED"));
+    rig.console_is_back();
+    ends_with(&rig.tool(&["pull", "--type", "Entity"], 9_600).output().unwrap(), 0);
+    rig.console_is_back();
+
+    let mut child = rig.tool(&["pull", "-o", "out.omir"], BAUD).spawn().unwrap();
+    let part = rig.path("out.omir.part");
+    while fs::metadata(&part).map_or(0, |found| found.len()) == 0 {
+        assert_eq!(child.try_wait().unwrap(), None, "it was over too soon");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let said = ends_with(&child.wait_with_output().unwrap(), 3);
+    assert!(said.contains("interrupted"), "{said}");
+    rig.console_is_back();
+    ends_with(&rig.omir(&["pull", "-o", "out.omir"]), 0);
+    assert_eq!(ids(&rig.path("out.omir")), all());
+}
+
+#[test]
+fn a_console_that_is_piped_into_ends_what_was_left_running() {
+    let rig = Rig::new();
+    let _cable = rig.plug(usize::MAX);
+    for left in [&b"tail\r"[..], b"get Memory\x1b[", b"\x13"] {
+        let terminal = rig.terminal();
+        rustix::io::write(&terminal, left).unwrap();
+        // Until it was carried over.
+        std::thread::sleep(Duration::from_millis(200));
+        drop(terminal);
+        rig.console_is_back();
     }
 }

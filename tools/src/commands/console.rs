@@ -18,6 +18,10 @@ const LEAVE: u8 = 0x1d;
 const LOOK: Duration = Duration::from_millis(20);
 /// A prompt stands at the end for so long: what is shown does not.
 const QUIET: Duration = Duration::from_millis(300);
+/// After so long without a prompt Enter is typed again: a program that had the line may have kept it for a while.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Ctrl-C, which ends what somebody else has left running, or half typed; and Enter.
+const BEGIN: &[u8] = b"\x03\r";
 /// A large store takes its time before the first line of an answer, at a part of one core.
 const GATHERING: Duration = Duration::from_secs(600);
 
@@ -104,17 +108,22 @@ impl<G: Fn(io::Error) -> Error + Copy> Script<G> {
 
     /// What the console says when it waits for a command.
     fn prompt(&mut self, patience: Duration) -> Result<Vec<u8>> {
-        self.type_in(b"\r")?;
+        self.type_in(BEGIN)?;
         let mut heard = Instant::now();
-        let mut until = Instant::now() + patience;
+        let mut typed = heard;
+        let mut until = heard + patience;
         loop {
             if !self.read()?.is_empty() {
                 heard = Instant::now();
                 until = heard + patience;
+            } else if heard.max(typed).elapsed() > AGAIN && Instant::now() < until {
+                self.type_in(b"\r")?;
+                typed = Instant::now();
             } else if self.last.ends_with(b"> ") && heard.elapsed() > QUIET {
                 return Ok(self.last.clone());
             } else if Instant::now() > until {
-                let why = "no console answers; is the port in the daemon's configuration?";
+                let why = "no console answers; is the port in the daemon's configuration? A program that had \
+                           the line and was killed keeps it for 15 seconds";
                 return Err((self.gone)(io::Error::other(why)));
             }
         }

@@ -15,7 +15,7 @@ use crate::document;
 use crate::error::{Error, Result};
 use crate::selector::Parameters;
 use crate::serial::{Line, Lost, refused};
-use crate::{output, progress};
+use crate::{interrupt, output, progress};
 
 /// Between two attempts to open the device.
 const RETRY: Duration = Duration::from_millis(500);
@@ -36,6 +36,7 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     let mut so_far = SoFar::open(args.output.as_deref(), filter)?;
     let bar = progress::bar(globals, 0, "pulling");
     bar.set_position(so_far.count);
+    let guard = interrupt::Guard::new();
     // Until a daemon answers. From then on the line may be gone for longer, and comes back.
     let mut until = Instant::now() + globals.timeout;
     let mut in_vain = 0;
@@ -60,16 +61,25 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
         if answered && in_vain < MOST_IN_VAIN {
             until = Instant::now() + args.wait;
         }
-        if Instant::now() > until || matches!(lost, Lost::Nonsense(_)) {
+        let is_final = matches!(lost, Lost::Nonsense(_) | Lost::Interrupted);
+        if is_final || Instant::now() > until {
             bar.finish_and_clear();
             return Err(given_up(lost, &so_far));
         }
         bar.set_message("waiting for the line");
         std::thread::sleep(RETRY);
+        if interrupt::is_set() {
+            bar.finish_and_clear();
+            return Err(given_up(Lost::Interrupted, &so_far));
+        }
     }
+    drop(guard);
     bar.finish_and_clear();
     finish(globals, args, so_far)
 }
+
+/// What a daemon points at that cannot go on.
+const ANEW: [&str; 3] = ["/asOf", "/store", "/filter"];
 
 /// Sessions in which nothing came, before the wait is not begun anew.
 const MOST_IN_VAIN: u32 = 10;
@@ -155,7 +165,7 @@ fn not_yet(error: Error) -> Stop {
 fn explained(error: Error, so_far: &SoFar) -> Error {
     match &error {
         Error::Refused { message, path: Some(path), .. }
-            if so_far.origin.is_some() && (path == "/asOf" || path == "/store") =>
+            if so_far.origin.is_some() && ANEW.contains(&path.as_str()) =>
         {
             so_far.anew(message)
         }
@@ -166,7 +176,10 @@ fn explained(error: Error, so_far: &SoFar) -> Error {
 fn given_up(lost: Lost, so_far: &SoFar) -> Error {
     match so_far.remains() {
         Some(remains) => {
-            let (Lost::Line(why) | Lost::Nonsense(why)) = lost;
+            let why = match lost {
+                Lost::Line(why) | Lost::Nonsense(why) => why,
+                Lost::Interrupted => "interrupted".to_owned(),
+            };
             Error::Partial(format!("{why}; {remains}"))
         }
         None => lost.into(),
