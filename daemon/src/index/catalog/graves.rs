@@ -10,6 +10,8 @@ use crate::index::key::RefKey;
 pub(super) struct Grave {
     /// The transaction.
     pub(super) seq: u64,
+    /// The one that ended it: another, if someone had forgotten what a rule had let go of.
+    pub(super) ended: u64,
     /// When; microseconds.
     pub(super) at: i64,
     pub(super) by: By,
@@ -88,10 +90,10 @@ impl Catalog {
         let was_live = head.live;
         // What was forgotten by someone stays so. Of what a compaction dropped, only the tombstone may
         // be left.
-        let grave = Grave { seq: stamp.seq, at: stamp.recorded, by };
+        let grave = Grave { seq: stamp.seq, ended: stamp.seq, at: stamp.recorded, by };
         let held = self.graves.entry(*key).or_insert(grave);
         if held.by != By::Someone {
-            *held = grave;
+            *held = Grave { ended: held.ended, ..grave };
         }
         *head = Head { version: stamp.version, live: false, dropped: false, ..*head };
         let doc = head.doc;

@@ -49,15 +49,19 @@ impl Catalog {
     /// The version of a reference that was live when the transaction `seq` was the newest. One that was forgotten
     /// counts only if that is known to have been later.
     fn version_up_to(&self, key: &RefKey, seq: u64) -> Option<DocId> {
-        let head = self.head(key)?;
-        let mut id = head.doc;
+        let mut id = self.head(key)?.doc;
+        let mut newer = None;
         while let Some(doc) = self.docs.get(id as usize) {
             if doc.seq <= seq {
-                // Of what bears the name of something forgotten, the tombstone is not held any more.
-                let forgotten_later =
-                    || id == head.doc && self.graves.get(key).is_some_and(|grave| grave.seq > seq);
-                return (!doc.forgotten || forgotten_later()).then_some(id);
+                // Later versions of what was forgotten may be dropped, and this one still be held.
+                let is_followed = newer.map_or(doc.forgotten, |newer| newer == doc.version + 1);
+                // What ended it is not held any more where something new has had the name since.
+                let was_last = || self.reborn.get(key).is_none_or(|&reborn| reborn <= doc.seq);
+                let ended_later = || self.graves.get(key).is_some_and(|grave| grave.ended > seq);
+                let forgotten_later = || is_followed && was_last() && ended_later();
+                return (!doc.buried || forgotten_later()).then_some(id);
             }
+            newer = Some(doc.version);
             id = doc.older;
         }
         None
@@ -117,6 +121,16 @@ mod tests {
         let of_a = [None, Some(first), Some(first), Some(second), Some(second)];
         assert_eq!(versions(&catalog, "a")[..5], of_a);
         assert_eq!(versions(&catalog, "b")[..5], [None, None, Some(other), Some(other), None]);
+        // Someone has had forgotten what a rule had let go of.
+        let mut other = Catalog::new();
+        put(&mut other, "b", 1);
+        other.forget(&key("b"), None, stamp(2), By::Rule);
+        other.forget(&key("b"), None, stamp(4), By::Someone);
+        assert_eq!(versions(&other, "b")[..4], [None, Some(0), None, None]);
+        // It had been forgotten before, and came back in between.
+        put(&mut other, "b", 5);
+        other.forget(&key("b"), None, stamp(6), By::Someone);
+        assert_eq!(versions(&other, "b")[1..], [None, None, None, None, Some(1), None]);
         // The name of something forgotten for something new: who mentioned the old one does not mention that.
         let new = put(&mut catalog, "b", 5);
         let last = put(&mut catalog, "a", 6);
