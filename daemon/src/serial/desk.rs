@@ -151,9 +151,9 @@ impl Desk {
     fn read(&mut self, message: Vec<u8>, now: u64) -> Result<(), MessageError> {
         let glance = Asked::glance(&message);
         let is_push = glance.as_ref().is_some_and(|(_, op)| op == "push");
+        // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
         let refused = if is_push && !self.may_write() {
-            let why = "this port is read-only; unlock it with its token, or set access = \"write\"";
-            Some(Error::new(Code::Unauthorized, why))
+            Some(read_only())
         } else if weight(&message) > if is_push { MOST_PUSH } else { MOST_REQUEST } {
             let why = "decoded it takes more memory than a request may; send less at a time";
             Some(Error::new(Code::TooLarge, why))
@@ -221,6 +221,10 @@ impl Desk {
 
     fn ask(&mut self, asked: Asked, message: Vec<u8>, now: u64) {
         let id = asked.id;
+        if matches!(asked.request, Request::Push(_)) && !self.may_write() {
+            self.engine.note_rejected();
+            return self.answer(id, failed(read_only()));
+        }
         match asked.request {
             Request::Info => {
                 let info = self.info();
@@ -366,6 +370,11 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
+fn read_only() -> Error {
+    let why = "this port is read-only; unlock it with its token, or set access = \"write\"";
+    Error::new(Code::Unauthorized, why)
+}
+
 fn failed(error: Error) -> Answer {
     let path = Some(error.path).filter(|path| !path.is_empty());
     let path = path.map(clipped);
@@ -507,6 +516,24 @@ mod tests {
         desk.receive(&message, true, 0).unwrap();
         assert!(told(&desk).contains("TOO_LARGE"), "{}", told(&desk));
         assert_eq!(desk.waiting.len(), 1);
+    }
+
+    /// There are more ways to write a message than a glance knows.
+    #[test]
+    fn a_push_in_disguise_is_refused_too() {
+        let bench = Bench::new();
+        let mut desk = desk(&bench);
+        let text =
+            br#"{"id":1,"op":"push","items":[{"resourceType":"Entity","id":"e","name":"e"}]}"#;
+        let push = cbor::to_vec(&omir_core::json::from_slice(text, &Limits::default()).unwrap());
+        // "This is CBOR": RFC 8949, section 3.4.6.
+        let disguised = [&[0xd9, 0xd9, 0xf7][..], &push].concat();
+        assert!(Asked::glance(&disguised).is_none() && Asked::decode(&disguised).is_ok());
+        desk.receive(&disguised, true, 0).unwrap();
+        assert!(desk.waiting.is_empty() && desk.running.is_none());
+        let answer = cbor::from_slice(desk.out.back().unwrap(), &Limits::default()).unwrap();
+        let answer = omir_core::json::to_string(&answer);
+        assert!(answer.contains("UNAUTHORIZED"), "{answer}");
     }
 
     #[test]
