@@ -442,19 +442,22 @@ fn the_console_is_back_however_a_tool_ended() {
     ends_with(&rig.tool(&["pull", "--type", "Entity"], 9_600).output().unwrap(), 0);
     rig.console_is_back();
 
-    let mut child = rig.tool(&["pull", "-o", "out.omir"], BAUD).spawn().unwrap();
-    let part = rig.path("out.omir.part");
-    while fs::metadata(&part).map_or(0, |found| found.len()) == 0 {
-        assert_eq!(child.try_wait().unwrap(), None, "it was over too soon");
-        std::thread::sleep(Duration::from_millis(1));
+    // Ctrl-C, and a terminal that is closed.
+    for (signal, file) in [("-INT", "stopped.omir"), ("-HUP", "hung-up.omir")] {
+        let mut child = rig.tool(&["pull", "-o", file], BAUD).spawn().unwrap();
+        let part = rig.path(&format!("{file}.part"));
+        while fs::metadata(&part).map_or(0, |found| found.len()) == 0 {
+            assert_eq!(child.try_wait().unwrap(), None, "it was over too soon");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let said = ends_with(&child.wait_with_output().unwrap(), 3);
+        assert!(said.contains("interrupted"), "{said}");
+        rig.console_is_back();
+        ends_with(&rig.omir(&["pull", "-o", file]), 0);
+        assert_eq!(ids(&rig.path(file)), all());
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let said = ends_with(&child.wait_with_output().unwrap(), 3);
-    assert!(said.contains("interrupted"), "{said}");
-    rig.console_is_back();
-    ends_with(&rig.omir(&["pull", "-o", "out.omir"]), 0);
-    assert_eq!(ids(&rig.path("out.omir")), all());
 }
 
 #[test]

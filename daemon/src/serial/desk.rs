@@ -410,6 +410,10 @@ pub(super) struct Unwanted;
 
 impl Job {
     fn run(self, message: &[u8], share: &mut Turn) {
+        // It waited for its share of time, and a session that has ended takes no answer: nothing was begun.
+        if self.wanted.strong_count() == 0 {
+            return;
+        }
         let done = match Asked::decode(message).map(|asked| asked.request) {
             Ok(Request::Pull(pull)) => self.pull(&pull, share),
             Ok(Request::Push(push)) => self.push(push),
