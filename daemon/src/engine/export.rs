@@ -1,6 +1,7 @@
 //! A conformant Bundle of everything, or of what a query selects.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -13,7 +14,7 @@ use super::view::Outgoing;
 use super::{Engine, stamp};
 use crate::PRODUCER;
 use crate::error::{Code, Error};
-use crate::index::catalog::Known;
+use crate::index::catalog::{Known, Past};
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
 use crate::recall::query::Query;
@@ -84,6 +85,7 @@ struct Survey {
     /// What references may refer to.
     present: HashSet<RefKey>,
     left_out: LeftOut,
+    past: Past,
 }
 
 /// What an export will give, for those who take it one by one; see [`Engine::select`].
@@ -91,6 +93,7 @@ pub struct Selection {
     found: Vec<Found>,
     present: HashSet<RefKey>,
     known: Known,
+    past: Mutex<Past>,
     /// The time it is judged by; microseconds.
     at: i64,
     head: Map,
@@ -199,13 +202,13 @@ impl Engine {
         mut breathe: impl FnMut() -> bool,
     ) -> Result<Selection, Error> {
         let (now, _) = self.now();
-        let Survey { mut found, present, .. } =
+        let Survey { mut found, present, past, .. } =
             self.survey(query, now, u64::MAX, |_, _| breathe())?;
         found.retain(|found| after.is_none_or(|after| found.place > after));
         found.sort_unstable_by_key(|found| found.place);
         found.shrink_to_fit();
         let (known, at) = (query.known(), query.at(now.as_micros()));
-        Ok(Selection { found, present, known, at, head: head(now) })
+        Ok(Selection { found, present, known, past: Mutex::new(past), at, head: head(now) })
     }
 
     /// The resource at a position of a selection. `None` if there is none, or if it was forgotten meanwhile and is
@@ -230,11 +233,12 @@ impl Engine {
         };
         let mut resource = self.counted(outgoing.resource())?;
         let catalog = self.catalog();
+        let mut past = selection.past.lock().unwrap_or_else(PoisonError::into_inner);
         resource.retain_references(|target| {
             let key = RefKey::of(target);
-            selection.present.contains(&key) && catalog.stood(id, &key, selection.known)
+            selection.present.contains(&key) && past.stood(&catalog, id, &key)
         });
-        drop(catalog);
+        drop((catalog, past));
         stamp::export(&mut resource, recorded);
         Ok(Some(resource.to_value()))
     }
@@ -270,6 +274,7 @@ impl Engine {
         let mut bytes = 0;
         let mut lost: HashSet<RefKey> = HashSet::new();
         let mut left_out = LeftOut::default();
+        let mut past = Past::new(known);
         while let Some(id) = queue.pop() {
             let one = {
                 let catalog = self.catalog();
@@ -310,13 +315,13 @@ impl Engine {
                 }
             };
             let catalog = self.catalog();
-            resource.retain_references(|target| catalog.stood(id, &RefKey::of(target), known));
+            resource.retain_references(|target| past.stood(&catalog, id, &RefKey::of(target)));
             resource.for_each_reference(|_, required, target| {
                 let target = RefKey::of(target);
                 if required {
                     needs.push((one.key, target));
                 }
-                let version = catalog.version(&target, known);
+                let version = past.version(&catalog, &target);
                 queue.extend(version.filter(|_| !present.contains(&target)));
             });
             drop(catalog);
@@ -340,7 +345,7 @@ impl Engine {
             }
         }
         found.retain(|one| present.contains(&one.key) || lost.contains(&one.key));
-        Ok(Survey { found, present, left_out })
+        Ok(Survey { found, present, left_out, past })
     }
 }
 

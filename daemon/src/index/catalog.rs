@@ -30,7 +30,9 @@ mod moving;
 mod worth;
 
 pub use self::glance::Glance;
-pub use self::known::Known;
+#[cfg(test)]
+pub use self::known::hops;
+pub use self::known::{Known, Past};
 pub use self::moving::{End, Fate};
 
 /// The newest version of a reference, live or forgotten.

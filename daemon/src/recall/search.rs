@@ -18,7 +18,7 @@ use omir_core::tier::Tier;
 
 use super::query::Query;
 use super::score::{Parts, Weights, proximity};
-use crate::index::catalog::{Catalog, Known, PlaceRow};
+use crate::index::catalog::{Catalog, Known, Past, PlaceRow};
 use crate::index::doc::{Doc, DocId};
 use crate::index::facts::position;
 use crate::index::key::RefKey;
@@ -72,6 +72,7 @@ thread_local! {
 struct Filter<'a> {
     query: &'a Query,
     known: Known,
+    past: RefCell<Past>,
     now: i64,
     types: u16,
     kinds: u16,
@@ -96,6 +97,7 @@ impl<'a> Filter<'a> {
         Self {
             query,
             known: query.known(),
+            past: RefCell::new(Past::new(query.known())),
             now,
             types: mask(&ResourceType::ALL, &query.types),
             kinds: mask(Kind::ALL, &query.kinds),
@@ -116,8 +118,8 @@ impl<'a> Filter<'a> {
             Known::Now => doc.is_live(),
             Known::At(at) => doc.recorded <= at && at < doc.retired,
             Known::UpTo(seq) => {
-                doc.seq <= seq
-                    && (doc.is_live() || catalog.version(&doc.key, self.known) == Some(id))
+                let stood_then = || self.past.borrow_mut().version(catalog, &doc.key) == Some(id);
+                doc.seq <= seq && (doc.is_live() || stood_then())
             }
         };
         let was_there = match self.known {
@@ -438,4 +440,40 @@ fn candidates_by_place(catalog: &Catalog, query: &Query) -> Option<Vec<DocId>> {
     ids.sort_unstable();
     ids.dedup();
     Some(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::instant::Instant;
+    use omir_core::model::{MemoryRecord, Resource};
+
+    use super::*;
+    use crate::index::catalog::hops;
+    use crate::index::doc::{FileId, Location, Stamp};
+    use crate::index::facts::{Facts, terms_of};
+    use crate::recall::query::Fence;
+
+    #[test]
+    fn what_stood_at_a_fence_is_found_in_one_walk() {
+        const VERSIONS: u64 = 300;
+        let mut catalog = Catalog::new();
+        let at = Timestamp::from_unix(0, 0);
+        for seq in 1..=2 * VERSIONS {
+            let id = format!("m{}", seq % 2);
+            let record: Resource =
+                MemoryRecord::new(id.parse().unwrap(), "a cup", Instant::from(at)).into();
+            let stamp = Stamp { seq, ordinal: 0, version: seq.div_ceil(2), recorded: 1_000 };
+            let location = Location { file: FileId::Log(1), offset: 0, len: 1, crc: 0 };
+            catalog.put(&Facts::of(&record), &terms_of(&record), None, stamp, location);
+        }
+        let fence = Some(Fence { seq: VERSIONS, at });
+        let query = Query { fence, ..Query::everything() };
+        hops::take();
+        let mut found: Vec<u64> =
+            search(&catalog, &query, 0).page.iter().map(|one| catalog.doc(one.doc).seq).collect();
+        found.sort_unstable();
+        assert_eq!(found, [VERSIONS - 1, VERSIONS]);
+        let hops = hops::take();
+        assert!(hops <= catalog.docs().len(), "{hops} hops over {} rows", catalog.docs().len());
+    }
 }

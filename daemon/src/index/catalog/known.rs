@@ -3,6 +3,8 @@
 //! A moment is told by a time of the order of the store, or by a transaction. The first is what people ask by; a
 //! transaction tells exactly, also among those that bear one stamp because the clock was set back.
 
+use std::collections::HashMap;
+
 use super::Catalog;
 use crate::index::doc::{DocId, NEVER};
 use crate::index::key::RefKey;
@@ -25,15 +27,6 @@ impl Catalog {
         versions.chain(self.graves.values().map(|grave| grave.seq)).max().unwrap_or(0)
     }
 
-    /// The version of a reference that counts.
-    pub fn version(&self, key: &RefKey, known: Known) -> Option<DocId> {
-        match known {
-            Known::Now => self.live(key),
-            Known::At(at) => self.version_at(key, at),
-            Known::UpTo(seq) => self.version_up_to(key, seq),
-        }
-    }
-
     /// The version of a reference that was live at `at` (microseconds).
     fn version_at(&self, key: &RefKey, at: i64) -> Option<DocId> {
         let mut id = self.head(key)?.doc;
@@ -46,20 +39,15 @@ impl Catalog {
         None
     }
 
-    /// The version of a reference that was live when the transaction `seq` was the newest. One that was forgotten
-    /// counts only if that is known to have been later.
-    fn version_up_to(&self, key: &RefKey, seq: u64) -> Option<DocId> {
+    /// Where the versions of a reference reach that are not newer than the transaction `seq`.
+    fn reach(&self, key: &RefKey, seq: u64) -> Option<Reach> {
         let mut id = self.head(key)?.doc;
         let mut newer = None;
         while let Some(doc) = self.docs.get(id as usize) {
+            #[cfg(test)]
+            hops::count();
             if doc.seq <= seq {
-                // Later versions of what was forgotten may be dropped, and this one still be held.
-                let is_followed = newer.map_or(doc.forgotten, |newer| newer == doc.version + 1);
-                // What ended it is not held any more where something new has had the name since.
-                let was_last = || self.reborn.get(key).is_none_or(|&reborn| reborn <= doc.seq);
-                let ended_later = || self.graves.get(key).is_some_and(|grave| grave.ended > seq);
-                let forgotten_later = || is_followed && was_last() && ended_later();
-                return (!doc.buried || forgotten_later()).then_some(id);
+                return Some(Reach { id, newer });
             }
             newer = Some(doc.version);
             id = doc.older;
@@ -67,17 +55,100 @@ impl Catalog {
         None
     }
 
+    /// Whether what was reached was live when the transaction `seq` was the newest. One that was forgotten counts
+    /// only if that is known to have been later.
+    fn counts(&self, key: &RefKey, reach: &Reach, seq: u64) -> bool {
+        let doc = self.doc(reach.id);
+        // Later versions of what was forgotten may be dropped, and this one still be held.
+        let is_followed = reach.newer.map_or(doc.forgotten, |newer| newer == doc.version + 1);
+        // What ended it is not held any more where something new has had the name since.
+        let was_last = || self.reborn.get(key).is_none_or(|&reborn| reborn <= doc.seq);
+        let ended_later = || self.graves.get(key).is_some_and(|grave| grave.ended > seq);
+        let forgotten_later = || is_followed && was_last() && ended_later();
+        !doc.gone && (!doc.buried || forgotten_later())
+    }
+}
+
+/// The last of the versions of a reference that are not newer than a transaction.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    id: DocId,
+    /// The version that came next.
+    newer: Option<u64>,
+}
+
+/// The versions that count, for who asks for many of them.
+///
+/// Where a thing has changed often since, the way from its newest version to the one of then is long, and each
+/// version and each reference to it asks: so it is gone once. The answer of one catalog stays good while that
+/// changes: versions only come in above what was reached.
+#[derive(Debug)]
+pub struct Past {
+    known: Known,
+    /// Where something newer has come since.
+    reached: HashMap<RefKey, Option<Reach>>,
+}
+
+impl Past {
+    /// Of one catalog.
+    pub fn new(known: Known) -> Self {
+        Self { known, reached: HashMap::new() }
+    }
+
+    /// The version of a reference that counts.
+    pub fn version(&mut self, catalog: &Catalog, key: &RefKey) -> Option<DocId> {
+        match self.known {
+            Known::Now => catalog.live(key),
+            Known::At(at) => catalog.version_at(key, at),
+            Known::UpTo(seq) => self.version_up_to(catalog, key, seq),
+        }
+    }
+
+    fn version_up_to(&mut self, catalog: &Catalog, key: &RefKey, seq: u64) -> Option<DocId> {
+        let reach = match self.reached.get(key) {
+            Some(&reach) => reach,
+            None => {
+                let reach = catalog.reach(key, seq);
+                // That nothing came yet does not stay so.
+                if reach.is_none_or(|reach| reach.newer.is_some()) {
+                    self.reached.insert(*key, reach);
+                }
+                reach
+            }
+        };
+        reach.filter(|reach| catalog.counts(key, reach, seq)).map(|reach| reach.id)
+    }
+
     /// Whether a reference of version `from` stood then. What was known at a time is given as it was written.
-    pub fn stood(&self, from: DocId, target: &RefKey, known: Known) -> bool {
-        match known {
-            Known::Now => self.stands(from, target),
+    pub fn stood(&mut self, catalog: &Catalog, from: DocId, target: &RefKey) -> bool {
+        match self.known {
+            Known::Now => catalog.stands(from, target),
             Known::At(_) => true,
             Known::UpTo(seq) => {
-                let reborn = self.reborn.get(target).filter(|&&reborn| reborn <= seq);
-                self.version_up_to(target, seq).is_some()
-                    && reborn.is_none_or(|&reborn| reborn <= self.doc(from).seq)
+                let reborn = catalog.reborn.get(target).filter(|&&reborn| reborn <= seq);
+                self.version_up_to(catalog, target, seq).is_some()
+                    && reborn.is_none_or(|&reborn| reborn <= catalog.doc(from).seq)
             }
         }
+    }
+}
+
+/// Steps from a version to the one before it, for tests of how many there are.
+#[cfg(test)]
+pub mod hops {
+    use std::cell::Cell;
+
+    thread_local! {
+        static HOPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        HOPS.set(HOPS.get() + 1);
+    }
+
+    /// Those of this thread since they were last taken.
+    pub fn take() -> usize {
+        HOPS.replace(0)
     }
 }
 
@@ -116,7 +187,8 @@ mod tests {
         catalog.forget(&key("b"), None, stamp(4), By::Someone);
         assert_eq!(catalog.newest(), 4);
         let versions = |catalog: &Catalog, id| {
-            (0..=6).map(|seq| catalog.version(&key(id), Known::UpTo(seq))).collect::<Vec<_>>()
+            let version = |seq| Past::new(Known::UpTo(seq)).version(catalog, &key(id));
+            (0..=6).map(version).collect::<Vec<_>>()
         };
         let of_a = [None, Some(first), Some(first), Some(second), Some(second)];
         assert_eq!(versions(&catalog, "a")[..5], of_a);
@@ -135,7 +207,46 @@ mod tests {
         let new = put(&mut catalog, "b", 5);
         let last = put(&mut catalog, "a", 6);
         assert_eq!(versions(&catalog, "b")[4..], [None, Some(new), Some(new)]);
-        let stood = |from, seq| catalog.stood(from, &key("b"), Known::UpTo(seq));
+        let stood = |from, seq| Past::new(Known::UpTo(seq)).stood(&catalog, from, &key("b"));
         assert!(!stood(second, 4) && !stood(second, 6) && stood(last, 6));
+    }
+
+    /// What was asked for before something was recorded or forgotten is told as who asks for the first time is told.
+    #[test]
+    fn what_is_asked_again_is_as_if_it_were_asked_first() {
+        const FENCE: u64 = 3;
+        let mut catalog = Catalog::new();
+        let ids = ["a", "b", "c", "d"];
+        ids.into_iter().zip(1..).for_each(|(id, seq)| _ = put(&mut catalog, id, seq));
+        let mut past = Past::new(Known::UpTo(FENCE));
+        let mut check = |catalog: &Catalog| {
+            let first = |id| Past::new(Known::UpTo(FENCE)).version(catalog, &key(id));
+            for id in ids {
+                assert_eq!(past.version(catalog, &key(id)), first(id), "{id}");
+            }
+            ids.map(first)
+        };
+        assert_eq!(check(&catalog), [Some(0), Some(1), Some(2), None]);
+        put(&mut catalog, "a", 5);
+        catalog.forget(&key("b"), None, stamp(6), By::Someone);
+        assert_eq!(check(&catalog), [Some(0), Some(1), Some(2), None]);
+        // Its name for something new.
+        put(&mut catalog, "b", 7);
+        put(&mut catalog, "c", 8);
+        assert_eq!(check(&catalog), [Some(0), None, Some(2), None]);
+        catalog.compact(&[], FileId::Log(1), &[0, 1], &[]);
+        assert_eq!(check(&catalog), [None, None, Some(2), None]);
+    }
+
+    #[test]
+    fn the_way_back_is_gone_once_for_any_number_of_references() {
+        const VERSIONS: u64 = 100;
+        let mut catalog = Catalog::new();
+        let from = put(&mut catalog, "from", 1);
+        (2..2 + VERSIONS).for_each(|seq| _ = put(&mut catalog, "to", seq));
+        let mut past = Past::new(Known::UpTo(2));
+        hops::take();
+        assert!((0..VERSIONS).all(|_| past.stood(&catalog, from, &key("to"))));
+        assert_eq!(hops::take() as u64, VERSIONS);
     }
 }
