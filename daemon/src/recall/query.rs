@@ -164,10 +164,10 @@ impl Query {
         self.as_of.or(self.fence.map(|fence| fence.at)).map_or(now, Timestamp::as_micros)
     }
 
-    /// Whether a moment later it may select something else of the same versions, though nothing was recorded:
-    /// how far something has faded changes as it is used.
-    pub fn goes_by_use(&self) -> bool {
-        !self.tiers.is_empty() || self.min_retrievability.is_some()
+    /// Whether a moment later it may select something else of the same versions: how far something has faded
+    /// changes as it is used, and who mentioned an entity is not known any more when that was forgotten.
+    pub fn is_passing(&self) -> bool {
+        !self.tiers.is_empty() || self.min_retrievability.is_some() || !self.entities.is_empty()
     }
 
     /// Whether a point in `frame` lies in the box; everything does if there is none.

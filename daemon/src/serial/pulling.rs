@@ -3,8 +3,8 @@
 //!
 //! Each of its sessions must select the same, or what they bring does not fit together. So it is fenced by the last
 //! transaction at its beginning, and its filters are judged by the time of that beginning. Both are in what the first
-//! answer tells, so that nothing of it is kept here. But what goes by use, or by where the robot is, would be another
-//! selection a moment later: that is kept for a while.
+//! answer tells, so that nothing of it is kept here. But what goes by use, by mentions or by where the robot is, may be
+//! another selection a moment later: that is kept for a while.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -134,7 +134,7 @@ impl Job {
         }
         let query = engine.query_at(Query::everything(), &named, as_of)?;
         let query = Query { fence: Some(fence), ..query };
-        let is_passing = query.goes_by_use() || engine.goes_by_place(&query)?;
+        let is_passing = query.is_passing() || engine.goes_by_place(&query)?;
         if is_passing && !is_new {
             return Err(anew("/filter", "these filters would select something else by now"));
         }

@@ -215,6 +215,25 @@ fn what_goes_by_use_is_selected_once() {
     assert!(elsewhere.session(&mut desk, 1).unwrap_err().contains("not kept"));
 }
 
+#[test]
+fn what_mentions_an_entity_still_comes_when_that_is_forgotten() {
+    let bench = Bench::new();
+    bench.remember(r#"{"resourceType":"Entity","id":"dock","name":"dock"}"#);
+    for n in 0..6 {
+        bench.remember(&record(&format!("m{n}"), r#","entityRefs":[{"ref":"Entity/dock"}]"#));
+    }
+    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&[("entity", "Entity/dock")]));
+    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    bench.engine.execute(Change::Forget(vec!["Entity/dock".parse().unwrap()])).unwrap();
+    let mut elsewhere = Pulled { pull: pulled.pull.clone(), items: Vec::new() };
+    while !pulled.session(&mut desk, 1).unwrap() {}
+    let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
+    assert!(expected.iter().all(|id| pulled.ids().contains(&id.as_str())), "{:?}", pulled.ids());
+    // Where that is not kept, it is not said to be the whole.
+    let refused = elsewhere.session(&mut self::desk(&bench), 1).unwrap_err();
+    assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
+}
+
 /// A robot that drives on.
 struct Robot(Arc<AtomicBool>);
 
