@@ -67,6 +67,8 @@ pub struct Desk {
     rests_until: u64,
     /// What a pull selected that may go on.
     shelf: Shelf,
+    /// The selection of which this session was given all, by its name.
+    told: Option<String>,
     /// One for each thread that still works.
     threads: Arc<()>,
     /// Messages to be sent, the first of them from this byte on.
@@ -96,6 +98,8 @@ struct Message {
     bytes: Vec<u8>,
     /// Resources in it.
     items: u64,
+    /// The kept selection that ends with it, by its name.
+    told: Option<String>,
 }
 
 impl Desk {
@@ -114,6 +118,7 @@ impl Desk {
             running: None,
             rests_until: 0,
             shelf: Shelf::default(),
+            told: None,
             threads: Arc::new(()),
             out: VecDeque::new(),
             sent: 0,
@@ -123,11 +128,20 @@ impl Desk {
     /// A session begins, or ends: nothing of the last one counts.
     pub fn clear(&mut self) {
         self.unlocked = false;
+        self.told = None;
         self.inbox.clear();
         self.waiting.clear();
         self.running = None;
         self.out.clear();
         self.sent = 0;
+    }
+
+    /// The session ends, and its initiator says that all is said: what was given to its end is not gone on with.
+    pub fn done(&mut self) {
+        if let Some(name) = self.told.take().filter(|_| self.out.is_empty()) {
+            self.shelf.drop(&name);
+        }
+        self.clear();
     }
 
     /// Takes a part of a message. `now` in microseconds.
@@ -212,6 +226,12 @@ impl Desk {
     /// Drops what an interrupted pull left here, if nobody has come back for it. `now` in microseconds.
     pub fn tidy(&mut self, now: u64) {
         self.shelf.tidy(self.running.is_some(), now);
+    }
+
+    /// Whether something is kept of a pull.
+    #[cfg(test)]
+    pub fn keeps(&self) -> bool {
+        self.shelf.is_used()
     }
 
     /// Whether a request is being worked on: there may be something to send without anything coming in.
@@ -322,6 +342,7 @@ impl Desk {
             match running.messages.try_recv() {
                 Ok(message) => {
                     running.count += message.items;
+                    self.told = message.told.or(self.told.take());
                     self.out.push_back(message.bytes);
                 }
                 Err(TryRecvError::Empty) => return,
@@ -427,10 +448,15 @@ impl Job {
     }
 
     pub(super) fn say(&self, answer: Answer) -> Result<(), Unwanted> {
+        self.say_last_of(None, answer)
+    }
+
+    /// Says what ends the kept selection of that name, if there is one.
+    pub(super) fn say_last_of(&self, told: Option<String>, answer: Answer) -> Result<(), Unwanted> {
         let items = if let Answer::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
         let message = Answered { id: self.id, answer }.encode();
         let bytes = if self.deflate { pack(message) } else { message };
-        self.out.send(Message { bytes, items }).map_err(|_| Unwanted)
+        self.out.send(Message { bytes, items, told }).map_err(|_| Unwanted)
     }
 
     fn push(&self, push: Push) -> Result<(), Error> {

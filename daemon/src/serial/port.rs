@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use omir_core::link::{Event, Link, Reason};
+use omir_core::link::{Closed, Event, Link, Reason};
 
 use super::console::Console;
 use super::desk::{Desk, LOOK_AGAIN};
@@ -55,7 +55,7 @@ struct Real {
 
 impl Wire for Real {
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+        micros_since(self.began)
     }
 
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -73,6 +73,10 @@ impl Wire for Real {
     fn discard(&self) {
         self.device.discard();
     }
+}
+
+fn micros_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Sessions that end for what came in their messages are told of in the log so often, microseconds.
@@ -142,11 +146,19 @@ impl Served {
                     tracing::warn!(port = %self.path.display(), %error, "serial port waited for");
                     complaint = Some(said);
                 }
-                let until = Instant::now() + RETRY;
-                while Instant::now() < until && !self.is_stopping() {
-                    std::thread::sleep(LOOK);
-                }
+                let began = self.began;
+                self.wait_for_device(|| micros_since(began), std::thread::sleep);
             }
+        }
+    }
+
+    /// Waits until the device is to be tried again, by the clock of the line.
+    fn wait_for_device(&mut self, now: impl Fn() -> u64, sleep: impl Fn(Duration)) {
+        let began = now();
+        while now().saturating_sub(began) < RETRY.as_micros() as u64 && !self.is_stopping() {
+            sleep(LOOK);
+            // Also of a device that does not come back.
+            self.desk.tidy(now());
         }
     }
 
@@ -227,7 +239,10 @@ impl Served {
                 }
                 Event::Closed(why) => {
                     tracing::debug!(port = %self.path.display(), %why, "serial session over");
-                    self.desk.clear();
+                    match why {
+                        Closed::Bye(Reason::Done) => self.desk.done(),
+                        Closed::Bye(_) | Closed::Silence => self.desk.clear(),
+                    }
                 }
                 Event::Data { bytes, last } => {
                     if let Err(error) = self.desk.receive(bytes, last, now) {
@@ -289,7 +304,7 @@ mod tests {
     use std::collections::{BTreeSet, VecDeque};
 
     use omir_core::cbor;
-    use omir_core::link::message::{Asked, Pull, Request};
+    use omir_core::link::message::{Answer, Answered, Asked, Pull, Request};
     use omir_core::link::pack::pack;
     use omir_core::link::{Body, Deframer, Frame};
     use omir_core::value::{Map, Value};
@@ -378,16 +393,7 @@ mod tests {
         stop: u64,
     ) -> Simulated {
         let is_stopping = Arc::new(AtomicBool::new(false));
-        let access = Access { write: true, token: None };
-        let path = PathBuf::from("simulated");
-        let port = Port { path, baud: 115_200, access, share: Share::new(share) };
-        let mut served = Served::new(
-            bench.engine.clone(),
-            Arc::from("r2"),
-            &port,
-            Announcements::default(),
-            is_stopping.clone(),
-        );
+        let mut served = served(bench, share, is_stopping.clone());
         let line = Simulated {
             now: Cell::new(0),
             waits: Cell::new(0),
@@ -399,6 +405,14 @@ mod tests {
         };
         served.serve(&line).unwrap();
         line
+    }
+
+    fn served(bench: &Bench, share: f64, is_stopping: Arc<AtomicBool>) -> Served {
+        let access = Access { write: true, token: None };
+        let path = PathBuf::from("simulated");
+        let port = Port { path, baud: 115_200, access, share: Share::new(share) };
+        let robot = Arc::from("r2");
+        Served::new(bench.engine.clone(), robot, &port, Announcements::default(), is_stopping)
     }
 
     /// What an initiator says that opens a session and sends these messages, packed.
@@ -520,5 +534,58 @@ mod tests {
         // The longest rest, a minute, after each.
         let few = answered(0.000_001);
         assert!((3..=6).contains(&few), "{few} in five minutes");
+    }
+
+    /// One whose desk was asked for what goes by use, so that the selection is kept, and told all of it.
+    fn told(bench: &Bench) -> Served {
+        let mut served = served(bench, 1.0, Arc::default());
+        let filter = [("tier", "working")].into_iter().collect();
+        let request = Request::Pull(Pull { filter, ..Pull::default() });
+        served.desk.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
+        loop {
+            let Some((part, _)) = served.desk.next_part() else {
+                std::thread::yield_now();
+                continue;
+            };
+            let (all, answered) = (part.len(), Answered::decode(part).unwrap());
+            served.desk.sent(all);
+            if matches!(answered.answer, Answer::End { complete: true, .. }) {
+                return served;
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_pulled_to_its_end_is_kept_until_its_initiator_says_so() {
+        let bench = Bench::new();
+        for (reason, keeps) in [(Reason::GoingAway, true), (Reason::Done, false)] {
+            let mut served = told(&bench);
+            let mut link = PortLink::new("r2");
+            link.receive(&asks(&[]), 0);
+            assert!(matches!(link.poll_event(), Some(Event::Opened)));
+            let body = Body::Bye { reason, text: "" };
+            let bye = Frame { from_responder: false, session: 7, seq: 0, body };
+            bye.encode(&mut |byte| link.receive(&[byte], 0));
+            assert!(served.desk.keeps());
+            served.take_events(&mut link, 0);
+            assert_eq!(served.desk.keeps(), keeps, "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_does_not_outlast_the_hour_where_the_device_is_away() {
+        let bench = Bench::new();
+        let mut served = told(&bench);
+        served.desk.clear();
+        let now = Cell::new(0);
+        let sleep = |time: Duration| now.set(now.get() + time.as_micros() as u64);
+        let mut wait_until = |minutes: u64| {
+            while now.get() < minutes * 60 * SECOND {
+                served.wait_for_device(|| now.get(), sleep);
+            }
+            served.desk.keeps()
+        };
+        assert!(wait_until(59));
+        assert!(!wait_until(62));
     }
 }

@@ -54,6 +54,16 @@ impl Shelf {
         })
     }
 
+    /// Drops a selection, if it is still the one that is kept.
+    pub fn drop(&self, name: &str) {
+        self.with(|kept| drop(kept.take_if(|kept| kept.name == name)));
+    }
+
+    #[cfg(test)]
+    pub fn is_used(&self) -> bool {
+        self.with(|kept| kept.is_some())
+    }
+
     /// Drops what nobody came back for. `now` in microseconds.
     pub fn tidy(&self, is_used: bool, now: u64) {
         self.with(|kept| {
@@ -96,6 +106,8 @@ struct Begun {
     selection: Arc<Selection>,
     as_of: Timestamp,
     store: String,
+    /// The name of the selection, if it is kept.
+    kept: Option<String>,
 }
 
 impl Job {
@@ -130,7 +142,8 @@ impl Job {
                     "what these filters selected is not kept any more, and they would select something else by now",
                 )
             })?;
-            return Ok(Begun { selection, as_of, store: token(Some(name)) });
+            let (store, kept) = (token(Some(name)), Some(name.to_owned()));
+            return Ok(Begun { selection, as_of, store, kept });
         }
         let query = engine.query_at(Query::everything(), &named, as_of)?;
         let query = Query { fence: Some(fence), ..query };
@@ -147,7 +160,7 @@ impl Job {
         if let Some(name) = &name {
             self.shelf.put(name, &selection);
         }
-        Ok(Begun { selection, as_of, store: token(name.as_deref()) })
+        Ok(Begun { selection, as_of, store: token(name.as_deref()), kept: name })
     }
 
     /// One resource after the other from the disk: as much of the store as is under way on the line is in memory.
@@ -189,7 +202,7 @@ impl Job {
         if batch.bytes > 0 {
             self.say(batch.answer())?;
         }
-        self.say(Answer::End { count: told, complete: true })
+        self.say_last_of(begun.kept.clone(), Answer::End { count: told, complete: true })
     }
 }
 
