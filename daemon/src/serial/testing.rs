@@ -7,11 +7,8 @@ use std::time::Duration;
 use omir_core::instant::Timestamp;
 
 use crate::clock::{Clock, SystemClock};
-use crate::disk::Folder;
 use crate::engine::request::Encoding;
-use crate::engine::settings::Settings;
 use crate::engine::{Engine, Parts};
-use crate::store::signature::DeviceKey;
 
 /// An engine on a disk of its own.
 pub struct Bench {
@@ -27,16 +24,7 @@ impl Bench {
     /// One that goes by this clock.
     pub fn by(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ids = AtomicU64::new(1);
-        let parts = Parts {
-            disk: Arc::new(Folder::new(folder.path())),
-            index: None,
-            clock,
-            key: DeviceKey::from_secret([7; 32]),
-            random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
-            settings: Settings::default(),
-            listener: Box::new(|_| {}),
-        };
+        let parts = Parts { clock, ..crate::testing::parts(folder.path()) };
         Self { engine: Engine::open(parts, &mut |_| {}).unwrap(), _folder: folder }
     }
 
