@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -81,18 +81,27 @@ impl Rig {
         let tool = End::plug(&self.path("tool"));
         let out = Arc::new(AtomicBool::new(false));
         let is_out = out.clone();
+        let passes = Arc::new(AtomicUsize::new(usize::MAX));
+        let may_pass = passes.clone();
         let names = ["daemon", "tool"].map(|name| self.path(name));
         let thread = std::thread::spawn(move || {
             let mut left = most;
             while left > 0 && !is_out.load(Ordering::Acquire) {
-                left = left.saturating_sub(carry(&daemon.ours, &tool.ours));
+                let may = may_pass.load(Ordering::Acquire);
+                if may > 0 {
+                    let carried = carry(&daemon.ours, &tool.ours);
+                    left = left.saturating_sub(carried);
+                    if may != usize::MAX {
+                        may_pass.store(may.saturating_sub(carried), Ordering::Release);
+                    }
+                }
                 carry(&tool.ours, &daemon.ours);
                 std::thread::sleep(Duration::from_millis(1));
             }
             // A device that is gone has no name; its number may be the next one's.
             names.iter().for_each(|name| drop(fs::remove_file(name)));
         });
-        Cable { out, thread: Some(thread) }
+        Cable { out, passes, thread: Some(thread) }
     }
 
     fn omir(&self, args: &[&str]) -> Output {
@@ -148,6 +157,8 @@ fn carry(from: &OwnedFd, to: &OwnedFd) -> usize {
 
 struct Cable {
     out: Arc<AtomicBool>,
+    /// So many bytes still come from the daemon before the rest is held back.
+    passes: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -432,7 +443,7 @@ impl Rig {
 #[test]
 fn the_console_is_back_however_a_tool_ended() {
     let rig = Rig::new();
-    let _cable = rig.plug(usize::MAX);
+    let cable = rig.plug(usize::MAX);
     fs::write(rig.path("new.omir"), r#"{"resourceType":"Entity","id":"new","name":"new"}"#)
         .unwrap();
     // Refused, and done; as a slow line is waited for, of which this end knows.
@@ -442,11 +453,11 @@ fn the_console_is_back_however_a_tool_ended() {
     ends_with(&rig.tool(&["pull", "--type", "Entity"], 9_600).output().unwrap(), 0);
     rig.console_is_back();
 
-    // Ctrl-C, and a terminal that is closed.
+    // Ctrl-C, and a terminal that is closed; while the tool waits for what is missing.
     for (signal, file) in [("-INT", "stopped.omir"), ("-HUP", "hung-up.omir")] {
+        cable.passes.store(10_000, Ordering::Release);
         let mut child = rig.tool(&["pull", "-o", file], BAUD).spawn().unwrap();
-        let part = rig.path(&format!("{file}.part"));
-        while fs::metadata(&part).map_or(0, |found| found.len()) == 0 {
+        while cable.passes.load(Ordering::Acquire) > 0 {
             assert_eq!(child.try_wait().unwrap(), None, "it was over too soon");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -454,6 +465,7 @@ fn the_console_is_back_however_a_tool_ended() {
         assert!(killed.success());
         let said = ends_with(&child.wait_with_output().unwrap(), 3);
         assert!(said.contains("interrupted"), "{said}");
+        cable.passes.store(usize::MAX, Ordering::Release);
         rig.console_is_back();
         ends_with(&rig.omir(&["pull", "-o", file]), 0);
         assert_eq!(ids(&rig.path(file)), all());
