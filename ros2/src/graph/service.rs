@@ -96,8 +96,9 @@ impl Shared {
                             }
                         }
                         Err(why) => {
+                            // Whoever hears of it finds it counted.
+                            shared.malformed(EntityKind::Server, &name, why.clone());
                             refuse(&query, &name, &why);
-                            shared.malformed(EntityKind::Server, &name, why);
                         }
                     }
                 }
@@ -122,8 +123,8 @@ impl Shared {
                         // Before it is copied, decoded, or waits.
                         let most = shared.most_request;
                         let why = format!("a request of {size} bytes; at most {most} are taken");
-                        refuse(&query, &name, &why);
-                        return shared.malformed(EntityKind::Server, &name, why);
+                        shared.malformed(EntityKind::Server, &name, why.clone());
+                        return refuse(&query, &name, &why);
                     }
                     let request = (query, (shared.clock)());
                     for (oldest, _) in queue.push(request, size, Lane::New) {
