@@ -72,7 +72,7 @@ def run(*command, **more):
 
 
 def install(folder):
-    """A Debian with systemd and the package lying in /root, not installed; returns kernel, initrd and disk."""
+    """A Debian with systemd and the package lying in /srv, not installed; returns kernel, initrd and disk."""
     root, disk = folder / "root", folder / "disk"
     include = f"systemd-sysv,udev,libgcc-s1,init-system-helpers,initramfs-tools,linux-image-{KERNEL}"
     run(
@@ -86,7 +86,7 @@ def install(folder):
     (root / "etc/fstab").write_text("/dev/vda / ext4 defaults 0 1\n")
     (root / "etc/hostname").write_text("board\n")
     (root / "etc/udev/rules.d/69-omird-ports.rules").write_text(RULE)
-    (root / "root/omird.deb").write_bytes(PACKAGE.read_bytes())
+    (root / "srv/omird.deb").write_bytes(PACKAGE.read_bytes())
     run("mke2fs", "-q", "-t", "ext4", "-d", root, disk, "3G")
     [kernel] = (root / "boot").glob("vmlinuz-*")
     [initrd] = (root / "boot").glob("initrd.img-*")
@@ -246,7 +246,7 @@ def trial(folder):
 
     step("the service")
     board = Board(folder, installed)
-    board.do("dpkg -i /root/omird.deb")
+    board.do("dpkg -i /srv/omird.deb")
     board.serves()
     board.do("systemctl is-active omird", "active")
     board.do("systemctl is-enabled omird", "enabled")
@@ -296,7 +296,7 @@ def trial(folder):
     until("a memory of before is dated", dated)
 
     step("an upgrade, and a purge")
-    board.do("dpkg -i /root/omird.deb")
+    board.do("dpkg -i /srv/omird.deb")
     board.serves()
     if lost := kept - exported(board).keys():
         fail(f"lost over the upgrade: {sorted(lost)}")
