@@ -1,0 +1,32 @@
+//! What became of a push.
+
+use super::MessageError;
+use super::members::Members;
+use crate::value::Map;
+
+/// The answer to [`Request::Push`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pushed {
+    /// Resources that are new, or newer than what was there.
+    pub stored: u64,
+    /// Resources that were there, or were forgotten and stay so.
+    pub unchanged: u64,
+}
+
+impl Pushed {
+    /// As the member `ok` of an answer.
+    pub fn to_map(self) -> Map {
+        [("stored", self.stored), ("unchanged", self.unchanged)].into_iter().collect()
+    }
+
+    /// Reads the member `ok` of the answer to `push`.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn from_map(map: Map) -> Result<Pushed, MessageError> {
+        let mut members = Members::of_ok(map);
+        let pushed =
+            Pushed { stored: members.number("stored")?, unchanged: members.number("unchanged")? };
+        members.finish().map(|_| pushed)
+    }
+}
