@@ -280,7 +280,7 @@ def run(target, omird, omir):
         assert not told.is_alive(), "nobody knew the time"
         story.check(daemon, "n7")
         new = len(story.handed) - count
-        assert handed == [new, 0, 0] and new > 0, (handed, new)
+        assert handed == [new, 0, 0, 0] and new > 0, (handed, new)
         print(f"    {count} memories through noise, kills and cuts, then {new} more")
 
         # Nobody is at the other end, and the node goes on; then somebody is.
@@ -303,7 +303,7 @@ def run(target, omird, omir):
         story.check(daemon, "n8")
         names = {name.removeprefix("n8") for name in story.handed}
         both = len(names & {name.removeprefix("n7") for name in daemon.everything()})
-        assert handed == [len(names), 0, 0] and both > 0, (handed, both)
+        assert handed == [len(names), 0, 0, 0] and both > 0, (handed, both)
         print(f"    {len(names)} of a second node, {both} of them by names of the first but for its own")
 
         # Last: who asks so uses what is found.

@@ -169,8 +169,8 @@ const SESSION: u32 = 1;
 /// `{"id": 1, "ok": {"time": "2026-05-30T12:00:00Z", "clock": "synchronised"}}`
 const TIME: &[u8] =
     b"\xa2\x62id\x01\x62ok\xa2\x64time\x742026-05-30T12:00:00Z\x65clock\x6csynchronised";
-/// `{"id": 2, "ok": {"stored": 1, "unchanged": 0}}`
-const STORED: &[u8] = b"\xa2\x62id\x02\x62ok\xa2\x66stored\x01\x69unchanged\x00";
+/// `{"id": 2, "ok": {"kept": 0, "stored": 1, "unchanged": 0}}`
+const STORED: &[u8] = b"\xa2\x62id\x02\x62ok\xa3\x64kept\x00\x66stored\x01\x69unchanged\x00";
 
 /// Flash of four pages that forgets what it is told, but for one page: enough for what is measured. It
 /// lies in the stack, a kilobyte that a node has not.

@@ -116,6 +116,9 @@ pub struct Handed {
     pub stored: u32,
     /// There already.
     pub unchanged: u32,
+    /// Not taken, for another one of that id stays in their place: the same one with another date, one that was
+    /// forgotten there, or **one of another node with this one's ids**.
+    pub kept: u32,
     /// Refused by the other end, or cannot be written: longer than `BYTES`, of another program, from a
     /// start after this one. Counted once; they are offered again in each session.
     pub refused: u32,
@@ -231,7 +234,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             answer: Vec::new(),
             cut: false,
             refusal: Text::new(),
-            handed: Handed { stored: 0, unchanged: 0, refused: 0, given_up: 0 },
+            handed: Handed { stored: 0, unchanged: 0, kept: 0, refused: 0, given_up: 0 },
         }
     }
 
@@ -604,6 +607,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 self.state = State::Next;
                 self.handed.stored = self.handed.stored.saturating_add(answer.stored);
                 self.handed.unchanged = self.handed.unchanged.saturating_add(answer.unchanged);
+                self.handed.kept = self.handed.kept.saturating_add(answer.kept);
                 for number in &self.batch {
                     self.mark.settle(*number);
                     self.mark.pass(*number);

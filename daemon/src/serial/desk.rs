@@ -468,11 +468,14 @@ impl Job {
         let Effect::Remembered(stored) = receipt.effect else {
             return Err(Error::new(Code::Internal, "a push was answered as something else"));
         };
-        let total = stored.len() as u64;
-        let same =
-            |merged: Option<Merged>| matches!(merged, Some(Merged::Unchanged | Merged::Kept));
-        let unchanged = stored.iter().filter(|one| same(one.merged)).count() as u64;
-        let pushed = Pushed { stored: total - unchanged, unchanged };
+        let mut pushed = Pushed::default();
+        for one in &stored {
+            match one.merged {
+                Some(Merged::Unchanged) => pushed.unchanged += 1,
+                Some(Merged::Kept) => pushed.kept += 1,
+                _ => pushed.stored += 1,
+            }
+        }
         let _ = self.say(Answer::Ok(pushed.to_map()));
         Ok(())
     }

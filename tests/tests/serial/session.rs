@@ -23,10 +23,10 @@ fn a_port_is_read_only_until_its_token_is_given() {
     client.ok(Request::Unlock(token.clone()));
     assert!(Info::from_map(client.ok(Request::Info)).unwrap().write);
     let pushed = Pushed::from_map(client.ok(push.clone())).unwrap();
-    assert_eq!(pushed, Pushed { stored: 1, unchanged: 0 });
+    assert_eq!(pushed, Pushed { stored: 1, ..Pushed::default() });
     assert!(stored(&rig).contains("Entity/new"));
     let pushed = Pushed::from_map(client.ok(push.clone())).unwrap();
-    assert_eq!(pushed, Pushed { stored: 0, unchanged: 1 });
+    assert_eq!(pushed, Pushed { unchanged: 1, ..Pushed::default() });
     let bad = vec![value(r#"{"resourceType":"Entity","id":"bad"}"#)];
     let bad = Request::Push(Push { items: bad, restore: false });
     assert_eq!(client.refused(bad).code, "INVALID_RESOURCE");
@@ -59,7 +59,7 @@ fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
     let mut push = |items: Vec<Value>, restore| {
         Pushed::from_map(client.ok(Request::Push(Push { items, restore }))).unwrap()
     };
-    assert_eq!(push(all.clone(), false), Pushed { stored: 3, unchanged: 0 });
+    assert_eq!(push(all.clone(), false), Pushed { stored: 3, unchanged: 0, kept: 0 });
     let forgotten = ["Entity/door", "MemoryRecord/n-1"].map(|name| name.parse().unwrap());
     rig.session.execute(Change::Forget(forgotten.to_vec())).unwrap();
     let known = stored(&rig);
@@ -67,12 +67,13 @@ fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
     // Again, and with what is new: all of it, in parts, or changed.
     let mut more = all.clone();
     more.push(memory("n-3", ""));
-    assert_eq!(push(more, false), Pushed { stored: 1, unchanged: 3 });
-    for item in &all {
-        assert_eq!(push(vec![item.clone()], false), Pushed { stored: 0, unchanged: 1 });
+    assert_eq!(push(more, false), Pushed { stored: 1, unchanged: 1, kept: 2 });
+    for (item, kept) in all.iter().zip([1, 1, 0]) {
+        let pushed = Pushed { stored: 0, unchanged: 1 - kept, kept };
+        assert_eq!(push(vec![item.clone()], false), pushed);
     }
     let changed = memory("n-1", r#","version":7"#);
-    assert_eq!(push(vec![changed], false), Pushed { stored: 0, unchanged: 1 });
+    assert_eq!(push(vec![changed], false), Pushed { stored: 0, unchanged: 0, kept: 1 });
     let new: Vec<String> = stored(&rig).difference(&known).cloned().collect();
     assert_eq!(new, ["MemoryRecord/n-3"]);
     let export = rig.session.export(&Query::everything()).unwrap().to_value();
@@ -90,10 +91,10 @@ fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
     let mut push = |items: Vec<Value>, restore| {
         Pushed::from_map(client.ok(Request::Push(Push { items, restore }))).unwrap()
     };
-    assert_eq!(push(items, true), Pushed { stored: 2, unchanged: 0 });
+    assert_eq!(push(items, true), Pushed { stored: 2, unchanged: 0, kept: 0 });
     // The door is back, and what referred to the one that was forgotten does not do so again by itself.
-    assert_eq!(push(vec![all[2].clone()], false), Pushed { stored: 0, unchanged: 1 });
-    assert_eq!(push(all, true), Pushed { stored: 2, unchanged: 1 });
+    assert_eq!(push(vec![all[2].clone()], false), Pushed { stored: 0, unchanged: 1, kept: 0 });
+    assert_eq!(push(all, true), Pushed { stored: 2, unchanged: 1, kept: 0 });
     assert!(stored(&rig).contains("MemoryRecord/n-1"));
 }
 

@@ -34,7 +34,7 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         0 | 1 => progress::spinner(globals, "pushing"),
         _ => progress::bar(globals, resources.len() as u64, "pushing"),
     };
-    let mut all = Pushed { stored: 0, unchanged: 0 };
+    let mut all = Pushed::default();
     for part in &parts {
         let pushed = match push(globals, &mut line, &resources, part) {
             Ok(pushed) => pushed,
@@ -45,17 +45,25 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         };
         all.stored += pushed.stored;
         all.unchanged += pushed.unchanged;
+        all.kept += pushed.kept;
         bar.inc(part.len() as u64);
     }
     bar.finish_and_clear();
     line.close();
     if globals.json {
-        let told = [("stored", all.stored.into()), ("unchanged", all.unchanged.into())];
-        output::print_json(&output::object(told))?;
+        output::print_json(&Value::Object(all.to_map()))?;
     } else {
-        output::print(&format!("{} stored, {} unchanged\n", all.stored, all.unchanged))?;
+        output::print(&text(&all))?;
     }
     Ok(())
+}
+
+fn text(all: &Pushed) -> String {
+    let kept = match all.kept {
+        0 => String::new(),
+        kept => format!(", {kept} kept (not newer than the robot's)"),
+    };
+    format!("{} stored, {} unchanged{kept}\n", all.stored, all.unchanged)
 }
 
 /// Which resources go into which message.
@@ -132,7 +140,7 @@ fn located(error: Error, resources: &[(String, Value)], part: &[usize]) -> Error
 
 /// The failure as a whole: what is in stays in.
 fn incomplete(error: Error, done: &Pushed, of: usize) -> Error {
-    let count = done.stored + done.unchanged;
+    let count = done.stored + done.unchanged + done.kept;
     if count == 0 {
         return error;
     }

@@ -17,7 +17,7 @@ use core::fmt::Write;
 use cortex_m_rt::{entry, exception};
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio::{self, HostStream};
-use omir_core::fixed::handover::Progress;
+use omir_core::fixed::handover::{Handed, Progress};
 use omir_core::fixed::ring::RingError;
 use omir_core::fixed::{BootClock, JournalError, Starts, Trust, Uptime};
 use omir_core::instant::Timestamp;
@@ -122,8 +122,8 @@ fn work(out: &mut HostStream, flash: CutFlash) -> Result<(), JournalError<FlashF
         }
     }
     show(out, &mut memories, cable.hand_over.starts())?;
-    let handed = cable.hand_over.handed();
-    let _ = writeln!(out, "handed {} {} {}", handed.stored, handed.unchanged, handed.refused);
+    let Handed { stored, unchanged, kept, refused, .. } = cable.hand_over.handed();
+    let _ = writeln!(out, "handed {stored} {unchanged} {kept} {refused}");
     Ok(())
 }
 

@@ -22,6 +22,7 @@ pub(super) struct Answer {
     /// Of `push`.
     pub(super) stored: u32,
     pub(super) unchanged: u32,
+    pub(super) kept: u32,
 }
 
 impl Answer {
@@ -75,6 +76,7 @@ impl Found {
                 "access" => self.answer.may_write = Some(reader.text()? == "write"),
                 "stored" => self.answer.stored = reader.count()?,
                 "unchanged" => self.answer.unchanged = reader.count()?,
+                "kept" => self.answer.kept = reader.count()?,
                 _ => reader.skip()?,
             }
         }

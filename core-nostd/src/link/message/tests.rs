@@ -145,7 +145,7 @@ fn what_is_told_in_ok_comes_back() {
     other.insert("access", "all");
     let error = Info::from_map(other).unwrap_err();
     assert_eq!(error.to_string(), r#"/ok/access: is neither "read" nor "write""#);
-    let pushed = Pushed { stored: 3, unchanged: 1 };
+    let pushed = Pushed { stored: 3, unchanged: 1, kept: 2 };
     assert_eq!(Pushed::from_map(pushed.to_map()), Ok(pushed));
     assert!(Pushed::from_map(Map::new()).is_err());
 }

@@ -23,8 +23,11 @@ fn answers_by_hand() {
     };
     let empty = Answer { id: 3, ..Answer::default() };
     assert_eq!(read(r#"{"id":3,"ok":{}}"#), Some(empty.clone()));
-    let pushed = Answer { stored: 5, unchanged: 2, ..empty.clone() };
-    assert_eq!(read(r#"{"id":3,"ok":{"stored":5,"unchanged":2,"new":[{}]}}"#), Some(pushed));
+    let pushed = Answer { stored: 5, unchanged: 2, kept: 1, ..empty.clone() };
+    assert_eq!(
+        read(r#"{"id":3,"ok":{"stored":5,"unchanged":2,"kept":1,"new":[{}]}}"#),
+        Some(pushed)
+    );
     let failed = Answer { error: Some(Text::try_from("BUSY").unwrap()), ..empty };
     assert_eq!(read(r#"{"id":3,"error":{"code":"BUSY","message":"later"}}"#), Some(failed));
     for none in

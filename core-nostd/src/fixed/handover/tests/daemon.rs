@@ -147,10 +147,10 @@ impl Daemon {
             }
             records.push((id, bytes));
         }
-        let mut pushed = Pushed { stored: 0, unchanged: 0 };
+        let mut pushed = Pushed::default();
         for (id, bytes) in records {
             if self.forgotten.contains(&id) {
-                pushed.unchanged += 1;
+                pushed.kept += 1;
                 continue;
             }
             match self.durable.get(&id) {
