@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
-use omir_core::link::message::{Answer, BATCH, Pull};
+use omir_core::link::message::{Answer, BATCH, Pull, fits};
 use omir_core::value::Value;
 
 use super::desk::{Job, Unwanted};
@@ -177,11 +177,17 @@ impl Job {
         self.say(Answer::Begin { as_of, count, store })?;
         let (mut batch, mut told) = (Batch::default(), 0);
         for position in first..selection.len() {
-            let one = self.engine.selected(selection, position).transpose();
-            let bytes = match &one {
-                None => 0,
-                Some(Ok(resource)) => cbor::to_vec(resource).len(),
-                Some(Err(error)) => error.message.len() + 8,
+            let (one, bytes) = match self.engine.selected(selection, position).transpose() {
+                None => (None, 0),
+                Some(Err(error)) => lost(error.message),
+                Some(Ok(resource)) => {
+                    let written = cbor::to_vec(&resource);
+                    if fits(&written) {
+                        (Some(Ok(resource)), written.len())
+                    } else {
+                        lost(does_not_fit(&resource, written.len()))
+                    }
+                }
             };
             if batch.bytes > 0 && batch.bytes + bytes > BATCH {
                 self.say(std::mem::take(&mut batch).answer())?;
@@ -193,7 +199,7 @@ impl Job {
                     told += 1;
                     batch.items.push(resource);
                 }
-                Some(Err(error)) => batch.lost.push(error.message),
+                Some(Err(why)) => batch.lost.push(why),
             }
             batch.bytes += bytes;
             batch.next = selection.place(position).map_or(batch.next, cursor);
@@ -204,6 +210,22 @@ impl Job {
         }
         self.say_last_of(begun.kept.clone(), Answer::End { count: told, complete: true })
     }
+}
+
+/// What is sent in the place of a resource, and how many bytes of the message it takes.
+fn lost(why: String) -> (Option<Result<Value, String>>, usize) {
+    let bytes = why.len() + 8;
+    (Some(Err(why)), bytes)
+}
+
+fn does_not_fit(resource: &Value, bytes: usize) -> String {
+    let text = |name| resource.get(name).and_then(Value::as_str).unwrap_or_default();
+    format!(
+        "{}/{} ({bytes} bytes) is larger, or nested deeper, than a message over a serial line may be; \
+         `dump` and `omir export` give it",
+        text("resourceType"),
+        text("id")
+    )
 }
 
 fn anew(path: &str, why: impl std::fmt::Display) -> Error {

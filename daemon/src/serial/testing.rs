@@ -23,8 +23,13 @@ impl Bench {
 
     /// One that goes by this clock.
     pub fn by(clock: Arc<dyn Clock>) -> Self {
+        Self::of(|parts| Parts { clock, ..parts })
+    }
+
+    /// One of other parts.
+    pub fn of(change: impl FnOnce(Parts) -> Parts) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let parts = Parts { clock, ..crate::testing::parts(folder.path()) };
+        let parts = change(crate::testing::parts(folder.path()));
         Self { engine: Engine::open(parts, &mut |_| {}).unwrap(), _folder: folder }
     }
 

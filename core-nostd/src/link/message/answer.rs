@@ -112,37 +112,30 @@ impl Answered {
             Answer::Ok(about)
         } else if let Some(about) = members.optional("begin", object)? {
             let mut about = members.inside("begin", about);
-            let begin = Answer::Begin {
+            Answer::Begin {
                 as_of: about.text("asOf")?,
                 count: about.number("count")?,
                 store: about.text("store")?,
-            };
-            about.finish()?;
-            begin
+            }
         } else if let Some(items) = members.optional("items", array)? {
             let next = members.number("next")?;
             let lost = members.optional("lost", texts)?.unwrap_or_default();
             Answer::Items { items, next, lost }
         } else if let Some(about) = members.optional("end", object)? {
             let mut about = members.inside("end", about);
-            let end = Answer::End {
-                count: about.number("count")?,
-                complete: about.need("complete", truth)?,
-            };
-            about.finish()?;
-            end
+            Answer::End { count: about.number("count")?, complete: about.need("complete", truth)? }
         } else if let Some(about) = members.optional("error", object)? {
             let mut about = members.inside("error", about);
-            let failure = Failure {
+            Answer::Error(Failure {
                 code: about.text("code")?,
                 message: about.text("message")?,
                 path: about.optional("path", text)?,
-            };
-            about.finish()?;
-            Answer::Error(failure)
+            })
         } else {
             return Err(members.whole("is none of ok, begin, items, end, error"));
         };
-        Ok(Answered { id: members.finish()?, answer })
+        // Anything else is from a later version; what makes it another message is not.
+        let id = members.without(&["op", "ok", "begin", "items", "end", "error"])?;
+        Ok(Answered { id, answer })
     }
 }

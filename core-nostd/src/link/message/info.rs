@@ -47,7 +47,7 @@ impl Info {
     pub fn from_map(map: Map) -> Result<Info, MessageError> {
         let mut members = Members::of_ok(map);
         let access = members.text("access")?;
-        let info = Info {
+        Ok(Info {
             robot: members.text("robot")?,
             program: members.text("program")?,
             write: match access.as_str() {
@@ -59,7 +59,6 @@ impl Info {
             clock: members.text("clock")?,
             count: members.number("count")?,
             deflate: members.need("deflate", truth)?,
-        };
-        members.finish().map(|_| info)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The members of a message, taken out one by one: what is left over is not understood.
+//! The members of a message, taken out one by one. What is left over of a request is not understood, and refused.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -73,6 +73,14 @@ impl Members {
 
     pub(super) fn number(&mut self, name: &str) -> Result<u64, MessageError> {
         self.need(name, number)
+    }
+
+    /// The number of the request, if none of these is left.
+    pub(super) fn without(self, names: &[&str]) -> Result<u64, MessageError> {
+        match names.iter().find(|name| self.map.get(name).is_some()) {
+            None => Ok(self.id),
+            Some(name) => Err(self.error(name, "does not belong here")),
+        }
     }
 
     /// The number of the request, if nothing is left.

@@ -30,11 +30,10 @@ impl Pushed {
     /// Says what is wrong.
     pub fn from_map(map: Map) -> Result<Pushed, MessageError> {
         let mut members = Members::of_ok(map);
-        let pushed = Pushed {
+        Ok(Pushed {
             stored: members.number("stored")?,
             unchanged: members.number("unchanged")?,
             kept: members.number("kept")?,
-        };
-        members.finish().map(|_| pushed)
+        })
     }
 }

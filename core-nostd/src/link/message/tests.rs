@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cbor;
 use crate::json;
 use crate::value::{Map, Value};
 
@@ -123,10 +122,32 @@ fn what_is_wrong_is_named() {
     }
     let says = |text: &str| Answered::decode(&bytes(text)).unwrap_err().to_string();
     assert_eq!(says(r#"{"id":1}"#), "/: is none of ok, begin, items, end, error");
-    assert_eq!(says(r#"{"id":1,"ok":{},"end":{}}"#), "/end: is unknown here");
+    assert_eq!(says(r#"{"id":1,"ok":{},"end":{}}"#), "/end: does not belong here");
     assert_eq!(says(r#"{"id":1,"end":{"count":1}}"#), "/end/complete: is missing");
     assert_eq!(says(r#"{"id":1,"items":[]}"#), "/next: is missing");
+    assert_eq!(says(r#"{"id":1,"op":"info","ok":{}}"#), "/op: does not belong here");
     assert!(Asked::decode(b"\xff").unwrap_err().message.contains("byte 0"));
+}
+
+#[test]
+fn what_fits_arrives_and_nothing_else_does() {
+    let deep = |depth: usize| (1..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    let text = |len: usize| Value::from("x".repeat(len));
+    let many = |len: usize| Value::Array(vec![Value::from(1u64); len]);
+    for (item, fit) in [
+        (deep(71), true),
+        (deep(73), false),
+        (text(MOST_MESSAGE - 2 * AROUND), true),
+        (text(MOST_MESSAGE), false),
+        (many(498_000), true),
+        (many(500_000), false),
+    ] {
+        assert_eq!(fits(&cbor::to_vec(&item)), fit);
+        let answer = Answer::Items { items: vec![item], next: u64::MAX, lost: vec![] };
+        let message = Answered { id: u64::MAX, answer }.encode();
+        let arrives = message.len() <= MOST_MESSAGE && Answered::decode(&message).is_ok();
+        assert_eq!(arrives, fit);
+    }
 }
 
 #[test]
@@ -148,6 +169,21 @@ fn what_is_told_in_ok_comes_back() {
     let pushed = Pushed { stored: 3, unchanged: 1, kept: 2 };
     assert_eq!(Pushed::from_map(pushed.to_map()), Ok(pushed));
     assert!(Pushed::from_map(Map::new()).is_err());
+    // Later versions say more.
+    let mut more = pushed.to_map();
+    more.insert("new", true);
+    assert_eq!(Pushed::from_map(more), Ok(pushed));
+    for (more, plain) in [
+        (r#"{"id":1,"ok":{},"new":1}"#, r#"{"id":1,"ok":{}}"#),
+        (r#"{"id":1,"items":[],"next":2,"new":1}"#, r#"{"id":1,"items":[],"next":2}"#),
+        (
+            r#"{"id":1,"end":{"count":1,"complete":true,"new":1}}"#,
+            r#"{"id":1,"end":{"count":1,"complete":true}}"#,
+        ),
+    ] {
+        assert_eq!(Answered::decode(&bytes(more)), Answered::decode(&bytes(plain)));
+        assert!(Answered::decode(&bytes(plain)).is_ok());
+    }
 }
 
 proptest! {

@@ -48,11 +48,12 @@ fn answer(desk: &mut Desk) -> Answer {
 struct Pulled {
     pull: Pull,
     items: Vec<Value>,
+    lost: Vec<String>,
 }
 
 impl Pulled {
     fn of(members: &[(&str, &str)]) -> Self {
-        Self { pull: Pull { filter: filter(members), ..Pull::default() }, items: Vec::new() }
+        Self { pull: Pull { filter: filter(members), ..Pull::default() }, ..Self::default() }
     }
 
     /// One session, cut after so many answers with resources. Whether it came to its end.
@@ -74,8 +75,9 @@ impl Pulled {
         assert_eq!(*known, store);
         for _ in 0..most {
             match answer(desk) {
-                Answer::Items { items, next, .. } => {
+                Answer::Items { items, next, lost } => {
                     self.items.extend(items);
+                    self.lost.extend(lost);
                     self.pull.after = Some(next);
                 }
                 Answer::End { complete, .. } => return Ok(complete),
@@ -200,7 +202,7 @@ fn what_goes_by_use_is_selected_once() {
     let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&bright));
     assert_eq!(pulled.session(&mut desk, 1), Ok(false));
     think_of(&bench, "door");
-    let mut elsewhere = Pulled { pull: pulled.pull.clone(), items: Vec::new() };
+    let mut elsewhere = Pulled { pull: pulled.pull.clone(), ..Pulled::default() };
     while !pulled.session(&mut desk, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert_eq!(pulled.ids(), expected);
@@ -225,7 +227,7 @@ fn what_mentions_an_entity_still_comes_when_that_is_forgotten() {
     let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&[("entity", "Entity/dock")]));
     assert_eq!(pulled.session(&mut desk, 1), Ok(false));
     bench.engine.execute(Change::Forget(vec!["Entity/dock".parse().unwrap()])).unwrap();
-    let mut elsewhere = Pulled { pull: pulled.pull.clone(), items: Vec::new() };
+    let mut elsewhere = Pulled { pull: pulled.pull.clone(), ..Pulled::default() };
     while !pulled.session(&mut desk, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert!(expected.iter().all(|id| pulled.ids().contains(&id.as_str())), "{:?}", pulled.ids());
@@ -291,7 +293,7 @@ fn a_pull_does_not_go_on_in_another_memory() {
     let mut begun = Pulled::default();
     begun.session(&mut desk(&bench), 1).unwrap();
     let refused = |pull: Pull| {
-        let mut pulled = Pulled { pull, items: Vec::new() };
+        let mut pulled = Pulled { pull, ..Pulled::default() };
         pulled.session(&mut desk(&bench), 1).unwrap_err()
     };
     for store in ["", "00ff", "00ff.1", bench.engine.identity()] {
@@ -324,4 +326,32 @@ fn a_cursor_keeps_the_order_and_comes_back() {
     for one in places {
         assert_eq!(place(cursor(one)), one);
     }
+}
+
+#[test]
+fn what_no_message_can_carry_is_told_and_the_rest_comes() {
+    let bench = Bench::of(|mut parts| {
+        let limits = &mut parts.settings.limits;
+        (limits.max_payload_bytes, limits.max_resource_bytes) = (8 << 20, 4 << 20);
+        parts
+    });
+    let mut desk = desk(&bench);
+    let large = "x".repeat(3 << 20);
+    let json = r#""resourceType":"MemoryRecord""#;
+    let deep = format!("{}0{}", "[".repeat(60), "]".repeat(60));
+    bench.remember(&record("before", ""));
+    bench.remember(&format!(r#"{{{json},"id":"large","content":"{large}"}}"#));
+    bench.remember(&format!(
+        r#"{{{json},"id":"deep","content":"c","extension":[{{"url":"urn:x:deep","valueJson":{deep}}}]}}"#
+    ));
+    bench.remember(&record("after", ""));
+    let mut asked = Pulled::of(&[]);
+    assert_eq!(asked.session(&mut desk, usize::MAX), Ok(true));
+    let names: Vec<_> = asked.items.iter().map(|item| item.get("id").unwrap().clone()).collect();
+    assert_eq!(names, ["before", "deep", "after"].map(Value::from));
+    assert!(
+        matches!(&asked.lost[..], [why] if why.starts_with("MemoryRecord/large (31")),
+        "{:?}",
+        asked.lost
+    );
 }
