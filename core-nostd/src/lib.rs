@@ -87,3 +87,5 @@ pub mod stream;
 pub mod validate;
 #[cfg(feature = "alloc")]
 pub mod value;
+#[cfg(feature = "alloc")]
+pub mod words;

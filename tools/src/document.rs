@@ -1,5 +1,6 @@
 //! `.omir` and `.omirb` files: which encoding a file has, reading and writing, at once or part by part.
 
+mod capture;
 mod order;
 mod parts;
 mod replace;
@@ -123,12 +124,18 @@ pub fn read_text(file: &Path) -> Result<String> {
     String::from_utf8(read_bytes(file)?).map_err(|_| Error::input(file, "is not UTF-8 text"))
 }
 
-/// Reads a document. The ending says what it is; without one that does, the first byte.
+/// Reads a document, or what a terminal captured of one. The ending says what it is; without one that does, the
+/// first byte.
 ///
 /// # Errors
 /// [`Error::Input`] naming the file, and the place within the document where one is known.
 pub fn read(file: &Path) -> Result<Value> {
-    let bytes = read_bytes(file)?;
+    let mut bytes = read_bytes(file)?;
+    if capture::may_be(&bytes)
+        && let Some(document) = capture::document(&bytes)
+    {
+        bytes = document.map_err(|why| Error::input(file, why))?;
+    }
     let by_ending = Encoding::of_ending(file).filter(|_| !is_standard(file));
     let encoding = by_ending.unwrap_or_else(|| Encoding::sniff(&bytes));
     encoding.read(&bytes).map_err(|why| parts::unreadable(file, encoding, &why))

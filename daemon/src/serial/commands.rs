@@ -9,8 +9,9 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::{Map, Value};
+use omir_core::words;
 
-use super::share::Turn;
+use super::share::{Machine, Turn};
 use super::spool::{MOST_PACKED, Spool};
 use crate::engine::command::{Event, EventKind};
 use crate::engine::export::{LeftOut, Selection, decode_stored};
@@ -124,7 +125,7 @@ impl Command {
     /// # Errors
     /// `INVALID_QUERY`: says what there is.
     pub fn parse(line: &str) -> Result<Option<Command>, Error> {
-        let mut words = words(line).into_iter();
+        let mut words = split(line).into_iter();
         let Some((name, _)) = words.next() else { return Ok(None) };
         let (mut parameters, mut text) = (Vec::new(), Vec::new());
         for (word, quoted) in words {
@@ -167,7 +168,7 @@ impl Command {
 }
 
 /// Words, and whether each was in quotes.
-fn words(line: &str) -> Vec<(String, bool)> {
+fn split(line: &str) -> Vec<(String, bool)> {
     let mut all = Vec::new();
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -206,6 +207,10 @@ pub struct Worker {
 impl Worker {
     /// Works on a command, on a thread of its own.
     pub fn run(self, command: Command, share: &mut Turn) {
+        // It waited for its share of time: who interrupted it meanwhile wants nothing of it.
+        if !self.is_wanted() {
+            return;
+        }
         let done = match command {
             Command::Help => Ok(self.show(HELP.to_owned())),
             Command::Status => Ok(self.status()),
@@ -214,7 +219,7 @@ impl Worker {
             }
             Command::Recall(parameters) => self.list(Query::default(), &parameters),
             Command::Get(target) => self.get(&target),
-            Command::Tail => Ok(self.tail()),
+            Command::Tail => Ok(self.tail(self.announced.follow(), share)),
             Command::Dump(parameters) => self.dump(&parameters, share),
             Command::Sz(parameters) => self.sz(&parameters, share),
         };
@@ -269,8 +274,12 @@ impl Worker {
         Ok(self.show(format!("{}\n", json::to_string_pretty(&decode_stored(&bytes)?))))
     }
 
-    fn tail(&self) -> Result<(), Unwanted> {
-        let (events, missed) = self.announced.follow();
+    /// Each event is paid for soon after it: a bill for hours would hold up what comes next.
+    fn tail<M: Machine>(
+        &self,
+        (events, missed): (Receiver<Event>, Arc<AtomicU64>),
+        share: &mut Turn<M>,
+    ) -> Result<(), Unwanted> {
         loop {
             let passed_over = missed.swap(0, Ordering::Relaxed);
             if passed_over > 0 {
@@ -286,8 +295,11 @@ impl Worker {
                         (_, Ok(resource)) => summary(&resource),
                     };
                     self.show(format!("{} {what}\n", event.kind.as_str()))?;
+                    share.rest_if_due();
                 }
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) if self.is_wanted() => {}
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) if self.is_wanted() => {
+                    share.rest();
+                }
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) => return Err(Unwanted),
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => return Ok(()),
             }
@@ -303,9 +315,15 @@ impl Worker {
         if self.show("-----BEGIN OMIR-----\n".to_owned()).is_err() {
             return Ok(Err(Unwanted));
         }
-        let written = self.document(&selection, share, |text| self.show(text));
+        let mut sum = crc32fast::Hasher::new();
+        let written = self.document(&selection, share, |text| {
+            // Each terminal has its own ends of lines.
+            text.split('\n').for_each(|line| sum.update(line.as_bytes()));
+            self.show(text)
+        });
         Ok(written.and_then(|left_out| {
-            self.show("-----END OMIR-----\n".to_owned())?;
+            let sum = sum.finalize();
+            self.show(format!("-----END OMIR-----\nCRC-32 {sum:08x}\n"))?;
             self.show(shortfall(&left_out))
         }))
     }
@@ -424,16 +442,12 @@ fn ascii(text: &str) -> String {
 
 /// A resource in a line.
 fn summary(resource: &Value) -> String {
-    let text = |name: &str| resource.get(name).and_then(Value::as_str);
-    let said =
-        ["content", "name", "summary", "title", "relation"].iter().find_map(|name| text(name));
-    let said = said.unwrap_or_default().replace('\n', " ");
+    let said = words::words(resource).replace('\n', " ");
     let mut short: String = said.chars().take(WIDTH).collect();
     if short.len() < said.len() {
         short.push_str("...");
     }
-    let kind = text("resourceType").unwrap_or("?");
-    format!("{kind}/{} {short}", text("id").unwrap_or("?"))
+    format!("{} {short}", words::name(resource))
 }
 
 /// Each value on a line, named by where it lies.
@@ -451,7 +465,13 @@ fn flatten(name: &str, value: &Value, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use crossbeam_channel::unbounded;
+
     use super::*;
+    use crate::serial::share::{Budget, Share};
+    use crate::serial::testing::Bench;
 
     fn parse(line: &str) -> Command {
         Command::parse(line).unwrap().unwrap()
@@ -494,6 +514,88 @@ mod tests {
         assert_eq!(missed.load(Ordering::Relaxed), 0);
         (0..3).for_each(|n| tell(&event(n)));
         assert_eq!((missed.load(Ordering::Relaxed), count()), (3, 1));
+    }
+
+    /// Each look at it is a millisecond of work.
+    #[derive(Default)]
+    struct Worked {
+        used: Cell<u64>,
+        rested: Cell<u64>,
+    }
+
+    impl Machine for &Worked {
+        fn now(&self) -> Duration {
+            Duration::from_millis(self.used.get() + self.rested.get())
+        }
+
+        fn used(&self) -> Duration {
+            self.used.set(self.used.get() + 1);
+            Duration::from_millis(self.used.get())
+        }
+
+        fn rest(&self, owed: Duration) {
+            self.rested.set(self.rested.get() + owed.as_millis() as u64);
+        }
+    }
+
+    #[test]
+    fn events_are_paid_for_as_they_come() {
+        let bench = Bench::new();
+        let announced = Announcements::default();
+        let (out, said) = unbounded();
+        let wanted = Arc::new(());
+        let worker = Worker {
+            engine: bench.engine.clone(),
+            robot: "r2".into(),
+            announced: announced.clone(),
+            wanted: Arc::downgrade(&wanted),
+            out,
+        };
+        let followed = announced.follow();
+        (0..200).for_each(|n| announced.listener()(&event(n)));
+        // Nobody announces any more.
+        announced.0.lock().unwrap().clear();
+        let machine = Worked::default();
+        let budget = Budget::new(Share::new(0.25));
+        assert!(worker.tail(followed, &mut budget.begin_on(&machine)).is_ok());
+        assert_eq!(said.len(), 200);
+        let (used, rested) = (machine.used.get(), machine.rested.get());
+        assert!(rested >= (used - 10) * 3, "{rested} for {used}");
+        let owed = budget.begin_on(&machine).settle();
+        assert!(owed < Duration::from_millis(50), "{owed:?}");
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_is_not_begun() {
+        let bench = Bench::new();
+        let (out, said) = unbounded();
+        let worker = Worker {
+            engine: bench.engine.clone(),
+            robot: "r2".into(),
+            announced: Announcements::default(),
+            wanted: Weak::new(),
+            out,
+        };
+        worker.run(Command::Status, &mut Budget::new(Share::new(1.0)).begin());
+        assert_eq!(said.len(), 0);
+    }
+
+    #[test]
+    fn a_line_says_what_a_resource_is() {
+        let bench = Bench::new();
+        for json in [
+            r#"{"resourceType":"Entity","id":"a","name":"cup"}"#,
+            r#"{"resourceType":"Entity","id":"b","name":"table"}"#,
+            r#"{"resourceType":"Relationship","id":"r","relationType":"on","from":{"ref":"Entity/a"},"to":{"ref":"Entity/b"}}"#,
+        ] {
+            bench.remember(json);
+        }
+        let line = |name: &str| {
+            let bytes = bench.engine.get(&name.parse().unwrap()).unwrap().unwrap();
+            summary(&decode_stored(&bytes).unwrap())
+        };
+        assert_eq!(line("Entity/a"), "Entity/a cup");
+        assert_eq!(line("Relationship/r"), "Relationship/r Entity/a on Entity/b");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use omir_core::link::{XOFF, XON};
 
 use super::commands::{Announcements, Command, Said, Worker, told};
-use super::editor::{Editor, Typed};
+use super::editor::{Editor, MOST_BYTES, Typed};
 use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
 use crate::engine::Engine;
+use crate::error::Error;
 
 /// What is typed while a command runs and is kept for later, bytes.
 const MOST_AHEAD: usize = 1024;
@@ -22,6 +23,8 @@ const HELD: u64 = 5_000_000;
 const PAUSED: u64 = 60_000_000;
 /// What was typed of a line and left for so long is not of who comes next, microseconds.
 const LEFT: u64 = 600_000_000;
+/// Lines one after the other that are no commands; more are not answered.
+const MOST_MISFITS: u8 = 20;
 /// Commands that were interrupted and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
 
@@ -32,6 +35,8 @@ pub struct Console {
     announced: Announcements,
     budget: Budget,
     editor: Editor,
+    /// Lines that were no commands since the last that was.
+    misfits: u8,
     running: Option<Running>,
     /// The file that it sends.
     transfer: Option<Transfer>,
@@ -68,6 +73,7 @@ impl Console {
             announced,
             budget,
             editor: Editor::default(),
+            misfits: 0,
             running: None,
             transfer: None,
             threads: Arc::new(()),
@@ -200,14 +206,31 @@ impl Console {
         match typed {
             None => {}
             Some(Typed::Interrupt) => self.prompt(),
+            Some(Typed::TooLong) => {
+                self.print(&format!("a line has at most {MOST_BYTES} bytes: nothing was done\n"));
+                self.prompt();
+            }
             Some(Typed::Line(line)) => match Command::parse(&line) {
                 Ok(None) => self.prompt(),
-                Ok(Some(command)) => self.begin(command),
-                Err(error) => {
-                    self.print(&told(&error));
-                    self.prompt();
+                Ok(Some(command)) => {
+                    self.misfits = 0;
+                    self.begin(command);
                 }
+                Err(error) => self.misunderstand(&error),
             },
+        }
+    }
+
+    /// A login prompt or another console at the other end would answer each answer, for ever.
+    fn misunderstand(&mut self, error: &Error) {
+        self.misfits = self.misfits.saturating_add(1);
+        match self.misfits {
+            ..MOST_MISFITS => {
+                self.print(&told(error));
+                self.prompt();
+            }
+            MOST_MISFITS => self.print("is that a person? `help` wakes this console\n"),
+            _ => {}
         }
     }
 
@@ -356,6 +379,34 @@ mod tests {
         type_in(&mut console, b"\r", 3 * LEFT + 1);
         let shown = shown(&mut console, 3 * LEFT + 1);
         assert_eq!(shown, "help\r\nr1> \r\nr1> ");
+    }
+
+    #[test]
+    fn who_is_no_person_is_not_answered_for_ever() {
+        let bench = Bench::new();
+        let mut console = console(&bench);
+        let answers = |console: &mut Console, line: &str, times: usize| {
+            (0..times).for_each(|_| type_in(console, line.as_bytes(), 0));
+            shown(console, 0).matches("unknown command").count()
+        };
+        assert_eq!(answers(&mut console, "login: r2\r", 30), usize::from(MOST_MISFITS) - 1);
+        assert_eq!(answers(&mut console, "login: r2\r", 30), 0);
+        type_in(&mut console, b"help\r", 0);
+        assert!(shown(&mut console, 0).contains("status"));
+        assert_eq!(answers(&mut console, "login: r2\r", 1), 1);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_is_not_done() {
+        let bench = Bench::new();
+        let mut console = console(&bench);
+        let line = format!("help {}\r", " ".repeat(600));
+        type_in(&mut console, line.as_bytes(), 0);
+        let shown = shown(&mut console, 0);
+        assert!(
+            shown.ends_with("a line has at most 512 bytes: nothing was done\r\nr1> "),
+            "{shown:?}"
+        );
     }
 
     #[test]

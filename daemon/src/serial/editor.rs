@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Longer lines ring the bell.
-const MOST_BYTES: usize = 512;
+/// Longer lines ring the bell, and are not done.
+pub const MOST_BYTES: usize = 512;
 /// Lines that the arrow keys bring back.
 const MOST_HISTORY: usize = 16;
 
@@ -23,6 +23,8 @@ const DELETE: u8 = 0x7f;
 pub enum Typed {
     /// The line is whole.
     Line(String),
+    /// It is whole, and some of it found no room: what is left of it may be another command.
+    TooLong,
     /// Ctrl-C.
     Interrupt,
 }
@@ -31,6 +33,8 @@ pub enum Typed {
 #[derive(Debug, Default)]
 pub struct Editor {
     line: String,
+    /// Something found no room in it.
+    is_cut: bool,
     /// The beginning of a character of several bytes.
     character: Vec<u8>,
     /// The last byte was a CR: an LF after it belongs to it.
@@ -65,7 +69,8 @@ impl Editor {
                 match byte {
                     b'A' => self.recall(self.back + 1, echo),
                     b'B' => self.recall(self.back.saturating_sub(1), echo),
-                    _ => {}
+                    // Nothing is typed in the middle of a line.
+                    _ => echo.push(BELL),
                 }
                 return None;
             }
@@ -78,7 +83,9 @@ impl Editor {
             CR | LF => {
                 self.after_cr = byte == CR;
                 echo.extend_from_slice(b"\r\n");
-                return Some(Typed::Line(self.finish()));
+                let is_cut = self.is_cut;
+                let line = self.finish();
+                return Some(if is_cut { Typed::TooLong } else { Typed::Line(line) });
             }
             INTERRUPT => {
                 self.clear();
@@ -109,7 +116,10 @@ impl Editor {
         }
         self.character.push(byte);
         match std::str::from_utf8(&self.character) {
-            Ok(_) if self.line.len() + self.character.len() > MOST_BYTES => echo.push(BELL),
+            Ok(_) if self.line.len() + self.character.len() > MOST_BYTES => {
+                self.is_cut = true;
+                echo.push(BELL);
+            }
             Ok(text) => {
                 self.line.push_str(text);
                 echo.extend_from_slice(text.as_bytes());
@@ -121,6 +131,10 @@ impl Editor {
     }
 
     fn erase(&mut self, characters: usize, echo: &mut Vec<u8>) {
+        if characters > 0 {
+            // Who takes something back sees what is left.
+            self.is_cut = false;
+        }
         for _ in 0..characters {
             if self.line.pop().is_none() {
                 return;
@@ -140,6 +154,7 @@ impl Editor {
         self.erase(usize::MAX, echo);
         echo.extend_from_slice(line.as_bytes());
         self.line = line;
+        self.is_cut = false;
         self.back = back;
     }
 
@@ -156,6 +171,7 @@ impl Editor {
     /// Forgets what was typed of this line.
     pub fn clear(&mut self) {
         self.line.clear();
+        self.is_cut = false;
         self.character.clear();
         self.keys = Keys::Plain;
         self.back = 0;
@@ -181,6 +197,7 @@ mod tests {
     fn lines(bytes: &[u8]) -> Vec<String> {
         let line = |typed| match typed {
             Typed::Line(line) => line,
+            Typed::TooLong => "too long".to_owned(),
             Typed::Interrupt => "^C".to_owned(),
         };
         typed(bytes).0.into_iter().map(line).collect()
@@ -233,7 +250,14 @@ mod tests {
     #[test]
     fn a_line_has_an_end() {
         let (all, echo) = typed(&[&[b'x'; 600][..], b"\r"].concat());
-        assert_eq!(all, [Typed::Line("x".repeat(512))]);
+        assert_eq!(all, [Typed::TooLong]);
         assert_eq!(echo.matches('\x07').count(), 88);
+        // The next one is judged by itself, and this one once something was taken back.
+        let long = "x".repeat(513);
+        assert_eq!(lines(format!("{long}\rls\r").as_bytes()), ["too long", "ls"]);
+        assert_eq!(lines(format!("{long}\x15ls\r").as_bytes()), ["ls"]);
+        assert_eq!(lines(format!("{long}\x03ls\r").as_bytes()), ["^C", "ls"]);
+        assert_eq!(lines(format!("ls\r{long}\x1b[A\r").as_bytes()), ["ls", "ls"]);
+        assert_eq!(lines(format!("{}\r", "x".repeat(512)).as_bytes()), ["x".repeat(512)]);
     }
 }

@@ -99,7 +99,7 @@ impl Budget {
         self.begin_on(Thread)
     }
 
-    fn begin_on<M: Machine>(&self, machine: M) -> Turn<M> {
+    pub(super) fn begin_on<M: Machine>(&self, machine: M) -> Turn<M> {
         Turn { budget: self.clone(), since: machine.used(), machine }
     }
 }

@@ -47,7 +47,8 @@ impl Spool {
                 self.held += block.len();
                 self.packed.push(block);
             }
-            if self.held > self.most {
+            // ZMODEM counts bytes in 32 bits.
+            if self.held > self.most || self.len() > u32::MAX as usize - BLOCK {
                 return Err(Full);
             }
         }

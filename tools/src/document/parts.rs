@@ -9,7 +9,7 @@ use omir_core::decode::{DecodeError, Limits};
 use omir_core::stream::{Event, Source, StreamError};
 use omir_core::{cbor, json};
 
-use super::{Encoding, is_standard};
+use super::{Encoding, capture, is_standard};
 use crate::error::{Error, Result};
 
 /// As many first bytes as tell the encoding.
@@ -65,6 +65,13 @@ impl Parts {
         let sniffed = input.by_ref().take(SNIFFED).read_to_end(&mut start);
         sniffed.map_err(|why| Error::input(name, why))?;
         let encoding = encoding.unwrap_or_else(|| Encoding::sniff(&start));
+        if capture::may_be(&start) {
+            // No more than a cable carries while somebody waits.
+            input.read_to_end(&mut start).map_err(|why| Error::input(name, why))?;
+            if let Some(document) = capture::document(&start) {
+                start = document.map_err(|why| Error::input(name, why))?;
+            }
+        }
         let input = Input(Box::new(Cursor::new(start).chain(input)));
         let limits = Limits::default();
         let events = match encoding {

@@ -1,0 +1,102 @@
+//! What a terminal captured of a `dump` at a robot's serial console (docs/serial.md, section 4): prompts, a
+//! document between two marks, its checksum.
+
+use super::Encoding;
+
+const BEGIN: &[u8] = b"-----BEGIN OMIR-----";
+const END: &[u8] = b"-----END OMIR-----";
+/// In front of the checksum, on the line after the end.
+const SUM: &[u8] = b"CRC-32 ";
+
+/// Whether a file that begins like this may be a capture: no document does.
+pub fn may_be(start: &[u8]) -> bool {
+    let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
+    Encoding::sniff(start) == Encoding::Json
+        && first.is_some_and(|first| first.is_ascii() && !b"{[".contains(first))
+}
+
+/// The last whole document in a capture; `None` where none was begun.
+///
+/// # Errors
+/// In words: it is not whole, or not what was sent.
+pub fn document(captured: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    let lines = || captured.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let last = |mark: &[u8]| lines().enumerate().filter(|(_, line)| line.ends_with(mark)).last();
+    // A mark stands alone; whatever the line held in front of it was there before.
+    let (begin, _) = last(BEGIN)?;
+    let end = last(END).map(|(end, _)| end).filter(|end| *end > begin);
+    let Some(end) = end else {
+        let why =
+            "the last dump in this capture has no end: it was interrupted, or the capture was";
+        return Some(Err(why.to_owned()));
+    };
+    let inside: Vec<&[u8]> = lines().skip(begin + 1).take(end - begin - 1).collect();
+    let told = lines().nth(end + 1).and_then(|line| line.strip_prefix(SUM)).and_then(|sum| {
+        let digits = std::str::from_utf8(sum).ok()?;
+        u32::from_str_radix(digits, 16).ok()
+    });
+    let mut sum = crc32fast::Hasher::new();
+    inside.iter().for_each(|line| sum.update(line));
+    let Some(told) = told else {
+        let why = "the line with the checksum is missing after the dump: capture it too";
+        return Some(Err(why.to_owned()));
+    };
+    if told != sum.finalize() {
+        let why = "the cable changed the dump (its CRC-32 is another one): dump it again, or let \
+                   `omir pull` bring it, which sees to that";
+        return Some(Err(why.to_owned()));
+    }
+    Some(Ok(inside.join(&b'\n')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As it is captured, with these ends of lines.
+    fn captured(inside: &str, newline: &str) -> Vec<u8> {
+        let mut sum = crc32fast::Hasher::new();
+        inside.split('\n').for_each(|line| sum.update(line.as_bytes()));
+        let sum = sum.finalize();
+        format!(
+            "r2> dump\n-----BEGIN OMIR-----\n{inside}\n-----END OMIR-----\nCRC-32 {sum:08x}\nr2> "
+        )
+        .replace('\n', newline)
+        .into_bytes()
+    }
+
+    #[test]
+    fn a_dump_is_found_whatever_stands_around_it() {
+        let inside = "{\"entry\":[\n1\n]}";
+        for newline in ["\n", "\r\n", "\r\r\n"] {
+            let capture = captured(inside, newline);
+            assert!(may_be(&capture));
+            assert_eq!(document(&capture), Some(Ok(inside.as_bytes().to_vec())), "{newline:?}");
+        }
+        // The last one counts, also behind one that was interrupted.
+        let both = [&captured("[0]", "\n")[..], b"dump\n-----BEGIN OMIR-----\n[1,^C\n"].concat();
+        let all = [&both[..], &captured(inside, "\r\n")].concat();
+        assert_eq!(document(&all), Some(Ok(inside.as_bytes().to_vec())));
+        assert!(document(&both).unwrap().unwrap_err().contains("interrupted"));
+    }
+
+    #[test]
+    fn what_was_changed_or_cut_is_refused() {
+        let whole = captured("{\"entry\":[\n\"a memory\"\n]}", "\r\n");
+        let wrong = String::from_utf8(whole.clone()).unwrap().replace("a memory", "e memory");
+        assert!(document(wrong.as_bytes()).unwrap().unwrap_err().contains("CRC-32"));
+        let end = whole.windows(6).rposition(|part| part == b"CRC-32").unwrap() + 15;
+        for cut in 0..end {
+            assert!(!matches!(document(&whole[..cut]), Some(Ok(_))), "{cut}");
+        }
+        assert!(matches!(document(&whole[..end]), Some(Ok(_))));
+    }
+
+    #[test]
+    fn a_document_is_no_capture() {
+        for document in [&b"{}"[..], b" \n[1]", b"", b"  ", b"\xa1\x61a\x00", b"\xEF\xBB\xBF{}"] {
+            assert!(!may_be(document), "{document:?}");
+        }
+        assert_eq!(document(b"r2> ls\n"), None);
+    }
+}
