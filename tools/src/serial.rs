@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::link::message::{Answer, Answered, Asked, Inbox, Info, Request};
 use omir_core::link::pack::{pack, unpack};
-use omir_core::link::{Event, Link, Reason};
+use omir_core::link::{Closed, Event, Link, Reason};
 use omird::serial::{Device, Pace};
 
 use crate::error::{Error, Result};
@@ -15,6 +15,9 @@ use crate::interrupt;
 const PIECE: usize = 4096;
 /// How long the device is asked for more before something else is looked at.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How long after a refusal the other end is called again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Why nothing came.
 #[derive(Debug)]
@@ -75,18 +78,46 @@ impl Line {
             packs: false,
             _guard: interrupt::Guard::new(),
         };
-        let mut session = [0; 4];
-        getrandom::fill(&mut session)
-            .map_err(|error| Lost::Line(format!("no random number: {error}")))?;
-        line.link.connect(u32::from_le_bytes(session), 0);
+        line.call()?;
         let until = Instant::now() + patience;
+        let mut refused = None;
+        let mut call_at = None;
         while !line.link.is_open() {
+            match line.link.poll_event() {
+                Some(Event::Closed(Closed::Bye(Reason::Version))) => {
+                    let why =
+                        "the daemon speaks another version of the link: update the older of both";
+                    return Err(line.lost(why));
+                }
+                // It stops, or was started just now: it may be back in a moment.
+                Some(Event::Closed(why)) => {
+                    refused = Some(why);
+                    call_at = Some(Instant::now() + AGAIN);
+                }
+                _ => {}
+            }
+            if call_at.take_if(|at| Instant::now() >= *at).is_some() {
+                line.call()?;
+            }
             if Instant::now() > until {
-                return Err(line.lost("no daemon answers; is the port in its configuration?"));
+                return Err(match refused {
+                    Some(why) => line.lost(why),
+                    None => line.lost("no daemon answers; is the port in its configuration?"),
+                });
             }
             line.turn()?;
         }
         Ok(line)
+    }
+
+    /// Asks for a session, under a number of its own.
+    fn call(&mut self) -> std::result::Result<(), Lost> {
+        let mut session = [0; 4];
+        getrandom::fill(&mut session)
+            .map_err(|error| Lost::Line(format!("no random number: {error}")))?;
+        let now = self.now();
+        self.link.connect(u32::from_le_bytes(session), now);
+        Ok(())
     }
 
     fn lost(&self, why: impl std::fmt::Display) -> Lost {

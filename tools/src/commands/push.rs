@@ -25,10 +25,25 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         resources.iter().map(|(_, resource)| cbor::to_vec(resource).len()).collect();
     let parts = parts(args, &resources, &sizes)?;
     let mut line = Line::open(&args.port, args.baud, globals.timeout)?;
-    line.info(globals.timeout)?;
-    if let Some(token) = &args.token {
-        line.ask(Request::Unlock(token.clone()))?;
-        refused(line.answer(globals.timeout)?)?;
+    let info = line.info(globals.timeout)?;
+    match &args.token {
+        Some(token) => {
+            line.ask(Request::Unlock(token.clone()))?;
+            refused(line.answer(globals.timeout)?)?;
+        }
+        // Rather than after minutes of sending.
+        None if !info.write => {
+            return Err(Error::Refused {
+                code: "UNAUTHORIZED".to_owned(),
+                message: format!(
+                    "{} is read-only on {}: give its --token, or set access = \"write\" for the port there",
+                    args.port.display(),
+                    info.robot
+                ),
+                path: None,
+            });
+        }
+        None => {}
     }
     let bar = match parts.len() {
         0 | 1 => progress::spinner(globals, "pushing"),
