@@ -101,7 +101,7 @@ impl Decay {
     /// The gain grows with what had been forgotten, the spacing effect (Cepeda et al.,
     /// "Distributed practice in verbal recall tasks", *Psychological Bulletin* 132, 2006; FSRS has
     /// the same dependence on `1 − R`). Dividing by `1 + n` is our choice of diminishing returns
-    /// (contract §6).
+    /// (docs/keys.md, "Retrievability").
     #[must_use]
     pub fn accessed(&self, elapsed_hours: f64) -> Decay {
         let before = self.half_life.0;

@@ -1,6 +1,6 @@
 //! Positions on the Earth and the distance between them.
 //!
-//! Coordinates are WGS 84 geodetic degrees and metres (contract §2, `geo`). Distance is taken along
+//! Coordinates are WGS 84 geodetic degrees and metres (`geo` of docs/extensions.md). Distance is taken along
 //! a great circle of the sphere of WGS 84's mean radius, with geodetic latitude used as spherical
 //! latitude: symmetric, the same on every machine, and within about 0.6 % of the ellipsoidal
 //! geodesic. The trigonometry is `libm`'s own, in software and never fused, so x86 and a

@@ -1,12 +1,12 @@
 //! Distance, boxes and orientation in one frame.
 //!
-//! Units and axes follow ROS REP-103 and REP-105 (contract §2): metres, radians, right-handed, x
+//! Units and axes follow ROS REP-103 and REP-105 (docs/extensions.md): metres, radians, right-handed, x
 //! forward, y left, z up; a frame is named (`map`, `odom`, `base_link`) and this module does not
 //! know the names. Comparing positions of two frames without a transform between them is the
 //! caller's mistake to avoid.
 //!
 //! Recall by radius or box promises what a scan over everything would return, no more and no less
-//! (contract §3). So the arithmetic is the plain textbook sequence, written out in the
+//! (docs/keys.md, "Recall"). So the arithmetic is the plain textbook sequence, written out in the
 //! documentation: a scan in any other language computes the same number, to the last bit.
 
 use nalgebra::{Matrix6, Point3, Quaternion, UnitQuaternion};

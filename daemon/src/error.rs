@@ -1,10 +1,10 @@
-//! What a caller is told when a request cannot be carried out (contract section 1).
+//! What a caller is told when a request cannot be carried out: `docs/replies.md`, "Errors".
 
 use std::fmt;
 
 use omir_core::validate::Fault;
 
-/// The error codes of the public contract. Callers branch on these, never on message text.
+/// The error codes of `docs/replies.md`. Callers branch on these, never on message text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Code {

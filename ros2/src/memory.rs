@@ -1,4 +1,4 @@
-//! What of the memory ROS reaches: the operations of the public contract, whoever carries them out.
+//! What of the memory ROS reaches: the operations of `docs/keys.md`, whoever carries them out.
 //!
 //! The daemon hands its engine in; a test hands in what it likes. Every call may wait for a disk and comes
 //! from a thread that may wait.
@@ -17,7 +17,7 @@ pub trait Memory: Send + Sync {
     /// `overwrite`) they meet what is stored as an import does.
     ///
     /// # Errors
-    /// As the contract's `remember`.
+    /// As `remember` of `docs/keys.md`.
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal>;
 
     /// What there is under a reference, `Type/id`.
@@ -26,18 +26,18 @@ pub trait Memory: Send + Sync {
     /// If that cannot be told now, because the disk is away.
     fn get(&self, reference: &str) -> Result<Stored, Refusal>;
 
-    /// Carries out an operation other than `remember`; its parameters and its answer are those of the
-    /// contract.
+    /// Carries out an operation other than `remember`; its parameters and its answer are those of
+    /// `docs/keys.md` and `docs/replies.md`.
     ///
     /// # Errors
-    /// As the contract's operation.
+    /// As the operation of that name in `docs/keys.md`.
     fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal>;
 
     /// Merges a file (`.omir` or `.omirb`) of the robot into what is stored, as `omir import` does: all of
     /// it or nothing. `progress` is told how many bytes of how many were read, and stops it with `false`.
     ///
     /// # Errors
-    /// As the contract's `remember` with `merge`; `NOT_FOUND` if the file cannot be read.
+    /// As `remember` of `docs/keys.md` with `merge`; `NOT_FOUND` if the file cannot be read.
     fn import(
         &self,
         file: &Path,
@@ -45,7 +45,8 @@ pub trait Memory: Send + Sync {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Refusal>;
 
-    /// Bytes that a request may have: the contract's `max_payload_bytes`.
+    /// Bytes that a request may have: `limits.max_payload_bytes`, which the daemon tells. A test double need
+    /// not, and has the default of the configuration.
     fn most_bytes(&self) -> usize {
         4 << 20
     }
@@ -66,7 +67,7 @@ pub enum Stored {
     Damaged(String),
 }
 
-/// Why something was not done: the error object of the contract.
+/// Why something was not done: the error object of `docs/replies.md`, "Errors".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// For programs, such as `INVALID_RESOURCE`.

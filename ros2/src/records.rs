@@ -1,5 +1,5 @@
 //! OMIR resources as messages of `omir_msgs` and back, without loss; requests of its services as the
-//! parameters of the public contract, and replies back.
+//! parameters of `docs/keys.md`, and replies back.
 //!
 //! # How nothing is lost
 //!
@@ -37,7 +37,7 @@ pub struct Records {
 
 /// What can be asked of the memory with a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // The names are those of the contract.
+#[allow(missing_docs)] // The names are those of docs/keys.md.
 pub enum Operation {
     Remember,
     Recall,
@@ -60,7 +60,7 @@ impl Operation {
         Self::Rebase,
     ];
 
-    /// The name in the contract, which is that of the service too: `remember`.
+    /// The name in `docs/keys.md`, which is that of the service too: `remember`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Remember => "remember",

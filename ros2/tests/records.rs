@@ -294,7 +294,7 @@ fn call(
 }
 
 #[test]
-fn a_recall_has_the_parameters_of_the_contract() {
+fn a_recall_has_the_parameters_of_the_page() {
     let (registry, _) = records();
     let point = Message::new(&registry.message("geometry_msgs/msg/Point").unwrap());
     let mut far = point.clone();

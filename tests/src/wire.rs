@@ -29,7 +29,7 @@ const REFUSALS: [Code; 3] = [Code::InvalidResource, Code::Conflict, Code::NotFou
 /// Makes a request to the daemon of `robot`: records as CBOR, batches as JSON.
 ///
 /// # Panics
-/// If an answer is not as the contract says.
+/// If an answer is not as docs/replies.md says.
 pub fn ask(client: &Client, robot: &str, request: &Request) -> Heard {
     let mut payload = None;
     let operation = match request {

@@ -256,7 +256,7 @@ impl Seen {
         Some(query.geo?.distance_m(&self.geo?))
     }
 
-    /// The whole of contract section 3, one line for each filter.
+    /// The whole of docs/keys.md, "Recall", one line for each filter.
     fn matches(&self, query: &Query, now: i64) -> bool {
         let now = query.as_of.map_or(now, Timestamp::as_micros);
         let any = |wanted: bool, is_empty: bool| is_empty || wanted;

@@ -1,4 +1,4 @@
-//! The contract over a real Zenoh session with a real daemon: every key, both encodings, every
+//! docs/keys.md over a real Zenoh session with a real daemon: every key, both encodings, every
 //! refusal that a client can provoke, two robots, and power cuts by SIGKILL.
 
 use std::collections::{BTreeMap, BTreeSet};

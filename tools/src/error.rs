@@ -1,6 +1,6 @@
 //! What can go wrong, and the exit code each failure means.
 //!
-//! The codes are documented in every `--help` and are part of the contract with scripts.
+//! The codes are documented in every `--help` and are what scripts rely on.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ pub const UNREACHABLE: u8 = 4;
 pub enum Error {
     /// The daemon answered with an error object.
     Refused {
-        /// One of the contract's codes, such as `INVALID_RESOURCE`.
+        /// One of the codes of docs/replies.md, such as `INVALID_RESOURCE`.
         code: String,
         /// What the daemon said.
         message: String,

@@ -1,5 +1,5 @@
 //! The program `omir` against daemons that are only their protocol: Zenoh queryables with prepared
-//! answers, on loopback endpoints of their own. What is tested is the tool's side of the contract:
+//! answers, on loopback endpoints of their own. What is tested is the tool's side of docs/keys.md:
 //! exit codes, what stands on which stream, and how a fleet is asked.
 
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,5 @@
-//! `[limits]`: how large a request may be. What may wait is the engine's, and in [`super::resolve`].
+//! How large a request may be: the keys of `[limits]` that bound one. Those that bound what waits (`queue_requests`,
+//! `queue_bytes`, `readers`) are read in [`super::resolve`].
 
 use super::file::LimitsSection;
 use super::within;

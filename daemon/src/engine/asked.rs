@@ -1,4 +1,4 @@
-//! What the operations of the contract ask for, by the names of their parameters: the same for every
+//! What the operations of `docs/keys.md` ask for, by the names of their parameters: the same for every
 //! adapter, whatever the parameters came in.
 
 use omir_core::confidence::{Outcome, Weight};
@@ -129,7 +129,7 @@ pub fn compact(parameters: Parameters) -> Result<Scope, Error> {
 }
 
 impl Engine {
-    /// `recall` and `export`: the parameters of contract section 3, on top of `base`.
+    /// `recall` and `export`: the parameters of `docs/keys.md`, "Recall", on top of `base`.
     ///
     /// # Errors
     /// `INVALID_QUERY`.

@@ -1,4 +1,5 @@
-//! Why a memory is where it is, and when it will fade: contract section 6, for people.
+//! Why a memory is where it is, and when it will fade, for people: `docs/keys.md`, "Explain" and
+//! "Retrievability".
 
 use omir_core::bond::{FAINT, learned};
 use omir_core::forgetting::{ANCHOR_FLOOR, HalfLife, hours_until};

@@ -1,4 +1,4 @@
-//! How the daemon is doing: contract section 1, `status`.
+//! How the daemon is doing: `docs/replies.md`, "Status".
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;

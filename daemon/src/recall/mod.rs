@@ -1,4 +1,4 @@
-//! Recall: from what was asked to ranked memories (contract section 3).
+//! Recall: from what was asked to ranked memories (`docs/keys.md`, "Recall").
 
 pub mod frames;
 pub mod parameters;

@@ -1,4 +1,4 @@
-//! From the names of contract section 3 to a [`Query`].
+//! From the names of `docs/keys.md`, "Recall", to a [`Query`].
 //!
 //! Selector parameters and payload members come through the same door, as text; a payload's
 //! arrays become comma-separated lists first.

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
-//! | `retrievability` | how lately and how often it was used: contract section 6 | 0.05 |
+//! | `retrievability` | how lately and how often it was used: `docs/keys.md`, "Retrievability" | 0.05 |
 //! | `recency` | how lately it happened: [`Doc::recency`] | 0.15 |
 //! | `importance` | as stated, 0.5 if not; of another producer by rank | 0.10 |
 //! | `confidence` | as stated, 0.5 if not; of another producer from its α and β | 0.05 |

@@ -47,7 +47,7 @@ pub(super) fn zenoh_encoding(encoding: Encoding) -> ZenohEncoding {
     }
 }
 
-/// The error object of the contract.
+/// The error object: `docs/replies.md`, "Errors".
 pub(super) fn error_value(error: &Error) -> Value {
     let mut map = Map::new();
     map.insert("code", error.code.as_str());

@@ -1,5 +1,5 @@
-//! `omir/<robot>/backup`, an addition to the contract: the list of all segments without parameters,
-//! bytes of one with `segment`, `offset` and `length`.
+//! `omir/<robot>/backup` (`docs/keys.md`, "Backup"): the list of all segments without parameters, bytes of
+//! one with `segment`, `offset` and `length`.
 
 use super::Context;
 use super::ask::Ask;

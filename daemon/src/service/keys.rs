@@ -1,4 +1,4 @@
-//! The keys of contract section 1.
+//! The keys of `docs/keys.md`.
 
 use omir_core::reference::{Id, Ref};
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_those_of_the_contract() {
+    fn keys_are_those_of_the_page() {
         let keys = Keys::new("omir", "r1");
         let dock: Ref = "Entity/dock".parse().unwrap();
         assert_eq!(keys.memory(&dock), "omir/r1/memory/Entity/dock");

@@ -1,4 +1,4 @@
-//! The Zenoh service: contract section 1, over one engine. It translates and holds no logic.
+//! The Zenoh service: `docs/keys.md` over one engine. It translates and holds no logic.
 
 mod ask;
 mod backup;
@@ -147,7 +147,7 @@ struct Context {
     events: events::Outlet,
 }
 
-/// What is served under a key of its own: the queryables of contract section 1, and `backup`.
+/// What is served under a key of its own: the queryables of `docs/keys.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Served {
     Memory,

@@ -1,4 +1,4 @@
-//! How the daemon is on the network. Closed by default (contract section 1).
+//! How the daemon is on the network. Closed by default: `docs/keys.md`, "Network".
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! The operations of contract section 1: parameters in, engine, answer out.
+//! The operations of `docs/keys.md`, all but those on memory keys and `backup`: parameters in, engine,
+//! answer out.
 
 use super::Context;
 use super::ask::Ask;

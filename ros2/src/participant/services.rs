@@ -1,4 +1,4 @@
-//! The services of the memory: a request in, an operation of the contract, a response out.
+//! The services of the memory: a request in, an operation of `docs/keys.md`, a response out.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ pub struct Progress {
 }
 
 impl Records {
-    /// The response of the service: what the contract answers, or its error object.
+    /// The response of the service: what `docs/replies.md` says, or its error object.
     pub fn response(&self, operation: Operation, answer: Result<&Json, &Json>) -> Message {
         let mut message = Message::new(&self.service(operation).response);
         let Some(answer) = self.status(&mut message, answer) else {

@@ -1,4 +1,4 @@
-//! Requests of the services as the parameters of the public contract.
+//! Requests of the services as the parameters of `docs/keys.md`.
 
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -18,7 +18,7 @@ pub struct Call {
     pub operation: Operation,
     /// The resources that `remember` brings; empty for any other.
     pub resources: Vec<Json>,
-    /// Parameters in the names of the contract.
+    /// Parameters in the names of `docs/keys.md`.
     pub parameters: Map,
 }
 

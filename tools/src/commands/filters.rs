@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_become_the_names_of_the_contract() {
+    fn filters_become_the_names_of_the_page() {
         assert_eq!(selector(&[]).unwrap(), "");
         assert_eq!(
             selector(&["--near", "-1,2.5", "--radius", "3", "--frame", "карта"]).unwrap(),

@@ -73,7 +73,7 @@ impl Catalog {
         if doc.is_touched { self.touched.get(&id).copied() } else { doc.access }
     }
 
-    /// Probability that a version can still be recalled at `now` (contract section 6). What is no
+    /// Probability that a version can still be recalled at `now` (`docs/keys.md`, "Retrievability"). What is no
     /// memory record has no decay block in R1 and does not fade. `as_stored` leaves out accesses
     /// that came after the version was recorded.
     pub fn retrievability(&self, id: DocId, as_stored: bool, now: i64) -> f64 {
