@@ -259,6 +259,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_tells_of_every_parameter_and_of_no_other() {
+        let page = include_str!("../../../docs/keys.md");
+        let (_, rest) = page.split_once("\n## Recall\n").unwrap();
+        let (section, _) = rest.split_once("\n## ").unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let told: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+        assert_eq!(told, NAMES);
+    }
+
+    #[test]
     fn an_unknown_parameter_is_named_and_corrected() {
         let error = read(&[("raduis", "2")]).unwrap_err();
         assert_eq!((error.code, error.path.as_str()), (Code::InvalidQuery, "/raduis"));
