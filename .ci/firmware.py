@@ -6,6 +6,8 @@ check          clippy has nothing to say; the golden numbers are those of this m
                record, decay, pose and encoding keep to the room they are to have
 sizes          prints the table of sizes of docs/microcontroller.md
 sizes --write  puts it there
+
+Invariant 30 of ARCHITECTURE.md.
 """
 
 import os

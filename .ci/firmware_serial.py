@@ -5,6 +5,8 @@ The node lives, is cut, and lives on. It hands over through noise, is killed in 
 again, then the daemon is killed. What the node says at last it has must be in the daemon, the same and rightly
 dated, each once. What comes later waits until the daemon's clock can be trusted. A node that calls and is not
 answered goes on to sense; and a second node, of the same image and the same readings, loses nothing to the first.
+
+Invariant 31 of ARCHITECTURE.md.
 Usage: .ci/arm.sh PYTHON .ci/firmware_serial.py OMIRD OMIR     (PYTHON with cbor2)
 """
 

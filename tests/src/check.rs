@@ -1,12 +1,12 @@
 //! What must hold whenever a store has been opened again.
 //!
-//! 1. Everything acknowledged is there, and equal; what was forgotten stays forgotten.
-//! 2. Of the one request nobody knows about, everything is there or nothing.
-//! 3. Versions and counts are those of the model.
-//! 4. Recalls and the export give what a scan over the model gives.
-//! 5. Another stop and start change nothing.
-//! 6. Every sealed segment is read by any CBOR decoder, validates alone, and the chain of
-//!    signatures holds.
+//! a. Everything acknowledged is there, and equal; what was forgotten stays forgotten.
+//! b. Of the one request nobody knows about, everything is there or nothing.
+//! c. Versions and counts are those of the model.
+//! d. Recalls and the export give what a scan over the model gives.
+//! e. Another stop and start change nothing.
+//! f. Every sealed segment is read by any CBOR decoder, validates alone (invariant 6 of ARCHITECTURE.md), and the
+//!    chain of signatures holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! The model shares no code with the store but the typed resources and the arithmetic of belief.
 //! It says of every request how it must be answered and what it leaves behind.
+//!
+//! Its versions only rise, also over what was forgotten: invariant 7 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 

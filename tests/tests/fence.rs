@@ -1,5 +1,7 @@
 //! What a transfer selects that was begun once and goes on later: the versions of its beginning, told by a transaction,
 //! whatever the clock does, and across starts, sealing and compaction.
+//!
+//! Invariant 32 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! docs/keys.md over a real Zenoh session with a real daemon: every key, both encodings, every
 //! refusal that a client can provoke, two robots, and power cuts by SIGKILL.
+//!
+//! Invariant 12 of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;

@@ -1,4 +1,5 @@
-//! `[[serial]]`: the ports to be served.
+//! `[[serial]]`: the ports to be served, and the share of a core that each may use (invariant 33 of
+//! ARCHITECTURE.md).
 
 use std::path::Path;
 

@@ -5,7 +5,7 @@
 //! in an export what has no `meta`; there every stamp of ours also says when the version was
 //! recorded, by which another store can tell which is newer. So an export tells for itself where
 //! each memory comes from, and still comes back as no change: a stamp of ours beside none is no
-//! difference (ARCHITECTURE, invariant 13).
+//! difference (invariant 13 of ARCHITECTURE.md).
 
 use std::sync::LazyLock;
 

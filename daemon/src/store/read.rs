@@ -1,4 +1,5 @@
-//! Reading the bytes of one version, wherever they lie.
+//! Reading the bytes of one version, wherever they lie, and checking them against their CRC: invariant 9 of
+//! ARCHITECTURE.md.
 
 use std::fmt;
 use std::io;

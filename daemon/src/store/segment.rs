@@ -1,10 +1,12 @@
 //! Sealed segments: `segments/<number>.omirb`, each one OMIR Bundle that validates alone.
 //!
-//! A segment is made from one log file. For every reference the newest version in that log is an
+//! A segment is made from the logs that are due together. For every reference the newest version in them is an
 //! entry; older ones, and those forgotten meanwhile, ride in the manifest, because a Bundle holds
 //! a reference only once. Resources that an entry refers to and that were recorded earlier are
 //! copied in, without references of their own, so that nothing dangles; a reference to something
 //! forgotten is dropped. See `docs/format.md`.
+//!
+//! Invariant 6 of ARCHITECTURE.md.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -1,5 +1,7 @@
 //! The saved corpus and small changes of it, without libFuzzer: the same on every run and every
 //! machine.
+//!
+//! Invariants 9 and 24 of ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
 use std::fs;

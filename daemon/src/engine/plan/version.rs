@@ -1,4 +1,6 @@
 //! Which version a resource states, and which it gets.
+//!
+//! Invariant 7 of ARCHITECTURE.md.
 
 use omir_core::model::Resource;
 use omir_core::number::Number;

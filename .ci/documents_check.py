@@ -1,0 +1,125 @@
+"""Holds the documents against the tree: links, the invariants of ARCHITECTURE.md, and extensions.
+
+Behind each invariant stand the files that hold or test it, and each of these cites it by its number; no file cites one
+behind which it does not stand. A folder stands for the files in it; a name alone lies beside the one before it.
+Usage: documents_check.py
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CITATION = re.compile(r"[Ii]nvariants? (\d+(?:(?:,| and|, and) \d+)*) of ARCHITECTURE\.md")
+# Where a path in ARCHITECTURE.md may begin.
+ROOMS = ["", "daemon/src/"]
+
+
+def tracked(*patterns):
+    list_files = ["git", "-C", str(ROOT), "ls-files", *patterns]
+    return subprocess.run(list_files, capture_output=True, text=True, check=True).stdout.split()
+
+
+def unquoted(page):
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
+
+
+def anchors(path):
+    headings = re.findall(r"^#+ (.*)$", unquoted(path.read_text()), re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading.strip().lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def broken_links():
+    for name in tracked("*.md"):
+        page = ROOT / name
+        for link in re.findall(r"\]\(([^)\s]+)\)", unquoted(page.read_text())):
+            if re.match(r"\w+:", link):
+                continue
+            file, _, anchor = link.partition("#")
+            target = page.parent / file if file else page
+            if not target.exists():
+                yield f"{name}: {link} is not there"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                yield f"{name}: {link}: no such heading"
+
+
+def stated():
+    """The paths behind each invariant, and what is wrong with them."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    section = page.split("\n## Invariants\n")[1].split("\n## ")[0]
+    behind, wrong = {}, []
+    for number, text in re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |\Z)", section, re.M | re.S):
+        behind[int(number)], beside = [], None
+        for token in re.findall(r"`([^`\s]+)`", text):
+            is_file = token.endswith((".rs", ".py"))
+            if not is_file and ("/" not in token or token.endswith("/")):
+                continue
+            rooms = ROOMS + ([f"{beside}/"] if beside else [])
+            found = [room + token for room in rooms if (ROOT / (room + token)).exists()]
+            if found:
+                behind[int(number)].append(found[0])
+                beside = pathlib.Path(found[0]).parent
+            else:
+                wrong.append(f"ARCHITECTURE.md, invariant {number}: {token} is not there")
+    numbers = list(behind)
+    if numbers != list(range(1, len(numbers) + 1)):
+        wrong.append(f"ARCHITECTURE.md: invariants are numbered {numbers}")
+    return behind, wrong
+
+
+def cited():
+    """The numbers that each file cites."""
+    files = {}
+    for name in tracked("*.rs", "*.py", "tests/fuzz/README.md"):
+        # A comment may go on in the next line.
+        text = re.sub(r"\n\s*(//[/!]?|#) ?", " ", (ROOT / name).read_text())
+        for numbers in CITATION.findall(text):
+            files.setdefault(name, set()).update(map(int, re.findall(r"\d+", numbers)))
+    return files
+
+
+def stands_behind(file, paths):
+    return any(file == path or file.startswith(f"{path}/") for path in paths)
+
+
+def loose_invariants():
+    behind, wrong = stated()
+    files = cited()
+    yield from wrong
+    for number, paths in behind.items():
+        if not paths:
+            yield f"ARCHITECTURE.md: nothing stands behind invariant {number}"
+        for path in paths:
+            citing = (f for f, numbers in files.items() if number in numbers)
+            if not any(stands_behind(file, [path]) for file in citing):
+                yield f"{path}: does not cite invariant {number}, behind which it stands"
+    for file, numbers in files.items():
+        for number in sorted(numbers):
+            if not stands_behind(file, behind.get(number, [])):
+                yield f"{file}: cites invariant {number}, behind which it does not stand"
+
+
+def loose_extensions():
+    """What the code mints, what extensions.md describes and what CONFORMANCE.md declares are the same."""
+    minted = set()
+    for name in tracked("*.rs"):
+        text = (ROOT / name).read_text()
+        minted |= set(re.findall(r'const \w+: &str = "(urn:omird:ext:\w+)"', text))
+    described = re.findall(r"^## `(.*)`$", (ROOT / "docs/extensions.md").read_text(), re.M)
+    declared = (ROOT / "docs/CONFORMANCE.md").read_text().split("| Extensions emitted |")[1]
+    declared = re.findall(r"`([^`]*)`", declared.split("\n")[0])
+    ours = {url for url in described if url.startswith("urn:")}
+    for url in sorted(set(described) ^ set(declared) | minted ^ ours):
+        yield f"{url}: not in the code, docs/extensions.md and docs/CONFORMANCE.md alike"
+
+
+def main():
+    wrong = [*broken_links(), *loose_invariants(), *loose_extensions()]
+    print("\n".join(wrong) or "links, invariants and extensions agree with the tree")
+    sys.exit(bool(wrong))
+
+
+main()
