@@ -1,7 +1,8 @@
 //! A ring of frames in NOR flash that survives a cut at every write and every erase.
 //!
 //! Anything behind `embedded-storage`'s [`NorFlash`] will do: internal flash, an SPI chip. Every word is
-//! written once between two erases, so flash with ECC will do too. No RAM grows with the flash.
+//! written once between two erases, and one that a cut tore may be one that cannot be read: so flash with ECC will do
+//! too. No RAM grows with the flash.
 //!
 //! ```text
 //! page    = head, frame …, erased rest              one erase block; its place is its number mod pages
@@ -26,6 +27,15 @@
 //! marked *keep* after that too; if nothing but such frames is left, appending is refused ([`RingError::Full`])
 //! and nothing is lost. Room for one forgetting is reserved in every page, so forgetting is never refused.
 //!
+//! **What cannot be read** is no reason to stop, for where flash has ECC that is how a torn word reads, for ever: behind
+//! the last sound frame of the newest page it is a torn frame, in the head of the page behind that one a page that was
+//! being opened. Elsewhere it has rotted: it costs its frame, and in the head of a frame those behind it in the page;
+//! the head of a page that was in use costs nothing, since its place says which one it is, and of a newest page the
+//! frames that are newer than all others. But a read that fails may as well be a bus that fails, and then what is there
+//! is sound. So it is asked for three times, and each time another place must be readable; else the answer is
+//! [`RingError::Flash`], nothing is taken for torn, and nothing is written. What must be kept of a
+//! page is looked for in that way before the page goes.
+//!
 //! A note is a few bytes about the records, such as how far they were handed over: the newest of its name is
 //! kept, and replaces the one before in one write.
 //!
@@ -38,9 +48,9 @@
 //! is nothing for some hundred records in internal flash. Appending reads nothing, except when a page is
 //! opened: then once over all heads for each frame to be kept.
 //!
-//! What is assumed of the flash: a cut during a write leaves the written words undefined and all others as
-//! they were, a cut during an erase leaves its page undefined (as the trait says), and a word that reads as
-//! erased after a cut may be written.
+//! What is assumed of the flash: a cut during a write leaves the written words undefined or unreadable and all others
+//! as they were, a cut during an erase does so to its page (as the trait says), and a word that reads as erased
+//! after a cut may be written. What cannot be read is an error of the driver for that read alone.
 
 mod frame;
 mod look;
@@ -58,6 +68,8 @@ const CHUNK: usize = 64;
 /// What the head of a page begins with.
 const MAGIC: [u8; 4] = *b"OMR1";
 const ERASED: u8 = 0xFF;
+/// So often what cannot be read is asked for.
+const TRIES: usize = 3;
 /// The highest number of a page: two more can be counted.
 const LAST_PAGE: u32 = u32::MAX - 2;
 
@@ -81,7 +93,8 @@ impl Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RingError<E> {
-    /// The flash said so. Of a write nobody knows whether it happened; what was there before still is.
+    /// The flash said so. Of a write nobody knows whether it happened; what was there before still is. Of a read: none
+    /// of its places can be read now. Try again.
     Flash(E),
     /// The flash has fewer than two erase blocks, or units of a size this does not go with: units to read
     /// of 1 to 16 bytes, to write of 1 to 64, both powers of two, and an erase block that holds some frames.
@@ -99,7 +112,7 @@ pub enum RingError<E> {
     },
     /// Four thousand million frames were written, and there are no more numbers.
     WornOut,
-    /// A page that was erased does not read as ones: it is worn out, or this flash erases to zeros, which the
+    /// A page that was erased does not read as ones, or not at all: it is worn out, or this flash erases to zeros, which the
     /// ring does not go with. Nothing was lost.
     Unerased {
         /// Where the page begins.

@@ -1,5 +1,7 @@
 //! NOR flash that is cut: bits only fall, words are written once, and power goes when it is told to.
 
+use std::ops::Range;
+
 use embedded_storage::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase, check_read,
     check_write,
@@ -35,23 +37,34 @@ pub enum Torn {
     Halved,
     /// Any word of the write is old, new, or anything in between. A page is noise.
     Noise,
+    /// As flash with error correction has it: the word at the cut cannot be read, nor any other of the write,
+    /// or of the page that was being erased.
+    Unreadable,
 }
 
 impl Torn {
-    pub const ALL: [Self; 3] = [Self::Clean, Self::Halved, Self::Noise];
+    pub const ALL: [Self; 4] = [Self::Clean, Self::Halved, Self::Noise, Self::Unreadable];
+
+    /// One of them.
+    pub fn any(number: u64) -> Self {
+        Self::ALL[number as usize % Self::ALL.len()]
+    }
 }
 
-/// No power, or a misuse that real flash would answer with damage.
+/// No power, a word whose error correction says no, a bus that fails for a while, or a misuse that real flash would
+/// answer with damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Cut,
+    Unreadable,
+    Bus,
     Misuse(NorFlashErrorKind),
 }
 
 impl NorFlashError for Fault {
     fn kind(&self) -> NorFlashErrorKind {
         match self {
-            Fault::Cut => NorFlashErrorKind::Other,
+            Fault::Cut | Fault::Unreadable | Fault::Bus => NorFlashErrorKind::Other,
             Fault::Misuse(kind) => *kind,
         }
     }
@@ -63,6 +76,8 @@ pub struct Nor<const WRITE: usize, const ERASE: usize> {
     bytes: Vec<u8>,
     /// By word: written since it was erased.
     written: Vec<bool>,
+    /// By word: cannot be read.
+    unreadable: Vec<bool>,
     /// By page.
     pub erases: Vec<u32>,
     /// What an erased byte reads as.
@@ -72,6 +87,9 @@ pub struct Nor<const WRITE: usize, const ERASE: usize> {
     /// The step that is cut, and what it leaves.
     cut: Option<(u64, Torn)>,
     dead: bool,
+    /// Reads so far, and which of them fail.
+    pub reads: u64,
+    failing: Range<u64>,
     random: Random,
 }
 
@@ -81,11 +99,14 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
         Self {
             bytes: vec![0xFF; pages * ERASE],
             written: vec![false; pages * ERASE / WRITE],
+            unreadable: vec![false; pages * ERASE / WRITE],
             erases: vec![0; pages],
             erased: 0xFF,
             steps: 0,
             cut: None,
             dead: false,
+            reads: 0,
+            failing: 0..0,
             random: Random::new(1),
         }
     }
@@ -117,9 +138,21 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
     /// Power comes back. A word that reads as erased may be written.
     pub fn power_on(mut self) -> Self {
         (self.cut, self.dead) = (None, false);
-        for (word, written) in self.bytes.chunks(WRITE).zip(&mut self.written) {
-            *written &= word.iter().any(|byte| *byte != 0xFF);
+        let words = self.bytes.chunks(WRITE).zip(&self.unreadable);
+        for ((word, unreadable), written) in words.zip(&mut self.written) {
+            *written &= *unreadable || word.iter().any(|byte| *byte != 0xFF);
         }
+        self
+    }
+
+    /// From now on, the word with this byte cannot be read, until it is erased.
+    pub fn spoil(&mut self, at: usize) {
+        self.unreadable[at / WRITE] = true;
+    }
+
+    /// After `reads` more reads, so many in a row fail, of whatever.
+    pub fn failing(mut self, reads: u64, many: u64) -> Self {
+        self.failing = self.reads + reads..self.reads + reads + many;
         self
     }
 
@@ -162,6 +195,14 @@ impl<const WRITE: usize, const ERASE: usize> ReadNorFlash for Nor<WRITE, ERASE> 
     fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Fault> {
         self.alive()?;
         check_read(self, offset, bytes.len()).map_err(Fault::Misuse)?;
+        self.reads += 1;
+        if self.failing.contains(&(self.reads - 1)) {
+            return Err(Fault::Bus);
+        }
+        let words = offset as usize / WRITE..(offset as usize + bytes.len()).div_ceil(WRITE);
+        if self.unreadable[words].contains(&true) {
+            return Err(Fault::Unreadable);
+        }
         bytes.copy_from_slice(&self.bytes[offset as usize..][..bytes.len()]);
         Ok(())
     }
@@ -181,6 +222,10 @@ impl<const WRITE: usize, const ERASE: usize> NorFlash for Nor<WRITE, ERASE> {
         for page in from as usize / ERASE..to as usize / ERASE {
             let torn = self.step();
             self.erases[page] += 1;
+            let words = page * ERASE / WRITE..(page + 1) * ERASE / WRITE;
+            for word in words.clone() {
+                self.unreadable[word] = torn == Some(Torn::Unreadable) && self.random.below(3) == 0;
+            }
             for at in page * ERASE..(page + 1) * ERASE {
                 match torn {
                     None => self.bytes[at] = self.erased,
@@ -188,11 +233,13 @@ impl<const WRITE: usize, const ERASE: usize> NorFlash for Nor<WRITE, ERASE> {
                     // The front of the page is erased, what is behind has begun to rise.
                     Some(Torn::Halved) if at % ERASE < ERASE / 2 => self.bytes[at] = 0xFF,
                     Some(Torn::Halved) => self.bytes[at] |= self.random.next() as u8,
-                    Some(Torn::Noise) => self.bytes[at] = self.random.next() as u8,
+                    Some(Torn::Noise | Torn::Unreadable) => {
+                        self.bytes[at] = self.random.next() as u8;
+                    }
                 }
             }
             self.alive()?;
-            self.written[page * ERASE / WRITE..(page + 1) * ERASE / WRITE].fill(false);
+            self.written[words].fill(false);
         }
         Ok(())
     }
@@ -203,7 +250,7 @@ impl<const WRITE: usize, const ERASE: usize> NorFlash for Nor<WRITE, ERASE> {
         let first = offset as usize / WRITE;
         let words = first..first + bytes.len() / WRITE;
         assert!(!self.written[words.clone()].contains(&true), "a word is written once");
-        self.written[words].fill(true);
+        self.written[words.clone()].fill(true);
         for (index, word) in bytes.chunks(WRITE).enumerate() {
             let start = offset as usize + index * WRITE;
             match self.step() {
@@ -219,6 +266,11 @@ impl<const WRITE: usize, const ERASE: usize> NorFlash for Nor<WRITE, ERASE> {
                             1 => self.fall(from + index, *byte),
                             _ => {}
                         }
+                    }
+                }
+                Some(Torn::Unreadable) => {
+                    for word in words.clone() {
+                        self.unreadable[word] = word == first + index || self.random.below(3) == 0;
                     }
                 }
             }

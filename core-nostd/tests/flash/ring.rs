@@ -190,7 +190,7 @@ fn twice<const W: usize, const E: usize>(mut ring: Ring<Nor<W, E>>, why: &str) {
 
 #[test]
 fn a_life_cut_at_every_word_bytewise() {
-    let cuts = cut_everywhere::<1, 256>(3, 1, 30, &[Torn::Noise]);
+    let cuts = cut_everywhere::<1, 256>(3, 1, 30, &[Torn::Noise, Torn::Unreadable]);
     assert!(cuts > 3_000, "{cuts}");
 }
 
@@ -224,7 +224,7 @@ fn long_lives_with_cuts_and_failures() {
             let before = look(&mut ring);
             holds(&before, &truth, &why);
             truth = before.clone();
-            let torn = Torn::ALL[random.below(3) as usize];
+            let torn = Torn::any(random.next());
             if random.below(3) == 0 {
                 let flash = ring.release().cut_after(random.below(60), torn);
                 ring = Ring::mount(flash).unwrap();
@@ -478,7 +478,7 @@ fn forgetting_in_a_full_ring_cut_twice_at_every_step() {
     for &number in [all.keys().next(), all.keys().last()].into_iter().flatten() {
         // Up to some hundred steps, when a page is opened for it.
         for step in 0.. {
-            let torn = Torn::ALL[step as usize % 3];
+            let torn = Torn::any(step);
             let (answer, once) = forget(full.clone().cut_after(step, torn), number);
             if answer.is_ok() {
                 assert!(step >= 4, "{step}");
@@ -698,4 +698,116 @@ fn limits_are_told() {
     let mut short = vec![0; longest - 1];
     assert_eq!(ring.get(number, &mut short), Err(RingError::Buffer { needed: longest }));
     assert_eq!(ring.next(Some(number), &mut short), Ok(None));
+}
+
+/// A life in flash that looks at what it reads, and what each of its pages holds at the end.
+fn life_of(seed: u64, pages: usize) -> (Nor<8, 512>, View) {
+    let mut random = Random::new(seed);
+    let mut ring = Ring::mount(Nor::<8, 512>::new(pages)).unwrap();
+    for _ in 0..30 + seed % 20 {
+        let view = look(&mut ring);
+        let deed = deed(&mut random, &view);
+        act(&mut ring, &deed).unwrap();
+    }
+    let view = look(&mut ring);
+    (ring.release(), view)
+}
+
+/// The head of a page that was in use can be read no more: what is in the page can.
+#[test]
+fn no_record_is_lost_with_the_head_of_its_page() {
+    for seed in 0..60 {
+        let pages = 2 + seed as usize % 3;
+        let (whole, truth) = life_of(seed, pages);
+        for place in 0..pages {
+            let why = format!("seed {seed}, place {place} of {pages}");
+            let mut flash = whole.clone();
+            flash.spoil(place * 512 + 8 * (seed as usize % 2));
+            let mut ring = Ring::mount(flash).unwrap();
+            let found = look(&mut ring);
+            for (number, memory) in &truth {
+                assert_eq!(found.get(number), Some(memory), "{number:?}, {why}");
+            }
+            // Of a page that held nothing new the one that it was to replace is there still.
+            let last = found.keys().last().copied();
+            assert!(last <= truth.keys().last().copied(), "{why}");
+            // And on, through all pages: what is kept stays.
+            let kept: View = found.into_iter().filter(|(_, memory)| memory.1).collect();
+            for turn in 0..40_u8 {
+                let number = ring.append(&[turn; 60], false).unwrap();
+                assert!(Some(number) > last, "{why}");
+                ring = Ring::mount(ring.release()).unwrap();
+            }
+            let found = look(&mut ring);
+            assert!(kept.iter().all(|(number, memory)| found.get(number) == Some(memory)), "{why}");
+        }
+    }
+}
+
+/// What can be read no more costs what stands there and behind it in its page, as rot does; and nothing else is told.
+#[test]
+fn words_that_cannot_be_read_cost_their_page_at_most() {
+    for seed in 0..30 {
+        let (whole, truth) = life_of(seed, 4);
+        let mut random = Random::new(seed);
+        for _ in 0..20 {
+            let at = random.below(4 * 512) as usize;
+            let why = format!("seed {seed}, byte {at}");
+            let mut flash = whole.clone();
+            flash.spoil(at);
+            let mut ring = Ring::mount(flash).unwrap();
+            let found = look(&mut ring);
+            let lost = truth.keys().filter(|number| !found.contains_key(number)).count();
+            assert!(lost <= 512 / 24, "{lost}, {why}");
+            for (number, memory) in found.iter().filter(|(number, _)| truth.contains_key(number)) {
+                assert_eq!(memory.0, truth[number].0, "{number:?}, {why}");
+            }
+            let number = ring.append(&[9; 60], true).unwrap();
+            assert!(truth.keys().chain(found.keys()).all(|other| *other < number), "{why}");
+        }
+    }
+}
+
+/// Reads that fail for a while, wherever they do, say nothing of what is in flash: nothing is taken for torn by it, and
+/// nothing goes for it.
+#[test]
+fn a_flash_that_fails_for_a_while_costs_nothing() {
+    let mut failed = 0;
+    for seed in 0..3 {
+        let (whole, _) = life_of(seed, 3);
+        // A page has to be opened for it, or two.
+        let deed = Deed::Append(vec![7; 300], false);
+        let after = {
+            let mut ring = Ring::mount(whole.clone()).unwrap();
+            act(&mut ring, &deed).unwrap();
+            look(&mut ring)
+        };
+        let mut whole_reads = Ring::mount(whole.clone()).unwrap();
+        act(&mut whole_reads, &deed).unwrap();
+        let reads = whole_reads.release().reads - whole.reads;
+        for many in [1, 2, 3, 4, 5, 9] {
+            for at in 0..reads {
+                let why = format!("seed {seed}, {many} reads from the {at}th");
+                let mut flash = whole.clone().failing(at, many);
+                // Until it works again.
+                let mut ring = loop {
+                    match Ring::mount(flash.clone()) {
+                        Ok(ring) => break ring,
+                        Err(error) => assert_eq!(error, RingError::Flash(Fault::Bus), "{why}"),
+                    }
+                    failed += 1;
+                    flash = whole.clone();
+                };
+                while let Err(error) = act(&mut ring, &deed) {
+                    let unerased = matches!(error, RingError::Unerased { .. });
+                    assert!(unerased || error == RingError::Flash(Fault::Bus), "{error}, {why}");
+                    failed += 1;
+                }
+                let mut flash = ring.release();
+                flash = flash.failing(0, 0);
+                assert_eq!(look(&mut Ring::mount(flash).unwrap()), after, "{why}");
+            }
+        }
+    }
+    assert!(failed > 1_000, "{failed}");
 }

@@ -3,11 +3,22 @@
 use embedded_storage::nor_flash::NorFlash;
 
 use super::frame::{Frame, HEAD, Kind, words};
-use super::{CHUNK, ERASED, Entry, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError};
+use super::{CHUNK, ERASED, Entry, LAST_PAGE, MAGIC, Newest, Number, Ring, RingError, TRIES};
 use crate::crc::{Crc32, crc32};
 
 /// A record that is not forgotten, and its newest state.
 pub(super) type Alive = (Frame, Option<Frame>);
+
+/// What stands where a page begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// A page of this number; and the number of the next new frame when it was opened.
+    Page(u32, u32),
+    /// Something else.
+    Nothing,
+    /// It cannot be read.
+    Unreadable,
+}
 
 /// Everything about one record.
 #[derive(Default)]
@@ -34,17 +45,24 @@ impl<F: NorFlash> Ring<F> {
     pub(super) fn find(&mut self) -> Result<(), RingError<F::Error>> {
         self.doubtful = true;
         (self.newest, self.next) = (None, 1);
+        let mut is_unreadable = false;
         for place in 0..self.pages {
-            if let Some((page, next)) = self.page_at(place)?
-                && page % self.pages == place
-                && (self.pages..=LAST_PAGE).contains(&page)
-                // Numbers begin with 1.
-                && next > 0
-                && self.newest.is_none_or(|newest| newest.page < page)
-            {
-                self.newest = Some(Newest { page, end: Self::PAGE });
-                self.next = next;
+            match self.page_at(place)? {
+                Start::Page(page, next)
+                    if page % self.pages == place
+                        && (self.pages..=LAST_PAGE).contains(&page)
+                        // Numbers begin with 1.
+                        && next > 0
+                        && self.newest.is_none_or(|newest| newest.page < page) =>
+                {
+                    self.newest = Some(Newest { page, end: Self::PAGE });
+                    self.next = next;
+                }
+                start => is_unreadable |= start == Start::Unreadable,
             }
+        }
+        if is_unreadable {
+            self.look_behind()?;
         }
         if let Some(Newest { page, .. }) = self.newest {
             let mut at = Self::whole(HEAD);
@@ -68,21 +86,73 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Number and next number of the page that lies at `place`.
-    pub(super) fn page_at(
-        &mut self,
-        place: u32,
-    ) -> Result<Option<(u32, u32)>, RingError<F::Error>> {
-        let mut head = [0; HEAD];
-        self.flash.read(self.address(place, 0), &mut head)?;
-        let [magic, page, next, crc] = words(&head);
-        let sound = magic == u32::from_le_bytes(MAGIC) && crc == crc32(&head[..HEAD - 4]);
-        Ok(sound.then_some((page, next)))
+    /// Where the page behind the newest has a head that cannot be read, it was torn while that page was opened; or it was
+    /// whole, and the page is the newest. Then there are frames in it that are newer than all in the page before, unless
+    /// it holds nothing but copies of what the oldest one holds still.
+    fn look_behind(&mut self) -> Result<(), RingError<F::Error>> {
+        let behind = self.newest.map_or(self.pages, |newest| newest.page + 1);
+        if behind > LAST_PAGE || self.page_at(behind % self.pages)? != Start::Unreadable {
+            return Ok(());
+        }
+        let known = match self.newest {
+            Some(newest) => self.next_after(newest.page, self.next)?,
+            None => self.next,
+        };
+        if self.next_after(behind, known)? > known {
+            self.newest = Some(Newest { page: behind, end: Self::PAGE });
+            self.next = known;
+        }
+        Ok(())
     }
 
-    /// Whether this page is there.
-    pub(super) fn holds(&mut self, page: u32) -> Result<bool, RingError<F::Error>> {
-        Ok(self.page_at(page % self.pages)?.is_some_and(|(found, _)| found == page))
+    /// The number behind the highest of the frames of a page; `next` at least.
+    fn next_after(&mut self, page: u32, mut next: u32) -> Result<u32, RingError<F::Error>> {
+        self.each_frame(page, |ring, frame| {
+            if frame.number >= next && ring.is_sound(&frame)? {
+                next = frame.number.saturating_add(1);
+            }
+            Ok(())
+        })?;
+        Ok(next)
+    }
+
+    /// What lies at `place`.
+    fn page_at(&mut self, place: u32) -> Result<Start, RingError<F::Error>> {
+        let mut head = [0; HEAD];
+        if !self.read(self.address(place, 0), &mut head)? {
+            return Ok(Start::Unreadable);
+        }
+        let [magic, page, next, crc] = words(&head);
+        let sound = magic == u32::from_le_bytes(MAGIC) && crc == crc32(&head[..HEAD - 4]);
+        Ok(if sound { Start::Page(page, next) } else { Start::Nothing })
+    }
+
+    /// Whether this page, one that is in use, is there. A head that cannot be read was written whole: no page is opened
+    /// behind one that was not. Its frames speak for themselves.
+    fn holds(&mut self, page: u32) -> Result<bool, RingError<F::Error>> {
+        Ok(match self.page_at(page % self.pages)? {
+            Start::Page(found, _) => found == page,
+            // Before the first one there is none.
+            Start::Unreadable => page >= self.pages,
+            Start::Nothing => false,
+        })
+    }
+
+    /// Reads. False if these bytes cannot be read: a cut tore them, or they rotted, in flash that looks at what it
+    /// reads (ECC). They were asked for several times, and other places could be read in between; else it is the flash
+    /// or the way to it that fails, and that says nothing of what is there.
+    fn read(&mut self, address: u32, bytes: &mut [u8]) -> Result<bool, RingError<F::Error>> {
+        for _ in 0..TRIES {
+            let Err(error) = self.flash.read(address, bytes) else { return Ok(true) };
+            let works = (0..self.pages).any(|place| {
+                let address = self.address(place, 0);
+                self.flash.read(address, &mut [0; HEAD]).is_ok()
+            });
+            if !works {
+                return Err(error.into());
+            }
+        }
+        Ok(false)
     }
 
     /// The pages in use: one less than there are.
@@ -94,8 +164,8 @@ impl<F: NorFlash> Ring<F> {
         }
     }
 
-    /// The frame at `at`; `None` behind the last one, and where it cannot be one. Its checksum was not
-    /// looked at.
+    /// The frame at `at`; `None` behind the last one, and where it cannot be one or cannot be read. Its checksum was
+    /// not looked at.
     pub(super) fn frame(
         &mut self,
         page: u32,
@@ -105,7 +175,9 @@ impl<F: NorFlash> Ring<F> {
             return Ok(None);
         }
         let mut head = [0; HEAD];
-        self.flash.read(self.address(page % self.pages, at), &mut head)?;
+        if !self.read(self.address(page % self.pages, at), &mut head)? {
+            return Ok(None);
+        }
         let kind = match head[0] {
             b'R' => Kind::Record,
             b'T' => Kind::Touch,
@@ -254,7 +326,7 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Reads `len` bytes and what is left of their unit.
+    /// Reads `len` bytes and what is left of their unit, of a frame that could be read before.
     pub(super) fn read_chunk(
         &mut self,
         page: u32,
@@ -266,7 +338,19 @@ impl<F: NorFlash> Ring<F> {
         Ok(self.flash.read(address, &mut chunk[..len.next_multiple_of(F::READ_SIZE)])?)
     }
 
-    /// Whether the checksum fits.
+    /// The same of what may be torn; false if it cannot be read.
+    fn may_read_chunk(
+        &mut self,
+        page: u32,
+        at: usize,
+        chunk: &mut [u8; CHUNK],
+        len: usize,
+    ) -> Result<bool, RingError<F::Error>> {
+        let address = self.address(page % self.pages, at);
+        self.read(address, &mut chunk[..len.next_multiple_of(F::READ_SIZE)])
+    }
+
+    /// Whether all of it can be read, and the checksum fits.
     pub(super) fn is_sound(&mut self, frame: &Frame) -> Result<bool, RingError<F::Error>> {
         let mut crc = Crc32::new();
         crc.update(&frame.head()[..HEAD - 4]);
@@ -274,7 +358,9 @@ impl<F: NorFlash> Ring<F> {
         while left > 0 {
             let mut chunk = [0; CHUNK];
             let len = left.min(CHUNK);
-            self.read_chunk(frame.page, at, &mut chunk, len)?;
+            if !self.may_read_chunk(frame.page, at, &mut chunk, len)? {
+                return Ok(false);
+            }
             crc.update(&chunk[..len]);
             at += len;
             left -= len;
@@ -291,8 +377,8 @@ impl<F: NorFlash> Ring<F> {
         while at < Self::PAGE {
             let mut chunk = [0; CHUNK];
             let len = CHUNK.min(Self::PAGE - at);
-            self.read_chunk(page, at, &mut chunk, len)?;
-            if chunk[..len].iter().any(|byte| *byte != ERASED) {
+            let is_read = self.may_read_chunk(page, at, &mut chunk, len)?;
+            if !is_read || chunk[..len].iter().any(|byte| *byte != ERASED) {
                 return Ok(false);
             }
             at += len;

@@ -84,7 +84,7 @@ proptest! {
                 3 => {
                     let flash = std::mem::replace(&mut world.node, Node::start(Nor::new(2), 0, None));
                     let Node { link, hand_over, boot, started, progress, journal } = flash;
-                    let torn = Torn::ALL[(world.random.next() % 3) as usize];
+                    let torn = Torn::any(world.random.next());
                     let flash = journal.release().cut_after(world.random.next() % 60, torn);
                     let journal = Memories::mount(flash).unwrap();
                     world.node = Node { link, hand_over, boot, started, progress, journal };
