@@ -69,7 +69,8 @@ impl Cable {
             self.over = None;
             match self.hand_over.poll(&mut self.link, memories, uptime)? {
                 Progress::Working => {}
-                Progress::Lost => self.link.connect(random.draw(), now),
+                // What is random begins anew with each start: without its number it would call by the same one.
+                Progress::Lost => self.link.connect(random.draw() ^ uptime.boot, now),
                 // All is there; or the daemon is busy, its disk is full, or the port only reads: that may change.
                 over => {
                     self.link.close(Reason::Done);

@@ -52,7 +52,8 @@
 //!         if now >= self.rests_until {
 //!             match self.hand_over.poll(&mut self.link, memories, uptime)? {
 //!                 Progress::Working => {}
-//!                 Progress::Lost => self.link.connect(random, now),
+//!                 // Another number than in the start before, also where randomness begins anew with each.
+//!                 Progress::Lost => self.link.connect(random ^ uptime.boot, now),
 //!                 // Without a word the daemon holds the session, and its console, for 15 seconds more.
 //!                 Progress::Done | Progress::Refused => {
 //!                     self.link.close(Reason::Done);

@@ -96,6 +96,8 @@ struct Session<const WINDOW: usize, const PAYLOAD: usize> {
     bye_from: u64,
     opened: bool,
     closed: Option<Closed>,
+    /// The other end is beyond its greeting: what greets once more now is another session, if by the same number.
+    beyond_greeting: bool,
     counts: Counts,
 }
 
@@ -142,13 +144,16 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
                 bye_from: 0,
                 opened: false,
                 closed: None,
+                beyond_greeting: false,
                 counts: Counts::default(),
             },
         }
     }
 
     /// Makes this end an initiator, drops what was open, and calls until the other end answers
-    /// ([`Event::Opened`]). `session` is a random number, another one for each call; 0 is taken as 1.
+    /// ([`Event::Opened`]). `session` is a random number, another one for each call; 0 is taken as 1. A machine without
+    /// a source of randomness mixes in what differs from one of its starts to the next: the other end may still be in the
+    /// session of the one before.
     pub fn connect(&mut self, session: u32, now: u64) {
         let this = &mut self.session;
         this.responder = false;
@@ -198,11 +203,14 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
     }
 
     /// Queues as much of `bytes` as there is room for and returns how many that was; 0 without an open
-    /// session. If all were taken and `last` is set, the message ends; else offer the rest again, or
+    /// session; and for a responder until its [`Event::Opened`] was taken, for what is offered may be of the one before,
+    /// which the other end has ended. If all were taken and `last` is set, the message ends; else offer the rest again, or
     /// go on with more. A message has at least one byte.
     pub fn send(&mut self, bytes: &[u8], last: bool) -> usize {
         match self.session.state {
-            State::Open => self.session.out.write(bytes, last),
+            State::Open if !(self.session.responder && self.session.opened) => {
+                self.session.out.write(bytes, last)
+            }
             _ => 0,
         }
     }
@@ -265,6 +273,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         self.ack = Ack::None;
         (self.welcome_due, self.ping_due, self.opened) = (false, false, false);
         self.closed = None;
+        self.beyond_greeting = false;
     }
 
     fn open(&mut self, peer: Greeting, now: u64) {
@@ -283,6 +292,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         self.ack = Ack::None;
         (self.welcome_due, self.ping_due) = (false, false);
         self.closed = Some(why);
+        self.beyond_greeting = false;
     }
 
     fn handle(&mut self, frame: Frame, now: u64) {
@@ -295,7 +305,10 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         }
         match frame.body {
             Body::Hello(greeting) => {
-                if self.state != State::Open || frame.session != self.number {
+                // A line keeps the order: who was beyond its greeting and says it again was started anew, and has
+                // drawn the number that it had before.
+                let same = frame.session == self.number && !self.beyond_greeting;
+                if self.state != State::Open || !same {
                     self.number = frame.session;
                     self.bye_due = None;
                     self.open(greeting, now);
@@ -312,6 +325,9 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
                 let called = matches!(self.state, State::Calling { .. });
                 if called && frame.session == self.number {
                     self.open(greeting, now);
+                } else if self.beyond_greeting && frame.session == self.number {
+                    // It had our data, and begins again: a hello of ours came late, which a line should not do.
+                    self.end(Closed::Bye(Reason::NoSession));
                 }
                 return;
             }
@@ -332,6 +348,9 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
             return;
         }
         self.heard_at = now;
+        // The answer to a hello that was repeated in time may stand behind the first data of a responder, but not behind
+        // what says that it has ours.
+        self.beyond_greeting |= self.responder;
         match frame.body {
             Body::Data { last, bytes } => {
                 let arrival = self.inc.receive(frame.seq, last, bytes);
@@ -347,6 +366,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
             }
             Body::Ack { bitmap, room } => {
                 if let Some(progress) = self.out.acknowledge(frame.seq, bitmap, room) {
+                    self.beyond_greeting = true;
                     self.timeout.progress();
                     if let Some(at) = progress.measured_from {
                         self.timeout.measure(now.saturating_sub(at));

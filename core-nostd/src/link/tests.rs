@@ -459,18 +459,22 @@ fn the_ends_are_restarted_at_every_byte() {
     whole.finish(10);
     for at in 0..whole.to_a.left + whole.to_b.left {
         for which in 1..=3 {
-            let mut world = Small::new(4, (1, 1));
-            while world.to_a.left + world.to_b.left < at && !world.done() {
-                world.step();
+            for same in [false, true] {
+                let mut world = Small::new(4, (1, 1));
+                while world.to_a.left + world.to_b.left < at && !world.done() {
+                    world.step();
+                }
+                if which & 1 != 0 {
+                    // It may draw the number that it had before.
+                    let drawn = world.random.next() as u32;
+                    let session = if same { world.a.link.session() } else { drawn };
+                    world.a.restart(session, world.now);
+                }
+                if which & 2 != 0 {
+                    world.b.restart(0, world.now);
+                }
+                world.finish(20);
             }
-            if which & 1 != 0 {
-                let session = world.random.next() as u32;
-                world.a.restart(session, world.now);
-            }
-            if which & 2 != 0 {
-                world.b.restart(0, world.now);
-            }
-            world.finish(20);
         }
     }
 }
@@ -604,4 +608,38 @@ fn silence_ends_a_session_also_where_nothing_can_be_sent() {
             assert_eq!(far.poll_event(), Some(Event::Data { bytes: b"late", last: true }));
         }
     }
+}
+
+/// A line is to keep the order of what it carries. What if one repeats a HELLO late, all the same? Then the responder
+/// begins anew, and the initiator hears of that: neither goes on as if nothing had been.
+#[test]
+fn a_hello_that_is_repeated_late_ends_the_session_at_both_ends() {
+    let (mut near, mut far) = (Link::<4, 64>::new("near"), Link::<4, 64>::new("far"));
+    near.connect(7, 0);
+    let hello = said(&mut near, 0);
+    far.receive(&hello, 0);
+    assert_eq!(far.poll_event(), Some(Event::Opened));
+    // In time, it is answered and nothing else.
+    far.receive(&hello, 0);
+    assert_eq!(far.poll_event(), None);
+    near.receive(&said(&mut far, 0), 0);
+    assert_eq!(near.poll_event(), Some(Event::Opened));
+    near.receive(&said(&mut far, 0), 0);
+    assert!(near.is_open());
+    near.send(b"one", true);
+    far.receive(&said(&mut near, 0), 0);
+    assert_eq!(far.poll_event(), Some(Event::Data { bytes: b"one", last: true }));
+    assert_eq!(far.send(b"an answer", true), 9);
+    let answer = said(&mut far, 0);
+    near.receive(&answer, 0);
+
+    far.receive(&hello, 0);
+    // What was to be said in the old session is not said in the new one.
+    assert_eq!(far.send(b"the rest", true), 0, "nobody here has heard of it yet");
+    assert_eq!(far.poll_event(), Some(Event::Opened));
+    assert_eq!(far.send(b"hello", true), 5);
+    near.receive(&said(&mut far, 0), 0);
+    assert_eq!(near.poll_event(), Some(Event::Data { bytes: b"an answer", last: true }));
+    assert_eq!(near.poll_event(), Some(Event::Closed(Closed::Bye(Reason::NoSession))));
+    assert_eq!(near.poll_event(), None, "what was said in the other session is not heard");
 }
