@@ -71,7 +71,8 @@ impl Cable {
                 Progress::Working => {}
                 // What is random begins anew with each start: without its number it would call by the same one.
                 Progress::Lost => self.link.connect(random.draw() ^ uptime.boot, now),
-                // All is there; or the daemon is busy, its disk is full, or the port only reads: that may change.
+                // All is there; or the daemon is busy, its disk is full, the port only reads, or it wants no session: that
+                // may change.
                 over => {
                     self.link.close(Reason::Done);
                     (self.over, self.rests_until) = (Some(over), now + REST);

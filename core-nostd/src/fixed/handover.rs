@@ -59,6 +59,8 @@
 //!                     self.link.close(Reason::Done);
 //!                     self.rests_until = now + REST;
 //!                 }
+//!                 // The daemon wants none now: whoever calls at once is sent away as fast as the line carries it.
+//!                 Progress::Ended(_) => self.rests_until = now + REST,
 //!             }
 //!         }
 //!         Ok(())
@@ -81,7 +83,7 @@ use super::{
 };
 use crate::cbor_head::Head;
 use crate::instant::Timestamp;
-use crate::link::{Event, Link, Reason};
+use crate::link::{Closed, Event, Link, Reason};
 use answer::Answer;
 
 /// Records in one message. Each costs the daemon one write to its disk.
@@ -104,6 +106,11 @@ pub enum Progress {
     Working,
     /// There is no session any more: connect the link anew, at once or later.
     Lost,
+    /// The session was ended on purpose: the other end said so (another version, it stops or needs the line, or what it
+    /// got makes no sense to it), or what it said is no answer (`Reason::Protocol`). Another one at once would end
+    /// like it, and keep the line from whoever else needs it. Said once, then it is [`Progress::Lost`]: do not call
+    /// [`HandOver::poll`] for a minute or so.
+    Ended(Reason),
     /// All there is was handed over, but what was refused. After more was remembered: [`HandOver::resume`].
     Done,
     /// The other end takes nothing now, see [`HandOver::refusal`]. Try again later: [`HandOver::resume`].
@@ -165,6 +172,8 @@ pub struct HandOver<'a, const BYTES: usize> {
     /// Not all of the answer had room.
     cut: bool,
     refusal: Text<24>,
+    /// Why the last session was ended on purpose, until that is said.
+    ended: Option<Reason>,
     handed: Handed,
 }
 
@@ -235,6 +244,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             answer: Vec::new(),
             cut: false,
             refusal: Text::new(),
+            ended: None,
             handed: Handed { stored: 0, unchanged: 0, kept: 0, refused: 0, given_up: 0 },
         }
     }
@@ -339,12 +349,16 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             match link.poll_event() {
                 Some(Event::Opened) => {
                     (self.state, self.anew, self.asked) = (State::Begin, true, 0);
+                    self.ended = None;
                 }
-                Some(Event::Closed(_)) => {}
+                // One that was started anew knows no session, and wants one.
+                Some(Event::Closed(Closed::Bye(Reason::NoSession) | Closed::Silence)) => {}
+                Some(Event::Closed(Closed::Bye(reason))) => self.ended = Some(reason),
                 Some(Event::Data { bytes, last }) => {
                     self.gather(bytes);
                     if last && !self.answered(journal, uptime)? {
                         link.close(Reason::Protocol);
+                        self.ended = Some(Reason::Protocol);
                     }
                 }
                 None => break,
@@ -381,7 +395,12 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 }
             }
         }
-        Ok(if link.is_calling() { Progress::Working } else { Progress::Lost })
+        let ended = self.ended.take();
+        Ok(if link.is_calling() {
+            Progress::Working
+        } else {
+            ended.map_or(Progress::Lost, Progress::Ended)
+        })
     }
 
     /// A session is open: what time is it?

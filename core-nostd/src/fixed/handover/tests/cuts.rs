@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::super::*;
-use super::Memories;
 use super::nor::{Nor, Torn};
 use super::world::{Node, World};
 use crate::link::tests::{Noise, QUIET};
@@ -82,12 +81,11 @@ proptest! {
                     world.up(true);
                 }
                 3 => {
-                    let flash = std::mem::replace(&mut world.node, Node::start(Nor::new(2), 0, None));
-                    let Node { link, hand_over, boot, started, progress, journal } = flash;
                     let torn = Torn::any(world.random.next());
-                    let flash = journal.release().cut_after(world.random.next() % 60, torn);
-                    let journal = Memories::mount(flash).unwrap();
-                    world.node = Node { link, hand_over, boot, started, progress, journal };
+                    let steps = world.random.next() % 60;
+                    world.node.journal.ring().flash_mut(|flash| {
+                        *flash = flash.clone().cut_after(steps, torn);
+                    });
                 }
                 _ => {
                     let more = world.random.next() as usize % 6;

@@ -10,6 +10,7 @@ use crate::link::message::{
     Answer as Told, Answered, Asked, Failure, Inbox, Info, Push, Pushed, Request,
 };
 use crate::link::tests::Wire;
+use crate::link::{Body, Deframer, Frame};
 use crate::model::Resource;
 use crate::value::{Map, Value};
 
@@ -38,6 +39,19 @@ pub(super) struct Daemon {
     pub(super) unlocked: bool,
     /// Answers that are longer than a node looks at.
     pub(super) talkative: bool,
+    /// It speaks another version of the protocol, or says what is no answer.
+    pub(super) foreign: Option<Foreign>,
+    /// How often it was called.
+    pub(super) calls: usize,
+    /// Of what is heard while it sends others away.
+    deframer: Deframer<256>,
+}
+
+/// What a daemon does that a node cannot work with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Foreign {
+    Bye(Reason),
+    Nonsense,
 }
 
 impl Daemon {
@@ -59,6 +73,9 @@ impl Daemon {
             token: None,
             unlocked: false,
             talkative: false,
+            foreign: None,
+            calls: 0,
+            deframer: Deframer::new(),
         }
     }
 
@@ -74,6 +91,9 @@ impl Daemon {
     }
 
     pub(super) fn step(&mut self, bytes: &[u8], now: u64, line: &mut Wire) {
+        if let Some(Foreign::Bye(reason)) = self.foreign {
+            return self.send_away(bytes, reason, line);
+        }
         self.link.receive(bytes, now);
         let mut asked = Vec::new();
         let mut anew = false;
@@ -81,6 +101,7 @@ impl Daemon {
             match event {
                 Event::Opened => {
                     (anew, asked) = (true, Vec::new());
+                    self.calls += 1;
                     self.inbox.clear();
                 }
                 Event::Data { bytes, last } => asked.extend(self.inbox.push(bytes, last).unwrap()),
@@ -95,7 +116,10 @@ impl Daemon {
             let Asked { id, request } = Asked::decode(&message).unwrap();
             assert_eq!(Asked { id, request: request.clone() }.encode(), message, "deterministic");
             let answer = self.answer(request, now);
-            self.out.push(Answered { id, answer }.encode());
+            self.out.push(match self.foreign {
+                None => Answered { id, answer }.encode(),
+                Some(_) => b"not what was asked".to_vec(),
+            });
         }
         while let Some(message) = self.out.first() {
             self.sent += self.link.send(&message[self.sent..], true);
@@ -108,6 +132,20 @@ impl Daemon {
         while line.waiting.len() < 16
             && self.link.poll_transmit(now, &mut |byte| line.waiting.push_back(byte))
         {}
+    }
+
+    /// Whoever calls is told to go.
+    fn send_away(&mut self, bytes: &[u8], reason: Reason, line: &mut Wire) {
+        for &byte in bytes {
+            let Some(Ok(Frame { session, body: Body::Hello(_), .. })) = self.deframer.push(byte)
+            else {
+                continue;
+            };
+            self.calls += 1;
+            let body = Body::Bye { reason, text: "" };
+            let bye = Frame { from_responder: true, session, seq: 0, body };
+            bye.encode(&mut |byte| line.waiting.push_back(byte));
+        }
     }
 
     pub(super) fn answer(&mut self, request: Request, now: u64) -> Told {

@@ -1,6 +1,7 @@
 //! Sessions in which nothing goes wrong, and ports that ask for a token.
 
 use super::super::*;
+use super::daemon::Foreign;
 use super::world::World;
 
 #[test]
@@ -65,5 +66,36 @@ fn a_record_that_is_forgotten_while_it_is_sent_is_not_missed() {
     world.until(Progress::Done);
     assert_eq!(world.node.journal.handed_over().unwrap().until(), Some(last));
     assert!(world.daemon.durable.len() >= 29);
+    world.check(true);
+}
+
+/// A daemon of another version, one that stops, one that says what is no answer: each is let alone for a minute, and
+/// its console is anybody's. When it is another one, all is handed over.
+#[test]
+fn who_is_sent_away_does_not_call_again_at_once() {
+    for foreign in [
+        Foreign::Bye(Reason::Version),
+        Foreign::Bye(Reason::Protocol),
+        Foreign::Bye(Reason::GoingAway),
+        Foreign::Nonsense,
+    ] {
+        let mut world = World::new(6, 4).with(5);
+        world.daemon.foreign = Some(foreign);
+        world.pass(600_000);
+        assert!((9..=11).contains(&world.daemon.calls), "{foreign:?}: {}", world.daemon.calls);
+        world.daemon.foreign = None;
+        world.until(Progress::Done);
+        world.check(true);
+    }
+    // But one that was started anew is called at once.
+    let mut world = World::new(6, 4).with(5);
+    world.until(Progress::Done);
+    world.daemon.restart();
+    world.remember(1);
+    world.node.hand_over.resume();
+    let before = world.now;
+    world.node.progress = Progress::Working;
+    world.until(Progress::Done);
+    assert!(world.now - before < 5_000_000, "{}", world.now - before);
     world.check(true);
 }

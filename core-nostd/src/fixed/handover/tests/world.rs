@@ -21,6 +21,8 @@ pub(super) struct Node {
     /// When it started, microseconds of the simulation.
     pub(super) started: u64,
     pub(super) progress: Progress,
+    /// No session begins before this.
+    pub(super) rests_until: u64,
 }
 
 impl Node {
@@ -35,6 +37,7 @@ impl Node {
             boot,
             started: now,
             progress: Progress::Lost,
+            rests_until: 0,
         }
     }
 
@@ -61,9 +64,13 @@ impl Node {
     ) -> Result<(), JournalError<Fault>> {
         self.link.receive(bytes, now);
         let uptime = self.uptime(now);
-        self.progress = self.hand_over.poll(&mut self.link, &mut self.journal, uptime)?;
-        if self.progress == Progress::Lost {
-            self.link.connect(session, now);
+        if now >= self.rests_until {
+            self.progress = self.hand_over.poll(&mut self.link, &mut self.journal, uptime)?;
+            match self.progress {
+                Progress::Lost => self.link.connect(session, now),
+                Progress::Ended(_) => self.rests_until = now + 60_000_000,
+                _ => {}
+            }
         }
         while line.waiting.len() < 16
             && self.link.poll_transmit(now, &mut |byte| line.waiting.push_back(byte))
