@@ -12,6 +12,9 @@
 //! ([`HandOver::waiting`]), and the daemon is asked again; records of earlier starts go meanwhile. When the
 //! minute is over they go by the time there is. Dates are as good as the daemon's clock was then.
 //!
+//! **A record has one date.** What it is dated by is in flash before it goes, and does not change until the daemon
+//! has answered. Else what the node hears of the time is not written each time: see [`Word`].
+//!
 //! **What is refused** holds nothing else up. The mark passes it and names it ([`Mark::refused`]), and it is
 //! offered again, alone, at the beginning of each session.
 //!
@@ -77,6 +80,7 @@ use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::ring::{Number, RingError};
+use super::starts::SAME;
 use super::{
     BootClock, Journal, JournalError, Length, Mark, Moment, NoRoom, Record, Sink, Starts, Text,
     Trust, Uptime, WriteError,
@@ -96,6 +100,8 @@ const PATIENCE: u64 = 60_000_000;
 const ASK_AGAIN: u64 = 2_000_000;
 /// In a session that stays open the time is asked for anew when the last word is older than this, microseconds.
 const STALE: u64 = 600_000_000;
+/// Without more reason than that, what is heard of the time is not written to flash more often; microseconds.
+const HOUR: u64 = 3_600_000_000;
 /// Bytes of an answer that are looked at: what is of interest stands in front.
 const ANSWER: usize = 192;
 
@@ -158,8 +164,13 @@ pub struct HandOver<'a, const BYTES: usize> {
     /// Up to here records are pushed one by one, to find the one that is refused.
     singly: Option<Number>,
     starts: Starts,
-    /// Nor were these.
-    are_starts_unkept: bool,
+    word: Word,
+    /// When that was last found worth a write of flash, microseconds since the start.
+    noted_at: u64,
+    /// Up to here records went with a date that hangs on this start, and were not answered yet. So long nothing is learnt
+    /// of it; whether something was passed over by that.
+    promised: Option<Number>,
+    passed_over: bool,
     /// How long a time is waited for that can be trusted, microseconds; and since when.
     patience: u64,
     untold: Option<u64>,
@@ -195,10 +206,27 @@ enum State {
     Refused,
 }
 
+/// How what is known of the starts stands to the note of it in flash. A counter that is wrong by a hundredth gives each
+/// session another word: a node that stays at the cable would wear its flash for that alone, and lose the records that
+/// give way to notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// It is the note.
+    Noted,
+    /// It is better, by little: what is not dated by it loses little with it.
+    Better,
+    /// It is to be written: nothing was known, by a better clock; it moved by a second and a hundredth of the uptime; an
+    /// hour has passed; or a record is dated by it.
+    Due,
+}
+
 /// Whether a record can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    Fits,
+    /// Whether a date of it hangs on when this start was.
+    Fits {
+        by_this_start: bool,
+    },
     /// When it is known better when it was.
     Waits,
     /// It cannot be written.
@@ -235,7 +263,10 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             again: 0,
             singly: None,
             starts: Starts::new(),
-            are_starts_unkept: false,
+            word: Word::Noted,
+            noted_at: 0,
+            promised: None,
+            passed_over: false,
             patience: PATIENCE,
             untold: None,
             unsure: None,
@@ -461,13 +492,12 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         uptime: Uptime,
     ) -> Result<(), JournalError<F::Error>> {
         let mut batch = Vec::<Number, BATCH>::new();
-        let mut waits = false;
+        let (mut waits, mut by_this) = (false, false);
         // What was refused once goes alone.
         while let Some(&number) = self.mark.refused().get(self.again) {
-            match self.look(journal, number)? {
-                Look::Fits => {
-                    self.ask(Ask::Push, "push", &[number]);
-                    return Ok(());
+            match self.look(journal, number, uptime)? {
+                Look::Fits { by_this_start } => {
+                    return self.push(journal, &[number], by_this_start, uptime);
                 }
                 Look::Gone => self.mark.settle(number),
                 Look::Unfit => self.again += 1,
@@ -482,8 +512,16 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         let most = if last < self.singly { 1 } else { BATCH };
         while batch.len() < most {
             let Some(number) = journal.ring().number_after(last)? else { break };
-            match self.look(journal, number)? {
-                Look::Fits => _ = batch.push(number),
+            if self.passed_over && Some(number) > self.promised {
+                // Its date is to be the better one.
+                break;
+            }
+            match self.look(journal, number, uptime)? {
+                Look::Fits { by_this_start } => {
+                    by_this |= by_this_start;
+                    // As many as are wanted have room.
+                    let _ = batch.push(number);
+                }
                 Look::Waits => {
                     waits = true;
                     break;
@@ -495,12 +533,45 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             last = Some(number);
         }
         if !batch.is_empty() {
-            self.ask(Ask::Push, "push", &batch);
-            return Ok(());
+            return self.push(journal, &batch, by_this, uptime);
         }
         self.keep(journal)?;
-        self.state = if waits { State::Untold(uptime.micros) } else { State::Done };
+        // What was promised and is not there any more was forgotten.
+        self.promised = None;
+        self.state = match (core::mem::take(&mut self.passed_over), waits) {
+            (true, _) => State::Begin,
+            (false, true) => State::Untold(uptime.micros),
+            (false, false) => State::Done,
+        };
         Ok(())
+    }
+
+    /// Begins to push these, after what dates them is in flash.
+    fn push<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        records: &[Number],
+        by_this_start: bool,
+        uptime: Uptime,
+    ) -> Result<(), JournalError<F::Error>> {
+        if by_this_start {
+            if self.word == Word::Better {
+                (self.word, self.noted_at) = (Word::Due, uptime.micros);
+            }
+            self.keep_starts(journal)?;
+            self.promised = self.promised.max(records.last().copied());
+        }
+        self.ask(Ask::Push, "push", records);
+        Ok(())
+    }
+
+    /// The message was answered: the next one, after the time was asked for that was passed over for it.
+    fn go_on(&mut self) {
+        if self.batch.last().copied() >= self.promised {
+            self.promised = None;
+        }
+        let asks = self.promised.is_none() && core::mem::take(&mut self.passed_over);
+        self.state = if asks { State::Begin } else { State::Next };
     }
 
     fn refuse(&mut self, number: Number) {
@@ -526,14 +597,18 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &self,
         journal: &mut Journal<F, I, T, R, K>,
         number: Number,
+        uptime: Uptime,
     ) -> Result<Look, JournalError<F::Error>> {
         let mut length = Length::default();
         match journal.get(number) {
-            Ok(record) if self.is_unsure(&record) => Ok(Look::Waits),
+            Ok(record) if self.unsure.is_some() && self.hangs_on(&record, self.unsure) => {
+                Ok(Look::Waits)
+            }
             Ok(record) => {
                 let written = record.write(&self.starts, &mut length);
                 let fits = written.is_ok() && length.0 <= BYTES;
-                Ok(if fits { Look::Fits } else { Look::Unfit })
+                let by_this_start = self.hangs_on(&record, Some(uptime.boot));
+                Ok(if fits { Look::Fits { by_this_start } } else { Look::Unfit })
             }
             Err(JournalError::Read { .. }) => Ok(Look::Unfit),
             Err(JournalError::Ring(RingError::NotFound)) => Ok(Look::Gone),
@@ -541,10 +616,11 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         }
     }
 
-    /// Whether a date of this record may still become a better one.
-    fn is_unsure<const I: usize, const T: usize, const R: usize>(
+    /// Whether a date of this record hangs on when that start was.
+    fn hangs_on<const I: usize, const T: usize, const R: usize>(
         &self,
         record: &Record<I, T, R>,
+        boot: Option<u32>,
     ) -> bool {
         let accessed = record.decay.and_then(|decay| decay.last_access);
         let stamp = record.pose.as_ref().and_then(|pose| pose.stamp);
@@ -553,9 +629,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             .flatten()
             .any(|moment| match moment {
                 Moment::At(_) => false,
-                Moment::SinceBoot(then) => {
-                    self.unsure.is_some() && self.starts.dated_by(then.boot) == self.unsure
-                }
+                Moment::SinceBoot(then) => self.starts.dated_by(then.boot) == boot,
             })
     }
 
@@ -624,7 +698,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             }
             Ask::Unlock => self.state = State::Next,
             Ask::Push => {
-                self.state = State::Next;
+                self.go_on();
                 self.handed.stored = self.handed.stored.saturating_add(answer.stored);
                 self.handed.unchanged = self.handed.unchanged.saturating_add(answer.unchanged);
                 self.handed.kept = self.handed.kept.saturating_add(answer.kept);
@@ -645,21 +719,21 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         let of_content =
             ["INVALID_RESOURCE", "INVALID_QUERY", "NOT_FOUND", "CONFLICT", "TOO_LARGE"];
         let last = self.batch.last().copied();
-        self.state = match last {
+        match last {
             Some(only) if ask == Ask::Push && of_content.contains(&self.refusal.as_str()) => {
                 if self.batch.len() == 1 {
                     self.refuse(only);
                 } else {
                     self.singly = last;
                 }
-                State::Next
+                self.go_on();
             }
-            _ => State::Refused,
-        };
+            _ => self.state = State::Refused,
+        }
     }
 
-    /// Dates this start, and keeps that, so that it stays dated so. False if the answer took too long to
-    /// tell the time.
+    /// Dates this start, and keeps that where it matters, so that it stays dated so. False if the answer took too long
+    /// to tell the time.
     fn learn<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &mut self,
         journal: &mut Journal<F, I, T, R, K>,
@@ -667,8 +741,10 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         trust: Trust,
         uptime: Uptime,
     ) -> Result<bool, JournalError<F::Error>> {
-        if !self.are_starts_unkept {
-            self.starts = journal.starts()?;
+        let noted = journal.starts()?;
+        let note = noted.word(uptime.boot);
+        if self.word == Word::Noted {
+            self.starts = noted;
         }
         let known = self.starts.trust(uptime.boot);
         let round_trip = uptime.micros.saturating_sub(self.asked_at);
@@ -682,11 +758,19 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             }
             // Somewhere on the way it was that time.
             let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
-            if let Some(clock) = BootClock::learnt(time, then) {
-                self.are_starts_unkept |= self.starts.learn(clock, trust);
-                self.keep(journal)?;
+            if self.promised.is_some() {
+                self.passed_over = true;
+            } else if let Some(clock) = BootClock::learnt(time, then)
+                && self.starts.learn(clock, trust)
+                && self.word == Word::Noted
+            {
+                self.word = Word::Better;
             }
         }
+        if self.word == Word::Better && self.is_due(note, uptime) {
+            (self.word, self.noted_at) = (Word::Due, uptime.micros);
+        }
+        self.keep(journal)?;
         let since = *self.untold.get_or_insert(uptime.micros);
         let is_sure = self.starts.trust(uptime.boot) == Some(Trust::Synchronised)
             || uptime.micros.saturating_sub(since) >= self.patience;
@@ -694,8 +778,20 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         Ok(true)
     }
 
-    /// Writes to flash what is new of the mark and of the starts. What finds no room there is tried again with the
-    /// next of either.
+    /// Whether what is known of this start is worth a write of flash, which has that `note` of it.
+    fn is_due(&self, note: Option<(Timestamp, Trust)>, uptime: Uptime) -> bool {
+        let (Some((noted, before)), Some((started, trust))) = (note, self.starts.word(uptime.boot))
+        else {
+            return true;
+        };
+        let moved = started.micros_since(noted).unsigned_abs();
+        trust != before
+            || moved >= SAME.unsigned_abs().max(uptime.micros / 100)
+            || uptime.micros.saturating_sub(self.noted_at) >= HOUR
+    }
+
+    /// Writes to flash what is new of the mark, and of the starts if that is due. What finds no room there is tried again
+    /// with the next of either.
     fn keep<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &mut self,
         journal: &mut Journal<F, I, T, R, K>,
@@ -703,8 +799,15 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         if self.is_mark_unkept {
             self.is_mark_unkept = !unless_full(journal.set_handed_over(&self.mark))?;
         }
-        if self.are_starts_unkept {
-            self.are_starts_unkept = !unless_full(journal.set_starts(&self.starts))?;
+        self.keep_starts(journal)
+    }
+
+    fn keep_starts<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+    ) -> Result<(), JournalError<F::Error>> {
+        if self.word == Word::Due && unless_full(journal.set_starts(&self.starts))? {
+            self.word = Word::Noted;
         }
         Ok(())
     }

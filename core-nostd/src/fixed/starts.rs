@@ -9,8 +9,8 @@ use crate::instant::Timestamp;
 const MOST: usize = 8;
 /// Bytes of one of them, as it is kept: the start u32, microseconds since 1970 i64, and the trust u8.
 const ONE: usize = 13;
-/// Two words for the same that differ by less, microseconds, are one: a flash is not written for it.
-const SAME: i64 = 1_000_000;
+/// Two words for the same that differ by less, microseconds, are one.
+pub(super) const SAME: i64 = 1_000_000;
 
 /// How far the clock can be trusted that told the time. The words are those of docs/serial.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,7 +95,13 @@ impl Starts {
 
     /// How far the word can be trusted of when this start was; `None` if there is none.
     pub fn trust(&self, boot: u32) -> Option<Trust> {
-        self.known.iter().find(|(clock, _)| clock.boot == boot).map(|(_, trust)| *trust)
+        self.word(boot).map(|(_, trust)| trust)
+    }
+
+    /// When this start was, as far as it is known, and how far that can be trusted.
+    pub(super) fn word(&self, boot: u32) -> Option<(Timestamp, Trust)> {
+        let known = self.known.iter().find(|(clock, _)| clock.boot == boot);
+        known.map(|(clock, trust)| (clock.started, *trust))
     }
 
     /// The start by which one is dated: itself, or the next that is known.

@@ -71,6 +71,12 @@ proptest! {
         world.noise(Noise { flip, lose, repeat, insert });
         for (wait, trouble) in troubles {
             world.pass(wait);
+            if world.random.chance(0.3) {
+                // Up to ten minutes, and the node's counter is a fiftieth slow: the daemon sees what is dated anew.
+                let gap = world.random.next() % 600_000_000;
+                world.now += gap;
+                world.node.started += gap / 50;
+            }
             match trouble {
                 0 => world.cut(),
                 1 => world.daemon.restart(),

@@ -150,3 +150,83 @@ fn a_session_that_stays_open_asks_for_the_time_again() {
     assert!(off.abs() < 200_000, "{off}");
     assert_eq!(world.node.link.session(), session, "it is the same one");
 }
+
+/// A session each minute, for a day, and a counter that is a hundredth slow: what it hears in each is not worth a write
+/// of flash, as long as nothing is dated by it. Who is cut then has lost an hour of it at most.
+#[test]
+fn a_node_that_stays_at_the_cable_does_not_write_each_time_it_hears() {
+    let mut world = World::new(17, 6).with(1);
+    world.until(Progress::Done);
+    let steps = |world: &mut World| world.node.journal.ring().flash_mut(|flash| flash.steps);
+    let before = steps(&mut world);
+    for _ in 0..24 * 60 {
+        later(&mut world, 60, 100);
+    }
+    // The note of one start has eight words.
+    let notes = (steps(&mut world) - before) / 8;
+    assert!((20..40).contains(&notes), "{notes} notes in a day");
+    // What it hears dates what it says all the same.
+    world.remember(1);
+    let remembered = world.now;
+    later(&mut world, 1, 100);
+    let off = world.dated("n-0-2") - remembered as i64;
+    assert!(off.abs() < 2_000_000, "{off}");
+
+    for _ in 0..50 {
+        later(&mut world, 60, 100);
+    }
+    world.remember(1);
+    let remembered = world.now;
+    world.cut();
+    world.until(Progress::Done);
+    let off = world.dated("n-0-3") - remembered as i64;
+    assert!(off.abs() < 40_000_000, "{off}");
+    world.check(true);
+}
+
+/// So many seconds later, of which the node's counter has missed one in `slow`, there is another session.
+fn later(world: &mut World, seconds: u64, slow: u64) {
+    world.node.link.close(Reason::Done);
+    world.now += seconds * 1_000_000;
+    world.node.started += seconds * 1_000_000 / slow;
+    world.node.progress = Progress::Working;
+    world.until(Progress::Done);
+}
+
+/// A message arrived, and nobody heard of that. Meanwhile the node's clock was put right, or it was without power: what
+/// goes again has the date that it had. The daemon of the test sees to that.
+#[test]
+fn what_is_pushed_again_has_the_date_it_had() {
+    for is_cut in [false, true] {
+        let mut world = World::new(18, 6).with(1);
+        world.until(Progress::Done);
+        // What is heard now is not in flash, until something is dated by it.
+        world.node.link.close(Reason::Done);
+        world.now += 600_000_000;
+        world.node.started += 3_000_000;
+        world.remember(3);
+        world.node.progress = Progress::Working;
+        while world.daemon.durable.len() == 1 {
+            world.step();
+        }
+        world.up(false);
+        world.pass(20_000);
+        world.now += 600_000_000;
+        if is_cut {
+            world.cut();
+        } else {
+            world.node.started += 3_000_000;
+        }
+        world.remember(1);
+        let remembered = world.now;
+        world.up(true);
+        world.node.progress = Progress::Working;
+        world.until(Progress::Done);
+        assert_eq!(world.node.hand_over.handed().unchanged, 3);
+        world.check(true);
+        // And what is new the right one.
+        let new = if is_cut { "n-1-5" } else { "n-0-5" };
+        let off = world.dated(new) - remembered as i64;
+        assert!(off.abs() < 1_200_000, "{off}");
+    }
+}
