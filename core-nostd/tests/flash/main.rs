@@ -2,6 +2,10 @@
 //!
 //! Invariant 29 of ARCHITECTURE.md.
 
+mod cuts;
 mod journal;
+mod model;
 mod nor;
+mod notes;
 mod ring;
+mod rot;
