@@ -13,7 +13,7 @@
 //! minute is over they go by the time there is. Dates are as good as the daemon's clock was then.
 //!
 //! **A record has one date.** What it is dated by is in flash before it goes, and does not change until the daemon
-//! has answered. Else what the node hears of the time is not written each time: see [`Word`].
+//! has answered. Else what the node hears of the time is not written each time (`handover/time.rs`).
 //!
 //! **What is refused** holds nothing else up. The mark passes it and names it ([`Mark::refused`]), and it is
 //! offered again, alone, at the beginning of each session.
@@ -72,36 +72,29 @@
 //! ```
 
 mod answer;
+mod next;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
+mod time;
 
 use ciborium_ll::Header;
 use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::ring::{Number, RingError};
-use super::starts::SAME;
-use super::{
-    BootClock, Journal, JournalError, Length, Mark, Moment, NoRoom, Record, Sink, Starts, Text,
-    Trust, Uptime, WriteError,
-};
+use super::{Journal, JournalError, Mark, NoRoom, Sink, Starts, Text, Trust, Uptime, WriteError};
 use crate::cbor_head::Head;
-use crate::instant::Timestamp;
 use crate::link::{Closed, Event, Link, Reason};
 use answer::Answer;
+use time::Word;
 
 /// Records in one message. Each costs the daemon one write to its disk.
 const BATCH: usize = 16;
-/// An answer that took longer, microseconds, tells the time badly: it is asked for again, a few times.
-const PROMPT: u64 = 500_000;
-const MOST_ASKED: u8 = 5;
 /// How long a time is waited for that can be trusted, and how often it is asked for meanwhile; microseconds.
 const PATIENCE: u64 = 60_000_000;
 const ASK_AGAIN: u64 = 2_000_000;
 /// In a session that stays open the time is asked for anew when the last word is older than this, microseconds.
 const STALE: u64 = 600_000_000;
-/// Without more reason than that, what is heard of the time is not written to flash more often; microseconds.
-const HOUR: u64 = 3_600_000_000;
 /// Bytes of an answer that are looked at: what is of interest stands in front.
 const ANSWER: usize = 192;
 
@@ -204,34 +197,6 @@ enum State {
     Untold(u64),
     Done,
     Refused,
-}
-
-/// How what is known of the starts stands to the note of it in flash. A counter that is wrong by a hundredth gives each
-/// session another word: a node that stays at the cable would wear its flash for that alone, and lose the records that
-/// give way to notes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    /// It is the note.
-    Noted,
-    /// It is better, by little: what is not dated by it loses little with it.
-    Better,
-    /// It is to be written: nothing was known, by a better clock; it moved by a second and a hundredth of the uptime; an
-    /// hour has passed; or a record is dated by it.
-    Due,
-}
-
-/// Whether a record can be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// Whether a date of it hangs on when this start was.
-    Fits {
-        by_this_start: bool,
-    },
-    /// When it is known better when it was.
-    Waits,
-    /// It cannot be written.
-    Unfit,
-    Gone,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -485,154 +450,6 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         }
     }
 
-    /// Chooses the records of the next message.
-    fn plan<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-        uptime: Uptime,
-    ) -> Result<(), JournalError<F::Error>> {
-        let mut batch = Vec::<Number, BATCH>::new();
-        let (mut waits, mut by_this) = (false, false);
-        // What was refused once goes alone.
-        while let Some(&number) = self.mark.refused().get(self.again) {
-            match self.look(journal, number, uptime)? {
-                Look::Fits { by_this_start } => {
-                    return self.push(journal, &[number], by_this_start, uptime);
-                }
-                Look::Gone => self.mark.settle(number),
-                Look::Unfit => self.again += 1,
-                // So do those behind it.
-                Look::Waits => {
-                    waits = true;
-                    break;
-                }
-            }
-        }
-        let mut last = self.mark.until();
-        let most = if last < self.singly { 1 } else { BATCH };
-        while batch.len() < most {
-            let Some(number) = journal.ring().number_after(last)? else { break };
-            if self.passed_over && Some(number) > self.promised {
-                // Its date is to be the better one.
-                break;
-            }
-            match self.look(journal, number, uptime)? {
-                Look::Fits { by_this_start } => {
-                    by_this |= by_this_start;
-                    // As many as are wanted have room.
-                    let _ = batch.push(number);
-                }
-                Look::Waits => {
-                    waits = true;
-                    break;
-                }
-                Look::Unfit | Look::Gone if batch.is_empty() => self.refuse(number),
-                // Its turn comes, when those before it are marked.
-                Look::Unfit | Look::Gone => break,
-            }
-            last = Some(number);
-        }
-        if !batch.is_empty() {
-            return self.push(journal, &batch, by_this, uptime);
-        }
-        self.keep(journal)?;
-        // What was promised and is not there any more was forgotten.
-        self.promised = None;
-        self.state = match (core::mem::take(&mut self.passed_over), waits) {
-            (true, _) => State::Begin,
-            (false, true) => State::Untold(uptime.micros),
-            (false, false) => State::Done,
-        };
-        Ok(())
-    }
-
-    /// Begins to push these, after what dates them is in flash.
-    fn push<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-        records: &[Number],
-        by_this_start: bool,
-        uptime: Uptime,
-    ) -> Result<(), JournalError<F::Error>> {
-        if by_this_start {
-            if self.word == Word::Better {
-                (self.word, self.noted_at) = (Word::Due, uptime.micros);
-            }
-            self.keep_starts(journal)?;
-            self.promised = self.promised.max(records.last().copied());
-        }
-        self.ask(Ask::Push, "push", records);
-        Ok(())
-    }
-
-    /// The message was answered: the next one, after the time was asked for that was passed over for it.
-    fn go_on(&mut self) {
-        if self.batch.last().copied() >= self.promised {
-            self.promised = None;
-        }
-        let asks = self.promised.is_none() && core::mem::take(&mut self.passed_over);
-        self.state = if asks { State::Begin } else { State::Next };
-    }
-
-    fn refuse(&mut self, number: Number) {
-        if self.mark.refused().contains(&number) {
-            self.again += 1;
-            return;
-        }
-        self.handed.refused = self.handed.refused.saturating_add(1);
-        let all_were_offered = self.again == self.mark.refused().len();
-        let given_up = self.mark.refuse(number).is_some();
-        self.handed.given_up = self.handed.given_up.saturating_add(given_up.into());
-        // This one was, too. Those that wait for their date are still to be.
-        if all_were_offered {
-            self.again = self.mark.refused().len();
-        } else if given_up {
-            self.again = self.again.saturating_sub(1);
-        }
-        self.is_mark_unkept = true;
-    }
-
-    /// Whether a record can be sent.
-    fn look<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &self,
-        journal: &mut Journal<F, I, T, R, K>,
-        number: Number,
-        uptime: Uptime,
-    ) -> Result<Look, JournalError<F::Error>> {
-        let mut length = Length::default();
-        match journal.get(number) {
-            Ok(record) if self.unsure.is_some() && self.hangs_on(&record, self.unsure) => {
-                Ok(Look::Waits)
-            }
-            Ok(record) => {
-                let written = record.write(&self.starts, &mut length);
-                let fits = written.is_ok() && length.0 <= BYTES;
-                let by_this_start = self.hangs_on(&record, Some(uptime.boot));
-                Ok(if fits { Look::Fits { by_this_start } } else { Look::Unfit })
-            }
-            Err(JournalError::Read { .. }) => Ok(Look::Unfit),
-            Err(JournalError::Ring(RingError::NotFound)) => Ok(Look::Gone),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a date of this record hangs on when that start was.
-    fn hangs_on<const I: usize, const T: usize, const R: usize>(
-        &self,
-        record: &Record<I, T, R>,
-        boot: Option<u32>,
-    ) -> bool {
-        let accessed = record.decay.and_then(|decay| decay.last_access);
-        let stamp = record.pose.as_ref().and_then(|pose| pose.stamp);
-        [Some(record.created_at), record.event_time, record.valid_until, accessed, stamp]
-            .into_iter()
-            .flatten()
-            .any(|moment| match moment {
-                Moment::At(_) => false,
-                Moment::SinceBoot(then) => self.starts.dated_by(then.boot) == boot,
-            })
-    }
-
     /// Makes a record what is to be sent; false if that cannot be done any more.
     fn encode<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
         &mut self,
@@ -732,64 +549,6 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         }
     }
 
-    /// Dates this start, and keeps that where it matters, so that it stays dated so. False if the answer took too long
-    /// to tell the time.
-    fn learn<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-        time: Timestamp,
-        trust: Trust,
-        uptime: Uptime,
-    ) -> Result<bool, JournalError<F::Error>> {
-        let noted = journal.starts()?;
-        let note = noted.word(uptime.boot);
-        if self.word == Word::Noted {
-            self.starts = noted;
-        }
-        let known = self.starts.trust(uptime.boot);
-        let round_trip = uptime.micros.saturating_sub(self.asked_at);
-        // An answer that took long is no news of a clock that was heard in time.
-        if known < Some(trust) || known == Some(trust) && round_trip <= PROMPT {
-            if round_trip > PROMPT {
-                self.asked = self.asked.saturating_add(1);
-                if self.asked < MOST_ASKED {
-                    return Ok(false);
-                }
-            }
-            // Somewhere on the way it was that time.
-            let then = Uptime { micros: uptime.micros - round_trip / 2, ..uptime };
-            if self.promised.is_some() {
-                self.passed_over = true;
-            } else if let Some(clock) = BootClock::learnt(time, then)
-                && self.starts.learn(clock, trust)
-                && self.word == Word::Noted
-            {
-                self.word = Word::Better;
-            }
-        }
-        if self.word == Word::Better && self.is_due(note, uptime) {
-            (self.word, self.noted_at) = (Word::Due, uptime.micros);
-        }
-        self.keep(journal)?;
-        let since = *self.untold.get_or_insert(uptime.micros);
-        let is_sure = self.starts.trust(uptime.boot) == Some(Trust::Synchronised)
-            || uptime.micros.saturating_sub(since) >= self.patience;
-        self.unsure = (!is_sure).then_some(uptime.boot);
-        Ok(true)
-    }
-
-    /// Whether what is known of this start is worth a write of flash, which has that `note` of it.
-    fn is_due(&self, note: Option<(Timestamp, Trust)>, uptime: Uptime) -> bool {
-        let (Some((noted, before)), Some((started, trust))) = (note, self.starts.word(uptime.boot))
-        else {
-            return true;
-        };
-        let moved = started.micros_since(noted).unsigned_abs();
-        trust != before
-            || moved >= SAME.unsigned_abs().max(uptime.micros / 100)
-            || uptime.micros.saturating_sub(self.noted_at) >= HOUR
-    }
-
     /// Writes to flash what is new of the mark, and of the starts if that is due. What finds no room there is tried again
     /// with the next of either.
     fn keep<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
@@ -800,16 +559,6 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
             self.is_mark_unkept = !unless_full(journal.set_handed_over(&self.mark))?;
         }
         self.keep_starts(journal)
-    }
-
-    fn keep_starts<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-    ) -> Result<(), JournalError<F::Error>> {
-        if self.word == Word::Due && unless_full(journal.set_starts(&self.starts))? {
-            self.word = Word::Noted;
-        }
-        Ok(())
     }
 }
 

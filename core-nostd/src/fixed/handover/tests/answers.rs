@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::cbor;
+use crate::instant::Timestamp;
 use crate::link::message::{Answer as Told, Answered, Info};
 
 proptest! {

@@ -6,6 +6,7 @@ use std::vec::Vec;
 use super::super::*;
 use super::BEGINNING;
 use crate::cbor;
+use crate::instant::Timestamp;
 use crate::link::message::{
     Answer as Told, Answered, Asked, Failure, Inbox, Info, Push, Pushed, Request,
 };

@@ -9,6 +9,7 @@ use super::nor::{Fault, Nor};
 use super::{BEGINNING, Flash, Memories, memory};
 use crate::cbor;
 use crate::fixed::Moment;
+use crate::instant::Timestamp;
 use crate::link::tests::{BYTE_115200, Noise, Random, Wire};
 use crate::value::Value;
 

@@ -1,0 +1,179 @@
+//! What goes next: which records a message has, which wait, and which are refused.
+
+use embedded_storage::nor_flash::NorFlash;
+use heapless::Vec;
+
+use super::time::Word;
+use super::{Ask, BATCH, HandOver, State};
+use crate::fixed::ring::{Number, RingError};
+use crate::fixed::{Journal, JournalError, Length, Moment, Record, Uptime};
+
+/// Whether a record can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Whether a date of it hangs on when this start was.
+    Fits {
+        by_this_start: bool,
+    },
+    /// When it is known better when it was.
+    Waits,
+    /// It cannot be written.
+    Unfit,
+    Gone,
+}
+
+impl<const BYTES: usize> HandOver<'_, BYTES> {
+    /// Chooses the records of the next message.
+    pub(super) fn plan<
+        F: NorFlash,
+        const I: usize,
+        const T: usize,
+        const R: usize,
+        const K: usize,
+    >(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        uptime: Uptime,
+    ) -> Result<(), JournalError<F::Error>> {
+        let mut batch = Vec::<Number, BATCH>::new();
+        let (mut waits, mut by_this) = (false, false);
+        // What was refused once goes alone.
+        while let Some(&number) = self.mark.refused().get(self.again) {
+            match self.look(journal, number, uptime)? {
+                Look::Fits { by_this_start } => {
+                    return self.push(journal, &[number], by_this_start, uptime);
+                }
+                Look::Gone => self.mark.settle(number),
+                Look::Unfit => self.again += 1,
+                // So do those behind it.
+                Look::Waits => {
+                    waits = true;
+                    break;
+                }
+            }
+        }
+        let mut last = self.mark.until();
+        let most = if last < self.singly { 1 } else { BATCH };
+        while batch.len() < most {
+            let Some(number) = journal.ring().number_after(last)? else { break };
+            if self.passed_over && Some(number) > self.promised {
+                // Its date is to be the better one.
+                break;
+            }
+            match self.look(journal, number, uptime)? {
+                Look::Fits { by_this_start } => {
+                    by_this |= by_this_start;
+                    // As many as are wanted have room.
+                    let _ = batch.push(number);
+                }
+                Look::Waits => {
+                    waits = true;
+                    break;
+                }
+                Look::Unfit | Look::Gone if batch.is_empty() => self.refuse(number),
+                // Its turn comes, when those before it are marked.
+                Look::Unfit | Look::Gone => break,
+            }
+            last = Some(number);
+        }
+        if !batch.is_empty() {
+            return self.push(journal, &batch, by_this, uptime);
+        }
+        self.keep(journal)?;
+        // What was promised and is not there any more was forgotten.
+        self.promised = None;
+        self.state = match (core::mem::take(&mut self.passed_over), waits) {
+            (true, _) => State::Begin,
+            (false, true) => State::Untold(uptime.micros),
+            (false, false) => State::Done,
+        };
+        Ok(())
+    }
+
+    /// Begins to push these, after what dates them is in flash.
+    fn push<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &mut self,
+        journal: &mut Journal<F, I, T, R, K>,
+        records: &[Number],
+        by_this_start: bool,
+        uptime: Uptime,
+    ) -> Result<(), JournalError<F::Error>> {
+        if by_this_start {
+            if self.word == Word::Better {
+                (self.word, self.noted_at) = (Word::Due, uptime.micros);
+            }
+            self.keep_starts(journal)?;
+            self.promised = self.promised.max(records.last().copied());
+        }
+        self.ask(Ask::Push, "push", records);
+        Ok(())
+    }
+
+    /// The message was answered: the next one, after the time was asked for that was passed over for it.
+    pub(super) fn go_on(&mut self) {
+        if self.batch.last().copied() >= self.promised {
+            self.promised = None;
+        }
+        let asks = self.promised.is_none() && core::mem::take(&mut self.passed_over);
+        self.state = if asks { State::Begin } else { State::Next };
+    }
+
+    pub(super) fn refuse(&mut self, number: Number) {
+        if self.mark.refused().contains(&number) {
+            self.again += 1;
+            return;
+        }
+        self.handed.refused = self.handed.refused.saturating_add(1);
+        let all_were_offered = self.again == self.mark.refused().len();
+        let given_up = self.mark.refuse(number).is_some();
+        self.handed.given_up = self.handed.given_up.saturating_add(given_up.into());
+        // This one was, too. Those that wait for their date are still to be.
+        if all_were_offered {
+            self.again = self.mark.refused().len();
+        } else if given_up {
+            self.again = self.again.saturating_sub(1);
+        }
+        self.is_mark_unkept = true;
+    }
+
+    /// Whether a record can be sent.
+    fn look<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+        &self,
+        journal: &mut Journal<F, I, T, R, K>,
+        number: Number,
+        uptime: Uptime,
+    ) -> Result<Look, JournalError<F::Error>> {
+        let mut length = Length::default();
+        match journal.get(number) {
+            Ok(record) if self.unsure.is_some() && self.hangs_on(&record, self.unsure) => {
+                Ok(Look::Waits)
+            }
+            Ok(record) => {
+                let written = record.write(&self.starts, &mut length);
+                let fits = written.is_ok() && length.0 <= BYTES;
+                let by_this_start = self.hangs_on(&record, Some(uptime.boot));
+                Ok(if fits { Look::Fits { by_this_start } } else { Look::Unfit })
+            }
+            Err(JournalError::Read { .. }) => Ok(Look::Unfit),
+            Err(JournalError::Ring(RingError::NotFound)) => Ok(Look::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a date of this record hangs on when that start was.
+    fn hangs_on<const I: usize, const T: usize, const R: usize>(
+        &self,
+        record: &Record<I, T, R>,
+        boot: Option<u32>,
+    ) -> bool {
+        let accessed = record.decay.and_then(|decay| decay.last_access);
+        let stamp = record.pose.as_ref().and_then(|pose| pose.stamp);
+        [Some(record.created_at), record.event_time, record.valid_until, accessed, stamp]
+            .into_iter()
+            .flatten()
+            .any(|moment| match moment {
+                Moment::At(_) => false,
+                Moment::SinceBoot(then) => self.starts.dated_by(then.boot) == boot,
+            })
+    }
+}
