@@ -21,15 +21,15 @@ pub struct Answered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// It was done; with what there is to say of it ([`Info`], [`Pushed`]).
+    /// It was done; with what there is to say of it ([`Info`](super::Info), [`Pushed`](super::Pushed)).
     Ok(Map),
     /// A pull begins.
     Begin {
-        /// What was known then is what comes; for [`Pull::as_of`].
+        /// What was known then is what comes; for [`Pull::as_of`](super::Pull::as_of).
         as_of: String,
         /// How many resources follow.
         count: u64,
-        /// Which memory this is: another one numbers its resources differently; for [`Pull::store`].
+        /// Which memory this is: another one numbers its resources differently; for [`Pull::store`](super::Pull::store).
         store: String,
     },
     /// Resources of a pull, in the order they were recorded.

@@ -6,7 +6,7 @@ use super::MessageError;
 use super::members::{Members, truth};
 use crate::value::{Map, Value};
 
-/// The answer to [`Request::Info`].
+/// The answer to [`Request::Info`](super::Request::Info).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
     /// The name of the robot.

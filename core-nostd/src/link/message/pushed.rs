@@ -4,7 +4,7 @@ use super::MessageError;
 use super::members::Members;
 use crate::value::Map;
 
-/// The answer to [`Request::Push`].
+/// The answer to [`Request::Push`](super::Request::Push).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pushed {
     /// Resources that are new, or newer than what was there.

@@ -29,11 +29,12 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
-    /// `info`: who is there, and what may be done? Answered by [`Info`].
+    /// `info`: who is there, and what may be done? Answered by [`Info`](super::Info).
     Info,
-    /// `pull`: resources. Answered by [`Answer::Begin`], [`Answer::Items`] and [`Answer::End`].
+    /// `pull`: resources. Answered by [`Answer::Begin`](super::Answer::Begin), [`Answer::Items`](super::Answer::Items) and
+    /// [`Answer::End`](super::Answer::End).
     Pull(Pull),
-    /// `push`: resources to be stored, all or none. Answered by [`Pushed`] when they are durable.
+    /// `push`: resources to be stored, all or none. Answered by [`Pushed`](super::Pushed) when they are durable.
     Push(Push),
     /// `unlock`: a token that lets this session write.
     Unlock(String),
