@@ -532,7 +532,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
 
     /// The other end refused it.
     fn refused(&mut self, ask: Ask) {
-        // Whether others would be taken all the same; codes as in daemon's contract.
+        // Whether others would be taken all the same; codes as in docs/replies.md, "Errors".
         let of_content =
             ["INVALID_RESOURCE", "INVALID_QUERY", "NOT_FOUND", "CONFLICT", "TOO_LARGE"];
         let last = self.batch.last().copied();

@@ -1,5 +1,4 @@
-//! `[[serial]]`: the ports to be served, and the share of a core that each may use (invariant 33 of
-//! ARCHITECTURE.md).
+//! `[[serial]]`: the ports to be served.
 
 use std::path::Path;
 

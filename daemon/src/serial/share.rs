@@ -2,6 +2,8 @@
 //!
 //! Work is paid for when it is done: each stretch of it puts off the moment from which the port may work again.
 //! Who begins waits for that moment, and who works long rests in between.
+//!
+//! Invariant 33 of ARCHITECTURE.md.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //!
 //! Whatever happens, what is marked as handed over is durable over there, what came twice was the same, and in
 //! the end all of it is there.
+//!
+//! Invariant 31 of ARCHITECTURE.md.
 
 mod answers;
 mod cuts;

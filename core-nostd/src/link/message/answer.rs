@@ -55,7 +55,7 @@ pub enum Answer {
 /// Why a request was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// A code of the contract, such as `INVALID_QUERY` or `UNAUTHORIZED`.
+    /// A code of docs/replies.md, "Errors", such as `INVALID_QUERY` or `UNAUTHORIZED`.
     pub code: String,
     /// The same for a person.
     pub message: String,
