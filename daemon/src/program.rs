@@ -32,7 +32,7 @@ pub(crate) const DEFAULT_FILTER: &str =
     version,
     after_help = "EXIT STATUS\n  \
         0  stopped by SIGINT or SIGTERM, everything on disk\n  \
-        1  the data folder or the network cannot be used\n  \
+        1  the data folder or the network cannot be used, or a bug ended it: what it acknowledged is stored\n  \
         2  the command line or the configuration is wrong\n\n\
         EXAMPLES\n  \
         omird\n  \
@@ -150,7 +150,7 @@ fn serve(config: &Config) -> Result<(), String> {
         key,
         random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),
         settings: config.settings.clone(),
-        listener: announced.listener(&outlet),
+        listeners: announced.listeners(&outlet),
     };
     let bar = RebuildBar::default();
     let engine = Engine::open(parts, &mut |progress| bar.show(progress))
@@ -183,13 +183,31 @@ fn serve(config: &Config) -> Result<(), String> {
     };
     announce(config);
     service_manager::tell(service_manager::READY);
-    runtime.block_on(signals.wait());
+    let (tell, broken) = tokio::sync::oneshot::channel();
+    engine.on_broken(Box::new(move |thread| {
+        let _ = tell.send(thread);
+    }));
+    let ended = runtime.block_on(end(signals, broken));
     tracing::info!("stopping");
     service_manager::tell(service_manager::STOPPING);
     neighbours.leave();
     service.stop();
     engine.stop();
-    Ok(())
+    ended
+}
+
+/// Waits until the program is to end: told to by a signal, or broken. Going on would look alive from outside and
+/// answer nobody; systemd begins it anew (`Restart=on-failure`).
+async fn end(
+    signals: Signals,
+    broken: tokio::sync::oneshot::Receiver<&'static str>,
+) -> Result<(), String> {
+    tokio::select! {
+        () = signals.wait() => Ok(()),
+        Ok(thread) = broken => Err(format!(
+            "a bug ended the thread {thread}, see above; what was acknowledged is stored, and the next start serves it"
+        )),
+    }
 }
 
 /// The adapters besides Zenoh's, and who of them hears of events.
@@ -202,19 +220,14 @@ struct Announced {
 }
 
 impl Announced {
-    fn listener(&self, outlet: &EventOutlet) -> Listener {
-        let service = outlet.listener();
-        #[cfg(feature = "ros2")]
-        let ros2 = self.ros2.listener();
-        #[cfg(feature = "serial")]
-        let serial = self.serial.listener();
-        Box::new(move |event| {
-            service(event);
+    fn listeners(&self, outlet: &EventOutlet) -> Vec<Listener> {
+        vec![
+            outlet.listener(),
             #[cfg(feature = "ros2")]
-            ros2(event);
+            self.ros2.listener(),
             #[cfg(feature = "serial")]
-            serial(event);
-        })
+            self.serial.listener(),
+        ]
     }
 
     /// Starts those that are configured.
@@ -364,5 +377,19 @@ impl RebuildBar {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_engine_ends_the_program_as_a_failure() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (tell, broken) = tokio::sync::oneshot::channel();
+        tell.send("omird-writer").unwrap();
+        let ended = runtime.block_on(async { end(Signals::listen().unwrap(), broken).await });
+        assert!(ended.unwrap_err().contains("omird-writer"));
     }
 }

@@ -21,6 +21,6 @@ pub fn parts(dir: &Path) -> Parts {
         key: DeviceKey::from_secret([7; 32]),
         random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
         settings: Settings::default(),
-        listener: Box::new(|_| {}),
+        listeners: Vec::new(),
     }
 }

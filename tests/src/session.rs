@@ -159,7 +159,7 @@ impl Session {
             key: DeviceKey::from_secret([7; 32]),
             random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),
             settings,
-            listener,
+            listeners: vec![listener],
         };
         Engine::open(parts, &mut |_| {}).map(Self)
     }

@@ -78,7 +78,7 @@ fn open_on(
         key,
         random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),
         settings,
-        listener: Box::new(|_| {}),
+        listeners: Vec::new(),
     };
     let began = Instant::now();
     let engine = Engine::open(parts, &mut |_| {})?;

@@ -7,6 +7,7 @@ pub mod budget;
 pub mod chore;
 pub mod command;
 pub mod compaction;
+mod contained;
 pub mod doubt;
 mod explain;
 pub mod export;
@@ -74,6 +75,7 @@ use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{self, LogError};
 use crate::sync::{ReadGuard, RwLock};
 
+pub use self::contained::OnBroken;
 pub use self::importing::ImportPermit;
 pub use self::publisher::Listener;
 pub use self::view::{Found, Hit, Recall, id_of};
@@ -97,7 +99,7 @@ pub struct Parts {
     /// How to run.
     pub settings: Settings,
     /// Who is told of events.
-    pub listener: Listener,
+    pub listeners: Vec<Listener>,
 }
 
 /// Why a change was not queued: the queue is full.
@@ -109,6 +111,13 @@ fn busy() -> Error {
 /// Why a change was not queued: nobody takes it any more.
 fn stopping() -> Error {
     Error::new(Code::Internal, "the daemon is stopping")
+}
+
+/// Why there is no answer to a change that was queued.
+fn unanswered() -> Error {
+    let message = "a bug ended the daemon's work on this change: it is not known whether it was made; look, or send \
+                   it again";
+    Error::new(Code::Internal, message)
 }
 
 /// What an adapter has to tell in `status`.
@@ -155,7 +164,7 @@ impl Engine {
     /// If the data folder cannot be read or written at all. Damage to single files is no error: it
     /// is reported by [`Engine::damage`] and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
-        let Parts { disk, index, clock, key, random, settings, listener } = parts;
+        let Parts { disk, index, clock, key, random, settings, listeners } = parts;
         let settings = settings.for_its_card();
         let mounting = disk.mounting()?;
         let usage = Arc::new(Usage::default());
@@ -279,8 +288,8 @@ impl Engine {
         };
         let for_status = writer.disk.clone();
         let threads = vec![
-            std::thread::Builder::new().name("omird-writer".into()).spawn(move || writer.run())?,
-            publish_in_background(deliveries, listener)?,
+            contained::spawn("omird-writer", &shared.broken, move || writer.run())?,
+            publish_in_background(deliveries, listeners, &shared.broken)?,
             seal_in_background(sealer, compactor, orders, shared.clone(), &settings)?,
         ];
         let (sweeping, stop) = crossbeam_channel::bounded(0);
@@ -313,6 +322,12 @@ impl Engine {
     /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
     pub fn follow_frames(&self, frames: Arc<dyn Frames>) {
         let _ = self.inner.frames.set(frames);
+    }
+
+    /// Names who is told, once, that a thread of the engine ended by a panic; at once if one has already. From then
+    /// on nothing is taken any more, and what was acknowledged is durable: stop, and start anew.
+    pub fn on_broken(&self, tell: OnBroken) {
+        self.inner.shared.broken.tell(tell);
     }
 
     /// Adds a member to `status`; it lacks while `section` gives none.
@@ -469,6 +484,9 @@ impl Engine {
         if let Err(error) = self.check_writable() {
             return reply(Err(error));
         }
+        if let Some(error) = shared.broken.refusal() {
+            return reply(Err(error));
+        }
         let queued = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         // A request larger than the bound may pass when nothing else waits.
         if queued > 0 && queued + bytes > self.inner.settings.queue_bytes {
@@ -518,9 +536,7 @@ impl Engine {
             let _ = sender.send(result);
         });
         self.submit(change, 0, reply);
-        receiver.recv().unwrap_or_else(|_| {
-            Err(Error::new(Code::Internal, "the daemon stopped before the change was made"))
-        })
+        receiver.recv().unwrap_or_else(|_| Err(unanswered()))
     }
 
     /// Waits until everything that was queued before is committed, at most `patience`.
@@ -550,9 +566,8 @@ impl Engine {
         let threads =
             std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the engine panicked");
-            }
+            // A panic in it was told of when it happened.
+            let _ = thread.join();
         }
     }
 }

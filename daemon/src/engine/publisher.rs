@@ -1,14 +1,18 @@
 //! Hands out answers and announcements, each in the order of the commits, off the writer's back.
 
 use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::Receiver;
 
 use super::command::{Event, Receipt, Reply};
+use super::contained::{Broken, contain, spawn};
 use crate::error::Error;
 
-/// Who is told of events.
+/// Who is told of events, one after the other, on the thread that also gives the answers: whoever blocks there
+/// holds up everybody's. A panic in it costs it that event.
 pub type Listener = Box<dyn Fn(&Event) + Send>;
 
 /// What one group of the writer leads to.
@@ -23,14 +27,17 @@ pub struct Delivery {
 /// Runs the publishing thread until the writer is gone.
 pub fn publish_in_background(
     deliveries: Receiver<Delivery>,
-    listener: Listener,
-) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name("omird-publisher".into()).spawn(move || {
+    listeners: Vec<Listener>,
+    broken: &Arc<Broken>,
+) -> io::Result<JoinHandle<()>> {
+    spawn("omird-publisher", broken, move || {
         let mut events = VecDeque::new();
         while let Ok(delivery) = deliveries.recv() {
             answer(delivery, &mut events);
             while let Some(event) = events.pop_front() {
-                listener(&event);
+                for listener in &listeners {
+                    contain("an adapter that was told of an event", || listener(&event));
+                }
                 // An import announces as much as it brought: nobody's answer waits behind that.
                 deliveries.try_iter().for_each(|next| answer(next, &mut events));
             }
@@ -40,7 +47,7 @@ pub fn publish_in_background(
 
 fn answer(delivery: Delivery, events: &mut VecDeque<Event>) {
     for (reply, result) in delivery.replies {
-        reply(result);
+        contain("an adapter that was given its answer", || reply(result));
     }
     events.extend(delivery.events);
 }
@@ -76,7 +83,7 @@ mod tests {
         let announce = told.clone();
         let listener: Listener =
             Box::new(move |event| announce.send(event.target.to_string()).unwrap());
-        publish_in_background(deliveries, listener).unwrap().join().unwrap();
+        publish_in_background(deliveries, vec![listener], &Arc::default()).unwrap().join().unwrap();
         drop(told);
         let told: Vec<String> = log.try_iter().collect();
         assert_eq!(told, ["first", "Entity/a", "second", "Entity/b", "Entity/c", "Entity/d"]);

@@ -17,6 +17,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use omir_core::instant::Timestamp;
 
 use super::compaction::{self, Answer, Compactor, Scope};
+use super::contained::{contain, spawn};
 use super::health::Part;
 use super::settings::Settings;
 use super::shared::Shared;
@@ -124,7 +125,8 @@ pub fn seal_in_background(
         fault: String::new(),
         is_more_due: false,
     };
-    std::thread::Builder::new().name("omird-sealer".into()).spawn(move || sealing.run())
+    let broken = sealing.shared.broken.clone();
+    spawn("omird-sealer", &broken, move || sealing.run())
 }
 
 struct Sealing {
@@ -254,7 +256,7 @@ impl Sealing {
                 Err(Error::new(Code::Internal, message))
             };
             self.count();
-            answer(compacted);
+            contain("an adapter that was told of a compaction", || answer(compacted));
         }
     }
 

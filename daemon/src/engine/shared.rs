@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use omir_core::instant::Timestamp;
 
 use super::budget::Budget;
+use super::contained::Broken;
 use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
 use super::pressure::Pressure;
@@ -86,6 +87,8 @@ pub struct Shared {
     pub is_sweep_asked: AtomicBool,
     /// Why memories were forgotten since boot.
     pub farewells: Farewells,
+    /// Whether a thread of the engine ended by a panic.
+    pub broken: Arc<Broken>,
     /// Whether the engine was told to stop: nothing long is begun any more.
     pub is_stopping: AtomicBool,
 }
@@ -120,6 +123,7 @@ impl Shared {
             bytes_to_free: AtomicU64::default(),
             is_sweep_asked: AtomicBool::default(),
             farewells: Farewells::default(),
+            broken: Arc::default(),
             is_stopping: AtomicBool::default(),
         }
     }

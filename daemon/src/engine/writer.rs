@@ -20,6 +20,7 @@ use omir_core::reference::ResourceType;
 
 use super::command::{Change, Event, EventKind, Receipt, Reply};
 use super::compaction::{Answer, Scope};
+use super::contained::contain;
 use super::health::{Part, State};
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
@@ -274,7 +275,8 @@ impl Writer {
             .replies
             .extend(group.refused.into_iter().map(|(reply, error)| (reply, Err(error))));
         self.shared.committed.fetch_add(delivery.replies.len() as u64, Ordering::AcqRel);
-        // The publisher only goes away after the writer.
+        // The publisher only goes away after the writer, unless a bug ended it: then the engine is broken, and what
+        // is dropped here unanswered is durable all the same.
         let _ = self.publisher.send(delivery);
     }
 
@@ -396,7 +398,8 @@ impl Writer {
         if scope != Scope::Due && is_in_log && !self.rotate() {
             let message = "no new log could be begun, so the one there is cannot be sealed; see the \
                            daemon's log";
-            return answer(Err(Error::new(Code::Internal, message)));
+            let refused = Err(Error::new(Code::Internal, message));
+            return contain("an adapter that was refused a compaction", || answer(refused));
         }
         // The sealing thread only goes away after the writer.
         let _ = self.sealing.send(SealOrder::Compact(scope, answer));

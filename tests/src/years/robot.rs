@@ -174,9 +174,9 @@ impl Robot {
                 forgetting: Forgetting { sweep_interval: None, ..self.settings.forgetting.clone() },
                 ..self.settings.clone()
             },
-            listener: Box::new(move |event| {
+            listeners: vec![Box::new(move |event| {
                 announced.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
-            }),
+            })],
         };
         let began = Instant::now();
         let engine = Engine::open(parts, &mut |_| {})

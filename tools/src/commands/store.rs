@@ -106,7 +106,7 @@ mod tests {
             key: keys::device_key(&data, || [7; 32]).unwrap(),
             random: Box::new(|| 1),
             settings: Settings::default(),
-            listener: Box::new(|_| {}),
+            listeners: Vec::new(),
         };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         for id in ["dock", "hall"] {

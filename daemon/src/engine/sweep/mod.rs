@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
+use super::contained::spawn;
 use super::{Engine, Inner};
 use crate::error::{Code, Error};
 
@@ -116,8 +117,7 @@ pub(super) fn sweep_in_background(
     // Until the first pass has looked.
     inner.shared.can_free.store(true, Ordering::Relaxed);
     let engine = Arc::downgrade(inner);
-    let thread = std::thread::Builder::new().name("omird-sweeper".into());
-    thread.spawn(move || run(&engine, &stop, interval)).map(Some)
+    spawn("omird-sweeper", &inner.shared.broken, move || run(&engine, &stop, interval)).map(Some)
 }
 
 fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
