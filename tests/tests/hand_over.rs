@@ -19,6 +19,7 @@ use omird::engine::chore::Chore;
 use omird::engine::command::Effect;
 use omird::engine::merge::{Merged, Precedence};
 use omird::engine::request::Encoding;
+use omird::engine::settings::RequestLimits;
 use omird::recall::Query;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::life::reference;
@@ -274,4 +275,23 @@ fn what_was_completed_and_changed_later_reaches_the_other_robot() {
     assert_eq!(hand_over(&b, &a), all(Merged::Updated));
     assert_eq!(hand_over(&b, &a), all(Merged::Unchanged));
     assert_eq!(hand_over(&a, &b), all(Merged::Unchanged));
+}
+
+/// A resource as deep as one may be comes back in what wraps it: an array, and its own export.
+#[test]
+fn the_deepest_resource_is_accepted_from_its_own_export() {
+    let levels = RequestLimits::default().max_depth;
+    let deep = format!("{}{}", "[".repeat(levels - 3), "]".repeat(levels - 3));
+    let deep = format!(
+        r#"{{"resourceType": "Entity", "id": "a", "name": "a", "createdAt": "2026-05-31T07:00:00Z",
+            "extension": [{{"url": "urn:example:deep", "valueJson": {deep}}}]}}"#
+    );
+    let clock = TestClock::new();
+    let (one, other) = (open(&CutDisk::new(), &clock), open(&CutDisk::new(), &clock));
+    assert_eq!(send(&one, &deep), [(1, false)]);
+    assert_eq!(send(&one, &format!("[{deep}]")), [(1, true)]);
+    let bundle = json::to_string(&export(&one));
+    let merge = other.prepare_merge(bundle.as_bytes(), Encoding::Json, Precedence::Newer);
+    other.execute(merge.expect("what an export gave is accepted")).expect("it is merged");
+    assert_eq!(other.live(), 1);
 }

@@ -7,13 +7,15 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use omir_core::decode::Limits;
 use omir_core::model::Resource;
 use omird::clock::Clock;
 use omird::engine::chore::Chore;
 use omird::engine::command::Change;
 use omird::engine::compaction::Scope;
 use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
+use omird::engine::settings::{DEEPEST, RequestLimits, Settings};
+use omird::error::Code;
 use omird::recall::Query;
 use omird::store::inspect::{self, Report, Store, Verdict};
 use omird::store::keys;
@@ -318,4 +320,72 @@ fn a_reference_is_not_dropped_because_what_it_means_cannot_be_read_now() {
         panic!("it is a record")
     };
     assert_eq!(record.entity_refs.map(|entities| entities.len()), Some(1));
+}
+
+/// An entity of so many levels.
+fn nested(id: &str, levels: usize) -> String {
+    // The resource, its extensions, the extension, and what it holds.
+    let inner = levels - 3;
+    let deep = format!("{}{}", "[".repeat(inner), "]".repeat(inner));
+    format!(
+        r#"{{"resourceType":"Entity","id":"{id}","name":"{id}",
+            "extension":[{{"url":"urn:example:deep","valueJson":{deep}}}]}}"#
+    )
+}
+
+fn deep(max_depth: usize) -> Settings {
+    let limits = RequestLimits { max_depth, ..RequestLimits::default() };
+    Settings { limits, ..settings() }
+}
+
+fn damaged_files(session: &Session) -> u64 {
+    let status = session.status("rover");
+    let files = status.get("disk").and_then(|disk| disk.get("damagedFiles")).expect("it is told");
+    files.to_string().parse().expect("a count")
+}
+
+/// As deep as any configuration lets in, and superseded: in a segment it lies deepest.
+#[test]
+fn what_is_accepted_at_the_deepest_is_sealed_and_read_again() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let open = || {
+        let disk = Arc::new(disk.clone());
+        Session::open_with(disk, &clock, deep(DEEPEST), None).expect("it opens")
+    };
+    let session = open();
+    put(&session, &nested("a", DEEPEST));
+    put(&session, &nested("a", DEEPEST).replace(r#""name":"a""#, r#""name":"b""#));
+    let one_too_deep = nested("c", DEEPEST + 1);
+    let refused = session.prepare(one_too_deep.as_bytes(), Encoding::Json, None);
+    assert_eq!(refused.expect_err("it is too deep").code, Code::TooLarge);
+    session.compact(Scope::All).expect("it is sealed and compacted");
+    assert_eq!(damaged_files(&session), 0);
+    drop(session);
+    assert!(!files(&disk, ".omirb").is_empty());
+    let session = open();
+    assert_eq!(session.live(), 1);
+    assert_eq!(damaged_files(&session), 0);
+}
+
+/// Deeper than any configuration lets in: nothing that reads segments can have it.
+#[test]
+fn a_log_that_no_segment_can_hold_does_not_hold_up_those_behind_it() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let settings = deep(Limits::default().max_depth + 50);
+    let open = || {
+        let disk = Arc::new(disk.clone());
+        Session::open_with(disk, &clock, settings.clone(), None).expect("it opens")
+    };
+    let session = open();
+    put(&session, &entity("before", "before"));
+    put(&session, &nested("deep", Limits::default().max_depth + 10));
+    put(&session, &entity("after", "after"));
+    session.compact(Scope::All).expect("the rest is sealed");
+    assert_eq!(damaged_files(&session), 1, "it is told");
+    put(&session, &entity("later", "later"));
+    session.compact(Scope::All).expect("nothing is in the way");
+    drop(session);
+    assert_eq!(files(&disk, ".damaged").len(), 1, "what could not be sealed is kept");
+    let session = open();
+    assert_eq!(session.live(), 3);
 }

@@ -3,7 +3,7 @@
 
 use super::file::LimitsSection;
 use super::within;
-use crate::engine::settings::RequestLimits;
+use crate::engine::settings::{DEEPEST, RequestLimits};
 
 /// Checks the bounds on one request and fills in what is left out.
 pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, String> {
@@ -15,7 +15,7 @@ pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, String> {
             limits.max_payload_bytes,
             1024..=256 << 20,
         )?,
-        max_depth: within("limits.max_depth", asked.max_depth, limits.max_depth, 8..=128)?,
+        max_depth: within("limits.max_depth", asked.max_depth, limits.max_depth, 8..=DEEPEST)?,
         max_values: within(
             "limits.max_values",
             asked.max_values,

@@ -457,7 +457,7 @@ mod tests {
             ("[flash]\ncard_write_factor = 0", "flash.card_write_factor"),
             ("[clock]\nsource = 'sundial'", "clock.source"),
             ("[clock]\nsynchronised_file = 'synced'", "clock.synchronised_file"),
-            ("[limits]\nmax_depth = 4000", "limits.max_depth"),
+            ("[limits]\nmax_depth = 113", "limits.max_depth"),
             ("[forgetting]\nsession_after_h = 0.0", "forgetting.session_after_h"),
             ("[forgetting]\nlongterm_after_h = nan", "forgetting.longterm_after_h"),
             ("[forgetting]\narchive_below = 0.6", "forgetting.archive_below"),

@@ -27,6 +27,8 @@ pub enum State {
     /// Nothing is wrong.
     #[default]
     Ok,
+    /// The disk works, and what is to be done on it cannot be: a bug of ours.
+    Stuck,
     /// No room is left (`ENOSPC`, `EDQUOT`, `EFBIG`).
     Full,
     /// It is mounted read-only (`EROFS`), as Linux does by itself after errors.
@@ -42,6 +44,7 @@ impl State {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Stuck => "stuck",
             Self::Full => "full",
             Self::ReadOnly => "readOnly",
             Self::Failing => "failing",
@@ -53,6 +56,11 @@ impl State {
     pub fn hint(self) -> &'static str {
         match self {
             Self::Ok => "",
+            Self::Stuck => {
+                "logs cannot be made into segments, which is a bug of omird; what is in them is safe \
+                 and served, and what is new is stored, but what is forgotten stays on the card and \
+                 starts take ever longer. Make a backup (omir backup), and report lastError"
+            }
             Self::Full => {
                 "the disk is full; what is stored can still be read, and forgetting works. Free \
                  some space and try again"

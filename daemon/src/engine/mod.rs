@@ -456,7 +456,8 @@ impl Engine {
         sent: Option<Timestamp>,
         merging: bool,
     ) -> Result<Vec<request::Prepared>, Error> {
-        let value = request::decode(payload, encoding, limits, Code::InvalidResource)?;
+        let around = limits.around_resources();
+        let value = request::decode(payload, encoding, &around, Code::InvalidResource)?;
         let time = &self.inner.shared.time;
         let moment = time.moment();
         let doubt = time.doubt_now(&moment);

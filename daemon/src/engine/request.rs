@@ -91,6 +91,17 @@ fn describe(error: &DecodeError, encoding: Encoding) -> String {
     format!("unreadable {name}: {error}")
 }
 
+/// Whether containers are nested more than `most` deep. Bounded itself by what the decoder let in.
+fn is_deeper_than(value: &Value, most: usize) -> bool {
+    let is_deeper = |value: &Value| is_deeper_than(value, most - 1);
+    match value {
+        Value::Array(_) | Value::Object(_) if most == 0 => true,
+        Value::Array(values) => values.iter().any(is_deeper),
+        Value::Object(map) => map.iter().any(|(_, value)| is_deeper(value)),
+        _ => false,
+    }
+}
+
 /// A resource ready for the writer.
 #[derive(Debug)]
 pub struct Prepared {
@@ -222,6 +233,12 @@ impl Intake<'_> {
     }
 
     fn one(&self, mut value: Value, pointer: String) -> Result<Prepared, Error> {
+        let most = self.limits.max_depth;
+        if is_deeper_than(&value, most) {
+            let message =
+                format!("nested more than {most} levels deep (limits.max_depth); flatten it");
+            return Err(Error::at(Code::TooLarge, pointer, message));
+        }
         let mut filled = Filled::default();
         if let Value::Object(map) = &mut value {
             self.complete(map, &pointer, &mut filled)?;

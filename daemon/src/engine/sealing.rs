@@ -222,10 +222,14 @@ impl Sealing {
                     shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
                     waiting.drain(..count);
                 }
-                Err(SealError::Rotten { log, bytes }) => {
+                Err(
+                    fault @ (SealError::Rotten { log, .. }
+                    | SealError::Transaction { log, .. }
+                    | SealError::Resource { log, .. }),
+                ) => {
                     tracing::error!(
                         log,
-                        bytes,
+                        %fault,
                         "a log that was sound is not any more: what is left \
                         of it is sealed alone, and the file set aside"
                     );
@@ -235,8 +239,11 @@ impl Sealing {
                     }
                 }
                 Err(error) => {
-                    if let SealError::Disk(error) = &error {
-                        shared.trouble(&*sealer.disk, Part::Seal, error);
+                    match &error {
+                        SealError::Disk(error) => {
+                            shared.trouble(&*sealer.disk, Part::Seal, error);
+                        }
+                        fault => shared.stuck(Part::Seal, fault.to_string()),
                     }
                     tracing::warn!(log = logs[0].log, %error, "not sealed yet; served from the log");
                     *fault = error.to_string();

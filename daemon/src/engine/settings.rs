@@ -30,12 +30,21 @@ impl Durability {
     }
 }
 
+/// Levels that readers by the default of [`Limits`](omir_core::decode::Limits) bear more than any resource may
+/// have: for what it is wrapped in where it is stored and sent. The manifest of a segment takes most, which keeps
+/// older versions within an extension of an Episode (6).
+pub const DEPTH_HEADROOM: usize = 16;
+/// Levels that one resource may have, whatever is configured.
+pub const DEEPEST: usize = 128 - DEPTH_HEADROOM;
+/// Levels of what resources come in: a Bundle, and the array in it.
+const WRAPPING: usize = 2;
+
 /// Bounds on what one request may bring. Exceeding one is `TOO_LARGE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLimits {
     /// Bytes of a payload.
     pub max_payload_bytes: usize,
-    /// Nesting of a payload.
+    /// Nesting of one resource, whatever it comes in; at most [`DEEPEST`].
     pub max_depth: usize,
     /// Values (members, items, scalars) in a payload.
     pub max_values: usize,
@@ -49,6 +58,12 @@ pub struct RequestLimits {
 }
 
 impl RequestLimits {
+    /// The bounds on a payload of resources: deeper than one of them. So what is accepted alone is accepted in a
+    /// Bundle as well.
+    pub fn around_resources(&self) -> Self {
+        Self { max_depth: self.max_depth.saturating_add(WRAPPING), ..*self }
+    }
+
     /// The bounds on a request that merges: larger, with resources and values in proportion.
     pub fn for_import(&self) -> Self {
         let bytes = self.max_import_bytes.max(self.max_payload_bytes);
@@ -232,5 +247,18 @@ impl Default for Settings {
             forgetting: Forgetting::default(),
             read_only: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::decode::Limits;
+
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_leaves_readers_room_for_what_it_is_wrapped_in() {
+        assert_eq!(DEEPEST + DEPTH_HEADROOM, Limits::default().max_depth);
+        assert!(RequestLimits::default().max_depth <= DEEPEST);
     }
 }

@@ -196,12 +196,17 @@ impl Shared {
 
     /// Notes that the disk refused something.
     pub fn trouble(&self, disk: &dyn Disk, part: Part, error: &io::Error) {
-        self.failed(part, health::judge_on(disk, error), error);
+        self.failed(part, health::judge_on(disk, error), error.to_string());
     }
 
-    fn failed(&self, part: Part, state: State, error: &io::Error) {
+    /// Notes that something cannot be done, and that it is not the disk's fault.
+    pub fn stuck(&self, part: Part, error: String) {
+        self.failed(part, State::Stuck, error);
+    }
+
+    fn failed(&self, part: Part, state: State, error: String) {
         let (now, _) = self.now();
-        if self.health().fail(part, state, error.to_string(), now, self.at()) {
+        if self.health().fail(part, state, error.clone(), now, self.at()) {
             tracing::error!(state = state.as_str(), ?part, %error, "{}", state.hint());
         }
     }
@@ -234,7 +239,7 @@ impl Shared {
 
     /// Notes that something could not be read.
     pub fn unread(&self, fault: ReadFault, error: &io::Error) {
-        self.failed(Part::Read, health::judge(error), error);
+        self.failed(Part::Read, health::judge(error), error.to_string());
         *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
     }
 

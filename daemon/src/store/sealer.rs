@@ -43,10 +43,24 @@ pub enum SealError {
         /// How many bytes.
         bytes: u64,
     },
-    /// A transaction of the log cannot be understood.
-    Transaction(Unreadable),
-    /// A resource of the log cannot be put into a valid Bundle.
-    Resource(BadSegment),
+    /// A transaction of a log cannot be understood: no retry mends that. What is left of the log is sealed if it
+    /// is given as unsound.
+    Transaction {
+        /// Number of the log.
+        log: u64,
+        /// Why.
+        fault: Unreadable,
+    },
+    /// A resource of a log cannot be put into a valid Bundle: as [`SealError::Transaction`].
+    Resource {
+        /// Number of the log.
+        log: u64,
+        /// Why.
+        fault: BadSegment,
+    },
+    /// What was built is no segment: our bug, which no retry mends. Segments come in the order of what they hold,
+    /// so nothing later can be sealed before.
+    Unsealable(BadSegment),
 }
 
 impl std::fmt::Display for SealError {
@@ -56,8 +70,13 @@ impl std::fmt::Display for SealError {
             Self::Rotten { log, bytes } => {
                 write!(f, "{bytes} bytes of log {log} were durable and cannot be read any more")
             }
-            Self::Transaction(fault) => write!(f, "a transaction is unreadable: {fault}"),
-            Self::Resource(fault) => write!(f, "a resource is unreadable: {fault}"),
+            Self::Transaction { log, fault } => {
+                write!(f, "a transaction of log {log} is unreadable: {fault}")
+            }
+            Self::Resource { log, fault } => {
+                write!(f, "a resource of log {log} is unreadable: {fault}")
+            }
+            Self::Unsealable(fault) => write!(f, "what was built is no segment: {fault}"),
         }
     }
 }
@@ -133,7 +152,7 @@ impl Sealer {
             false => whole(draft),
         };
         let sealed = merged.bytes;
-        let block = segment::index(&sealed).map_err(SealError::Resource)?;
+        let block = segment::index(&sealed).map_err(SealError::Unsealable)?;
         let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
 
         let path = segment::path(self.next);
@@ -206,10 +225,14 @@ impl Sealer {
                 Ok((transaction, _)) => transaction,
                 // The same: the rest of the log is not to wait for it.
                 Err(_) if !is_sound => continue,
-                Err(fault) => return Err(SealError::Transaction(fault)),
+                Err(fault) => return Err(SealError::Transaction { log, fault }),
             };
             if transaction.seq >= first {
-                draft.add(&transaction).map_err(SealError::Resource)?;
+                match draft.add(&transaction) {
+                    Err(fault) if is_sound => return Err(SealError::Resource { log, fault }),
+                    // It is left out, and stays in the file that is set aside.
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
         Ok(())

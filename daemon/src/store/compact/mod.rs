@@ -134,7 +134,7 @@ impl Sealer {
         sealed_at: Timestamp,
         lapse: Lapse,
     ) -> Result<Merged, SealError> {
-        let manifest = segment::layout(draft).map_err(SealError::Resource)?.manifest;
+        let manifest = segment::layout(draft).map_err(SealError::Unsealable)?.manifest;
         let span = (manifest.first_seq, manifest.last_seq);
         let is_oldest = self.pieces.is_empty();
         let mut merge = Merge::of_logs(&self.catalog, self.next, span, is_oldest, lapse);
@@ -142,7 +142,7 @@ impl Sealer {
         if let Some(error) = merge.refused() {
             return Err(error.into());
         }
-        taken.map_err(SealError::Resource)?;
+        taken.map_err(SealError::Unsealable)?;
         Ok(merge.finish(sealed_at))
     }
 
