@@ -13,6 +13,8 @@ use omir_core::spatial::{SpatialPose, pose_of};
 use omird::engine::asked::Parameters;
 use omird::engine::command::{Effect, Receipt};
 use omird::engine::rebase::MAX_STEPS;
+use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
 use omird::error::{Code, Error};
 use omird::recall::Query;
 use omird::recall::frames::Frames;
@@ -21,7 +23,7 @@ use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;
 use omird_tests::life::{record, reference};
 use omird_tests::model::Request;
-use omird_tests::session::{Session, TestClock};
+use omird_tests::session::{Session, TestClock, settings};
 
 /// Tied to keyframe `kf`, one metre ahead of it.
 fn tied(name: &str, kf: &str, at: [f64; 3]) -> Resource {
@@ -312,4 +314,38 @@ fn near_the_robot_means_where_the_robot_is() {
     // A frame that nobody knows matches by name.
     assert_eq!(near(&session, "kf_2", [1.0, 0.0, 0.0]), ["pan"]);
     assert_eq!(near(&session, "camera", [1.0, 0.0, 0.0]), [""; 0]);
+}
+
+/// On a robot without a map memories lie in `odom`, and there is where they are looked for.
+#[test]
+fn who_names_no_frame_means_the_fixed_frame_of_the_daemon() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let settings = Settings { fixed_frame: "odom".to_owned(), ..settings() };
+    let session = Session::open_with(Arc::new(disk.clone()), &clock, settings, None);
+    let session = session.expect("it opens");
+    let json = r#"{"resourceType":"MemoryRecord","id":"cup","content":"a cup","extension":[
+        {"url":"https://omir.io/spec/R1/extension/spatial-pose",
+         "valueJson":{"frame":"odom","position":[1,0,0]}},
+        {"url":"https://omir.io/spec/R1/extension/spatial-pose",
+         "valueJson":{"frame":"kf_1","position":[1,0,0]}}]}"#;
+    let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
+    session.execute(change).expect("it is stored");
+    let total = |parameters: &[(&str, &str)]| {
+        let query = session.query(Query::default(), &named(parameters)).expect("it is valid");
+        let recall =
+            session.recall(&query).expect("it is answered").to_value().expect("it is read");
+        recall.get("total").and_then(omir_core::value::Value::as_u64)
+    };
+    let near = ("near", "1,0");
+    assert_eq!(total(&[near, ("radius", "0.5")]), Some(1));
+    assert_eq!(total(&[near, ("radius", "0.5"), ("frame", "map")]), Some(0));
+    assert_eq!(total(&[("box", "0,-1,-1,2,1,1")]), Some(1));
+    // What a moving frame is tied to is another question.
+    session.follow_frames(Arc::new(Robot));
+    assert_eq!(total(&[near, ("radius", "0.5")]), Some(1));
+
+    let keyframes = r#"{"keyframes":{"kf_1":{"position":[0,5,0]}}}"#;
+    let receipt = rebase(&session, &[], Some(keyframes)).expect("it is done");
+    assert!(matches!(receipt.effect, Effect::Rebased { moved: 1, untied: 0, .. }), "{receipt:?}");
+    assert_eq!(total(&[("near", "1,5"), ("radius", "0.5")]), Some(1));
 }

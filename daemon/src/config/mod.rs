@@ -110,7 +110,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         }
     };
     let asked = written.limits;
-    let settings = Settings {
+    #[cfg_attr(
+        not(feature = "ros2"),
+        expect(unused_mut, reason = "a section of ROS 2 names the frame")
+    )]
+    let mut settings = Settings {
         durability,
         limits: limits::resolve(&asked)?,
         queue_requests: within(
@@ -160,6 +164,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         flash: flash::resolve(&written.flash)?,
         forgetting: forgetting::resolve(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
+        fixed_frame: defaults.fixed_frame,
     };
     let source = match written.clock.source.as_deref() {
         None | Some("system") => Source::System,
@@ -211,6 +216,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         None => None,
         Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
     };
+    // Where the rules put what they keep is where it is looked for.
+    #[cfg(feature = "ros2")]
+    if let Some(ros2) = &ros2 {
+        settings.fixed_frame.clone_from(&ros2.fixed_frame);
+    }
     #[cfg(feature = "serial")]
     let serial = serial::resolve(&written.serial)?;
     Ok(Config {
@@ -475,6 +485,19 @@ mod tests {
         }
         let unknown = toml::from_str::<File>("[store]\nsegmentbytes = 1").unwrap_err();
         assert!(unknown.to_string().contains("segmentbytes"));
+    }
+
+    #[cfg(feature = "ros2")]
+    #[test]
+    fn questions_are_asked_in_the_frame_that_rules_keep_places_in() {
+        let frame = |text: &str| {
+            let file: File = toml::from_str(text).unwrap();
+            resolve(file, &host()).unwrap().settings.fixed_frame
+        };
+        assert_eq!(frame(""), "map");
+        assert_eq!(frame("[ros2]"), "map");
+        assert_eq!(frame("[ros2]\nfixed_frame = 'odom'"), "odom");
+        assert_eq!(frame("[ros2]\nenabled = false\nfixed_frame = 'odom'"), "map");
     }
 
     #[test]

@@ -161,7 +161,9 @@ impl Engine {
         named.finish("undo, dryRun, format; the keyframes go into the payload")?;
         let step = match (undo, payload) {
             (Some(undo), None) => Step::Back(undo),
-            (None, Some(payload)) => Step::Forward(Rebase::read(payload)?),
+            (None, Some(payload)) => {
+                Step::Forward(Rebase::read(payload, &self.settings().fixed_frame)?)
+            }
             (Some(_), Some(_)) => {
                 return Err(Error::query("undo", "goes without keyframes in a payload"));
             }

@@ -338,11 +338,23 @@ impl Engine {
 
     /// The query in the frame that memories lie in.
     fn placed<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>, Error> {
-        let placed = match self.inner.frames.get() {
-            Some(frames) => in_fixed_frame(query, &**frames)?,
-            None => None,
-        };
-        Ok(placed.map_or(Cow::Borrowed(query), Cow::Owned))
+        let framed = self.framed(query);
+        Ok(self.moved(&framed)?.map_or(framed, Cow::Owned))
+    }
+
+    /// The query with the frame it means where it names none.
+    fn framed<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
+        let has_place = query.near.is_some() || query.within.is_some();
+        if query.frame.is_some() || !has_place {
+            return Cow::Borrowed(query);
+        }
+        let frame = Some(self.inner.settings.fixed_frame.clone());
+        Cow::Owned(Query { frame, ..query.clone() })
+    }
+
+    /// The query in the fixed frame, if its own is another that is tied to that.
+    fn moved(&self, query: &Query) -> Result<Option<Query>, Error> {
+        self.inner.frames.get().map_or(Ok(None), |frames| in_fixed_frame(query, &**frames))
     }
 
     /// Whether the place that is asked about is told from where a frame is right now, so that a moment later it is
@@ -351,7 +363,7 @@ impl Engine {
     /// # Errors
     /// `INVALID_QUERY` where nobody knows the frame that is asked in.
     pub fn goes_by_place(&self, query: &Query) -> Result<bool, Error> {
-        Ok(matches!(self.placed(query)?, Cow::Owned(_)))
+        Ok(self.moved(&self.framed(query))?.is_some())
     }
 
     /// The newest transaction by which something was recorded or forgotten.

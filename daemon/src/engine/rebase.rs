@@ -68,11 +68,11 @@ pub struct Request {
 
 impl Rebase {
     /// Reads `{"frame":"map","keyframes":{"kf_1":{"position":[x,y,z],"orientation":[x,y,z,w]}}}`, with a
-    /// `reason` if somebody gave one. An `orientation` that lacks is none.
+    /// `reason` if somebody gave one. An `orientation` that lacks is none, a `frame` that lacks is `fixed_frame`.
     ///
     /// # Errors
     /// `INVALID_QUERY` at the member that is wrong.
-    pub fn read(value: &Value) -> Result<Self, Error> {
+    pub fn read(value: &Value, fixed_frame: &str) -> Result<Self, Error> {
         let wrong = |path: String, message: String| Error::at(Code::InvalidQuery, path, message);
         let expected = "expected {\"frame\":\"map\",\"keyframes\":{\"kf_1\":{\"position\":[x,y,z],\
                         \"orientation\":[x,y,z,w]}}}";
@@ -87,8 +87,7 @@ impl Rebase {
             Some(Value::Text(text)) if !text.is_empty() => Ok(Some(text.clone())),
             Some(_) => Err(wrong(format!("/{name}"), "expected a text".to_owned())),
         };
-        let frame =
-            text("frame")?.unwrap_or_else(|| crate::recall::query::DEFAULT_FRAME.to_owned());
+        let frame = text("frame")?.unwrap_or_else(|| fixed_frame.to_owned());
         let named = map.get("keyframes").and_then(Value::as_object);
         let named = named.ok_or_else(|| wrong("/keyframes".to_owned(), expected.to_owned()))?;
         if named.is_empty() || named.len() > MAX_KEYFRAMES {

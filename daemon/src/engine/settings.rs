@@ -6,6 +6,7 @@ use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
 
 use crate::index::fading::Fading;
+use crate::recall::query::DEFAULT_FRAME;
 
 /// What an acknowledgement promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -163,6 +164,8 @@ pub struct Settings {
     pub forgetting: Forgetting,
     /// Whether writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
+    /// The frame that places are meant in where a question names none: where memories lie.
+    pub fixed_frame: String,
 }
 
 /// How memories fade, move and go.
@@ -246,6 +249,7 @@ impl Default for Settings {
             flash: FlashSettings::default(),
             forgetting: Forgetting::default(),
             read_only: false,
+            fixed_frame: DEFAULT_FRAME.to_owned(),
         }
     }
 }

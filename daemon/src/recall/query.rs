@@ -16,7 +16,7 @@ use crate::index::catalog::Known;
 pub const DEFAULT_LIMIT: usize = 10;
 /// How many hits a recall may ask for.
 pub const MAX_LIMIT: usize = 1000;
-/// The frame that `near` and `box` mean when none is named.
+/// The frame that coordinates are in where neither a question nor the daemon's settings name one (REP-105).
 pub const DEFAULT_FRAME: &str = "map";
 
 /// A span of time on the event's own time.

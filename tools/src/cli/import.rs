@@ -152,7 +152,7 @@ pub struct TrajectoryArgs {
     #[arg(long, value_parser = values::drive)]
     pub name: Option<String>,
 
-    /// Frame of the positions [default: map]
+    /// Frame of the positions; name it where ros2.fixed_frame is another [default: map]
     #[arg(long)]
     pub frame: Option<String>,
 

@@ -38,7 +38,7 @@ pub struct RememberArgs {
     #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
     pub at: Option<Position>,
 
-    /// Frame of the position [default: map]
+    /// Frame of the position; name it where ros2.fixed_frame is another [default: map]
     #[arg(long, requires = "at")]
     pub frame: Option<String>,
 

@@ -24,9 +24,9 @@ few seconds later moves that, and only that.",
     online_codes!()
 ))]
 pub struct RebaseArgs {
-    /// Frame of the map
-    #[arg(long, value_name = "NAME", default_value = "map", conflicts_with = "undo")]
-    pub frame: String,
+    /// Frame of the map [default: the daemon's fixed frame, map if it has no other]
+    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
+    pub frame: Option<String>,
 
     /// A keyframe and its pose in the map from now on; may be repeated
     #[arg(

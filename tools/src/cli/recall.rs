@@ -21,7 +21,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "METRES", value_parser = values::not_negative)]
     pub radius: Option<f64>,
 
-    /// Frame of --near and --box [default: the daemon's, map]
+    /// Frame of --near and --box [default: the daemon's fixed frame, map if it has no other]
     #[arg(long)]
     pub frame: Option<String>,
 

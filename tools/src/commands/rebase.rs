@@ -36,7 +36,10 @@ fn request(args: &RebaseArgs) -> Value {
         keyframes.insert(keyframe.name.as_str(), pose);
     }
     let mut request = Map::new();
-    request.insert("frame", args.frame.as_str());
+    // Which frame its map has knows the daemon.
+    if let Some(frame) = &args.frame {
+        request.insert("frame", frame.as_str());
+    }
     request.insert("keyframes", keyframes);
     if let Some(reason) = &args.reason {
         request.insert("reason", reason.as_str());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(text: &str) -> Result<Rebase, Error> {
-    Rebase::read(&json::from_slice(text.as_bytes(), &Limits::default()).unwrap())
+    Rebase::read(&json::from_slice(text.as_bytes(), &Limits::default()).unwrap(), "map")
 }
 
 fn step(id: &str) -> Ref {
