@@ -45,9 +45,6 @@ pub struct Bundle {
 tagged!(Bundle);
 
 impl Bundle {
-    /// The value of `@context` the specification recommends.
-    pub const CONTEXT_URL: &'static str = "https://omir.io/spec/R1/context.jsonld";
-
     /// A bundle of these resources and nothing else.
     pub fn new(entry: Vec<Resource>) -> Self {
         Self {
