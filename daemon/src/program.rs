@@ -26,7 +26,7 @@ pub(crate) const DEFAULT_FILTER: &str =
 
 /// Memory daemon for robots: keeps what a robot saw, did and learned through power cuts, and
 /// recalls it by place, time and words over Zenoh.
-#[derive(Debug, Parser)]
+#[derive(Debug, Clone, Parser)]
 #[command(
     name = "omird",
     version,
@@ -70,27 +70,44 @@ impl Arguments {
     /// The configuration these arguments and their file come to.
     ///
     /// # Errors
-    /// Names the key and the file.
+    /// Names the key, and the file where that is what it stands in.
     pub fn resolve(self, host: &Host) -> Result<Config, config::ConfigError> {
-        let mut file = match &self.config {
+        let path = self.config.clone();
+        let mut file = match &path {
             Some(path) => config::read(path)?,
             None => config::file::File::default(),
         };
-        file.data = self.data.or(file.data);
-        file.robot = self.robot.or(file.robot);
+        // Alone first: what is wrong with them is no fault of the file.
+        let mut given = config::file::File::default();
+        self.clone().onto(&mut given);
+        checked(given, host).map_err(|message| {
+            let message = format!("command line or environment: {message}");
+            config::ConfigError { file: None, message }
+        })?;
+        self.onto(&mut file);
+        checked(file, host).map_err(|message| config::ConfigError { file: path, message })
+    }
+
+    /// Puts what is given here over what the file says.
+    fn onto(self, file: &mut config::file::File) {
+        file.data = self.data.or(file.data.take());
+        file.robot = self.robot.or(file.robot.take());
         if !self.listen.is_empty() || !self.connect.is_empty() {
             file.network.listen = Some(self.listen);
             file.network.connect = Some(self.connect);
         }
         file.network.mode = self.mode.or(file.network.mode);
-        file.network.zenoh_config = self.zenoh_config.or(file.network.zenoh_config);
+        file.network.zenoh_config = self.zenoh_config.or(file.network.zenoh_config.take());
         if self.read_only {
             file.access.read_only = Some(true);
         }
-        let config =
-            config::resolve(file, host).and_then(|config| config.network.check().map(|()| config));
-        config.map_err(|message| config::ConfigError { file: self.config, message })
     }
+}
+
+/// A configuration of which Zenoh takes its part.
+fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
+    let config = config::resolve(file, host)?;
+    config.network.check().map(|()| config)
 }
 
 /// Runs the program with the arguments of the process.
@@ -383,6 +400,23 @@ impl RebuildBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_complaint_names_where_the_key_stands() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.toml");
+        let path = file.to_str().unwrap();
+        let complain = |text: &str, more: &[&str]| {
+            std::fs::write(&file, text).unwrap();
+            let words = ["omird", "--config", path].into_iter().chain(more.iter().copied());
+            let arguments = Arguments::try_parse_from(words).unwrap();
+            arguments.resolve(&Host::default()).unwrap_err().to_string()
+        };
+        let listen = complain("robot = 'rover'", &["--listen", "garbage"]);
+        assert!(listen.starts_with("command line or environment: network.listen"), "{listen}");
+        let robot = complain("robot = 'a b'", &["--listen", "tcp/127.0.0.1:0"]);
+        assert!(robot.starts_with(&format!("{path}: robot")), "{robot}");
+    }
 
     #[test]
     fn a_broken_engine_ends_the_program_as_a_failure() {
