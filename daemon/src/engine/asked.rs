@@ -70,7 +70,7 @@ impl Named {
 pub fn forget(parameters: Parameters) -> Result<Change, Error> {
     let mut named = Named::new(parameters);
     let text = named.need("ref")?;
-    named.finish("ref, format")?;
+    named.finish("ref")?;
     let targets = text.split(',').map(|part| reference("ref", part.trim()));
     Ok(Change::Forget(targets.collect::<Result<Vec<_>, _>>()?))
 }
@@ -86,7 +86,7 @@ pub fn anchor(parameters: Parameters) -> Result<Change, Error> {
         Some(text) => parameters::flag("anchored", &text)?,
         None => true,
     };
-    named.finish("ref, anchored, format")?;
+    named.finish("ref, anchored")?;
     Ok(Change::Anchor(target, anchored))
 }
 
@@ -107,7 +107,7 @@ pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
             Error::query("weight", format!("{text:?} is no number above 0, at most 1000"))
         })?,
     };
-    named.finish("ref, outcome, weight, format")?;
+    named.finish("ref, outcome, weight")?;
     Ok(Change::Feedback(target, outcome, weight))
 }
 
@@ -124,7 +124,7 @@ pub fn compact(parameters: Parameters) -> Result<Scope, Error> {
             Error::query("scope", message)
         })?,
     };
-    named.finish("scope, format")?;
+    named.finish("scope")?;
     Ok(scope)
 }
 
@@ -158,7 +158,7 @@ impl Engine {
         let mut named = Named::new(parameters);
         let undo = named.take("undo").map(|text| reference("undo", &text)).transpose()?;
         let dry_run = named.flag("dryRun")?;
-        named.finish("undo, dryRun, format; the keyframes go into the payload")?;
+        named.finish("undo, dryRun; the keyframes go into the payload")?;
         let step = match (undo, payload) {
             (Some(undo), None) => Step::Back(undo),
             (None, Some(payload)) => {
@@ -178,5 +178,31 @@ impl Engine {
         })?;
         let max_bytes = self.settings().limits.for_import().max_payload_bytes;
         Ok(Change::Rebase(Request { step, dry_run, id, max_bytes }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `format` is of one adapter, which takes it away; the others do not know it.
+    #[test]
+    fn no_parameter_is_called_known_that_is_not() {
+        let asked = || vec![("format".to_owned(), "cbor".to_owned())];
+        let with = |more: &[(&str, &str)]| {
+            let more = more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+            more.chain(asked()).collect::<Parameters>()
+        };
+        let refusals = [
+            forget(with(&[("ref", "Entity/a")])).unwrap_err(),
+            anchor(with(&[("ref", "MemoryRecord/a")])).unwrap_err(),
+            feedback(with(&[("ref", "MemoryRecord/a"), ("outcome", "confirmed")])).unwrap_err(),
+            compact(asked()).unwrap_err(),
+        ];
+        for error in refusals {
+            assert_eq!(error.path, "/format");
+            let known = error.message.split("known are").nth(1).unwrap();
+            assert!(!known.contains("format"), "{error}");
+        }
     }
 }
