@@ -117,11 +117,16 @@ impl Engine {
         if target.kind == ResourceType::Relationship {
             self.explain_bond(head.doc, &doc, now, &mut map);
         }
+        // Anybody may send one of ours, of any name: they have a place of their own.
+        let mut extensions = Map::new();
         for extension in resource.extensions() {
             let short = extension.url.strip_prefix("urn:omird:ext:");
             if let (Some(name), Some(value)) = (short, &extension.value_json) {
-                map.insert(name, value.clone());
+                extensions.insert(name, value.clone());
             }
+        }
+        if !extensions.is_empty() {
+            map.insert("extensions", Value::Object(extensions));
         }
         Ok(Value::Object(map))
     }

@@ -154,3 +154,18 @@ fn an_explanation_names_the_moment_of_the_next_move() {
     let explained = session.explain(&a).expect("it is known");
     assert_eq!(explained.get("evictable").and_then(Value::as_bool), Some(false));
 }
+
+#[test]
+fn what_a_client_noted_is_not_taken_for_an_answer() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let record = r#"{"resourceType":"MemoryRecord","id":"a","content":"a cup","extension":[
+        {"url":"urn:omird:ext:tier","valueJson":"longterm"},
+        {"url":"urn:omird:ext:forgotten","valueJson":true}]}"#;
+    put(&session, record);
+    let explained = explain(&session, "MemoryRecord/a");
+    assert_eq!(explained.get("tier").and_then(Value::as_str), Some("working"));
+    assert_eq!(explained.get("forgotten"), None);
+    let noted = explained.pointer("/extensions/tier").and_then(Value::as_str);
+    assert_eq!(noted, Some("longterm"));
+}
