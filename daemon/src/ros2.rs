@@ -22,11 +22,11 @@ use omir_ros2::stamp::Stamp;
 
 use crate::clock::SimulatedClock;
 use crate::engine::asked::{self, Parameters};
-use crate::engine::command::{Change, Event, EventKind};
+use crate::engine::command::{Change, Event};
 use crate::engine::merge::Precedence;
 use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
-use crate::engine::{Engine, Found, ImportPermit, Listener};
+use crate::engine::{Engine, Found, Listener};
 use crate::error::{Code, Error};
 use crate::recall::frames::Frames;
 use crate::recall::parameters;
@@ -123,16 +123,7 @@ impl Frames for Followed {
 
 fn notice(event: &Event) -> Option<Notice> {
     let target = event.target.to_string();
-    let carried = match event.kind {
-        EventKind::Forgotten => {
-            let mut map = Map::new();
-            map.insert("ref", target.as_str());
-            Value::Object(map)
-        }
-        EventKind::Recorded | EventKind::Updated | EventKind::Tier => {
-            decoded(&event.resource).ok()?
-        }
-    };
+    let carried = decoded(&event.payload()).ok()?;
     let cause = event.cause.as_ref().map(crate::engine::command::Cause::to_value);
     Some(Notice { kind: event.kind.as_str().to_owned(), reference: target, carried, cause })
 }
@@ -179,21 +170,12 @@ impl EngineMemory {
         Ok(self.engine.execute(change)?.to_value())
     }
 
-    /// The change, and the permit that it may need.
-    fn change(
-        &self,
-        resources: Vec<Value>,
-        merge: Option<&str>,
-    ) -> Result<(Change, Option<ImportPermit>), Error> {
+    fn change(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Change, Error> {
         let payload = cbor::to_vec(&Value::Array(resources));
-        let Some(merge) = merge else {
-            return Ok((self.engine.prepare(&payload, Encoding::Cbor, None)?, None));
-        };
-        let precedence = Precedence::parse(merge).ok_or_else(|| {
-            Error::query("merge", format!("{merge:?} is neither `true` nor `overwrite`"))
-        })?;
-        let permit = self.engine.permit_to_merge(payload.len())?;
-        Ok((self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?, permit))
+        match merge.map(Precedence::parse).transpose()? {
+            None => self.engine.prepare(&payload, Encoding::Cbor, None),
+            Some(precedence) => self.engine.prepare_merge(&payload, Encoding::Cbor, precedence),
+        }
     }
 
     fn rebase(&self, parameters: &Map) -> Result<Change, Error> {
@@ -245,16 +227,10 @@ impl EngineMemory {
     ) -> Result<Value, Error> {
         let unreadable = |error| unreadable(file, &error);
         let total = size_of(file)?;
-        let most = self.engine.settings().limits.for_import().max_payload_bytes;
-        if usize::try_from(total).map_or(true, |total| total > most) {
-            let message = format!(
-                "{} is {total} bytes; limits.max_import_bytes is {most}. `omir import --in-parts` \
-                 takes it",
-                file.display()
-            );
-            return Err(Error::at(Code::TooLarge, "/path", message));
-        }
-        let _permit = self.engine.permit_to_merge(usize::try_from(total).unwrap_or(usize::MAX))?;
+        let admitted = self.engine.admit(usize::try_from(total).unwrap_or(usize::MAX), true);
+        let mut permit = admitted.map_err(|error| {
+            Error::at(error.code, "/path", format!("{}: {}", file.display(), error.message))
+        })?;
         let mut input = std::fs::File::open(file).map_err(unreadable)?;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
         while progress(bytes.len() as u64, total) {
@@ -262,7 +238,12 @@ impl EngineMemory {
                 0 => {
                     let encoding = Encoding::sniff(&bytes);
                     let precedence = if overwrite { Precedence::File } else { Precedence::Newer };
-                    let change = self.engine.prepare_merge(&bytes, encoding, precedence)?;
+                    let change = self.engine.prepare_admitted(
+                        permit.take(),
+                        &bytes,
+                        encoding,
+                        precedence,
+                    )?;
                     return self.execute(change);
                 }
                 read => bytes.extend_from_slice(&piece[..read]),
@@ -298,8 +279,7 @@ impl Memory for EngineMemory {
     }
 
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
-        let changed =
-            self.change(resources, merge).and_then(|(change, _permit)| self.execute(change));
+        let changed = self.change(resources, merge).and_then(|change| self.execute(change));
         self.told(changed)
     }
 

@@ -1,11 +1,15 @@
 //! What the writer is asked to do, what it answers, and what it announces.
 
+use std::borrow::Cow;
+
+use omir_core::cbor;
 use omir_core::confidence::{Beta, Outcome, Weight};
 use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
+use super::importing::ImportPermit;
 use super::merge::{Merged, Precedence};
 use super::rebase;
 use super::request::Prepared;
@@ -18,8 +22,8 @@ use crate::store::mark::Unsettled;
 pub enum Change {
     /// Store these, all or none.
     Remember(Vec<Prepared>),
-    /// Merge these into what is stored, all or none.
-    Merge(Vec<Prepared>, Precedence),
+    /// Merge these into what is stored, all or none; a large one has the permit to.
+    Merge(Vec<Prepared>, Precedence, Option<ImportPermit>),
     /// Date these anew, by the spans in which nobody knew the time.
     Correct(Vec<RefKey>, Vec<Unsettled>),
     /// Forget these, and what cannot exist without them.
@@ -224,6 +228,22 @@ pub struct Event {
     pub resource: Vec<u8>,
     /// Why, where nobody asked for it.
     pub cause: Option<Cause>,
+}
+
+impl Event {
+    /// What is announced, as CBOR: the resource, or of what was forgotten its `{"ref"}`.
+    pub fn payload(&self) -> Cow<'_, [u8]> {
+        match self.kind {
+            EventKind::Recorded | EventKind::Updated | EventKind::Tier => {
+                Cow::Borrowed(&self.resource)
+            }
+            EventKind::Forgotten => {
+                let mut map = Map::new();
+                map.insert("ref", self.target.to_string());
+                Cow::Owned(cbor::to_vec(&Value::Object(map)))
+            }
+        }
+    }
 }
 
 /// What can happen to a resource.

@@ -1,5 +1,6 @@
-//! Large imports come one at a time, whoever brings them: the memory that one takes is enough. Whoever has
-//! the permit keeps it until it is dropped.
+//! How large a payload may be, and that large imports come one at a time, whoever brings them: the memory that
+//! one takes is enough. The change has the permit until it is made; whoever reads the payload first may take it
+//! before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,19 +9,35 @@ use super::Engine;
 use crate::error::{Code, Error};
 
 impl Engine {
-    /// The permit to merge a payload of so many bytes, to be taken before it is read and kept until it is
-    /// merged; `None` for one that is no larger than any other payload may be.
+    /// Whether a payload of so many bytes is taken, which is to be merged or not; with the permit, if it needs one.
+    /// Asked again by what prepares it: whoever asks before only saves reading what would be refused.
     ///
     /// # Errors
-    /// `BUSY` while somebody else has it.
-    pub fn permit_to_merge(&self, bytes: usize) -> Result<Option<ImportPermit>, Error> {
-        if bytes <= self.settings().limits.max_payload_bytes {
+    /// `TOO_LARGE`, and `BUSY` while somebody else has the permit.
+    pub fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, Error> {
+        let limits = &self.settings().limits;
+        if bytes <= limits.max_payload_bytes {
             return Ok(None);
+        }
+        if !merges {
+            return Err(too_large(bytes, "max_payload_bytes", limits.max_payload_bytes));
+        }
+        let most = limits.for_import().max_payload_bytes;
+        if bytes > most {
+            return Err(too_large(bytes, "max_import_bytes", most));
         }
         let message = "another import is under way; try again in a moment";
         let permit = self.inner.imports.take();
         permit.map(Some).ok_or_else(|| Error::new(Code::Busy, message))
     }
+}
+
+fn too_large(bytes: usize, name: &str, most: usize) -> Error {
+    let message = format!(
+        "a payload of {bytes} bytes; limits.{name} is {most}: raise that, or send it in parts \
+         (omir import --in-parts)"
+    );
+    Error::new(Code::TooLarge, message)
 }
 
 /// Where the permit is given out.
@@ -47,6 +64,44 @@ impl Drop for ImportPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::merge::Precedence;
+    use crate::engine::request::Encoding;
+
+    /// Whatever adapter it comes by: there is no other door.
+    #[test]
+    fn a_large_import_has_the_permit_until_it_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut parts = crate::testing::parts(dir.path());
+        parts.settings.limits.max_payload_bytes = 1000;
+        parts.settings.limits.max_import_bytes = 4000;
+        let engine = Engine::open(parts, &mut |_| {}).unwrap();
+        let file = |id: &str, bytes: usize| {
+            let filler = " ".repeat(bytes);
+            format!(
+                r#"[{{"resourceType":"Entity","id":"{id}","name":"x","createdAt":"2026-05-30T11:42:05Z"}}{filler}]"#
+            )
+        };
+        let merge = |id: &str, bytes: usize| {
+            engine.prepare_merge(file(id, bytes).as_bytes(), Encoding::Json, Precedence::Newer)
+        };
+        let refused = |code: Code, name: &str, result: Result<_, Error>| {
+            let error: Error = Result::<crate::engine::command::Change, Error>::unwrap_err(result);
+            assert_eq!(error.code, code, "{error}");
+            assert!(error.message.contains(name), "{error}");
+        };
+        let first = merge("a", 1000).unwrap();
+        refused(Code::Busy, "another import", merge("b", 1000));
+        merge("c", 10).expect("a small one needs no permit");
+        engine.execute(first).unwrap();
+        let second = merge("b", 1000).expect("it came back");
+        drop(second);
+        merge("b", 1000).expect("it came back from one that was never made");
+        refused(Code::TooLarge, "limits.max_import_bytes is 4000", merge("d", 4000));
+        let plain = engine.prepare(file("e", 1000).as_bytes(), Encoding::Json, None);
+        refused(Code::TooLarge, "limits.max_payload_bytes is 1000", plain);
+        assert_eq!(engine.live(), 1);
+        engine.stop();
+    }
 
     #[test]
     fn the_permit_comes_back_when_it_is_dropped() {

@@ -22,6 +22,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 
 use super::plan::stated_version;
+use crate::error::Error;
 
 /// Who wins where contents differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +36,18 @@ pub enum Precedence {
 }
 
 impl Precedence {
-    /// The value of the parameter `merge` that asks for it.
-    pub fn parse(text: &str) -> Option<Self> {
+    /// Which one the value of the parameter `merge` asks for.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`. Nobody asks for [`Precedence::Remembered`] by it.
+    pub fn parse(text: &str) -> Result<Self, Error> {
         match text {
-            "true" => Some(Self::Newer),
-            "overwrite" => Some(Self::File),
-            _ => None,
+            "true" => Ok(Self::Newer),
+            "overwrite" => Ok(Self::File),
+            _ => {
+                let message = format!("{text:?} is neither `true` nor `overwrite`");
+                Err(Error::query("merge", message))
+            }
         }
     }
 }

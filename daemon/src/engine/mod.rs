@@ -424,6 +424,7 @@ impl Engine {
         encoding: request::Encoding,
         key: Option<&Ref>,
     ) -> Result<Change, Error> {
+        self.admit(payload.len(), false)?;
         let limits = &self.inner.settings.limits;
         Ok(Change::Remember(self.take(payload, encoding, key, limits, None, false)?))
     }
@@ -440,6 +441,7 @@ impl Engine {
         key: Option<&Ref>,
         sent: Timestamp,
     ) -> Result<Change, Error> {
+        self.admit(payload.len(), false)?;
         let limits = &self.inner.settings.limits;
         Ok(Change::Remember(self.take(payload, encoding, key, limits, Some(sent), false)?))
     }
@@ -447,16 +449,34 @@ impl Engine {
     /// Decodes what a client wants merged into what is stored. A name that comes twice counts once.
     ///
     /// # Errors
-    /// As [`Engine::prepare`], with bounds of its own.
+    /// As [`Engine::prepare`], with bounds of its own, and `BUSY` while another large one is under way.
     pub fn prepare_merge(
         &self,
         payload: &[u8],
         encoding: request::Encoding,
         precedence: Precedence,
     ) -> Result<Change, Error> {
+        self.prepare_admitted(None, payload, encoding, precedence)
+    }
+
+    /// As [`Engine::prepare_merge`], with the permit that [`Engine::admit`] gave, if it gave one.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare_merge`].
+    pub fn prepare_admitted(
+        &self,
+        permit: Option<ImportPermit>,
+        payload: &[u8],
+        encoding: request::Encoding,
+        precedence: Precedence,
+    ) -> Result<Change, Error> {
+        let permit = match permit {
+            Some(permit) => Some(permit),
+            None => self.admit(payload.len(), true)?,
+        };
         let limits = self.inner.settings.limits.for_import();
         let prepared = self.take(payload, encoding, None, &limits, None, true)?;
-        Ok(Change::Merge(prepared, precedence))
+        Ok(Change::Merge(prepared, precedence, permit))
     }
 
     fn take(
@@ -500,6 +520,9 @@ impl Engine {
         if let Some(error) = shared.broken.refusal() {
             return reply(Err(error));
         }
+        // A large import waits for its turn and not for room in the queue, which is for what a robot remembers
+        // meanwhile.
+        let bytes = if matches!(change, Change::Merge(_, _, Some(_))) { 0 } else { bytes };
         let queued = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         // A request larger than the bound may pass when nothing else waits.
         if queued > 0 && queued + bytes > self.inner.settings.queue_bytes {

@@ -157,7 +157,7 @@ impl<'a> Planner<'a> {
                 self.remember(std::mem::take(prepared))
             }
             Change::Correct(keys, spans) => self.correct(keys, spans),
-            Change::Merge(prepared, precedence) => self.merge(prepared, *precedence),
+            Change::Merge(prepared, precedence, _) => self.merge(prepared, *precedence),
             Change::Forget(targets) => self.forget(targets),
             Change::Anchor(target, anchored) => {
                 let (target, anchored) = (target.clone(), *anchored);

@@ -22,6 +22,7 @@ use super::command::{Change, Event, EventKind, Receipt, Reply};
 use super::compaction::{Answer, Scope};
 use super::contained::contain;
 use super::health::{Part, State};
+use super::importing::ImportPermit;
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
 use super::reserve::Reserve;
@@ -127,6 +128,8 @@ fn grows(change: &Change) -> bool {
 struct Entry {
     plan: Plan,
     reply: Reply,
+    /// Goes with the plan, which is as large as what was merged.
+    _permit: Option<ImportPermit>,
     /// The transaction and where its payload lies in the log; none if there is nothing to write.
     written: Option<(Transaction, u64, Vec<Option<usize>>)>,
 }
@@ -181,7 +184,9 @@ impl Writer {
                 Ok(mut plan) => {
                     group.weight += bytes;
                     let written = self.stage(&mut plan, at);
-                    group.entries.push(Entry { plan, reply, written });
+                    let _permit =
+                        if let Change::Merge(_, _, permit) = change { permit } else { None };
+                    group.entries.push(Entry { plan, reply, _permit, written });
                 }
                 Err(NoPlan::Refused(error)) => {
                     group.weight += bytes;

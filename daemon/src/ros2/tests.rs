@@ -88,7 +88,7 @@ fn only_files_are_imported() {
 fn large_imports_come_one_at_a_time_whoever_brings_them() {
     let bench = Bench::new();
     let large = bench.file("large", 15);
-    let permit = bench.memory.engine.permit_to_merge(1001).unwrap();
+    let permit = bench.memory.engine.admit(1001, true).unwrap();
     assert!(permit.is_some());
     assert_eq!(code(bench.import(&large)), "BUSY");
     let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
@@ -98,7 +98,7 @@ fn large_imports_come_one_at_a_time_whoever_brings_them() {
     drop(permit);
     bench.import(&large).unwrap();
     bench.memory.remember(many(), Some("true")).unwrap();
-    assert!(bench.memory.engine.permit_to_merge(1001).is_ok(), "the permit came back");
+    assert!(bench.memory.engine.admit(1001, true).is_ok(), "the permit came back");
     assert_eq!(code(bench.import(&bench.file("huge", 50))), "TOO_LARGE");
 }
 
@@ -131,7 +131,7 @@ fn what_is_tried_again_is_no_rejected_request() {
     let bench = Bench::new();
     let before = bench.rejected();
     assert!(before.is_some());
-    let _permit = bench.memory.engine.permit_to_merge(1001).unwrap();
+    let _permit = bench.memory.engine.admit(1001, true).unwrap();
     assert_eq!(code(bench.import(&bench.file("large", 15))), "BUSY");
     assert_eq!(bench.rejected(), before);
     assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), "INVALID_RESOURCE");

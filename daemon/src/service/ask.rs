@@ -25,7 +25,7 @@ pub(super) struct Ask {
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
     payload: Vec<u8>,
-    /// What it holds up until it is answered.
+    /// The permit for its payload, until the change has it.
     pub(super) permit: Option<ImportPermit>,
 }
 

@@ -1,13 +1,12 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer.
 
-use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
 use super::ask::error_value;
 use super::keys::Keys;
-use crate::engine::command::{Event, EventKind};
+use crate::engine::command::Event;
 use crate::error::Error;
 
 /// The way out for events.
@@ -26,16 +25,8 @@ impl Outlet {
     pub(super) fn publish(&self, event: &Event) {
         let target = &event.target;
         let key = self.keys.event(event.kind.as_str(), target.kind.as_str(), target.id.as_str());
-        let payload = match event.kind {
-            EventKind::Recorded | EventKind::Updated | EventKind::Tier => event.resource.clone(),
-            EventKind::Forgotten => {
-                let mut map = Map::new();
-                map.insert("ref", target.to_string());
-                cbor::to_vec(&Value::Object(map))
-            }
-        };
         let attachment = event.cause.as_ref().map(|cause| json::to_string(&cause.to_value()));
-        self.put(&key, payload, attachment);
+        self.put(&key, event.payload().into_owned(), attachment);
     }
 
     /// Announces that what was put or deleted on `key` was refused.

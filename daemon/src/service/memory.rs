@@ -8,8 +8,8 @@ use omir_core::reference::{Id, Ref, ResourceType};
 use zenoh::key_expr::keyexpr;
 use zenoh::sample::{Sample, SampleKind};
 
+use super::Context;
 use super::ask::{Ask, stated};
-use super::{Context, too_large};
 use crate::engine::asked::Named;
 use crate::engine::command::Change;
 use crate::engine::export::decode_stored;
@@ -47,11 +47,8 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
     match sample.kind() {
         SampleKind::Put => {
             let reference = named.ok_or_else(|| no_resource(key))?;
-            let limit = context.engine.settings().limits.max_payload_bytes;
             let size = sample.payload().len();
-            if size > limit {
-                return Err(too_large(size, ("max_payload_bytes", limit)));
-            }
+            context.engine.admit(size, false)?;
             let payload = sample.payload().to_bytes();
             let encoding =
                 stated(Some(sample.encoding())).unwrap_or_else(|| Encoding::sniff(&payload));

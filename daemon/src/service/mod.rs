@@ -226,21 +226,11 @@ impl Context {
             self.answer(served, Ask::new(query, self.keys.clone()));
             return;
         }
-        let limits = &self.engine.settings().limits;
         let mut ask = Ask::new(query, self.keys.clone());
-        if size > limits.max_payload_bytes {
-            let merges = served == Served::Remember && ask.names("merge");
-            let bound = limits.for_import().max_payload_bytes;
-            if !merges {
-                let limit = ("max_payload_bytes", limits.max_payload_bytes);
-                return self.refuse(ask, &too_large(size, limit));
-            } else if size > bound {
-                return self.refuse(ask, &too_large(size, ("max_import_bytes", bound)));
-            }
-            match self.engine.permit_to_merge(size) {
-                Ok(permit) => ask.permit = permit,
-                Err(error) => return self.refuse(ask, &error),
-            }
+        let merges = served == Served::Remember && ask.names("merge");
+        match self.engine.admit(size, merges) {
+            Ok(permit) => ask.permit = permit,
+            Err(error) => return self.refuse(ask, &error),
         }
         let context = self.clone();
         if let Some(ask) = self.pool.run(ask, move |ask| context.answer(served, ask)) {
@@ -271,14 +261,4 @@ impl Context {
         self.engine.note_rejected();
         ask.refuse(error);
     }
-}
-
-fn too_large(size: usize, (name, limit): (&str, usize)) -> Error {
-    Error::new(
-        Code::TooLarge,
-        format!(
-            "a payload of {size} bytes; limits.{name} is {limit}: raise that, or send it in parts \
-             (omir import --in-parts)"
-        ),
-    )
 }

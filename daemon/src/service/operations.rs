@@ -13,9 +13,7 @@ use crate::recall::query::Query;
 
 /// Hands a change to the writer, whose receipt is the answer.
 fn submit(context: &Context, operation: &'static str, mut ask: Ask, change: Change) {
-    // A large import waits for its turn and not for room in the queue, which is for what a robot
-    // remembers meanwhile.
-    let size = if ask.permit.is_some() { 0 } else { ask.payload().len() };
+    let size = ask.payload().len();
     ask.drop_payload();
     let engine = context.engine.clone();
     let reply = Box::new(move |result: Result<Receipt, Error>| match result {
@@ -28,10 +26,11 @@ fn submit(context: &Context, operation: &'static str, mut ask: Ask, change: Chan
     context.engine.submit(change, size, reply);
 }
 
-pub(super) fn remember(context: &Context, ask: Ask) {
+pub(super) fn remember(context: &Context, mut ask: Ask) {
+    let permit = ask.permit.take();
     let change = ask.selector().and_then(|list| {
         let mut named = Named::new(list);
-        let precedence = named.take("merge").map(|text| precedence(&text)).transpose()?;
+        let precedence = named.take("merge").map(|text| Precedence::parse(&text)).transpose()?;
         named.finish("merge, format; the resource goes into the payload")?;
         if ask.payload().is_empty() {
             return Err(Error::new(
@@ -42,7 +41,7 @@ pub(super) fn remember(context: &Context, ask: Ask) {
         match precedence {
             None => context.engine.prepare(ask.payload(), ask.encoding, None),
             Some(precedence) => {
-                context.engine.prepare_merge(ask.payload(), ask.encoding, precedence)
+                context.engine.prepare_admitted(permit, ask.payload(), ask.encoding, precedence)
             }
         }
     });
@@ -50,11 +49,6 @@ pub(super) fn remember(context: &Context, ask: Ask) {
         Ok(change) => submit(context, "remember", ask, change),
         Err(error) => context.refuse(ask, &error),
     }
-}
-
-fn precedence(text: &str) -> Result<Precedence, Error> {
-    Precedence::parse(text)
-        .ok_or_else(|| Error::query("merge", format!("{text:?} is neither `true` nor `overwrite`")))
 }
 
 /// Hands the change that the parameters ask for to the writer.
