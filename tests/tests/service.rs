@@ -156,6 +156,32 @@ fn memory_keys_are_an_ordinary_zenoh_storage() {
 }
 
 #[test]
+fn a_delete_of_all_that_matches_means_what_was_put_before_it() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    for round in 0..5 {
+        for n in 0..20 {
+            client.put(&format!("omir/r1/memory/Entity/lamp-{round}-{n}"), r#"{"name": "lamp"}"#);
+        }
+        client.session.delete("omir/r1/memory/Entity/**").wait().unwrap();
+        client.put(&format!("omir/r1/memory/Entity/after-{round}"), r#"{"name": "lamp"}"#);
+    }
+    let left = client.ask("omir/r1/memory/**");
+    assert_eq!(left.len(), 1, "only what was put after the last one");
+    assert_eq!(left[0].value()["id"], "after-4");
+}
+
+#[test]
+fn how_an_answer_is_written_is_no_parameter_of_an_operation() {
+    let rig = rig(&[]);
+    rig.client.put("omir/r1/memory/Entity/lamp", r#"{"name": "lamp"}"#);
+    assert_eq!(rig.client.ask("omir/r1/memory/Entity/lamp").len(), 1);
+    let asked = json!({"ref": "Entity/lamp", "format": "cbor"});
+    let answer = rig.client.ask_json("omir/r1/explain", &asked);
+    assert_eq!(answer.value()["ref"], "Entity/lamp");
+}
+
+#[test]
 fn events_follow_the_commit_and_refusals_are_announced() {
     let rig = rig(&[]);
     let client = &rig.client;

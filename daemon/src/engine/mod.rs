@@ -575,18 +575,22 @@ impl Engine {
         receiver.recv().unwrap_or_else(|_| Err(unanswered()))
     }
 
-    /// Waits until everything that was queued before is committed, at most `patience`.
+    /// Waits until everything that was queued before is committed, at most `patience`; returns whether it is.
     ///
     /// A client that puts and then gets over one connection reads what it wrote.
-    pub fn settle(&self, patience: Duration) {
+    pub fn settle(&self, patience: Duration) -> bool {
         let shared = &self.inner.shared;
         let target = shared.accepted.load(Ordering::Acquire);
         let began = Instant::now();
         let mut pause = Duration::from_micros(20);
-        while shared.committed.load(Ordering::Acquire) < target && began.elapsed() < patience {
+        while shared.committed.load(Ordering::Acquire) < target {
+            if began.elapsed() >= patience {
+                return false;
+            }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(2));
         }
+        true
     }
 
     fn catalog(&self) -> ReadGuard<'_, Catalog> {

@@ -115,7 +115,8 @@ impl Ask {
         if !self.payload.is_empty() {
             let value = request::decode(&self.payload, self.encoding, limits, Code::InvalidQuery)?;
             for (name, value) in parameters::from_payload(&value)? {
-                if !all.iter().any(|(known, _)| *known == name) {
+                // How it is answered says the payload itself.
+                if name != "format" && !all.iter().any(|(known, _)| *known == name) {
                     all.push((name, value));
                 }
             }

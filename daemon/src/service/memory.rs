@@ -17,7 +17,7 @@ use crate::engine::id_of;
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
 
-/// How long a GET waits for earlier PUTs of the same moment to be committed.
+/// How long a GET, or a DELETE of all that matches, waits for earlier PUTs of the same moment to be committed.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
@@ -64,7 +64,14 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
         SampleKind::Delete => {
             let targets = match named {
                 Some(reference) => vec![reference],
-                None if key.contains('*') && names_memory(key) => matching(context, key),
+                None if key.contains('*') && names_memory(key) => {
+                    // What was put before is meant as well.
+                    if !context.engine.settle(SETTLE) {
+                        let message = "too much waits for the disk to tell what matches; try again";
+                        return Err(Error::new(Code::Busy, message));
+                    }
+                    matching(context, key)
+                }
                 None => return Err(no_resource(key)),
             };
             Ok((!targets.is_empty()).then_some((Change::Forget(targets), 0)))
