@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -223,6 +224,24 @@ impl Client {
     /// Stores a resource as an ordinary Zenoh client does.
     pub fn put(&self, key: &str, payload: impl Into<Vec<u8>>) {
         self.session.put(key, payload.into()).wait().expect("the session is open");
+    }
+
+    /// Waits until the daemon knows what this client subscribed to before: a subscriber that is declared after it
+    /// hears of a PUT that is refused. Each try counts as refused, and is announced as `Entity/probe`.
+    pub fn wait_until_subscribed(&self, robot: &str) {
+        let (sender, heard) = mpsc::channel();
+        let _probe = self
+            .session
+            .declare_subscriber(format!("omir/{robot}/event/rejected/Entity/probe"))
+            .callback(move |_| {
+                let _ = sender.send(());
+            })
+            .wait()
+            .expect("a subscriber");
+        eventually("the daemon knows the subscriptions", || {
+            self.put(&format!("omir/{robot}/memory/Entity/probe"), "no resource");
+            heard.recv_timeout(Duration::from_millis(100)).is_ok()
+        });
     }
 }
 

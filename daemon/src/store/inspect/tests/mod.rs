@@ -16,6 +16,7 @@ use omir_core::validate::{Level, validate_bundle};
 
 use super::*;
 use crate::clock::Clock;
+use crate::engine::chore::Chore;
 use crate::engine::command::Change;
 use crate::engine::request::Encoding;
 use crate::engine::settings::{FlashSettings, Settings};
@@ -150,7 +151,8 @@ fn made() -> tempfile::TempDir {
     stop_sealed(&engine);
     let engine = open(&running, BEGAN + 3_600_000_000);
     live_a_little(&engine, 60, 66);
-    std::thread::sleep(Duration::from_millis(50));
+    // Nothing is under way any more: the thread that seals has looked.
+    engine.attend(Chore::Seal).unwrap();
     copy(&running, &dir.path().join("data"));
     engine.stop();
     dir
