@@ -87,17 +87,6 @@ pub struct Probes {
     pub old_all: u64,
 }
 
-impl Probes {
-    /// All questions that ought to be answered, in one number.
-    pub fn overall(&self) -> Quality {
-        let mut sum = Quality::default();
-        for part in [self.places, self.happenings, self.anchored, self.used, self.told_once] {
-            sum.add_all(&part);
-        }
-        sum
-    }
-}
-
 /// A lesson that was told.
 #[derive(Debug, Clone)]
 pub struct Lesson {
