@@ -18,6 +18,7 @@ use omir_ros2::graph::{
 use omir_ros2::interface::{MessageType, Registry, TypeName};
 use omir_ros2::message::{Message, Value};
 use omir_ros2::stamp::Stamp;
+use zenoh::query::{ConsolidationMode, QueryTarget, ReplyKeyExpr};
 use zenoh::{Session, Wait};
 
 use pair::sessions;
@@ -182,8 +183,16 @@ fn all_that_was_published_before_comes_whatever_the_depth() {
         })
         .unwrap();
     begins.recv_timeout(LONG).unwrap();
-    // All that comes comes while the first one is still looked at.
-    std::thread::sleep(SHORT);
+    // All that comes comes while the first one is still looked at: what is asked after the subscription did is
+    // answered after it.
+    let caches = b
+        .get("*/rosout/*/*/@adv/**")
+        .accept_replies(ReplyKeyExpr::Any)
+        .target(QueryTarget::All)
+        .consolidation(ConsolidationMode::None)
+        .wait()
+        .unwrap();
+    assert_eq!(caches.into_iter().count(), numbers.len());
     drop(go);
     let mut heard = texts(&receive, numbers.len());
     heard.sort();
