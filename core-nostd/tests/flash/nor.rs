@@ -90,6 +90,8 @@ pub struct Nor<const WRITE: usize, const ERASE: usize> {
     /// Reads so far, and which of them fail.
     pub reads: u64,
     failing: Range<u64>,
+    /// From which read on, which word, and how many times more it is not read.
+    hesitating: (u64, usize, u64),
     random: Random,
 }
 
@@ -107,6 +109,7 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
             dead: false,
             reads: 0,
             failing: 0..0,
+            hesitating: (0, 0, 0),
             random: Random::new(1),
         }
     }
@@ -156,6 +159,18 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
         self
     }
 
+    /// After `reads` more reads, the word with this byte cannot be read so many times, and then it can.
+    pub fn hesitating(mut self, reads: u64, at: usize, times: u64) -> Self {
+        self.hesitating = (self.reads + reads, at / WRITE, times);
+        self
+    }
+
+    /// Every word is read again that ever was.
+    pub fn steady(mut self) -> Self {
+        self.hesitating = (0, 0, 0);
+        self
+    }
+
     /// A bit falls over by itself.
     pub fn flip(&mut self, bit: usize) {
         self.bytes[bit / 8] ^= 1 << (bit % 8);
@@ -200,6 +215,11 @@ impl<const WRITE: usize, const ERASE: usize> ReadNorFlash for Nor<WRITE, ERASE> 
             return Err(Fault::Bus);
         }
         let words = offset as usize / WRITE..(offset as usize + bytes.len()).div_ceil(WRITE);
+        let (from, word, times) = &mut self.hesitating;
+        if self.reads > *from && words.contains(word) && *times > 0 {
+            *times -= 1;
+            return Err(Fault::Unreadable);
+        }
         if self.unreadable[words].contains(&true) {
             return Err(Fault::Unreadable);
         }

@@ -141,6 +141,62 @@ fn no_record_is_lost_with_the_head_of_its_page() {
     }
 }
 
+/// A word at the edge is not read at first, and then it is: the newest page is none the less the newest.
+#[test]
+fn a_head_that_is_read_at_last_hides_no_page() {
+    for seed in 0..20 {
+        let pages = 2 + seed as usize % 3;
+        let (whole, truth) = life_of(seed, pages);
+        for (place, times) in (0..pages).flat_map(|place| (1..10).map(move |times| (place, times)))
+        {
+            let why = format!("seed {seed}, place {place} of {pages}, {times} times");
+            let mut ring = Ring::mount(whole.clone().hesitating(0, place * 512, times)).unwrap();
+            let found = look(&mut ring);
+            for (number, memory) in &truth {
+                assert_eq!(found.get(number), Some(memory), "{number:?}, {why}");
+            }
+            let last = truth.keys().last().copied();
+            assert!(Some(ring.append(&[1; 60], true).unwrap()) > last, "{why}");
+            let mut ring = Ring::mount(ring.release()).unwrap();
+            let after = look(&mut ring);
+            let kept = truth.iter().filter(|(_, memory)| memory.1);
+            kept.for_each(|(number, memory)| assert_eq!(after.get(number), Some(memory), "{why}"));
+        }
+    }
+}
+
+/// Whatever is read differently from one moment to the next: what was answered with `Ok` is there.
+#[test]
+fn a_word_at_the_edge_takes_nothing_that_was_acknowledged() {
+    let mut differed = 0;
+    for seed in 0..60 {
+        let (whole, _) = life_of(seed, 3);
+        let mounted = Ring::mount(whole.clone()).unwrap().release().reads - whole.reads;
+        let mut random = Random::new(seed);
+        for _ in 0..300 {
+            let at = random.below(3 * 512) as usize;
+            let reads = mounted + random.below(200);
+            let size = 20 + random.below(400) as usize;
+            let flash = whole.clone().hesitating(reads, at, 3 + random.below(4));
+            let mut ring = Ring::mount(flash).unwrap();
+            match ring.append(&vec![5; size], true) {
+                Ok(number) => {
+                    let mut ring = Ring::mount(ring.release().steady()).unwrap();
+                    let found = look(&mut ring);
+                    let why = format!("seed {seed}, byte {at}, from read {reads}, {size} bytes");
+                    assert_eq!(
+                        found.get(&number).map(|memory| memory.0.len()),
+                        Some(size),
+                        "{why}"
+                    );
+                }
+                Err(_) => differed += 1,
+            }
+        }
+    }
+    assert!(differed > 0);
+}
+
 /// What can be read no more costs what stands there and behind it in its page, as rot does; and nothing else is told.
 #[test]
 fn words_that_cannot_be_read_cost_their_page_at_most() {

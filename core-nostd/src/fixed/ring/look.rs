@@ -91,8 +91,18 @@ impl<F: NorFlash> Ring<F> {
     /// it holds nothing but copies of what the oldest one holds still.
     fn look_behind(&mut self) -> Result<(), RingError<F::Error>> {
         let behind = self.newest.map_or(self.pages, |newest| newest.page + 1);
-        if behind > LAST_PAGE || self.page_at(behind % self.pages)? != Start::Unreadable {
+        if behind > LAST_PAGE {
             return Ok(());
+        }
+        match self.page_at(behind % self.pages)? {
+            // It could not be read before, and now it can.
+            Start::Page(page, next) if page == behind => {
+                self.newest = Some(Newest { page, end: Self::PAGE });
+                self.next = next;
+                return Ok(());
+            }
+            Start::Page(..) | Start::Nothing => return Ok(()),
+            Start::Unreadable => {}
         }
         let known = match self.newest {
             Some(newest) => self.next_after(newest.page, self.next)?,

@@ -46,6 +46,10 @@ impl<F: NorFlash> Ring<F> {
             for _ in 0..pages {
                 self.open(spared)?;
             }
+            // What could not be read when it was counted, and then could, has come along.
+            if !self.newest.is_some_and(fits) {
+                return Err(RingError::Full);
+            }
         }
         let Some(newest) = self.newest else { return Err(RingError::Full) };
         if self.next == u32::MAX {
