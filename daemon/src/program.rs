@@ -200,30 +200,42 @@ fn serve(config: &Config) -> Result<(), String> {
     };
     announce(config);
     service_manager::tell(service_manager::READY);
-    let (tell, broken) = tokio::sync::oneshot::channel();
+    let (tell, mut broken) = tokio::sync::oneshot::channel();
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let ended = runtime.block_on(end(signals, broken));
+    let ended = runtime.block_on(end(signals, &mut broken));
     tracing::info!("stopping");
     service_manager::tell(service_manager::STOPPING);
+    if ended.is_err() {
+        // Adapters wait for what they asked of it: it answers them that nobody does.
+        engine.stop();
+    }
     neighbours.leave();
     service.stop();
     engine.stop();
-    ended
+    ended?;
+    match broken.try_recv() {
+        Ok(thread) => Err(ended_by(thread)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn ended_by(thread: &str) -> String {
+    format!(
+        "a bug ended the thread {thread}, see above; what was acknowledged is stored, and the next start serves it"
+    )
 }
 
 /// Waits until the program is to end: told to by a signal, or broken. Going on would look alive from outside and
 /// answer nobody; systemd begins it anew (`Restart=on-failure`).
 async fn end(
     signals: Signals,
-    broken: tokio::sync::oneshot::Receiver<&'static str>,
+    broken: &mut tokio::sync::oneshot::Receiver<&'static str>,
 ) -> Result<(), String> {
     tokio::select! {
         () = signals.wait() => Ok(()),
-        Ok(thread) = broken => Err(format!(
-            "a bug ended the thread {thread}, see above; what was acknowledged is stored, and the next start serves it"
-        )),
+        Ok(thread) = broken => Err(ended_by(thread)),
     }
 }
 
@@ -421,9 +433,9 @@ mod tests {
     #[test]
     fn a_broken_engine_ends_the_program_as_a_failure() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (tell, broken) = tokio::sync::oneshot::channel();
+        let (tell, mut broken) = tokio::sync::oneshot::channel();
         tell.send("omird-writer").unwrap();
-        let ended = runtime.block_on(async { end(Signals::listen().unwrap(), broken).await });
+        let ended = runtime.block_on(async { end(Signals::listen().unwrap(), &mut broken).await });
         assert!(ended.unwrap_err().contains("omird-writer"));
     }
 }

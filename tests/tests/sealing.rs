@@ -367,25 +367,35 @@ fn what_is_accepted_at_the_deepest_is_sealed_and_read_again() {
     assert_eq!(damaged_files(&session), 0);
 }
 
-/// Deeper than any configuration lets in: nothing that reads segments can have it.
+/// Deeper than any configuration lets in: superseded it can be in no segment. It stays in its log, and is served.
 #[test]
-fn a_log_that_no_segment_can_hold_does_not_hold_up_those_behind_it() {
+fn what_no_segment_can_hold_is_told_and_nothing_is_lost_for_it() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let settings = deep(Limits::default().max_depth + 50);
+    let most = Limits::default().max_depth;
+    let settings = deep(most);
     let open = || {
         let disk = Arc::new(disk.clone());
         Session::open_with(disk, &clock, settings.clone(), None).expect("it opens")
     };
     let session = open();
     put(&session, &entity("before", "before"));
-    put(&session, &nested("deep", Limits::default().max_depth + 10));
+    put(&session, &nested("deep", most - 2));
+    put(&session, &nested("deep", most - 2).replace(r#""name":"deep""#, r#""name":"again""#));
     put(&session, &entity("after", "after"));
-    session.compact(Scope::All).expect("the rest is sealed");
-    assert_eq!(damaged_files(&session), 1, "it is told");
+    for _ in 0..2 {
+        session.compact(Scope::All).expect_err("it is not sealed");
+        let status = session.status("rover");
+        let state = status.get("disk").and_then(|disk| disk.get("state"));
+        assert_eq!(state, Some(&omir_core::value::Value::from("stuck")), "it is told");
+    }
     put(&session, &entity("later", "later"));
-    session.compact(Scope::All).expect("nothing is in the way");
+    assert_eq!(session.live(), 4);
     drop(session);
-    assert_eq!(files(&disk, ".damaged").len(), 1, "what could not be sealed is kept");
+    assert_eq!(files(&disk, ".damaged").len(), 0);
     let session = open();
-    assert_eq!(session.live(), 3);
+    assert_eq!((session.live(), damaged_files(&session)), (4, 0));
+    for id in ["before", "deep", "after", "later"] {
+        let stored = session.get(&format!("Entity/{id}").parse().unwrap());
+        assert!(stored.expect("it is read").is_some(), "{id}");
+    }
 }

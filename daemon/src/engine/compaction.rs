@@ -366,7 +366,8 @@ impl Engine {
             let _ = sender.send(result);
         });
         self.request_compaction(scope, answer);
-        receiver.recv().unwrap_or_else(|_| Err(stopping()))
+        let message = "nothing compacts any more: the daemon is stopping, or a bug ended that (see disk in status)";
+        receiver.recv().unwrap_or_else(|_| Err(Error::new(Code::Internal, message)))
     }
 }
 

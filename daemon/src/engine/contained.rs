@@ -2,12 +2,13 @@
 //!
 //! The engine's threads work for everybody, so what an adapter brought along is called one by one, and what
 //! panics there costs only itself. A thread that ends by a panic of its own cannot be begun anew: nobody knows
-//! what it was half through. Then the engine is broken, takes nothing more, and says so. What was acknowledged
-//! is durable, and a new start serves it.
+//! what it was half through. Without the writer or the publisher the engine is broken, takes nothing more, and says
+//! so; what was acknowledged is durable, and a new start serves it. Without the sealer it goes on: what is stored and
+//! what is new is served from logs, and a new start would most likely meet the same log again.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::error::{Code, Error};
@@ -56,8 +57,7 @@ impl Broken {
         }
     }
 
-    fn note(&self, thread: &'static str) {
-        tracing::error!(thread, "a thread of the engine panicked; this is a bug of omird");
+    pub(super) fn note(&self, thread: &'static str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.thread = Some(thread);
         let tell = state.tell.take();
@@ -68,16 +68,19 @@ impl Broken {
     }
 }
 
-/// Starts a thread of the engine; a panic that ends it is noted.
+/// Starts a thread of the engine. `broken` is called on it if a panic ends it.
 pub(super) fn spawn(
     name: &'static str,
-    broken: &Arc<Broken>,
     run: impl FnOnce() + Send + 'static,
+    broken: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let broken = broken.clone();
     std::thread::Builder::new().name(name.into()).spawn(move || {
         if catch_unwind(AssertUnwindSafe(run)).is_err() {
-            broken.note(name);
+            tracing::error!(
+                thread = name,
+                "a thread of the engine panicked; this is a bug of omird"
+            );
+            broken();
         }
     })
 }

@@ -59,7 +59,8 @@ impl State {
             Self::Stuck => {
                 "logs cannot be made into segments, which is a bug of omird; what is in them is safe \
                  and served, and what is new is stored, but what is forgotten stays on the card and \
-                 starts take ever longer. Make a backup (omir backup), and report lastError"
+                 starts take ever longer. omir export has all that is served, also from logs; a backup has \
+                 segments only. Report lastError"
             }
             Self::Full => {
                 "the disk is full; what is stored can still be read, and forgetting works. Free \

@@ -287,8 +287,14 @@ impl Engine {
             settling: None,
         };
         let for_status = writer.disk.clone();
+        let (waiting, broken) = (writer.queue.clone(), shared.broken.clone());
+        let on_broken = move || {
+            broken.note("omird-writer");
+            // A message in a channel lives as long as it has senders: whoever waits for an answer hears that none comes.
+            waiting.into_iter().for_each(drop);
+        };
         let threads = vec![
-            contained::spawn("omird-writer", &shared.broken, move || writer.run())?,
+            contained::spawn("omird-writer", move || writer.run(), on_broken)?,
             publish_in_background(deliveries, listeners, &shared.broken)?,
             seal_in_background(sealer, compactor, orders, shared.clone(), &settings)?,
         ];

@@ -30,7 +30,8 @@ pub fn publish_in_background(
     listeners: Vec<Listener>,
     broken: &Arc<Broken>,
 ) -> io::Result<JoinHandle<()>> {
-    spawn("omird-publisher", broken, move || {
+    let broken = broken.clone();
+    let run = move || {
         let mut events = VecDeque::new();
         while let Ok(delivery) = deliveries.recv() {
             answer(delivery, &mut events);
@@ -42,7 +43,8 @@ pub fn publish_in_background(
                 deliveries.try_iter().for_each(|next| answer(next, &mut events));
             }
         }
-    })
+    };
+    spawn("omird-publisher", run, move || broken.note("omird-publisher"))
 }
 
 fn answer(delivery: Delivery, events: &mut VecDeque<Event>) {

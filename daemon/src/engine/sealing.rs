@@ -125,8 +125,9 @@ pub fn seal_in_background(
         fault: String::new(),
         is_more_due: false,
     };
-    let broken = sealing.shared.broken.clone();
-    spawn("omird-sealer", &broken, move || sealing.run())
+    let shared = sealing.shared.clone();
+    let broken = move || shared.stuck(Part::Seal, "a bug ended the thread that seals".to_owned());
+    spawn("omird-sealer", move || sealing.run(), broken)
 }
 
 struct Sealing {
@@ -166,6 +167,10 @@ impl Sealing {
                 Ok(SealOrder::Stop) => is_stopping = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.shared.broken.refusal().is_some() {
+                // Nobody knows what the writer left half done in what logs are judged by.
+                break;
             }
             let is_of_all = |(scope, _): &(Scope, Answer)| *scope != Scope::Due;
             let is_first = is_stopping && self.shared.segments.load(Ordering::Relaxed) == 0;
@@ -222,14 +227,10 @@ impl Sealing {
                     shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
                     waiting.drain(..count);
                 }
-                Err(
-                    fault @ (SealError::Rotten { log, .. }
-                    | SealError::Transaction { log, .. }
-                    | SealError::Resource { log, .. }),
-                ) => {
+                Err(SealError::Rotten { log, bytes }) => {
                     tracing::error!(
                         log,
-                        %fault,
+                        bytes,
                         "a log that was sound is not any more: what is left \
                         of it is sealed alone, and the file set aside"
                     );

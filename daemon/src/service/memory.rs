@@ -17,8 +17,10 @@ use crate::engine::id_of;
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
 
-/// How long a GET, or a DELETE of all that matches, waits for earlier PUTs of the same moment to be committed.
+/// How long a GET waits for earlier PUTs of the same moment to be committed.
 const SETTLE: Duration = Duration::from_secs(2);
+/// The same for a DELETE of all that matches, which holds up whatever comes over its link meanwhile.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
 pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
@@ -66,10 +68,7 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
                 Some(reference) => vec![reference],
                 None if key.contains('*') && names_memory(key) => {
                     // What was put before is meant as well.
-                    if !context.engine.settle(SETTLE) {
-                        let message = "too much waits for the disk to tell what matches; try again";
-                        return Err(Error::new(Code::Busy, message));
-                    }
+                    context.engine.settle(A_MOMENT);
                     matching(context, key)
                 }
                 None => return Err(no_resource(key)),

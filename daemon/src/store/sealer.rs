@@ -43,8 +43,8 @@ pub enum SealError {
         /// How many bytes.
         bytes: u64,
     },
-    /// A transaction of a log cannot be understood: no retry mends that. What is left of the log is sealed if it
-    /// is given as unsound.
+    /// A transaction of a log cannot be understood: no retry mends that. It stays in its log, and so does what comes
+    /// after it: a start takes what is older than the newest segment for sealed.
     Transaction {
         /// Number of the log.
         log: u64,
@@ -228,11 +228,7 @@ impl Sealer {
                 Err(fault) => return Err(SealError::Transaction { log, fault }),
             };
             if transaction.seq >= first {
-                match draft.add(&transaction) {
-                    Err(fault) if is_sound => return Err(SealError::Resource { log, fault }),
-                    // It is left out, and stays in the file that is set aside.
-                    Ok(()) | Err(_) => {}
-                }
+                draft.add(&transaction).map_err(|fault| SealError::Resource { log, fault })?;
             }
         }
         Ok(())

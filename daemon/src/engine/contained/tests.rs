@@ -1,7 +1,7 @@
 //! With real engines on real folders, whose disk or adapters panic.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::*;
@@ -127,13 +127,43 @@ fn an_engine_without_its_writer_says_so_and_a_new_start_serves_what_was_acknowle
 }
 
 #[test]
-fn an_engine_without_its_sealer_says_so() {
+fn an_engine_without_its_sealer_serves_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, is_on, told) = buggy(dir.path(), "omird-sealer");
     remember(&engine, "a").expect("it is stored");
     is_on.store(true, Ordering::Release);
-    engine.compact(crate::engine::compaction::Scope::All).expect_err("it is not done");
-    assert_eq!(told.recv_timeout(LONG), Ok("omird-sealer"));
+    for _ in 0..2 {
+        engine.compact(crate::engine::compaction::Scope::All).expect_err("it is not done");
+    }
+    remember(&engine, "b").expect("it is stored");
+    assert_eq!(engine.live(), 2);
+    let status = engine.status("r2");
+    let state = status.get("disk").and_then(|disk| disk.get("state")).cloned();
+    assert_eq!(state, Some("stuck".into()));
+    engine.stop();
+    assert!(told.try_recv().is_err(), "it goes on");
+    let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+    assert_eq!(engine.live(), 2);
+    engine.stop();
+}
+
+/// A message in a channel lives as long as somebody may send another.
+#[test]
+fn whoever_waits_behind_what_breaks_the_writer_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, is_on, told) = buggy(dir.path(), "omird-writer");
+    is_on.store(true, Ordering::Release);
+    let (answered, answers) = mpsc::channel();
+    for n in 0..20 {
+        let (engine, answered) = (engine.clone(), answered.clone());
+        std::thread::spawn(move || {
+            let _ = answered.send(remember(&engine, &format!("e{n}")).is_err());
+        });
+    }
+    for _ in 0..20 {
+        assert_eq!(answers.recv_timeout(LONG), Ok(true), "nobody waits for ever");
+    }
+    assert_eq!(told.recv_timeout(LONG), Ok("omird-writer"));
     engine.stop();
 }
 

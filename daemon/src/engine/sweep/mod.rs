@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::contained::spawn;
+use super::contained::contain;
 use super::{Engine, Inner};
 use crate::error::{Code, Error};
 
@@ -120,7 +120,8 @@ pub(super) fn sweep_in_background(
     // Until the first pass has looked.
     inner.shared.can_free.store(true, Ordering::Relaxed);
     let engine = Arc::downgrade(inner);
-    spawn("omird-sweeper", &inner.shared.broken, move || run(&engine, &stop, interval)).map(Some)
+    let thread = std::thread::Builder::new().name("omird-sweeper".into());
+    thread.spawn(move || run(&engine, &stop, interval)).map(Some)
 }
 
 fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
@@ -139,11 +140,11 @@ fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
             }
             false
         };
-        match engine.sweep_gently(&pause) {
+        contain("a sweep", || match engine.sweep_gently(&pause) {
             Ok(report) if report.is_empty() => {}
             Ok(report) => tracing::debug!(?report, "swept"),
             Err(error) => tracing::warn!(%error, "the sweep was given up; the next one goes on"),
-        }
+        });
         if engine.pressure().bytes_to_free() > 0 {
             wait = interval.min(WHEN_SHORT);
         }
