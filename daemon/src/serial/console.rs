@@ -11,7 +11,6 @@ use super::editor::{Editor, MOST_BYTES, Typed};
 use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
 use crate::engine::Engine;
-use crate::error::Error;
 
 /// What is typed while a command runs and is kept for later, bytes.
 const MOST_AHEAD: usize = 1024;
@@ -23,8 +22,10 @@ const HELD: u64 = 5_000_000;
 const PAUSED: u64 = 60_000_000;
 /// What was typed of a line and left for so long is not of who comes next, microseconds.
 const LEFT: u64 = 600_000_000;
-/// Lines one after the other that are no commands; more are not answered.
+/// Lines one after the other that are no commands; more are not answered, nor shown.
 const MOST_MISFITS: u8 = 20;
+/// Until nothing was typed for so long, microseconds.
+const SILENCE: u64 = 60_000_000;
 /// Commands that were interrupted and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
 
@@ -88,6 +89,7 @@ impl Console {
     /// Somebody else has the line, or it is gone.
     pub fn clear(&mut self) {
         self.editor.clear();
+        self.misfits = 0;
         self.running = None;
         self.transfer = None;
         self.ahead.clear();
@@ -97,7 +99,11 @@ impl Console {
 
     /// Takes a byte that was typed. `now` in microseconds.
     pub fn take(&mut self, byte: u8, now: u64) {
-        let is_left = now.saturating_sub(std::mem::replace(&mut self.typed_at, now)) > LEFT;
+        let silence = now.saturating_sub(std::mem::replace(&mut self.typed_at, now));
+        if silence > SILENCE {
+            self.misfits = 0;
+        }
+        let is_left = silence > LEFT;
         if is_left && self.running.is_none() && !self.editor.is_empty() {
             self.editor.clear();
             self.print("\n");
@@ -202,34 +208,40 @@ impl Console {
     fn edit(&mut self, byte: u8) {
         let mut echo = Vec::new();
         let typed = self.editor.take(byte, &mut echo);
-        self.out.extend(echo);
+        if self.misfits < MOST_MISFITS {
+            self.out.extend(echo);
+        }
         match typed {
             None => {}
-            Some(Typed::Interrupt) => self.prompt(),
-            Some(Typed::TooLong) => {
-                self.print(&format!("a line has at most {MOST_BYTES} bytes: nothing was done\n"));
+            Some(Typed::Interrupt) => {
+                self.misfits = 0;
                 self.prompt();
             }
+            Some(Typed::TooLong) => {
+                self.misunderstand(&format!(
+                    "a line has at most {MOST_BYTES} bytes: nothing was done\n"
+                ));
+            }
             Some(Typed::Line(line)) => match Command::parse(&line) {
-                Ok(None) => self.prompt(),
+                Ok(None) => self.misunderstand(""),
                 Ok(Some(command)) => {
                     self.misfits = 0;
                     self.begin(command);
                 }
-                Err(error) => self.misunderstand(&error),
+                Err(error) => self.misunderstand(&told(&error)),
             },
         }
     }
 
-    /// A login prompt or another console at the other end would answer each answer, for ever.
-    fn misunderstand(&mut self, error: &Error) {
+    /// A login prompt or another console at the other end would answer each answer, and each echo, for ever.
+    fn misunderstand(&mut self, why: &str) {
         self.misfits = self.misfits.saturating_add(1);
         match self.misfits {
             ..MOST_MISFITS => {
-                self.print(&told(error));
+                self.print(why);
                 self.prompt();
             }
-            MOST_MISFITS => self.print("is that a person? `help` wakes this console\n"),
+            MOST_MISFITS => self.print("is that a person? Ctrl-C wakes this console\n"),
             _ => {}
         }
     }
@@ -382,18 +394,40 @@ mod tests {
     }
 
     #[test]
+    fn two_consoles_on_one_cable_fall_silent() {
+        let bench = Bench::new();
+        let (mut one, mut other) = (console(&bench), console(&bench));
+        type_in(&mut one, b"\r", 0);
+        let mut carried = 0;
+        while one.has_text() || other.has_text() {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let pair = [&mut one, &mut other];
+                let mut bytes = Vec::new();
+                pair[from].show(64, &mut bytes, 0);
+                type_in(pair[to], &bytes, 0);
+                carried += bytes.len();
+            }
+            assert!(carried < 100_000, "they talk on");
+        }
+        // Ctrl-C, a command, or whoever comes a minute later.
+        type_in(&mut one, b"\x03help\r", 0);
+        let told = shown(&mut one, 0);
+        assert!(told.contains("r1> help") && told.contains("status"), "{told:?}");
+        type_in(&mut other, b"\x15help\r", 0);
+        assert!(shown(&mut other, 0).contains("status"));
+    }
+
+    #[test]
     fn who_is_no_person_is_not_answered_for_ever() {
         let bench = Bench::new();
         let mut console = console(&bench);
-        let answers = |console: &mut Console, line: &str, times: usize| {
-            (0..times).for_each(|_| type_in(console, line.as_bytes(), 0));
-            shown(console, 0).matches("unknown command").count()
+        let answers = |console: &mut Console, line: &str, times: usize, now: u64| {
+            (0..times).for_each(|_| type_in(console, line.as_bytes(), now));
+            shown(console, now).matches("unknown command").count()
         };
-        assert_eq!(answers(&mut console, "login: r2\r", 30), usize::from(MOST_MISFITS) - 1);
-        assert_eq!(answers(&mut console, "login: r2\r", 30), 0);
-        type_in(&mut console, b"help\r", 0);
-        assert!(shown(&mut console, 0).contains("status"));
-        assert_eq!(answers(&mut console, "login: r2\r", 1), 1);
+        assert_eq!(answers(&mut console, "login: r2\r", 30, 0), usize::from(MOST_MISFITS) - 1);
+        assert_eq!(answers(&mut console, "login: r2\r", 30, SILENCE), 0);
+        assert_eq!(answers(&mut console, "login: r2\r", 1, 2 * SILENCE + 1), 1);
     }
 
     #[test]

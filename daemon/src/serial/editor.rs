@@ -83,9 +83,11 @@ impl Editor {
             CR | LF => {
                 self.after_cr = byte == CR;
                 echo.extend_from_slice(b"\r\n");
-                let is_cut = self.is_cut;
-                let line = self.finish();
-                return Some(if is_cut { Typed::TooLong } else { Typed::Line(line) });
+                if self.is_cut {
+                    self.clear();
+                    return Some(Typed::TooLong);
+                }
+                return Some(Typed::Line(self.finish()));
             }
             INTERRUPT => {
                 self.clear();
@@ -131,16 +133,14 @@ impl Editor {
     }
 
     fn erase(&mut self, characters: usize, echo: &mut Vec<u8>) {
-        if characters > 0 {
-            // Who takes something back sees what is left.
-            self.is_cut = false;
-        }
         for _ in 0..characters {
             if self.line.pop().is_none() {
-                return;
+                break;
             }
             echo.extend_from_slice(b"\x08 \x08");
         }
+        // What found no room is nowhere to be taken back.
+        self.is_cut &= !self.line.is_empty();
     }
 
     fn recall(&mut self, back: usize, echo: &mut Vec<u8>) {
@@ -258,6 +258,8 @@ mod tests {
         assert_eq!(lines(format!("{long}\x15ls\r").as_bytes()), ["ls"]);
         assert_eq!(lines(format!("{long}\x03ls\r").as_bytes()), ["^C", "ls"]);
         assert_eq!(lines(format!("ls\r{long}\x1b[A\r").as_bytes()), ["ls", "ls"]);
+        assert_eq!(lines(format!("ls\r{long}\r\x1b[A\r").as_bytes()), ["ls", "too long", "ls"]);
+        assert_eq!(lines(format!("{long}\x08\r").as_bytes()), ["too long"]);
         assert_eq!(lines(format!("{}\r", "x".repeat(512)).as_bytes()), ["x".repeat(512)]);
     }
 }

@@ -199,7 +199,7 @@ fn finish(globals: &Globals, args: &PullArgs, so_far: SoFar) -> Result<()> {
     }
     // Once the rest is written.
     Err(Error::Partial(format!(
-        "{lost} resources are left out, with what cannot stand without them: {first}; `omir store check` \
-         names what is damaged, a backup may have it"
+        "{lost} resources are left out, with what cannot stand without them; the first: {first} \
+         (`omir store check` names what is damaged; a backup may have it)"
     )))
 }

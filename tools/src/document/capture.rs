@@ -10,9 +10,13 @@ const SUM: &[u8] = b"CRC-32 ";
 
 /// Whether a file that begins like this may be a capture: no document does.
 pub fn may_be(start: &[u8]) -> bool {
-    let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
+    // White space alone, as far as one looks, may be either.
+    let first = start.iter().find(|byte| !byte.is_ascii_whitespace()).unwrap_or(&b'\n');
+    let is_blank = start.is_empty();
     Encoding::sniff(start) == Encoding::Json
-        && first.is_some_and(|first| first.is_ascii() && !b"{[".contains(first))
+        && !is_blank
+        && first.is_ascii()
+        && !b"{[".contains(first)
 }
 
 /// The last whole document in a capture; `None` where none was begun.
@@ -21,8 +25,8 @@ pub fn may_be(start: &[u8]) -> bool {
 /// In words: it is not whole, or not what was sent.
 pub fn document(captured: &[u8]) -> Option<Result<Vec<u8>, String>> {
     let lines = || captured.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let last = |mark: &[u8]| lines().enumerate().filter(|(_, line)| line.ends_with(mark)).last();
-    // A mark stands alone; whatever the line held in front of it was there before.
+    // A mark has a line of its own. What a memory says has not, in lists and documents.
+    let last = |mark: &[u8]| lines().enumerate().filter(|(_, line)| *line == mark).last();
     let (begin, _) = last(BEGIN)?;
     let end = last(END).map(|(end, _)| end).filter(|end| *end > begin);
     let Some(end) = end else {
@@ -73,6 +77,10 @@ mod tests {
             assert!(may_be(&capture));
             assert_eq!(document(&capture), Some(Ok(inside.as_bytes().to_vec())), "{newline:?}");
         }
+        // A memory that is listed says what it likes.
+        let listed = b"\r\nr2> ls\r\n1.00 MemoryRecord/x -----END OMIR-----\r\n1 of 1\r\nr2> ";
+        let capture = [&captured(inside, "\r\n")[..], listed].concat();
+        assert_eq!(document(&capture), Some(Ok(inside.as_bytes().to_vec())));
         // The last one counts, also behind one that was interrupted.
         let both = [&captured("[0]", "\n")[..], b"dump\n-----BEGIN OMIR-----\n[1,^C\n"].concat();
         let all = [&both[..], &captured(inside, "\r\n")].concat();
@@ -94,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_document_is_no_capture() {
-        for document in [&b"{}"[..], b" \n[1]", b"", b"  ", b"\xa1\x61a\x00", b"\xEF\xBB\xBF{}"] {
+        for document in [&b"{}"[..], b" \n[1]", b"", b"\xa1\x61a\x00", b"\xEF\xBB\xBF{}"] {
             assert!(!may_be(document), "{document:?}");
         }
         assert_eq!(document(b"r2> ls\n"), None);

@@ -1,7 +1,7 @@
 //! What became of a push.
 
 use super::MessageError;
-use super::members::Members;
+use super::members::{Members, number};
 use crate::value::Map;
 
 /// The answer to [`Request::Push`](super::Request::Push).
@@ -33,7 +33,7 @@ impl Pushed {
         Ok(Pushed {
             stored: members.number("stored")?,
             unchanged: members.number("unchanged")?,
-            kept: members.number("kept")?,
+            kept: members.optional("kept", number)?.unwrap_or(0),
         })
     }
 }
