@@ -124,11 +124,17 @@ impl Rig {
     /// What a person sees who looks at the console now; a program that left the line without a word keeps it for longer.
     #[track_caller]
     pub fn console_is_back(&self) {
+        assert!(self.console("ls type=Entity\n").ends_with("0 of 0\r\nr2> "));
+    }
+
+    /// What a console shows that is piped into.
+    #[track_caller]
+    pub fn console(&self, typed: &str) -> String {
         let mut child = self.tool(&["console", "--timeout", "5"], BAUD).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"ls type=Entity\n").unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         ends_with(&output, 0);
-        assert!(String::from_utf8_lossy(&output.stdout).ends_with("0 of 0\r\nr2> "));
+        String::from_utf8(output.stdout).unwrap()
     }
 
     pub fn terminal(&self) -> OwnedFd {

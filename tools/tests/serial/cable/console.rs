@@ -6,20 +6,9 @@ use super::*;
 fn a_console_types_each_line_after_the_answer_to_the_one_before() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
-    let mut child = Command::new(OMIR)
-        .args(["console", "--baud", &BAUD.to_string(), "--port"])
-        .arg(rig.path("tool"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
     // More than the console keeps of what is typed ahead, after something that takes long.
     let gets: String = (0..100).map(|n| format!("get MemoryRecord/m{n}\n")).collect();
-    let typed = format!("dump\r\n{gets}\nls type=Entity");
-    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    ends_with(&output, 0);
-    let shown = String::from_utf8(output.stdout).unwrap();
+    let shown = rig.console(&format!("dump\r\n{gets}\nls type=Entity"));
     assert!(shown.starts_with("r2> dump\r\n-----BEGIN OMIR-----\r\n"), "{shown:.100}");
     let (_, behind) = shown.split_once("-----END OMIR-----\r\nCRC-32 ").unwrap();
     assert!(behind[8..].starts_with("\r\nr2> get MemoryRecord/m0\r\n"), "{behind:.100}");
@@ -33,27 +22,17 @@ fn a_console_types_each_line_after_the_answer_to_the_one_before() {
 fn a_capture_is_read_as_it_is() {
     let rig = Rig::new();
     let _cable = rig.plug(usize::MAX);
-    let mut child = Command::new(OMIR)
-        .args(["console", "--baud", &BAUD.to_string(), "--port"])
-        .arg(rig.path("tool"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(b"status\ndump\n").unwrap();
-    let captured = child.wait_with_output().unwrap();
-    ends_with(&captured, 0);
+    let captured = rig.console("status\ndump\n");
     let omir =
         |args: &[&str]| Command::new(OMIR).args(args).current_dir(rig.folder.path()).output();
-    fs::write(rig.path("capture.txt"), &captured.stdout).unwrap();
+    fs::write(rig.path("capture.txt"), &captured).unwrap();
     ends_with(&omir(&["validate", "capture.txt"]).unwrap(), 0);
     ends_with(&omir(&["convert", "capture.txt", "robot.omir"]).unwrap(), 0);
     let bundle = fs::read(rig.path("robot.omir")).unwrap();
     let bundle = json::from_slice(&bundle, &Limits::default()).unwrap();
     assert_eq!(bundle.get("entry").unwrap().as_array().unwrap().len(), MEMORIES);
     // One bit that the cable turned round, and that leaves a document.
-    let text = String::from_utf8(captured.stdout).unwrap();
-    fs::write(rig.path("capture.txt"), text.replacen("saw ", "qaw ", 1)).unwrap();
+    fs::write(rig.path("capture.txt"), captured.replacen("saw ", "qaw ", 1)).unwrap();
     for command in [&["validate", "capture.txt"][..], &["convert", "capture.txt", "other.omir"]] {
         let output = omir(command).unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
