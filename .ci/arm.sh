@@ -20,18 +20,6 @@ if ! rustup_targets "${targets[@]}"; then
     export CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER=$lld CARGO_TARGET_THUMBV6M_NONE_EABI_LINKER=$lld
 fi
 
-if ! command -v qemu-system-arm >/dev/null; then
-    if [ ! -x "$cache/qemu/usr/bin/qemu-system-arm" ]; then
-        as_root apt-get update -qq
-        if ! as_root apt-get install -y -qq --no-remove --no-install-recommends qemu-system-arm \
-            >"$cache/apt.log" 2>&1; then
-            # Its libraries get along with everything; its data is for machines with a firmware of their own.
-            apt-cache depends qemu-system-arm | awk '/^  Depends: lib/ {print $2}' |
-                as_root xargs apt-get install -y -qq --no-remove --no-install-recommends >"$cache/apt.log"
-            unpack "$cache/qemu" qemu-system-arm
-        fi
-    fi
-    export PATH=$PATH:$cache/qemu/usr/bin
-fi
+machine_emulator qemu-system-arm qemu-system-arm
 
 exec "$@"

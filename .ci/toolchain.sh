@@ -19,6 +19,23 @@ unpack() {
     rm -rf "$cache/debs"
 }
 
+# machine_emulator PROGRAM PACKAGE…: qemu-system-… on PATH. Where installing it would remove packages, the first
+# package is unpacked and not installed.
+machine_emulator() {
+    local program=$1
+    shift
+    ! command -v "$program" >/dev/null || return 0
+    if [ ! -x "$cache/qemu/usr/bin/$program" ]; then
+        as_root apt-get update -qq
+        ! as_root apt-get install -y -qq --no-remove --no-install-recommends "$@" >"$cache/apt.log" 2>&1 || return 0
+        # Its libraries get along with everything; its data is for machines with a firmware of their own.
+        apt-cache depends "$1" | awk '/^  Depends: lib/ {print $2}' |
+            as_root xargs apt-get install -y -qq --no-remove --no-install-recommends >"$cache/apt.log"
+        unpack "$cache/qemu" "$1"
+    fi
+    export PATH=$PATH:$cache/qemu/usr/bin
+}
+
 # rustup_targets TARGET…: the ordinary way; fails where it cannot be gone.
 rustup_targets() {
     [ "${ARM_TOOLCHAIN:-}" != debian ] && timeout 300 rustup target add "$@" >"$cache/rustup.log" 2>&1
