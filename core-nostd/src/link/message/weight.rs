@@ -45,11 +45,11 @@ mod tests {
     fn what_takes_much_memory_weighs_much() {
         // The smallest map with a member, as often as it fits.
         let maps = [0xbf, 0x61, 0x61, 0x00, 0xff].repeat(MOST_MESSAGE / 5);
-        assert!(weight(&maps) > 400_000 * 300, "{}", weight(&maps));
+        assert!(weight(&maps) > 400_000 * 250, "{}", weight(&maps));
         // Numbers, as a map of the surroundings may have.
         let numbers: Value = (0..200_000).map(|n| Value::from(n * 100_000_000u64)).collect();
         let numbers = cbor::to_vec(&numbers);
-        assert!((200_000 * 32..200_000 * 100).contains(&weight(&numbers)));
+        assert!((200_000 * 16..200_000 * 100).contains(&weight(&numbers)));
         let text = cbor::to_vec(&Value::from("x".repeat(1 << 20)));
         assert!((1 << 20..(1 << 20) + 200).contains(&weight(&text)));
         assert_eq!(weight(&[0xff, 0xff]), weight(&[0xff]) * 2);
