@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tries a package in a Debian that has booted, as root: .ci/booted.py ARCHITECTURE PACKAGE [EMULATOR…]
+"""Tries a package in a Debian that has booted, as root: .ci/booted.py ARCHITECTURE PACKAGE [OMIR]
 
 In an emulated machine, systemd in charge: the service as its unit file confines
 it, a USB serial adapter that comes, goes and comes again, the power cut while memories are acknowledged, a start with
 the clock in 1970, an upgrade and a purge. The other end of the adapter's cable is on this machine, and there the omir
-of the package is run, by EMULATOR where this machine cannot. .ci/boards calls this, and installs what it needs.
+of the package is run, or OMIR where this machine cannot run that: qemu-user opens no terminal. .ci/boards calls this,
+and installs what it needs.
 """
 
 import atexit
@@ -21,7 +22,7 @@ import tempfile
 import time
 
 ARCHITECTURE, PACKAGE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-EMULATOR = sys.argv[3:]
+OMIR = sys.argv[3:4]
 SUITE = os.environ.get("SUITE", "bookworm")
 MIRROR = os.environ.get("MIRROR", "http://deb.debian.org/debian")
 # What Debian's kernel of the architecture is called, and the machine that runs it.
@@ -242,7 +243,7 @@ def trial(folder):
     step("install a Debian")
     installed = install(folder)
     run("dpkg-deb", "-x", PACKAGE, folder / "package")
-    omir = [*EMULATOR, folder / "package/usr/bin/omir"]
+    omir = OMIR or [folder / "package/usr/bin/omir"]
 
     step("the service")
     board = Board(folder, installed)
