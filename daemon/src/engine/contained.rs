@@ -25,7 +25,7 @@ pub(super) fn contain(doing: &str, run: impl FnOnce()) {
     }
 }
 
-/// Whether all threads of the engine run.
+/// Whether the threads run without which nothing goes on: the writer and the publisher.
 #[derive(Default)]
 pub struct Broken {
     state: Mutex<State>,

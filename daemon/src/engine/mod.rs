@@ -330,7 +330,7 @@ impl Engine {
         let _ = self.inner.frames.set(frames);
     }
 
-    /// Names who is told, once, that a thread of the engine ended by a panic; at once if one has already. From then
+    /// Names who is told, once, that the writer or the publisher ended by a panic; at once if one has already. From then
     /// on nothing is taken any more, and what was acknowledged is durable: stop, and start anew.
     pub fn on_broken(&self, tell: OnBroken) {
         self.inner.shared.broken.tell(tell);
