@@ -11,9 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::{self, Config, Host};
 use crate::disk::{Folder, is_read_only};
-use crate::engine::{Engine, Listener, Parts};
+use crate::engine::events::Events;
+use crate::engine::{Engine, Parts};
 use crate::logs;
-use crate::service::{EventOutlet, Keys, Mode, Service};
+use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
 use crate::store::lock::LockError;
 use crate::store::recovery::Progress;
@@ -158,8 +159,6 @@ fn serve(config: &Config) -> Result<(), String> {
         Some(simulated) => simulated.clone(),
         None => Arc::new(SystemClock::new(&config.synchronised_file)),
     };
-    let outlet = EventOutlet::default();
-    let announced = Announced::default();
     let parts = Parts {
         disk: Arc::new(disk),
         index: Some(data.join("index")),
@@ -167,17 +166,18 @@ fn serve(config: &Config) -> Result<(), String> {
         key,
         random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),
         settings: config.settings.clone(),
-        listeners: announced.listeners(&outlet),
+        events: Events::default(),
     };
     let bar = RebuildBar::default();
     let engine = Engine::open(parts, &mut |progress| bar.show(progress))
         .map_err(|error| in_data(&error.to_string()))?;
     let keys = Keys::new(&config.prefix, &config.robot);
-    let service = Service::start(engine.clone(), &keys, &config.network, &outlet, config.readers)
-        .and_then(|service| match simulated.clone() {
+    let service = Service::start(engine.clone(), &keys, &config.network, config.readers).and_then(
+        |service| match simulated.clone() {
             Some(clock) => service.set_by(&keys, clock),
             None => Ok(service),
-        });
+        },
+    );
     let service = match service {
         Ok(service) => service,
         Err(error) => {
@@ -190,7 +190,7 @@ fn serve(config: &Config) -> Result<(), String> {
             return Err(format!("{error}{hint}"));
         }
     };
-    let neighbours = match announced.join(config, &engine, &service, simulated) {
+    let neighbours = match Neighbours::join(config, &engine, &service, simulated) {
         Ok(neighbours) => neighbours,
         Err(error) => {
             service.stop();
@@ -239,62 +239,7 @@ async fn end(
     }
 }
 
-/// The adapters besides Zenoh's, and who of them hears of events.
-#[derive(Default)]
-struct Announced {
-    #[cfg(feature = "ros2")]
-    ros2: crate::ros2::Announcements,
-    #[cfg(feature = "serial")]
-    serial: crate::serial::Announcements,
-}
-
-impl Announced {
-    fn listeners(&self, outlet: &EventOutlet) -> Vec<Listener> {
-        vec![
-            outlet.listener(),
-            #[cfg(feature = "ros2")]
-            self.ros2.listener(),
-            #[cfg(feature = "serial")]
-            self.serial.listener(),
-        ]
-    }
-
-    /// Starts those that are configured.
-    #[cfg_attr(
-        not(all(feature = "ros2", feature = "serial")),
-        allow(unused_variables, reason = "there may be none")
-    )]
-    fn join(
-        &self,
-        config: &Config,
-        engine: &Engine,
-        service: &Service,
-        simulated: Option<Arc<SimulatedClock>>,
-    ) -> Result<Neighbours, String> {
-        Ok(Neighbours {
-            #[cfg(feature = "serial")]
-            serial: crate::serial::Ports::start(
-                engine,
-                &config.robot,
-                &config.serial,
-                &self.serial,
-            )
-            .map_err(|error| format!("serial: {error}"))?,
-            #[cfg(feature = "ros2")]
-            ros2: match &config.ros2 {
-                None => None,
-                Some(ros2) => {
-                    let session = service.session();
-                    let node =
-                        crate::ros2::Node::start(engine, session, ros2, simulated, &self.ros2);
-                    Some(node.map_err(|error| format!("ros2: {error}"))?)
-                }
-            },
-        })
-    }
-}
-
-/// Adapters that run.
+/// The adapters besides Zenoh's that run.
 struct Neighbours {
     #[cfg(feature = "serial")]
     serial: crate::serial::Ports,
@@ -303,6 +248,33 @@ struct Neighbours {
 }
 
 impl Neighbours {
+    /// Starts those that are configured.
+    #[cfg_attr(
+        not(all(feature = "ros2", feature = "serial")),
+        allow(unused_variables, reason = "there may be none")
+    )]
+    fn join(
+        config: &Config,
+        engine: &Engine,
+        service: &Service,
+        simulated: Option<Arc<SimulatedClock>>,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            #[cfg(feature = "serial")]
+            serial: crate::serial::Ports::start(engine, &config.robot, &config.serial)
+                .map_err(|error| format!("serial: {error}"))?,
+            #[cfg(feature = "ros2")]
+            ros2: match &config.ros2 {
+                None => None,
+                Some(ros2) => {
+                    let session = service.session();
+                    let node = crate::ros2::Node::start(engine, session, ros2, simulated);
+                    Some(node.map_err(|error| format!("ros2: {error}"))?)
+                }
+            },
+        })
+    }
+
     fn leave(self) {
         #[cfg(feature = "serial")]
         self.serial.stop();

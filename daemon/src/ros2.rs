@@ -4,7 +4,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use nalgebra::Isometry3;
 use omir_core::cbor;
@@ -13,9 +13,7 @@ use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omir_ros2::memory::{Memory, Refusal, Stored};
-use omir_ros2::participant::{
-    Announcer, Clock, Frames as Transforms, Notice, OpenError, Participant, Surveyor,
-};
+use omir_ros2::participant::{Clock, Frames as Transforms, Notice, OpenError, Participant};
 use omir_ros2::records::{LEFT_OUT, Operation};
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
@@ -23,10 +21,11 @@ use omir_ros2::stamp::Stamp;
 use crate::clock::SimulatedClock;
 use crate::engine::asked::{self, Parameters};
 use crate::engine::command::{Change, Event};
+use crate::engine::events::Listening;
 use crate::engine::merge::Precedence;
 use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
-use crate::engine::{Engine, Found, Listener};
+use crate::engine::{Engine, Found};
 use crate::error::{Code, Error};
 use crate::recall::frames::Frames;
 use crate::recall::parameters;
@@ -35,27 +34,11 @@ use crate::recall::query::Query;
 /// Read from a file at once.
 const PIECE: usize = 1 << 20;
 
-/// Where events go once there is a node; as [`crate::service::EventOutlet`].
-#[derive(Clone, Default)]
-pub struct Announcements(Arc<OnceLock<(Announcer, Surveyor)>>);
-
-impl Announcements {
-    /// The listener to build an engine with.
-    pub fn listener(&self) -> Listener {
-        let outlet = self.0.clone();
-        Box::new(move |event| {
-            if let Some((announcer, surveyor)) = outlet.get() {
-                if event.cause.as_ref().is_some_and(|cause| cause.name == rebase::CAUSE) {
-                    surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
-                }
-                announcer.announce(|| notice(event));
-            }
-        })
-    }
-}
-
 /// A running node. Dropping it leaves the graph and stores what it had kept.
-pub struct Node(Arc<Slot<Participant>>);
+pub struct Node {
+    participant: Arc<Slot<Participant>>,
+    _listening: Listening,
+}
 
 /// Something that others look at and one takes away: whoever takes it waits for those who look, and so it ends where
 /// it was taken, and never with one who only looked.
@@ -81,7 +64,6 @@ impl Node {
         session: &zenoh::Session,
         config: &Ros2,
         simulated: Option<Arc<SimulatedClock>>,
-        outlet: &Announcements,
     ) -> Result<Self, OpenError> {
         let clock: Clock = {
             let engine = engine.clone();
@@ -89,12 +71,18 @@ impl Node {
         };
         let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
         let participant = Participant::open(session, config, memory, clock.clone())?;
-        let _ = outlet.0.set((participant.announcer(), participant.surveyor()));
+        let (announcer, surveyor) = (participant.announcer(), participant.surveyor());
+        let listening = engine.events().listen(move |event| {
+            if event.cause.as_ref().is_some_and(|cause| cause.name == rebase::CAUSE) {
+                surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
+            }
+            announcer.announce(|| notice(event));
+        });
         engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
         let slot = Arc::new(Slot(RwLock::new(Some(participant))));
         let shown = slot.clone();
         engine.tell_of("ros2", Box::new(move || shown.look(Participant::status)));
-        Ok(Self(slot))
+        Ok(Self { participant: slot, _listening: listening })
     }
 
     /// Leaves the graph.
@@ -105,7 +93,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        drop(self.0.take());
+        // What it had kept is stored, and announced.
+        drop(self.participant.take());
     }
 }
 

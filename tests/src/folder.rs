@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use omird::clock::SystemClock;
 use omird::disk::Folder;
 use omird::engine::Parts;
+use omird::engine::events::Events;
 use omird::engine::settings::Settings;
 use omird::store::signature::DeviceKey;
 
@@ -21,6 +22,6 @@ pub fn parts(dir: &Path) -> Parts {
         key: DeviceKey::from_secret([7; 32]),
         random: Box::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed))),
         settings: Settings::default(),
-        listeners: Vec::new(),
+        events: Events::default(),
     }
 }

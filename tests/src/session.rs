@@ -11,8 +11,9 @@ use std::time::Duration;
 use omir_core::instant::Timestamp;
 use omird::clock::Clock;
 use omird::disk::Disk;
+use omird::engine::events::Events;
 use omird::engine::settings::{FlashSettings, Forgetting, Settings};
-use omird::engine::{Engine, Listener, Parts};
+use omird::engine::{Engine, Parts};
 use omird::store::signature::DeviceKey;
 
 /// The clocks of a machine that a test turns as it likes. They begin on 2026-06-01, synchronised.
@@ -136,19 +137,19 @@ impl Session {
         settings: Settings,
         index: Option<PathBuf>,
     ) -> io::Result<Self> {
-        Self::open_listening(disk, clock, settings, index, Box::new(|_| {}))
+        Self::open_announcing(disk, clock, settings, index, Events::default())
     }
 
-    /// Opens a store whose events `listener` is told of.
+    /// Opens a store that announces to `events`, also what happens at its start.
     ///
     /// # Errors
     /// As [`Engine::open`].
-    pub fn open_listening(
+    pub fn open_announcing(
         disk: Arc<dyn Disk>,
         clock: &Arc<TestClock>,
         settings: Settings,
         index: Option<PathBuf>,
-        listener: Listener,
+        events: Events,
     ) -> io::Result<Self> {
         watch_panics();
         let counter = AtomicU64::new(0);
@@ -159,7 +160,7 @@ impl Session {
             key: DeviceKey::from_secret([7; 32]),
             random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),
             settings,
-            listeners: vec![listener],
+            events,
         };
         Engine::open(parts, &mut |_| {}).map(Self)
     }

@@ -20,7 +20,7 @@ use omird::recall::Query;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{eventually, free_endpoint};
-use omird_tests::session::{DAWN, Session, TestClock, settings};
+use omird_tests::session::{DAWN, Session, TestClock};
 use zenoh::Wait;
 
 const RULES: &str = r#"
@@ -119,18 +119,14 @@ fn made(session: &Session, undo: Option<&str>, payload: Option<&Json>) -> String
 #[test]
 fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let announcements = ros2::Announcements::default();
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
-    let listener = {
-        let (tell, events) = (announcements.listener(), events.clone());
-        Box::new(move |event: &Event| {
-            tell(event);
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let _listening = {
+        let events = events.clone();
+        session.events().listen(move |event| {
             events.lock().expect("no panic").push(event.clone());
         })
     };
-    let disk = Arc::new(disk);
-    let session =
-        Session::open_listening(disk, &clock, settings(), None, listener).expect("it opens");
     let endpoint = free_endpoint();
     let ours = zenoh("listen/endpoints", &endpoint);
     let theirs = zenoh("connect/endpoints", &endpoint);
@@ -143,7 +139,7 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let seen = node.publisher("/seen", &ty.expect("it is known"), Qos::DEFAULT);
     let mut robot = Robot { seen: seen.expect("it is announced"), node, at: DAWN / 1_000_000 };
     let _tf_static = robot.keyframe();
-    let memory = ros2::Node::start(&session, &ours, &rules(), None, &announcements);
+    let memory = ros2::Node::start(&session, &ours, &rules(), None);
     let memory = memory.expect("it joins");
 
     // Something at a known place in the map tells when the keyframe is known.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use omir_core::instant::Timestamp;
 use omird::clock::{Clock, SystemClock};
 use omird::disk::{Disk, Folder};
+use omird::engine::events::Events;
 use omird::engine::request::Encoding;
 use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Parts};
@@ -78,7 +79,7 @@ fn open_on(
         key,
         random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),
         settings,
-        listeners: Vec::new(),
+        events: Events::default(),
     };
     let began = Instant::now();
     let engine = Engine::open(parts, &mut |_| {})?;

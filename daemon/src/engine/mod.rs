@@ -9,6 +9,7 @@ pub mod command;
 pub mod compaction;
 mod contained;
 pub mod doubt;
+pub mod events;
 mod explain;
 pub mod export;
 mod farewells;
@@ -49,6 +50,7 @@ use omir_core::value::Value;
 
 use self::command::{Change, Receipt, Reply};
 use self::compaction::Compactor;
+use self::events::Events;
 use self::health::Part;
 use self::importing::ImportPermits;
 use self::merge::Precedence;
@@ -77,7 +79,6 @@ use crate::sync::{ReadGuard, RwLock};
 
 pub use self::contained::OnBroken;
 pub use self::importing::ImportPermit;
-pub use self::publisher::Listener;
 pub use self::view::{Found, Hit, Recall, id_of};
 
 /// How many segments are open at once, besides one for each thread that reads: a few of the 1024
@@ -98,8 +99,8 @@ pub struct Parts {
     pub random: Box<dyn Fn() -> u128 + Send + Sync>,
     /// How to run.
     pub settings: Settings,
-    /// Who is told of events.
-    pub listeners: Vec<Listener>,
+    /// Who hears of events, from the first on.
+    pub events: Events,
 }
 
 /// Why a change was not queued: the queue is full.
@@ -149,6 +150,7 @@ struct Inner {
     /// Who signs, in hex.
     public_key: String,
     imports: ImportPermits,
+    events: Events,
     /// Held by whoever prepares a backup.
     backing_up: Mutex<()>,
     announced: Mutex<sweep::Announced>,
@@ -164,7 +166,7 @@ impl Engine {
     /// If the data folder cannot be read or written at all. Damage to single files is no error: it
     /// is reported by [`Engine::damage`] and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
-        let Parts { disk, index, clock, key, random, settings, listeners } = parts;
+        let Parts { disk, index, clock, key, random, settings, events } = parts;
         let settings = settings.for_its_card();
         let mounting = disk.mounting()?;
         let usage = Arc::new(Usage::default());
@@ -295,7 +297,7 @@ impl Engine {
         };
         let threads = vec![
             contained::spawn("omird-writer", move || writer.run(), on_broken)?,
-            publish_in_background(deliveries, listeners, &shared.broken)?,
+            publish_in_background(deliveries, events.clone(), &shared.broken)?,
             seal_in_background(sealer, compactor, orders, shared.clone(), &settings)?,
         ];
         let (sweeping, stop) = crossbeam_channel::bounded(0);
@@ -314,6 +316,7 @@ impl Engine {
             sections: Mutex::default(),
             public_key,
             imports: ImportPermits::default(),
+            events,
             backing_up: Mutex::default(),
             announced: Mutex::default(),
             sweeping: Mutex::new(Some(sweeping)),
@@ -328,6 +331,11 @@ impl Engine {
     /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
     pub fn follow_frames(&self, frames: Arc<dyn Frames>) {
         let _ = self.inner.frames.set(frames);
+    }
+
+    /// Where to listen to what is committed.
+    pub fn events(&self) -> &Events {
+        &self.inner.events
     }
 
     /// Names who is told, once, that the writer or the publisher ended by a panic; at once if one has already. From then

@@ -9,11 +9,8 @@ use crossbeam_channel::Receiver;
 
 use super::command::{Event, Receipt, Reply};
 use super::contained::{Broken, contain, spawn};
+use super::events::Events;
 use crate::error::Error;
-
-/// Who is told of events, one after the other, on the thread that also gives the answers: whoever blocks there
-/// holds up everybody's. A panic in it costs it that event.
-pub type Listener = Box<dyn Fn(&Event) + Send>;
 
 /// What one group of the writer leads to.
 #[derive(Default)]
@@ -27,20 +24,18 @@ pub struct Delivery {
 /// Runs the publishing thread until the writer is gone.
 pub fn publish_in_background(
     deliveries: Receiver<Delivery>,
-    listeners: Vec<Listener>,
+    events: Events,
     broken: &Arc<Broken>,
 ) -> io::Result<JoinHandle<()>> {
     let broken = broken.clone();
     let run = move || {
-        let mut events = VecDeque::new();
+        let mut waiting = VecDeque::new();
         while let Ok(delivery) = deliveries.recv() {
-            answer(delivery, &mut events);
-            while let Some(event) = events.pop_front() {
-                for listener in &listeners {
-                    contain("an adapter that was told of an event", || listener(&event));
-                }
+            answer(delivery, &mut waiting);
+            while let Some(event) = waiting.pop_front() {
+                events.announce(&event);
                 // An import announces as much as it brought: nobody's answer waits behind that.
-                deliveries.try_iter().for_each(|next| answer(next, &mut events));
+                deliveries.try_iter().for_each(|next| answer(next, &mut waiting));
             }
         }
     };
@@ -83,10 +78,11 @@ mod tests {
         sender.send(delivery("second", ["c", "d"])).unwrap();
         drop(sender);
         let announce = told.clone();
-        let listener: Listener =
-            Box::new(move |event| announce.send(event.target.to_string()).unwrap());
-        publish_in_background(deliveries, vec![listener], &Arc::default()).unwrap().join().unwrap();
-        drop(told);
+        let events = Events::default();
+        let listening =
+            events.listen(move |event| announce.send(event.target.to_string()).unwrap());
+        publish_in_background(deliveries, events, &Arc::default()).unwrap().join().unwrap();
+        drop((told, listening));
         let told: Vec<String> = log.try_iter().collect();
         assert_eq!(told, ["first", "Entity/a", "second", "Entity/b", "Entity/c", "Entity/d"]);
     }

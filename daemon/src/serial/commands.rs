@@ -1,10 +1,9 @@
 //! What a person may ask at the console, and what is shown of the answer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::Sender;
 use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -13,10 +12,11 @@ use omir_core::words;
 
 use super::share::{Machine, Turn};
 use super::spool::{MOST_PACKED, Spool};
-use crate::engine::command::{Event, EventKind};
+use crate::engine::Engine;
+use crate::engine::command::EventKind;
+use crate::engine::events::Following;
 use crate::engine::export::{LeftOut, Selection, decode_stored};
 use crate::engine::request::reference;
-use crate::engine::{Engine, Listener};
 use crate::error::{Code, Error};
 use crate::recall::query::Query;
 
@@ -41,47 +41,6 @@ A FILTER is a parameter of recall: near=1,2 radius=3 frame=map type=Entity label
 _time=[now(-1h)..] ...; words with a = in them go into \"quotes\".
 Ctrl-C ends what is running. Programs use the link of docs/serial.md on the same line.
 ";
-
-/// Where events go to consoles that want them.
-#[derive(Clone, Default)]
-pub struct Announcements(Arc<Mutex<Vec<Follower>>>);
-
-/// Somebody who wants to hear of events, as long as the other end of `missed` lives.
-#[derive(Debug)]
-struct Follower {
-    /// How many were passed over and not told of yet.
-    missed: Weak<AtomicU64>,
-    to: Sender<Event>,
-}
-
-impl Announcements {
-    /// The listener to build an engine with.
-    pub fn listener(&self) -> Listener {
-        let outlet = self.clone();
-        Box::new(move |event| {
-            let mut wanted = outlet.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Who is too slow misses some; who is gone misses all.
-            wanted.retain(|follower| {
-                let Some(missed) = follower.missed.upgrade() else { return false };
-                if follower.to.try_send(event.clone()).is_err() {
-                    missed.fetch_add(1, Ordering::Relaxed);
-                }
-                true
-            });
-        })
-    }
-
-    /// Events from now on, and how many were passed over since that was looked at; until the latter is dropped.
-    fn follow(&self) -> (Receiver<Event>, Arc<AtomicU64>) {
-        let (to, receiver) = bounded(MOST_EVENTS);
-        let missed = Arc::new(AtomicU64::new(0));
-        let mut followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where nothing happens no event finds out who is gone.
-        followers.retain(|follower| follower.missed.strong_count() > 0);
-        followers.push(Follower { missed: Arc::downgrade(&missed), to });
-        (receiver, missed)
-    }
-}
 
 /// A line that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,8 +155,6 @@ pub struct Worker {
     pub engine: Engine,
     /// The name it serves under.
     pub robot: Arc<str>,
-    /// For `tail`.
-    pub announced: Announcements,
     /// Nobody is left who wants to know, once it cannot be upgraded.
     pub wanted: Weak<()>,
     /// Where what it says goes.
@@ -219,7 +176,7 @@ impl Worker {
             }
             Command::Recall(parameters) => self.list(Query::default(), &parameters),
             Command::Get(target) => self.get(&target),
-            Command::Tail => Ok(self.tail(self.announced.follow(), share)),
+            Command::Tail => Ok(self.tail(&self.engine.events().follow(MOST_EVENTS), share)),
             Command::Dump(parameters) => self.dump(&parameters, share),
             Command::Sz(parameters) => self.sz(&parameters, share),
         };
@@ -275,20 +232,16 @@ impl Worker {
     }
 
     /// Each event is paid for soon after it: a bill for hours would hold up what comes next.
-    fn tail<M: Machine>(
-        &self,
-        (events, missed): (Receiver<Event>, Arc<AtomicU64>),
-        share: &mut Turn<M>,
-    ) -> Result<(), Unwanted> {
+    fn tail<M: Machine>(&self, events: &Following, share: &mut Turn<M>) -> Result<(), Unwanted> {
         loop {
-            let passed_over = missed.swap(0, Ordering::Relaxed);
+            let passed_over = events.missed();
             if passed_over > 0 {
                 self.show(format!(
                     "... {passed_over} more: the line is too slow for all of them\n"
                 ))?;
             }
-            match events.recv_timeout(Duration::from_millis(500)) {
-                Ok(event) => {
+            match events.next(Duration::from_millis(500)) {
+                Some(event) => {
                     let resource = cbor::from_slice(&event.resource, &Limits::default());
                     let what = match (event.kind, resource) {
                         (EventKind::Forgotten, _) | (_, Err(_)) => event.target.to_string(),
@@ -297,11 +250,8 @@ impl Worker {
                     self.show(format!("{} {what}\n", event.kind.as_str()))?;
                     share.rest_if_due();
                 }
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) if self.is_wanted() => {
-                    share.rest();
-                }
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) => return Err(Unwanted),
-                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => return Ok(()),
+                None if self.is_wanted() => share.rest(),
+                None => return Err(Unwanted),
             }
         }
     }
@@ -470,6 +420,7 @@ mod tests {
     use crossbeam_channel::unbounded;
 
     use super::*;
+    use crate::engine::command::Event;
     use crate::serial::share::{Budget, Share};
     use crate::serial::testing::Bench;
 
@@ -488,32 +439,6 @@ mod tests {
             resource: Vec::new(),
             cause: None,
         }
-    }
-
-    #[test]
-    fn who_no_longer_follows_is_not_kept() {
-        let announced = Announcements::default();
-        let tell = announced.listener();
-        let count = || announced.0.lock().unwrap().len();
-        // Where nothing happens: each one who comes finds out who is gone.
-        for _ in 0..10 {
-            drop(announced.follow());
-        }
-        assert_eq!(count(), 1);
-        let (events, missed) = announced.follow();
-        assert_eq!(count(), 1);
-        drop(announced.follow());
-        tell(&event(0));
-        assert_eq!(count(), 1);
-        assert!(events.try_recv().is_ok());
-
-        // A slow one stays, and hears how much it missed.
-        for n in 0..=u8::MAX {
-            tell(&event(n));
-        }
-        assert_eq!(missed.load(Ordering::Relaxed), 0);
-        (0..3).for_each(|n| tell(&event(n)));
-        assert_eq!((missed.load(Ordering::Relaxed), count()), (3, 1));
     }
 
     /// Each look at it is a millisecond of work.
@@ -541,23 +466,21 @@ mod tests {
     #[test]
     fn events_are_paid_for_as_they_come() {
         let bench = Bench::new();
-        let announced = Announcements::default();
         let (out, said) = unbounded();
         let wanted = Arc::new(());
         let worker = Worker {
             engine: bench.engine.clone(),
             robot: "r2".into(),
-            announced: announced.clone(),
             wanted: Arc::downgrade(&wanted),
             out,
         };
-        let followed = announced.follow();
-        (0..200).for_each(|n| announced.listener()(&event(n)));
-        // Nobody announces any more.
-        announced.0.lock().unwrap().clear();
+        let followed = bench.engine.events().follow(MOST_EVENTS);
+        (0..200).for_each(|n| bench.engine.events().announce(&event(n)));
+        // Nobody wants to hear what comes after them.
+        drop(wanted);
         let machine = Worked::default();
         let budget = Budget::new(Share::new(0.25));
-        assert!(worker.tail(followed, &mut budget.begin_on(&machine)).is_ok());
+        assert!(worker.tail(&followed, &mut budget.begin_on(&machine)).is_err());
         assert_eq!(said.len(), 200);
         let (used, rested) = (machine.used.get(), machine.rested.get());
         assert!(rested >= (used - 10) * 3, "{rested} for {used}");
@@ -569,13 +492,8 @@ mod tests {
     fn what_nobody_wants_any_more_is_not_begun() {
         let bench = Bench::new();
         let (out, said) = unbounded();
-        let worker = Worker {
-            engine: bench.engine.clone(),
-            robot: "r2".into(),
-            announced: Announcements::default(),
-            wanted: Weak::new(),
-            out,
-        };
+        let worker =
+            Worker { engine: bench.engine.clone(), robot: "r2".into(), wanted: Weak::new(), out };
         worker.run(Command::Status, &mut Budget::new(Share::new(1.0)).begin());
         assert_eq!(said.len(), 0);
     }

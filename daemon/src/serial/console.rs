@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use omir_core::link::{XOFF, XON};
 
-use super::commands::{Announcements, Command, Said, Worker, told};
+use super::commands::{Command, Said, Worker, told};
 use super::editor::{Editor, MOST_BYTES, Typed};
 use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
@@ -33,7 +33,6 @@ const MOST_RUNNING: usize = 4;
 pub struct Console {
     engine: Engine,
     robot: Arc<str>,
-    announced: Announcements,
     budget: Budget,
     editor: Editor,
     /// Lines that were no commands since the last that was.
@@ -62,16 +61,10 @@ struct Running {
 
 impl Console {
     /// Of an engine that serves under this name.
-    pub fn new(
-        engine: Engine,
-        robot: Arc<str>,
-        announced: Announcements,
-        budget: Budget,
-    ) -> Console {
+    pub fn new(engine: Engine, robot: Arc<str>, budget: Budget) -> Console {
         Console {
             engine,
             robot,
-            announced,
             budget,
             editor: Editor::default(),
             misfits: 0,
@@ -264,7 +257,6 @@ impl Console {
         let worker = Worker {
             engine: self.engine.clone(),
             robot: self.robot.clone(),
-            announced: self.announced.clone(),
             wanted: Arc::downgrade(&wanted),
             out,
         };
@@ -315,12 +307,7 @@ mod tests {
     use crate::serial::testing::Bench;
 
     fn console(bench: &Bench) -> Console {
-        Console::new(
-            bench.engine.clone(),
-            Arc::from("r1"),
-            Announcements::default(),
-            Budget::new(Share::new(1.0)),
-        )
+        Console::new(bench.engine.clone(), Arc::from("r1"), Budget::new(Share::new(1.0)))
     }
 
     fn run(console: &mut Console, line: &str) -> String {

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub use self::commands::Announcements;
 pub use self::desk::Access;
 pub use self::device::Device;
 pub use self::pace::Pace;
@@ -54,21 +53,15 @@ pub struct Ports {
 
 impl Ports {
     /// Serves all of `ports` with `engine`, as the robot of this name. A device that is not there is waited for.
-    /// Consoles hear of what is `announced`.
     ///
     /// # Errors
     /// No thread.
-    pub fn start(
-        engine: &Engine,
-        robot: &str,
-        ports: &[Port],
-        announced: &Announcements,
-    ) -> io::Result<Ports> {
+    pub fn start(engine: &Engine, robot: &str, ports: &[Port]) -> io::Result<Ports> {
         let stopping = Arc::new(AtomicBool::new(false));
         let mut started = Ports { stopping: stopping.clone(), threads: Vec::new() };
         for port in ports {
             let (engine, stopping) = (engine.clone(), stopping.clone());
-            let served = port::Served::new(engine, robot.into(), port, announced.clone(), stopping);
+            let served = port::Served::new(engine, robot.into(), port, stopping);
             let thread = std::thread::Builder::new().name("omird-serial".to_owned());
             match thread.spawn(move || served.run()) {
                 Ok(thread) => started.threads.push(thread),

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use omir_core::link::{Closed, Event, Link, Reason};
 
+use super::Port;
 use super::console::Console;
 use super::desk::{Desk, LOOK_AGAIN};
 use super::device::Device;
 use super::pace::Pace;
 use super::share::Budget;
 use super::split::{For, Splitter};
-use super::{Announcements, Port};
 use crate::engine::Engine;
 
 /// How often is looked whether the daemon stops, or the device is back.
@@ -99,15 +99,9 @@ pub struct Served {
 
 impl Served {
     /// Not begun yet.
-    pub fn new(
-        engine: Engine,
-        robot: Arc<str>,
-        port: &Port,
-        announced: Announcements,
-        stopping: Arc<AtomicBool>,
-    ) -> Served {
+    pub fn new(engine: Engine, robot: Arc<str>, port: &Port, stopping: Arc<AtomicBool>) -> Served {
         let budget = Budget::new(port.share);
-        let console = Console::new(engine.clone(), robot.clone(), announced, budget.clone());
+        let console = Console::new(engine.clone(), robot.clone(), budget.clone());
         Served {
             console,
             session: 0,
@@ -412,7 +406,7 @@ mod tests {
         let path = PathBuf::from("simulated");
         let port = Port { path, baud: 115_200, access, share: Share::new(share) };
         let robot = Arc::from("r2");
-        Served::new(bench.engine.clone(), robot, &port, Announcements::default(), is_stopping)
+        Served::new(bench.engine.clone(), robot, &port, is_stopping)
     }
 
     /// What an initiator says that opens a session and sends these messages, packed.

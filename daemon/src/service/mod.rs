@@ -10,7 +10,7 @@ mod network;
 mod operations;
 mod pool;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -18,7 +18,8 @@ use zenoh::pubsub::Subscriber;
 use zenoh::query::{Query, Queryable};
 
 use crate::clock::SimulatedClock;
-use crate::engine::{Engine, Listener};
+use crate::engine::Engine;
+use crate::engine::events::Listening;
 use crate::error::{Code, Error};
 
 use self::ask::Ask;
@@ -33,25 +34,6 @@ pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_end
 /// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
 
-/// Where events go once there is a session to send them over.
-///
-/// The engine is built before the session: it must be ready when the first query comes in. Events
-/// of that time cannot have a subscriber yet.
-#[derive(Clone, Default)]
-pub struct EventOutlet(Arc<OnceLock<events::Outlet>>);
-
-impl EventOutlet {
-    /// The listener to build an engine with.
-    pub fn listener(&self) -> Listener {
-        let outlet = self.0.clone();
-        Box::new(move |event| {
-            if let Some(outlet) = outlet.get() {
-                outlet.publish(event);
-            }
-        })
-    }
-}
-
 /// A running service. Dropping it undeclares everything.
 pub struct Service {
     session: zenoh::Session,
@@ -59,6 +41,7 @@ pub struct Service {
     _subscriber: Subscriber<()>,
     _clock: Option<Subscriber<()>>,
     _alive: LivelinessToken,
+    _listening: Listening,
 }
 
 impl Service {
@@ -70,7 +53,6 @@ impl Service {
         engine: Engine,
         keys: &Keys,
         network: &Network,
-        outlet: &EventOutlet,
         workers: usize,
     ) -> Result<Self, String> {
         let limits = &engine.settings().limits;
@@ -84,7 +66,7 @@ impl Service {
         let events = events::Outlet::new(session.clone(), keys.clone());
         let context =
             Arc::new(Context { engine, keys: keys.clone(), pool, events: events.clone() });
-        let _ = outlet.0.set(events);
+        let listening = context.engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();
         for served in Served::ALL {
@@ -111,6 +93,7 @@ impl Service {
             _subscriber: subscriber,
             _clock: None,
             _alive: alive,
+            _listening: listening,
         })
     }
 

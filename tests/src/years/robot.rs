@@ -12,6 +12,7 @@ use omir_core::value::Value as Status;
 use omird::disk::Folder;
 use omird::engine::chore::Chore;
 use omird::engine::command::{Change, Effect, Event, EventKind};
+use omird::engine::events::{Events, Listening};
 use omird::engine::request::Encoding;
 use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Hit, Parts};
@@ -77,6 +78,7 @@ pub struct Robot {
     settings: Settings,
     engine: Option<Engine>,
     announced: Arc<Mutex<Vec<Event>>>,
+    listening: Option<Listening>,
     random: Random,
     lessons: Vec<Lesson>,
     happenings: Vec<Happening>,
@@ -118,6 +120,7 @@ impl Robot {
             keeps_index: options.keeps_index,
             engine: None,
             announced: Arc::default(),
+            listening: None,
             random,
             lessons: Vec::new(),
             happenings: Vec::new(),
@@ -160,7 +163,10 @@ impl Robot {
         self.card.power();
         self.card.doing(Cause::Boots);
         let counter = AtomicU64::new(self.counts.boots << 32);
-        let announced = self.announced.clone();
+        let (announced, events) = (self.announced.clone(), Events::default());
+        self.listening = Some(events.listen(move |event| {
+            announced.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        }));
         let day = Duration::from_secs(86_400);
         let parts = Parts {
             disk: Arc::new(self.card.clone()),
@@ -174,9 +180,7 @@ impl Robot {
                 forgetting: Forgetting { sweep_interval: None, ..self.settings.forgetting.clone() },
                 ..self.settings.clone()
             },
-            listeners: vec![Box::new(move |event| {
-                announced.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
-            })],
+            events: events.clone(),
         };
         let began = Instant::now();
         let engine = Engine::open(parts, &mut |_| {})

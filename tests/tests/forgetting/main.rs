@@ -16,6 +16,7 @@ use omir_core::value::Value;
 use omir_core::{cbor, decode::Limits};
 use omird::engine::command::{Change, Effect, Event, EventKind};
 use omird::engine::compaction::Scope;
+use omird::engine::events::{Events, Listening};
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
 use omird::engine::sweep::SweepReport;
@@ -129,13 +130,14 @@ fn standing(session: &Session) -> BTreeMap<String, String> {
 }
 
 /// Opens a store whose events are kept.
-fn watched(disk: &CutDisk, clock: &Arc<TestClock>) -> (Session, Arc<Mutex<Vec<Event>>>) {
+fn watched(disk: &CutDisk, clock: &Arc<TestClock>) -> (Session, Arc<Mutex<Vec<Event>>>, Listening) {
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
     let log = events.clone();
-    let listener = Box::new(move |event: &Event| {
+    let announced = Events::default();
+    let listening = announced.listen(move |event| {
         log.lock().expect("no panic").push(event.clone());
     });
     let disk = Arc::new(disk.clone());
-    let session = Session::open_listening(disk, clock, settings(), None, listener);
-    (session.expect("it opens"), events)
+    let session = Session::open_announcing(disk, clock, settings(), None, announced);
+    (session.expect("it opens"), events, listening)
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn observations_of_the_same_become_one_with_the_evidence_of_all() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let (session, events) = watched(&disk, &clock);
+    let (session, events, _listening) = watched(&disk, &clock);
     cups(&session);
     // What is alike and must stay: pinned, to come, elsewhere, other words, a part of which is live.
     put(&session, &cup("pinned", 4, 1.0, "cam:3", r#""decay":{"anchored":true},"#));
@@ -128,7 +128,8 @@ fn what_still_waits_for_the_clock_is_not_merged_before() {
 fn merging_waits_for_a_day_whose_budget_is_not_used_up() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let (tell, told) = std::sync::mpsc::channel();
-    let listener = Box::new(move |event: &Event| {
+    let events = Events::default();
+    let _listening = events.listen(move |event| {
         if event.kind == EventKind::Tier {
             let _ = tell.send(event.target.to_string());
         }
@@ -136,7 +137,7 @@ fn merging_waits_for_a_day_whose_budget_is_not_used_up() {
     let mut settings = settings();
     settings.flash.bytes_per_day = 1;
     settings.forgetting.sweep_interval = Some(Duration::from_millis(10));
-    let session = Session::open_listening(Arc::new(disk), &clock, settings, None, listener);
+    let session = Session::open_announcing(Arc::new(disk), &clock, settings, None, events);
     let session = session.expect("it opens");
     let wait_for = |target: &str| {
         while told.recv_timeout(Duration::from_secs(60)).expect("moves are announced") != target {}

@@ -62,7 +62,7 @@ fn moves(session: Session, events: &Mutex<Vec<Event>>) -> Vec<(String, String)> 
 #[test]
 fn each_move_is_announced_once() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let (session, events) = watched(&disk, &clock);
+    let (session, events, _listening) = watched(&disk, &clock);
     put(&session, PLAIN);
     clock.advance(2 * HOUR);
     let dry = session.sweep(true).expect("it is only a look");
@@ -73,11 +73,11 @@ fn each_move_is_announced_once() {
     assert_eq!(moves(session, &events), once);
 
     // A restart does not announce it again, and what happened while it was off is not lost.
-    let (session, events) = watched(&disk, &clock);
+    let (session, events, _listening) = watched(&disk, &clock);
     assert_eq!(counts(&sweep(&session)), [0, 0, 0, 0]);
     assert!(moves(session, &events).is_empty());
     clock.advance(DAY);
-    let (session, events) = watched(&disk, &clock);
+    let (session, events, _listening) = watched(&disk, &clock);
     assert_eq!(counts(&sweep(&session)), [1, 0, 0, 0]);
     let once = [("MemoryRecord/a".to_owned(), "session longterm".to_owned())];
     assert_eq!(moves(session, &events), once);
@@ -86,17 +86,18 @@ fn each_move_is_announced_once() {
 #[test]
 fn the_store_is_swept_by_itself_and_stops_when_told() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let (events, moves) = std::sync::mpsc::channel();
-    let listener = Box::new(move |event: &Event| {
+    let (tell, moves) = std::sync::mpsc::channel();
+    let events = Events::default();
+    let _listening = events.listen(move |event| {
         if event.kind == EventKind::Tier {
             // Nobody listens any more when the engine stops.
-            let _ = events.send(event.target.to_string());
+            let _ = tell.send(event.target.to_string());
         }
     });
     let mut settings = settings();
     settings.forgetting.sweep_interval = Some(Duration::from_millis(1));
     let disk = Arc::new(disk);
-    let session = Session::open_listening(disk, &clock, settings, None, listener);
+    let session = Session::open_announcing(disk, &clock, settings, None, events);
     let session = session.expect("it opens");
     for n in 0..300 {
         put(&session, &PLAIN.replace(r#""id":"a""#, &format!(r#""id":"a{n}""#)));
@@ -111,7 +112,7 @@ fn the_store_is_swept_by_itself_and_stops_when_told() {
 #[test]
 fn what_is_remembered_again_is_announced_again() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let (session, events) = watched(&disk, &clock);
+    let (session, events, _listening) = watched(&disk, &clock);
     put(&session, &PLAIN.replace(r#""importance":0.7"#, r#""importance":0.7,"tier":"archive""#));
     clock.advance(2 * HOUR);
     assert_eq!(counts(&sweep(&session)), [0; 4], "it was stored there, and nobody asked for it");

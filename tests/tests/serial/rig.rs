@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::engine::request::Encoding;
-use omird::serial::{Access, Announcements, Port, Ports, Share};
+use omird::serial::{Access, Port, Ports, Share};
 use omird_tests::cable::End;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::random::Random;
@@ -30,10 +30,7 @@ impl Rig {
 
     pub fn with(access: Access, resources: usize, clock: Arc<TestClock>) -> Rig {
         let disk = Arc::new(CutDisk::new());
-        let announced = Announcements::default();
-        let listener = announced.listener();
-        let session =
-            Session::open_listening(disk.clone(), &clock, settings(), None, listener).unwrap();
+        let session = Session::open_with(disk.clone(), &clock, settings(), None).unwrap();
         for n in 0..resources {
             let text = format!(
                 r#"[{{"resourceType":"Entity","id":"e{n}","name":"thing {n}"}},
@@ -46,7 +43,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let mut rig = Rig { disk, session, clock, ports: None, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
-        rig.ports = Some(Ports::start(&rig.session, "r2", &[port], &announced).unwrap());
+        rig.ports = Some(Ports::start(&rig.session, "r2", &[port]).unwrap());
         rig
     }
 

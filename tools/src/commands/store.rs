@@ -84,6 +84,7 @@ mod tests {
 
     use clap::Parser as _;
     use omird::disk::Folder;
+    use omird::engine::events::Events;
     use omird::engine::request::Encoding;
     use omird::engine::settings::Settings;
     use omird::engine::{Engine, Parts};
@@ -106,7 +107,7 @@ mod tests {
             key: keys::device_key(&data, || [7; 32]).unwrap(),
             random: Box::new(|| 1),
             settings: Settings::default(),
-            listeners: Vec::new(),
+            events: Events::default(),
         };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         for id in ["dock", "hall"] {

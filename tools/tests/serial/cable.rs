@@ -22,7 +22,7 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird::engine::request::Encoding;
 use omird::engine::{Engine, Parts};
-use omird::serial::{Access, Announcements, Port, Ports, Share};
+use omird::serial::{Access, Port, Ports, Share};
 use omird::store::keys;
 use omird_tests::cable::End;
 use omird_tests::folder::parts;
@@ -71,7 +71,7 @@ impl Rig {
         let access = Access { write: false, token: Some("open sesame".to_owned()) };
         let path = folder.path().join("daemon");
         let port = Port { path, baud: BAUD, access, share: Share::new(1.0) };
-        let ports = Ports::start(&engine, "r2", &[port], &Announcements::default()).unwrap();
+        let ports = Ports::start(&engine, "r2", &[port]).unwrap();
         Rig { engine, ports: Some(ports), folder }
     }
 

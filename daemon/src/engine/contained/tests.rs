@@ -81,12 +81,11 @@ fn buggy(
 fn a_panic_in_a_listener_costs_only_what_it_was_told() {
     let dir = tempfile::tempdir().unwrap();
     let (heard, events) = mpsc::channel();
-    let mut parts = parts(dir.path());
-    parts.listeners = vec![
-        Box::new(|event| assert!(event.target.to_string() != "Entity/a", "a bug, for the test")),
-        Box::new(move |event| heard.send(event.target.to_string()).unwrap()),
-    ];
-    let engine = Engine::open(parts, &mut |_| {}).unwrap();
+    let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+    let _buggy = engine.events().listen(|event| {
+        assert!(event.target.to_string() != "Entity/a", "a bug, for the test");
+    });
+    let _heard = engine.events().listen(move |event| heard.send(event.target.to_string()).unwrap());
     for id in ["a", "b"] {
         remember(&engine, id).expect("it is answered");
         let event = events.recv_timeout(LONG);
