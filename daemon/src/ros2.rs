@@ -14,22 +14,20 @@ use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::participant::{Clock, Frames as Transforms, Notice, OpenError, Participant};
-use omir_ros2::records::{LEFT_OUT, Operation};
+use omir_ros2::records::{LEFT_OUT, Operation as Service};
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
 
 use crate::clock::SimulatedClock;
-use crate::engine::asked::{self, Parameters};
-use crate::engine::command::{Change, Event};
+use crate::engine::command::Event;
 use crate::engine::events::Listening;
 use crate::engine::merge::Precedence;
+use crate::engine::operation::{Asked, Operation, Payload};
 use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
 use crate::engine::{Engine, Found};
 use crate::error::{Code, Error};
 use crate::recall::frames::Frames;
-use crate::recall::parameters;
-use crate::recall::query::Query;
 
 /// Read from a file at once.
 const PIECE: usize = 1 << 20;
@@ -149,63 +147,33 @@ fn size_of(file: &Path) -> Result<u64, Error> {
     Ok(metadata.len())
 }
 
+/// What a service is for.
+fn operation(service: Service) -> Operation {
+    match service {
+        Service::Remember => Operation::Remember,
+        Service::Recall => Operation::Recall,
+        Service::Forget => Operation::Forget,
+        Service::Anchor => Operation::Anchor,
+        Service::Feedback => Operation::Feedback,
+        Service::Export => Operation::Export,
+        Service::Rebase => Operation::Rebase,
+    }
+}
+
 struct EngineMemory {
     engine: Engine,
     simulated: Option<Arc<SimulatedClock>>,
 }
 
 impl EngineMemory {
-    fn execute(&self, change: Change) -> Result<Value, Error> {
-        Ok(self.engine.execute(change)?.to_value())
-    }
-
-    fn change(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Change, Error> {
-        let payload = cbor::to_vec(&Value::Array(resources));
-        match merge.map(Precedence::parse).transpose()? {
-            None => self.engine.prepare(&payload, Encoding::Cbor, None),
-            Some(precedence) => self.engine.prepare_merge(&payload, Encoding::Cbor, precedence),
+    fn asked(&self, operation: Operation, asked: Asked) -> Result<Value, Error> {
+        let answer = self.engine.ask(operation, asked)?;
+        let left_out = answer.left_out();
+        let mut value = answer.into_value()?;
+        if let (Value::Object(members), Some(left_out)) = (&mut value, left_out) {
+            members.insert(LEFT_OUT, left_out);
         }
-    }
-
-    fn rebase(&self, parameters: &Map) -> Result<Change, Error> {
-        let (mut named, mut payload) = (Map::new(), Map::new());
-        for (name, value) in parameters.iter() {
-            let is_parameter = matches!(name, "undo" | "dryRun");
-            let part = if is_parameter { &mut named } else { &mut payload };
-            part.insert(name, value.clone());
-        }
-        let payload = (!payload.is_empty()).then_some(Value::Object(payload));
-        self.engine.rebase(parameters::from_payload(&Value::Object(named))?, payload.as_ref())
-    }
-
-    fn asked(&self, operation: Operation, parameters: &Map) -> Result<Value, Error> {
-        if operation == Operation::Rebase {
-            return self.execute(self.rebase(parameters)?);
-        }
-        let list: Parameters = parameters::from_payload(&Value::Object(parameters.clone()))?;
-        match operation {
-            Operation::Recall => {
-                let query = self.engine.query(Query::default(), &list)?;
-                self.engine.recall(&query)?.to_value()
-            }
-            Operation::Export => {
-                let query = self.engine.query(Query::everything(), &list)?;
-                let most = self.engine.settings().limits.for_import().max_payload_bytes;
-                let export = self.engine.export_within(&query, most as u64)?;
-                let left_out = export.left_out().to_value();
-                let mut bundle = export.to_value();
-                if let (Value::Object(members), Some(left_out)) = (&mut bundle, left_out) {
-                    members.insert(LEFT_OUT, left_out);
-                }
-                Ok(bundle)
-            }
-            Operation::Forget => self.execute(asked::forget(list)?),
-            Operation::Anchor => self.execute(asked::anchor(list)?),
-            Operation::Feedback => self.execute(asked::feedback(list)?),
-            Operation::Remember | Operation::Rebase => {
-                Err(Error::new(Code::Internal, "this operation has a door of its own"))
-            }
-        }
+        Ok(value)
     }
 
     fn merge_file(
@@ -227,13 +195,10 @@ impl EngineMemory {
                 0 => {
                     let encoding = Encoding::sniff(&bytes);
                     let precedence = if overwrite { Precedence::File } else { Precedence::Newer };
-                    let change = self.engine.prepare_admitted(
-                        permit.take(),
-                        &bytes,
-                        encoding,
-                        precedence,
-                    )?;
-                    return self.execute(change);
+                    let permit = permit.take();
+                    let change =
+                        self.engine.prepare_admitted(permit, &bytes, encoding, precedence)?;
+                    return Ok(self.engine.execute(change)?.to_value());
                 }
                 read => bytes.extend_from_slice(&piece[..read]),
             }
@@ -268,8 +233,15 @@ impl Memory for EngineMemory {
     }
 
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
-        let changed = self.change(resources, merge).and_then(|change| self.execute(change));
-        self.told(changed)
+        let bytes = cbor::to_vec(&Value::Array(resources));
+        let merge = merge.map(|merge| ("merge".to_owned(), merge.to_owned()));
+        let asked = Asked {
+            parameters: merge.into_iter().collect(),
+            bytes: bytes.len(),
+            payload: Payload::Resources(bytes, Encoding::Cbor),
+            ..Asked::default()
+        };
+        self.told(self.asked(Operation::Remember, asked))
     }
 
     fn get(&self, target: &str) -> Result<Stored, Refusal> {
@@ -284,8 +256,14 @@ impl Memory for EngineMemory {
         self.told(found)
     }
 
-    fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal> {
-        self.told(self.asked(operation, parameters))
+    fn ask(&self, service: Service, parameters: &Map) -> Result<Value, Refusal> {
+        let most = self.engine.settings().limits.for_import().max_payload_bytes;
+        let asked = Asked {
+            payload: Payload::Members(Value::Object(parameters.clone())),
+            most: Some(most as u64),
+            ..Asked::default()
+        };
+        self.told(self.asked(operation(service), asked))
     }
 
     fn import(

@@ -3,6 +3,7 @@
 
 use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
+use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use super::Engine;
@@ -128,6 +129,28 @@ pub fn compact(parameters: Parameters) -> Result<Scope, Error> {
     Ok(scope)
 }
 
+/// `sweep`: whether it is a `dryRun`.
+///
+/// # Errors
+/// `INVALID_QUERY`.
+pub fn sweep(parameters: Parameters) -> Result<bool, Error> {
+    let mut named = Named::new(parameters);
+    let dry_run = named.flag("dryRun")?;
+    named.finish("dryRun")?;
+    Ok(dry_run)
+}
+
+/// `explain`: `ref`.
+///
+/// # Errors
+/// `INVALID_QUERY`.
+pub fn explain(parameters: Parameters) -> Result<Ref, Error> {
+    let mut named = Named::new(parameters);
+    let target = reference("ref", &named.need("ref")?)?;
+    named.finish("ref")?;
+    Ok(target)
+}
+
 impl Engine {
     /// `recall` and `export`: the parameters of `docs/keys.md`, "Recall", on top of `base`.
     ///
@@ -198,6 +221,8 @@ mod tests {
             anchor(with(&[("ref", "MemoryRecord/a")])).unwrap_err(),
             feedback(with(&[("ref", "MemoryRecord/a"), ("outcome", "confirmed")])).unwrap_err(),
             compact(asked()).unwrap_err(),
+            sweep(asked()).unwrap_err(),
+            explain(with(&[("ref", "Entity/a")])).unwrap_err(),
         ];
         for error in refusals {
             assert_eq!(error.path, "/format");

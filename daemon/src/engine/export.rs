@@ -21,6 +21,7 @@ use crate::recall::query::Query;
 use crate::recall::search::search;
 
 /// A Bundle, made entry by entry.
+#[derive(Debug)]
 pub struct Export {
     entries: Vec<Value>,
     generated_at: Timestamp,

@@ -16,6 +16,7 @@ mod farewells;
 pub mod health;
 mod importing;
 pub mod merge;
+pub mod operation;
 pub mod plan;
 pub mod pressure;
 mod publisher;

@@ -107,7 +107,7 @@ fn an_export_that_does_not_fit_an_answer_says_how_to_ask() {
     let bench = Bench::new();
     let export = |parameters: &str| {
         let Value::Object(parameters) = value(parameters) else { panic!() };
-        bench.memory.ask(Operation::Export, &parameters)
+        bench.memory.ask(Service::Export, &parameters)
     };
     for part in ["a", "b", "c"] {
         bench.import(&bench.file(part, 15)).unwrap();
@@ -156,7 +156,7 @@ fn what_is_damaged_is_told_from_what_is_not_there() {
     let found = bench.memory.get("MemoryRecord/a");
     assert!(matches!(found, Ok(Stored::Damaged(_))), "{found:?}");
     // It costs an export only itself.
-    let bundle = bench.memory.ask(Operation::Export, &Map::new()).unwrap();
+    let bundle = bench.memory.ask(Service::Export, &Map::new()).unwrap();
     let entries = bundle.get("entry").and_then(Value::as_array).unwrap();
     assert_eq!(entries.len(), 1);
     let left_out = bundle.get(LEFT_OUT).unwrap();

@@ -9,10 +9,10 @@ use zenoh::query::Query;
 
 use super::keys::Keys;
 use crate::engine::ImportPermit;
+use crate::engine::operation::{Asked, Payload};
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
-use crate::recall::parameters;
 
 /// Parameters of Zenoh itself that say nothing about memories.
 const OF_ZENOH: [&str; 1] = ["_anyke"];
@@ -86,16 +86,6 @@ impl Ask {
         self.query.key_expr().as_str()
     }
 
-    /// The payload as it came.
-    pub(super) fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
-    /// Lets the payload go once it is read: what waits for the disk is the change made of it.
-    pub(super) fn drop_payload(&mut self) {
-        self.payload = Vec::new();
-    }
-
     /// Whether the selector gives a parameter of this name.
     pub(super) fn names(&self, name: &str) -> bool {
         self.parameters.as_ref().is_ok_and(|list| list.iter().any(|(known, _)| known == name))
@@ -106,43 +96,45 @@ impl Ask {
         self.parameters.clone()
     }
 
-    /// The selector's parameters with the payload's members; the selector wins.
-    pub(super) fn parameters(
-        &self,
+    /// What is asked, and `of_resources` whether the payload is resources or members. It goes with that: what waits
+    /// for the disk is what was made of it.
+    pub(super) fn asked(
+        &mut self,
+        of_resources: bool,
         limits: &RequestLimits,
-    ) -> Result<Vec<(String, String)>, Error> {
-        let mut all = self.selector()?;
-        if !self.payload.is_empty() {
-            let value = request::decode(&self.payload, self.encoding, limits, Code::InvalidQuery)?;
-            for (name, value) in parameters::from_payload(&value)? {
-                // How it is answered says the payload itself.
-                if name != "format" && !all.iter().any(|(known, _)| *known == name) {
-                    all.push((name, value));
-                }
+    ) -> Result<Asked, Error> {
+        let parameters = self.selector()?;
+        let bytes = std::mem::take(&mut self.payload);
+        let size = bytes.len();
+        let payload = if bytes.is_empty() {
+            Payload::None
+        } else if of_resources {
+            Payload::Resources(bytes, self.encoding)
+        } else {
+            let mut members = request::decode(&bytes, self.encoding, limits, Code::InvalidQuery)?;
+            // How it is answered says the payload itself.
+            if let Value::Object(members) = &mut members {
+                members.remove("format");
             }
-        }
-        Ok(all)
+            Payload::Members(members)
+        };
+        Ok(Asked { parameters, payload, permit: self.permit.take(), bytes: size, most: None })
     }
 
-    /// Answers on `omir/<robot>/<operation>`.
-    pub(super) fn reply(self, operation: &str, value: &Value) {
-        let bytes = self.encoding.encode(value);
-        self.reply_bytes(operation, bytes);
-    }
-
-    /// The same with something beside the answer, as JSON, in the attachment.
-    pub(super) fn reply_with(self, operation: &str, value: &Value, beside: Option<&Value>) {
-        let (key, bytes) = (self.keys.operation(operation), self.encoding.encode(value));
+    /// Answers on `omir/<robot>/<operation>` with bytes in the answer's encoding, and something beside them as
+    /// JSON in the attachment.
+    pub(super) fn reply(self, operation: &str, bytes: Vec<u8>, beside: Option<&Value>) {
+        let key = self.keys.operation(operation);
         let reply = self.query.reply(&key, bytes).encoding(zenoh_encoding(self.encoding));
         if let Err(error) = reply.attachment(beside.map(json::to_string)).wait() {
             tracing::debug!(%error, key, "an answer could not be sent");
         }
     }
 
-    /// Answers with bytes in the answer's encoding.
-    pub(super) fn reply_bytes(self, operation: &str, bytes: Vec<u8>) {
-        let key = self.keys.operation(operation);
-        self.send(&key, bytes);
+    /// The same with a value.
+    pub(super) fn reply_value(self, operation: &str, value: &Value) {
+        let bytes = self.encoding.encode(value);
+        self.reply(operation, bytes, None);
     }
 
     /// Answers with bytes that are neither JSON nor CBOR of ours.

@@ -15,7 +15,7 @@ pub(super) fn answer(context: &Context, ask: Ask) {
         }
     } else {
         match list(context, &ask) {
-            Ok(offer) => ask.reply("backup", &offer),
+            Ok(offer) => ask.reply_value("backup", &offer),
             Err(error) => context.refuse(ask, &error),
         }
     }

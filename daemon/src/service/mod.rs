@@ -20,6 +20,7 @@ use zenoh::query::{Query, Queryable};
 use crate::clock::SimulatedClock;
 use crate::engine::Engine;
 use crate::engine::events::Listening;
+use crate::engine::operation::Operation;
 use crate::error::{Code, Error};
 
 use self::ask::Ask;
@@ -69,7 +70,7 @@ impl Service {
         let listening = context.engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();
-        for served in Served::ALL {
+        for served in Served::all() {
             let context = context.clone();
             let queryable = session
                 .declare_queryable(keys.operation(served.name()))
@@ -134,52 +135,23 @@ struct Context {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Served {
     Memory,
-    Remember,
-    Recall,
-    Forget,
-    Anchor,
-    Feedback,
-    Export,
     Status,
     Backup,
-    Compact,
-    Sweep,
-    Explain,
-    Rebase,
+    Operation(Operation),
 }
 
 impl Served {
-    const ALL: [Self; 13] = [
-        Self::Memory,
-        Self::Remember,
-        Self::Recall,
-        Self::Forget,
-        Self::Anchor,
-        Self::Feedback,
-        Self::Export,
-        Self::Status,
-        Self::Backup,
-        Self::Compact,
-        Self::Sweep,
-        Self::Explain,
-        Self::Rebase,
-    ];
+    fn all() -> impl Iterator<Item = Self> {
+        let operations = Operation::ALL.into_iter().map(Self::Operation);
+        [Self::Memory, Self::Status, Self::Backup].into_iter().chain(operations)
+    }
 
     fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory/**",
-            Self::Remember => "remember",
-            Self::Recall => "recall",
-            Self::Forget => "forget",
-            Self::Anchor => "anchor",
-            Self::Feedback => "feedback",
-            Self::Export => "export",
             Self::Status => "status",
             Self::Backup => "backup",
-            Self::Compact => "compact",
-            Self::Sweep => "sweep",
-            Self::Explain => "explain",
-            Self::Rebase => "rebase",
+            Self::Operation(operation) => operation.as_str(),
         }
     }
 }
@@ -196,21 +168,16 @@ impl Context {
             return;
         }
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
-        let is_change = matches!(
-            served,
-            Served::Remember
-                | Served::Forget
-                | Served::Anchor
-                | Served::Feedback
-                | Served::Compact
-                | Served::Rebase
-        );
-        if is_change && size <= INLINE_BYTES {
+        let is_handed_over = match served {
+            Served::Operation(operation) => operation.is_handed_over(),
+            Served::Memory | Served::Status | Served::Backup => false,
+        };
+        if is_handed_over && size <= INLINE_BYTES {
             self.answer(served, Ask::new(query, self.keys.clone()));
             return;
         }
         let mut ask = Ask::new(query, self.keys.clone());
-        let merges = served == Served::Remember && ask.names("merge");
+        let merges = served == Served::Operation(Operation::Remember) && ask.names("merge");
         match self.engine.admit(size, merges) {
             Ok(permit) => ask.permit = permit,
             Err(error) => return self.refuse(ask, &error),
@@ -225,18 +192,9 @@ impl Context {
     fn answer(&self, served: Served, ask: Ask) {
         match served {
             Served::Memory => memory::get(self, ask),
-            Served::Remember => operations::remember(self, ask),
-            Served::Recall => operations::recall(self, ask),
-            Served::Forget => operations::forget(self, ask),
-            Served::Anchor => operations::anchor(self, ask),
-            Served::Feedback => operations::feedback(self, ask),
-            Served::Export => operations::export(self, ask),
             Served::Status => operations::status(self, ask),
             Served::Backup => backup::answer(self, ask),
-            Served::Compact => operations::compact(self, ask),
-            Served::Sweep => operations::sweep(self, ask),
-            Served::Explain => operations::explain(self, ask),
-            Served::Rebase => operations::rebase(self, ask),
+            Served::Operation(operation) => operations::serve(self, operation, ask),
         }
     }
 
