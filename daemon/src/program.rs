@@ -94,8 +94,9 @@ impl Arguments {
         file.data = self.data.or(file.data.take());
         file.robot = self.robot.or(file.robot.take());
         if !self.listen.is_empty() || !self.connect.is_empty() {
-            file.network.listen = Some(self.listen);
-            file.network.connect = Some(self.connect);
+            let named = |endpoints: Vec<String>| (!endpoints.is_empty()).then_some(endpoints);
+            file.network.listen = named(self.listen);
+            file.network.connect = named(self.connect);
         }
         file.network.mode = self.mode.or(file.network.mode);
         file.network.zenoh_config = self.zenoh_config.or(file.network.zenoh_config.take());
@@ -267,6 +268,13 @@ impl Neighbours {
             ros2: match &config.ros2 {
                 None => None,
                 Some(ros2) => {
+                    if config.network.reaches_nobody() {
+                        tracing::warn!(
+                            "with [ros2] and no endpoint to connect to, only what connects to omird itself is heard; a \
+                             router of ROS is network.connect = [\"{}\"]",
+                            crate::service::DEFAULT_ROUTER
+                        );
+                    }
                     let session = service.session();
                     let node = crate::ros2::Node::start(engine, session, ros2, simulated);
                     Some(node.map_err(|error| format!("ros2: {error}"))?)
@@ -309,7 +317,7 @@ fn folder(data: &Path) -> Result<Folder, String> {
 
 /// The one line on standard output that scripts wait for.
 fn announce(config: &Config) {
-    let endpoint = match config.network.listen.as_slice() {
+    let endpoint = match config.network.listening().unwrap_or_default().as_slice() {
         [] => "none".to_owned(),
         endpoints => endpoints.join(","),
     };

@@ -472,6 +472,6 @@ fn one_rotten_memory_costs_an_export_and_a_recall_only_itself() {
 
     // Where nothing can be read at all it is not a memory that is damaged.
     disk.rot(&wal::path(1), |bytes| bytes.iter_mut().skip(64).for_each(|byte| *byte ^= 1));
-    let error = session.export(&Query::everything()).err().expect("there is nothing to give");
+    let error = session.export(&Query::everything()).expect_err("there is nothing to give");
     assert_eq!(error.code, Code::Internal, "{error}");
 }

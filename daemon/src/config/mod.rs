@@ -179,7 +179,6 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         let found = synchronised_file.display();
         return Err(format!("clock.synchronised_file: {found:?} is no absolute path"));
     }
-    let default = Network::default();
     let network = written.network;
     for (key, endpoints) in
         [("network.listen", &network.listen), ("network.connect", &network.connect)]
@@ -188,20 +187,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             check_endpoint(endpoint).map_err(|message| format!("{key}: {message}"))?;
         }
     }
-    // With any endpoint named, only what is named is used.
-    let names_any = network.listen.is_some() || network.connect.is_some();
-    let or_default = |endpoints: Option<Vec<String>>, default: Vec<String>| {
-        endpoints.unwrap_or(if names_any || network.zenoh_config.is_some() {
-            Vec::new()
-        } else {
-            default
-        })
-    };
     let network = Network {
-        mode: network.mode.unwrap_or_default(),
-        listen: or_default(network.listen.clone(), default.listen),
-        connect: or_default(network.connect.clone(), default.connect),
-        file: network.zenoh_config.clone(),
+        mode: network.mode,
+        listen: network.listen,
+        connect: network.connect,
+        file: network.zenoh_config,
     };
     let data = match written.data {
         Some(data) if data.as_os_str().is_empty() => {
@@ -362,6 +352,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode};
 
     fn host() -> Host {
         Host { name: Some("rover 7!\n".into()), home: Some("/home/r".into()), ..Host::default() }
@@ -386,7 +377,17 @@ mod tests {
         // These two say in the sample what they would otherwise take from the machine.
         defaults.robot = "robot".into();
         defaults.data = "/var/lib/omird".into();
-        assert_eq!(resolved(&said.join("\n")), defaults);
+        let mut resolved = resolved(&said.join("\n"));
+        let network = std::mem::take(&mut resolved.network);
+        let (listen, connect) = (DEFAULT_LISTEN.to_owned(), DEFAULT_ROUTER.to_owned());
+        let said = Network {
+            mode: Some(Mode::Peer),
+            listen: Some(vec![listen]),
+            connect: Some(vec![connect]),
+            file: None,
+        };
+        assert_eq!(network, said);
+        assert_eq!(resolved, defaults);
     }
 
     #[test]
@@ -504,8 +505,8 @@ mod tests {
     fn a_named_endpoint_is_the_only_one() {
         let file: File = toml::from_str("[network]\nlisten = ['tcp/10.0.0.1:7448']").unwrap();
         let config = resolve(file, &host()).unwrap();
-        assert_eq!(config.network.listen, ["tcp/10.0.0.1:7448"]);
-        assert!(config.network.connect.is_empty());
+        assert_eq!(config.network.listen, Some(vec!["tcp/10.0.0.1:7448".to_owned()]));
+        assert_eq!(config.network.connect, None);
         assert_eq!(config.robot, "rover7");
         assert_eq!(config.data, PathBuf::from("/home/r/.local/state/omird"));
     }

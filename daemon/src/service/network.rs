@@ -7,6 +7,12 @@ pub const DEFAULT_LISTEN: &str = "tcp/127.0.0.1:7448";
 /// The router it keeps trying to reach when nothing is configured.
 pub const DEFAULT_ROUTER: &str = "tcp/127.0.0.1:7447";
 
+/// Zenoh's names for where it listens, and whom it connects to.
+const LISTEN: &str = "listen/endpoints";
+const CONNECT: &str = "connect/endpoints";
+/// How it keeps trying to connect.
+const RETRY: &str = "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }";
+
 /// Bytes of a message beside its payload: key, parameters, attachment.
 const ENVELOPE: usize = 1 << 20;
 
@@ -33,28 +39,17 @@ impl Mode {
     }
 }
 
-/// The network settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The network settings. What is not named is what Zenoh's own file says, and what that does not say is closed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Network {
-    /// Role.
-    pub mode: Mode,
-    /// Endpoints to listen on.
-    pub listen: Vec<String>,
-    /// Endpoints to connect to, and to keep trying.
-    pub connect: Vec<String>,
+    /// Role; a peer.
+    pub mode: Option<Mode>,
+    /// Endpoints to listen on: [`DEFAULT_LISTEN`], or none where others are named to connect to.
+    pub listen: Option<Vec<String>>,
+    /// Endpoints to connect to, and to keep trying: [`DEFAULT_ROUTER`], or none where others are named to listen on.
+    pub connect: Option<Vec<String>>,
     /// Zenoh's own configuration file, for TLS, users and access control.
     pub file: Option<PathBuf>,
-}
-
-impl Default for Network {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Peer,
-            listen: vec![DEFAULT_LISTEN.to_owned()],
-            connect: vec![DEFAULT_ROUTER.to_owned()],
-            file: None,
-        }
-    }
 }
 
 /// What Zenoh says went wrong, without the places in its source that it appends.
@@ -107,64 +102,164 @@ impl Network {
                 .map_err(|error| format!("{}: {}", path.display(), plain(&error)))?,
             None => zenoh::Config::default(),
         };
-        let mut set = |key: &str, value: String| {
+        // Zenoh's own defaults are open to everybody who reaches the machine: what its file leaves at them is said here.
+        let open = zenoh::Config::default();
+        let is_stated = |config: &zenoh::Config, key: &str| {
+            config.get_json(key).ok() != open.get_json(key).ok()
+        };
+        let set = |config: &mut zenoh::Config, key: &str, value: &str| {
             config
-                .insert_json5(key, &value)
+                .insert_json5(key, value)
                 .map_err(|error| format!("Zenoh refuses {key} = {value}: {}", plain(&error)))
         };
-        let list = |endpoints: &[String]| {
-            serde_json::to_string(endpoints).map_err(|error| error.to_string())
-        };
-        // What Zenoh's own file says stands, unless it is said again here.
-        if self.file.is_none() {
-            set("mode", format!("\"{}\"", self.mode.as_str()))?;
-            set("scouting/multicast/enabled", "false".to_owned())?;
-            set("timestamping/enabled", "true".to_owned())?;
+        match self.mode {
+            Some(mode) => set(&mut config, "mode", &format!("\"{}\"", mode.as_str()))?,
+            None if is_stated(&config, "mode") => {}
+            None => set(&mut config, "mode", "\"peer\"")?,
         }
-        if self.file.is_none() || !self.listen.is_empty() {
-            set("listen/endpoints", list(&self.listen)?)?;
+        let endpoints =
+            [(LISTEN, &self.listen, DEFAULT_LISTEN), (CONNECT, &self.connect, DEFAULT_ROUTER)];
+        // With any named, only what is named is used.
+        let is_any_named =
+            endpoints.iter().any(|(key, named, _)| named.is_some() || is_stated(&config, key));
+        for (key, named, default) in endpoints {
+            let list = match named {
+                Some(named) => named.clone(),
+                None if is_stated(&config, key) => continue,
+                None if is_any_named => Vec::new(),
+                None => vec![default.to_owned()],
+            };
+            let list = serde_json::to_string(&list).map_err(|error| error.to_string())?;
+            set(&mut config, key, &list)?;
         }
-        if self.file.is_none() || !self.connect.is_empty() {
-            set("connect/endpoints", list(&self.connect)?)?;
-        }
-        if self.file.is_none() {
+        // Zenoh puts a message together before anybody looks at it, and by itself allows one gibibyte. A router
+        // passes on what is for others, of any size.
+        let is_router = config.get_json("mode").is_ok_and(|mode| mode == "\"router\"");
+        let most = (!is_router).then(|| most.saturating_add(ENVELOPE).to_string());
+        let closed = [
+            ("scouting/multicast/enabled", Some("false")),
+            ("timestamping/enabled", Some("true")),
             // Keep trying for ever, without giving up the start: the router may come later.
-            set("connect/timeout_ms", "-1".to_owned())?;
-            set("connect/exit_on_failure", "false".to_owned())?;
-            set(
-                "connect/retry",
-                "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }"
-                    .to_owned(),
-            )?;
-            // Zenoh puts a message together before anybody looks at it, and by itself allows one gibibyte. A
-            // router passes on what is for others, of any size.
-            if self.mode != Mode::Router {
-                let most = most.saturating_add(ENVELOPE);
-                set("transport/link/rx/max_message_size", most.to_string())?;
+            ("connect/timeout_ms", Some("-1")),
+            ("connect/exit_on_failure", Some("false")),
+            ("connect/retry", Some(RETRY)),
+            ("transport/link/rx/max_message_size", most.as_deref()),
+        ];
+        for (key, value) in closed {
+            if let Some(value) = value
+                && !is_stated(&config, key)
+            {
+                set(&mut config, key, value)?;
             }
         }
         Ok(config)
     }
+
+    /// The endpoints it comes to listen on.
+    ///
+    /// # Errors
+    /// As [`Network::check`].
+    pub fn listening(&self) -> Result<Vec<String>, String> {
+        self.to_zenoh(0).map(|config| endpoints(&config, LISTEN))
+    }
+
+    /// Whether it connects to nobody, so that it hears only who connects to it.
+    pub fn reaches_nobody(&self) -> bool {
+        self.to_zenoh(0).is_ok_and(|config| endpoints(&config, CONNECT).is_empty())
+    }
+}
+
+/// Endpoints as a configuration has them: a list for each role, or one for all.
+fn endpoints(config: &zenoh::Config, key: &str) -> Vec<String> {
+    let json = |key| {
+        let text = config.get_json(key).unwrap_or_default();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default()
+    };
+    let listed = json(key);
+    let mode = json("mode");
+    let listed = mode.as_str().and_then(|mode| listed.get(mode)).unwrap_or(&listed);
+    let texts = listed.as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn zenoh_takes_no_larger_messages_than_requests_may_be() {
-        let most = |network: &Network| {
-            let config = network.to_zenoh(32 << 20).unwrap();
-            config.get_json("transport/link/rx/max_message_size").unwrap()
-        };
-        assert_eq!(most(&Network::default()), (33_usize << 20).to_string());
-        let router = Network { mode: Mode::Router, ..Network::default() };
-        assert_eq!(most(&router), (1_usize << 30).to_string(), "it passes on what is for others");
+    fn with_file(text: &str, network: Network) -> (tempfile::TempDir, Network) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("zenoh.json5");
-        std::fs::write(&file, "{ transport: { link: { rx: { max_message_size: 12345 } } } }")
-            .unwrap();
-        let own = Network { file: Some(file), ..Network::default() };
+        std::fs::write(&file, text).unwrap();
+        (folder, Network { file: Some(file), ..network })
+    }
+
+    fn get(network: &Network, key: &str) -> String {
+        network.to_zenoh(32 << 20).unwrap().get_json(key).unwrap()
+    }
+
+    #[test]
+    fn zenoh_takes_no_larger_messages_than_requests_may_be() {
+        let most = |network: &Network| get(network, "transport/link/rx/max_message_size");
+        assert_eq!(most(&Network::default()), (33_usize << 20).to_string());
+        let router = Network { mode: Some(Mode::Router), ..Network::default() };
+        assert_eq!(most(&router), (1_usize << 30).to_string(), "it passes on what is for others");
+        let text = "{ transport: { link: { rx: { max_message_size: 12345 } } } }";
+        let (_folder, own) = with_file(text, Network::default());
         assert_eq!(most(&own), "12345", "what Zenoh's own file says stands");
+        let (_folder, router) = with_file("{ mode: 'router' }", Network::default());
+        assert_eq!(most(&router), (1_usize << 30).to_string());
+    }
+
+    /// Somebody adds users, and must not let everybody in by that.
+    #[test]
+    fn a_zenoh_file_about_something_else_opens_nothing() {
+        let (_folder, network) = with_file(
+            "{ transport: { auth: { usrpwd: { user: 'r', password: 'p' } } } }",
+            Network::default(),
+        );
+        let closed = Network::default();
+        for key in [
+            "mode",
+            LISTEN,
+            CONNECT,
+            "scouting/multicast/enabled",
+            "timestamping/enabled",
+            "connect/timeout_ms",
+            "connect/exit_on_failure",
+            "connect/retry",
+        ] {
+            assert_eq!(get(&network, key), get(&closed, key), "{key}");
+        }
+        assert_eq!(get(&network, "scouting/multicast/enabled"), "false");
+        assert_eq!(network.listening().unwrap(), [DEFAULT_LISTEN]);
+        assert_eq!(get(&closed, CONNECT), format!("[\"{DEFAULT_ROUTER}\"]"));
+        assert_eq!(get(&closed, "mode"), "\"peer\"");
+    }
+
+    #[test]
+    fn a_zenoh_file_says_what_is_not_said_here() {
+        let text = "{ mode: 'router', listen: { endpoints: { router: ['tcp/127.0.0.1:1'], peer: [] } }, \
+                    scouting: { multicast: { enabled: true } } }";
+        let (_folder, network) = with_file(text, Network::default());
+        assert_eq!(network.listening().unwrap(), ["tcp/127.0.0.1:1"]);
+        assert_eq!(get(&network, "mode"), "\"router\"");
+        assert_eq!(get(&network, CONNECT), "[]", "only what is named is used");
+        assert_eq!(get(&network, "scouting/multicast/enabled"), "true");
+        let listen = Some(vec!["tcp/127.0.0.1:2".to_owned()]);
+        let ours = Network { mode: Some(Mode::Peer), listen, ..Network::default() };
+        let (_folder, network) = with_file(text, ours);
+        assert_eq!(network.listening().unwrap(), ["tcp/127.0.0.1:2"]);
+        assert_eq!(get(&network, "mode"), "\"peer\"");
+    }
+
+    #[test]
+    fn only_what_is_named_is_used() {
+        let connect = Some(vec!["tcp/10.0.0.1:7447".to_owned()]);
+        let network = Network { connect, ..Network::default() };
+        assert_eq!(network.listening().unwrap(), [""; 0]);
+        assert!(!network.reaches_nobody() && !Network::default().reaches_nobody());
+        let listen = Some(vec!["tcp/0.0.0.0:7448".to_owned()]);
+        assert!(Network { listen, ..Network::default() }.reaches_nobody());
+        assert_eq!(get(&network, CONNECT), r#"["tcp/10.0.0.1:7447"]"#);
     }
 }
