@@ -119,7 +119,10 @@ impl Job {
     }
 
     fn begin_pull(&self, pull: &Pull, share: &mut Turn) -> Result<Begun, Error> {
-        let named = parameters::from_payload(&Value::Object(pull.filter.clone()))?;
+        let in_filter =
+            |error: Error| Error::at(error.code, format!("/filter{}", error.path), error.message);
+        let filter = Value::Object(pull.filter.clone());
+        let named = parameters::from_payload(&filter).map_err(in_filter)?;
         for name in ["q", "asOf", "limit", "offset"] {
             if named.iter().any(|(given, _)| given == name) {
                 let path = format!("/filter/{name}");
@@ -145,7 +148,7 @@ impl Job {
             let (store, kept) = (token(Some(name)), Some(name.to_owned()));
             return Ok(Begun { selection, as_of, store, kept });
         }
-        let query = engine.query_at(Query::everything(), &named, as_of)?;
+        let query = engine.query_at(Query::everything(), &named, as_of).map_err(in_filter)?;
         let query = Query { fence: Some(fence), ..query };
         let is_passing = query.is_passing() || engine.goes_by_place(&query)?;
         if is_passing && !is_new {

@@ -302,6 +302,8 @@ fn a_pull_does_not_go_on_in_another_memory() {
     }
     assert!(refused(Pull { store: None, ..begun.pull.clone() }).starts_with("/store "));
     assert!(refused(Pull { as_of: None, ..begun.pull.clone() }).starts_with("/asOf "));
+    let unknown = filter(&[("bogus", "1")]);
+    assert!(refused(Pull { filter: unknown, ..Pull::default() }).starts_with("/filter/bogus "));
     let only_after = Pull { after: Some(1), ..Pull::default() };
     assert!(refused(only_after).starts_with("/asOf "));
     begun.pull.after = Some(1);
