@@ -1,6 +1,7 @@
 //! The engine: one store, one writer, any number of readers. Every protocol adapts to this and
 //! holds no logic of its own.
 
+pub mod access;
 pub mod asked;
 pub mod backup;
 pub mod budget;
@@ -20,6 +21,7 @@ pub mod operation;
 pub mod plan;
 pub mod pressure;
 mod publisher;
+pub mod reading;
 pub mod rebase;
 pub mod request;
 mod reserve;

@@ -14,12 +14,13 @@ use omir_core::link::message::{
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
 
-use super::pulling::Shelf;
 use super::share::{Budget, Turn};
 use crate::PRODUCER;
 use crate::engine::Engine;
+use crate::engine::access::{Access, Gate};
 use crate::engine::command::Effect;
 use crate::engine::merge::{Merged, Precedence};
+use crate::engine::reading::Shelf;
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
 
@@ -36,30 +37,12 @@ const MOST_REQUEST: usize = 4 << 20;
 const MOST_TOLD: usize = 500;
 /// Requests that were given up and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
-/// Wrong tokens before a port is locked.
-const MOST_WRONG: u8 = 3;
-/// How long it is then, microseconds.
-const LOCKED: u64 = 60_000_000;
-
-/// What a session may do, and what opens more.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Access {
-    /// Every session may write.
-    pub write: bool,
-    /// One that knows this may.
-    pub token: Option<String>,
-}
-
 /// The other side of a port's counter: one session at a time.
 pub struct Desk {
     engine: Engine,
     robot: Arc<str>,
-    access: Access,
+    gate: Gate,
     budget: Budget,
-    /// This session gave the token.
-    unlocked: bool,
-    wrong: u8,
-    locked_until: u64,
     inbox: Inbox,
     waiting: VecDeque<Waiting>,
     running: Option<Running>,
@@ -108,13 +91,10 @@ impl Desk {
     /// Of an engine that serves under this name.
     pub fn new(engine: Engine, robot: Arc<str>, access: Access, budget: Budget) -> Desk {
         Desk {
+            gate: engine.gate(access),
             engine,
             robot,
-            access,
             budget,
-            unlocked: false,
-            wrong: 0,
-            locked_until: 0,
             inbox: Inbox::default(),
             waiting: VecDeque::new(),
             running: None,
@@ -129,7 +109,7 @@ impl Desk {
 
     /// A session begins, or ends: nothing of the last one counts.
     pub fn clear(&mut self) {
-        self.unlocked = false;
+        self.gate.lock();
         self.told = None;
         self.inbox.clear();
         self.waiting.clear();
@@ -168,7 +148,7 @@ impl Desk {
         let glance = Asked::glance(&message);
         let is_push = glance.as_ref().is_some_and(|(_, op)| op == "push");
         // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
-        let refused = if is_push && !self.may_write() {
+        let refused = if is_push && !self.gate.may_write() {
             Some(read_only())
         } else if weight(&message) > if is_push { MOST_PUSH } else { MOST_REQUEST } {
             let why = "decoded it takes more memory than a request may; send less at a time";
@@ -243,7 +223,7 @@ impl Desk {
 
     fn ask(&mut self, asked: Asked, message: Vec<u8>, now: u64) {
         let id = asked.id;
-        if matches!(asked.request, Request::Push(_)) && !self.may_write() {
+        if matches!(asked.request, Request::Push(_)) && !self.gate.may_write() {
             self.engine.note_rejected();
             return self.answer(id, failed(read_only()));
         }
@@ -253,7 +233,7 @@ impl Desk {
                 self.answer(id, Answer::Ok(info.to_map()));
             }
             Request::Unlock(token) => {
-                let answer = match self.unlock(&token, now) {
+                let answer = match self.gate.unlock(&token, now) {
                     Ok(()) => Answer::Ok(Map::new()),
                     Err(error) => failed(error),
                 };
@@ -279,41 +259,12 @@ impl Desk {
         Info {
             robot: self.robot.to_string(),
             program: PRODUCER.to_owned(),
-            write: self.may_write(),
+            write: self.gate.may_write(),
             time: now.to_string(),
             clock: clock.as_str().to_owned(),
             count: self.engine.live(),
             deflate: true,
         }
-    }
-
-    fn may_write(&self) -> bool {
-        (self.access.write || self.unlocked) && !self.engine.settings().read_only
-    }
-
-    fn unlock(&mut self, token: &str, now: u64) -> Result<(), Error> {
-        let refused = |message: &str| Err(Error::new(Code::Unauthorized, message));
-        if now < self.locked_until {
-            return refused("too many wrong tokens: this port is locked for a minute");
-        }
-        let Some(known) = &self.access.token else {
-            if self.may_write() {
-                // Nothing is locked. Who always gives a token need not know that.
-                return Ok(());
-            }
-            return refused("no token opens this port: its configuration has none");
-        };
-        if !same(known.as_bytes(), token.as_bytes()) {
-            self.wrong += 1;
-            if self.wrong >= MOST_WRONG {
-                self.wrong = 0;
-                self.locked_until = now + LOCKED;
-            }
-            return refused("that is not the token of this port");
-        }
-        self.wrong = 0;
-        self.unlocked = true;
-        Ok(())
     }
 
     fn cancel(&mut self, of: u64) {
@@ -393,11 +344,6 @@ impl Desk {
             }
         }
     }
-}
-
-/// Takes as long for a wrong token as for the right one of that length.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
 fn read_only() -> Error {
@@ -545,7 +491,7 @@ mod tests {
             omir_core::json::to_string(&last)
         };
         assert!(told(&desk).contains("UNAUTHORIZED"), "{}", told(&desk));
-        desk.access.write = true;
+        desk.gate = bench.engine.gate(Access { write: true, token: None });
         let (id, text) = push(42);
         ask(&mut desk, id, &text).unwrap();
         assert!(desk.waiting.iter().all(|waiting| waiting.message.len() < 600));
@@ -600,23 +546,5 @@ mod tests {
             omir_core::json::to_string(&cbor::from_slice(answer, &Limits::default()).unwrap());
         assert!(answer.contains("BUSY"), "{answer}");
         drop(busy);
-    }
-
-    #[test]
-    fn tokens_are_the_same_or_not() {
-        assert!(same(b"abc", b"abc"));
-        assert!(!same(b"abc", b"abd"));
-        assert!(!same(b"abc", b"abcd"));
-    }
-
-    #[test]
-    fn a_token_opens_what_is_open() {
-        let bench = Bench::new();
-        let access = Access { write: true, token: None };
-        let engine = bench.engine.clone();
-        let mut desk = Desk::new(engine, Arc::from("r1"), access, Budget::new(Share::new(1.0)));
-        assert_eq!(desk.unlock("whatever", 0), Ok(()));
-        desk.access.write = false;
-        assert_eq!(desk.unlock("whatever", 0).unwrap_err().code, Code::Unauthorized);
     }
 }

@@ -25,11 +25,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub use self::desk::Access;
 pub use self::device::Device;
 pub use self::pace::Pace;
 pub use self::share::Share;
 use crate::engine::Engine;
+pub use crate::engine::access::Access;
 
 /// A port to be served.
 #[derive(Debug, Clone, PartialEq)]

@@ -39,7 +39,10 @@ fn everything_is_pulled_in_the_order_it_was_recorded() {
     assert_eq!(client.pull(Pull { filter, ..Pull::default() }).len(), 300);
     let filter: Map = [("tipe", "Entity")].into_iter().collect();
     let failure = client.refused(Request::Pull(Pull { filter, ..Pull::default() }));
-    assert_eq!((failure.code.as_str(), failure.path.as_deref()), ("INVALID_QUERY", Some("/tipe")));
+    assert_eq!(
+        (failure.code.as_str(), failure.path.as_deref()),
+        ("INVALID_QUERY", Some("/filter/tipe"))
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nalgebra::{Isometry3, Vector3};
@@ -8,9 +9,12 @@ use omir_core::value::Map;
 
 use super::*;
 use crate::engine::command::Change;
+use crate::engine::reading::KEPT;
 use crate::recall::frames::Frames;
+use crate::recall::query::Query;
+use crate::serial::Access;
 use crate::serial::Share;
-use crate::serial::desk::{Access, Desk};
+use crate::serial::desk::Desk;
 use crate::serial::share::Budget;
 use crate::serial::testing::{Bench, Turned};
 
@@ -308,26 +312,6 @@ fn a_pull_does_not_go_on_in_another_memory() {
     assert!(refused(only_after).starts_with("/asOf "));
     begun.pull.after = Some(1);
     assert_eq!(begun.session(&mut desk(&bench), 9), Ok(true));
-}
-
-#[test]
-fn a_token_is_read_as_it_was_written() {
-    for kept in [None, Some("0123abcd")] {
-        let token = Token { identity: "00ff", seq: u64::MAX, kept };
-        assert_eq!(Token::read(&token.write()), Some(token));
-    }
-}
-
-#[test]
-fn a_cursor_keeps_the_order_and_comes_back() {
-    let places = [(0, 0), (0, 7), (1, 0), (1, 999_999), (1 << 43, 3)];
-    let places = places.map(|(seq, ordinal)| Place { seq, ordinal });
-    for pair in places.windows(2) {
-        assert!(cursor(pair[0]) < cursor(pair[1]));
-    }
-    for one in places {
-        assert_eq!(place(cursor(one)), one);
-    }
 }
 
 #[test]

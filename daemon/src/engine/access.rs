@@ -1,0 +1,138 @@
+//! What a caller may do who is not let in by the network: it reads, and writes where that is open to everybody or to
+//! who knows a token.
+
+use super::Engine;
+use crate::error::{Code, Error};
+
+/// Wrong tokens before no more are heard.
+const MOST_WRONG: u8 = 3;
+/// For how long, microseconds.
+const LOCKED: u64 = 60_000_000;
+
+/// What callers may do, and what opens more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Each may write.
+    pub write: bool,
+    /// One that knows this may.
+    pub token: Option<String>,
+}
+
+/// Where one caller after the other comes in, such as a port.
+#[derive(Debug)]
+pub struct Gate {
+    access: Access,
+    /// The configuration of the daemon lets nobody write.
+    is_read_only: bool,
+    /// This caller gave the token.
+    is_unlocked: bool,
+    wrong: u8,
+    locked_until: u64,
+}
+
+impl Engine {
+    /// A gate to it. Whoever comes in by one asks that before each change.
+    pub fn gate(&self, access: Access) -> Gate {
+        let is_read_only = self.settings().read_only;
+        Gate { access, is_read_only, is_unlocked: false, wrong: 0, locked_until: 0 }
+    }
+}
+
+impl Gate {
+    /// Whether this caller may write.
+    pub fn may_write(&self) -> bool {
+        (self.access.write || self.is_unlocked) && !self.is_read_only
+    }
+
+    /// Another caller: it is as before the token. Wrong ones still count.
+    pub fn lock(&mut self) {
+        self.is_unlocked = false;
+    }
+
+    /// Opens it for this caller. `now` in microseconds, of a clock that is never set.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED`: it is another token, or the third one that was in a minute.
+    pub fn unlock(&mut self, token: &str, now: u64) -> Result<(), Error> {
+        let refused = |message: &str| Err(Error::new(Code::Unauthorized, message));
+        if now < self.locked_until {
+            return refused("too many wrong tokens: this port is locked for a minute");
+        }
+        let Some(known) = &self.access.token else {
+            if self.may_write() {
+                // Nothing is locked. Who always gives a token need not know that.
+                return Ok(());
+            }
+            return refused("no token opens this port: its configuration has none");
+        };
+        if !same(known.as_bytes(), token.as_bytes()) {
+            self.wrong += 1;
+            if self.wrong >= MOST_WRONG {
+                self.wrong = 0;
+                self.locked_until = now + LOCKED;
+            }
+            return refused("that is not the token of this port");
+        }
+        self.wrong = 0;
+        self.is_unlocked = true;
+        Ok(())
+    }
+}
+
+/// Takes as long for a wrong token as for the right one of that length.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(write: bool, token: Option<&str>) -> Gate {
+        let access = Access { write, token: token.map(str::to_owned) };
+        Gate { access, is_read_only: false, is_unlocked: false, wrong: 0, locked_until: 0 }
+    }
+
+    #[test]
+    fn tokens_are_the_same_or_not() {
+        assert!(same(b"abc", b"abc"));
+        assert!(!same(b"abc", b"abd"));
+        assert!(!same(b"abc", b"abcd"));
+    }
+
+    #[test]
+    fn a_token_opens_what_is_open() {
+        assert_eq!(gate(true, None).unlock("whatever", 0), Ok(()));
+        assert_eq!(gate(false, None).unlock("whatever", 0).unwrap_err().code, Code::Unauthorized);
+    }
+
+    #[test]
+    fn a_token_opens_for_one_caller() {
+        let mut gate = gate(false, Some("sesame42"));
+        assert!(!gate.may_write());
+        gate.unlock("sesame42", 0).unwrap();
+        assert!(gate.may_write());
+        gate.lock();
+        assert!(!gate.may_write());
+    }
+
+    #[test]
+    fn who_guesses_is_not_heard_for_a_minute() {
+        let mut gate = gate(false, Some("sesame42"));
+        for second in 0..3 {
+            gate.unlock("sesame43", second * 1_000_000).unwrap_err();
+            // Another caller has no more guesses.
+            gate.lock();
+        }
+        let error = gate.unlock("sesame42", 61_000_000).unwrap_err();
+        assert!(error.message.contains("locked for a minute"), "{error}");
+        gate.unlock("sesame42", 62_000_000).unwrap();
+    }
+
+    #[test]
+    fn no_token_opens_a_memory_that_is_read_only() {
+        let mut gate = Gate { is_read_only: true, ..gate(true, Some("sesame42")) };
+        let _ = gate.unlock("sesame42", 0);
+        assert!(!gate.may_write());
+    }
+}
