@@ -149,6 +149,7 @@ fn serve(config: &Config) -> Result<(), String> {
     let data = &config.data;
     let in_data = |what: &str| format!("{}: {what}", data.display());
     std::fs::create_dir_all(data).map_err(|error| in_data(&error.to_string()))?;
+    check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
     let disk = folder(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(&error.to_string()))?;
@@ -170,8 +171,15 @@ fn serve(config: &Config) -> Result<(), String> {
         events: Events::default(),
     };
     let bar = RebuildBar::default();
-    let engine = Engine::open(parts, &mut |progress| bar.show(progress))
-        .map_err(|error| in_data(&error.to_string()))?;
+    let engine = Engine::open(parts, &mut |progress| bar.show(progress)).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                "; something in it belongs to another user: chown -R it to whoever omird runs as"
+            }
+            _ => "",
+        };
+        in_data(&format!("{error}{hint}"))
+    })?;
     let keys = Keys::new(&config.prefix, &config.robot);
     let service = Service::start(engine.clone(), &keys, &config.network, config.readers).and_then(
         |service| match simulated.clone() {
@@ -291,6 +299,25 @@ impl Neighbours {
             node.stop();
         }
     }
+}
+
+/// What root writes into the folder of the service, the service cannot read, and would not start any more.
+fn check_owner(data: &Path, host: &Host) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+    let owner = std::fs::metadata(data).map_or(0, |folder| folder.uid());
+    if !host.is_root || host.state_directory.is_some() || owner == 0 {
+        return Ok(());
+    }
+    if data != Path::new(config::OF_THE_SERVICE) {
+        tracing::warn!(
+            owner,
+            "the data folder belongs to another user, who will not read what root writes there"
+        );
+        return Ok(());
+    }
+    Err("this is the folder of the service, whose user could not read what root writes there; stop the service and run \
+         `sudo -u omird omird …`, or name another folder with --data"
+        .to_owned())
 }
 
 /// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.

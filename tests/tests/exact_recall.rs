@@ -413,11 +413,11 @@ impl World {
                         && batch.iter().all(|other: &Seen| other.name != name)
                     {
                         again.name = name;
-                        // A version that says nothing of forgetting inherits its state.
+                        // A version that says nothing of forgetting inherits what was said; nobody thought of it, so it fades
+                        // from its own date.
                         let before = world.seen.iter().rev().find(|seen| seen.name == again.name);
                         if let Some(before) = before.filter(|_| again.half_life.is_none()) {
                             again.half_life = before.half_life;
-                            again.last_access = before.last_access;
                             again.is_inherited = true;
                         }
                         batch.push(again);

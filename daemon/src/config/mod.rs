@@ -287,6 +287,9 @@ fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration,
     Ok(Duration::from_secs(seconds))
 }
 
+/// Where the service keeps its memories (config/omird.service).
+pub const OF_THE_SERVICE: &str = "/var/lib/omird";
+
 /// What the machine says, where the configuration says nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
@@ -340,7 +343,7 @@ impl Host {
             return folder.clone();
         }
         if self.is_root {
-            return PathBuf::from("/var/lib/omird");
+            return PathBuf::from(OF_THE_SERVICE);
         }
         self.state_home
             .clone()

@@ -2,7 +2,7 @@
 
 use omir_core::cbor;
 use omir_core::instant::{Instant, Timestamp};
-use omir_core::model::{Decay, Resource};
+use omir_core::model::{Decay, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::tier::Tier;
 
@@ -43,12 +43,20 @@ pub(super) fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped
         }
         if new_record.decay.is_none() {
             new_record.decay = old_record.decay.clone();
-            inherit_access(new, state.access, false);
+            // Without an access it fades from its own date, which may be another one by now.
+            if was_accessed(old_record, state) {
+                inherit_access(new, state.access, false);
+            }
         }
         if !states_tier {
             set_tier(new, state.moved);
         }
     }
+}
+
+/// Whether anything but what the record states has come to the index.
+fn was_accessed(record: &MemoryRecord, state: &State) -> bool {
+    Facts::of(&Resource::MemoryRecord(Box::new(record.clone()))).access != state.access
 }
 
 /// Writes the access state of the index into a record's decay block, where the record has one or
@@ -96,4 +104,64 @@ pub(super) fn bare(mut resource: Resource) -> Vec<u8> {
     strip(&mut resource);
     doubt::strip(&mut resource);
     cbor::to_vec(&resource.to_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::json;
+
+    use crate::engine::Engine;
+    use crate::engine::export::decode_stored;
+    use crate::engine::request::Encoding;
+    use crate::recall::query::Query;
+
+    fn remember(engine: &Engine, more: &str) {
+        let text =
+            format!(r#"{{"resourceType":"MemoryRecord","id":"a","content":"a door"{more}}}"#);
+        let change = engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
+        engine.execute(change).unwrap();
+    }
+
+    fn decay(engine: &Engine) -> Option<String> {
+        let stored = engine.get(&"MemoryRecord/a".parse().unwrap()).unwrap().unwrap();
+        Some(json::to_string(decode_stored(&stored).unwrap().get("decay")?))
+    }
+
+    fn recall(engine: &Engine, touch: bool) -> f64 {
+        let query = Query { text: Some("door".to_owned()), touch, ..Query::default() };
+        engine.recall(&query).unwrap().hits[0].retrievability
+    }
+
+    const OLD: &str = r#","createdAt":"1970-01-01T00:01:00Z""#;
+
+    /// A clock that nobody had set dated it; somebody puts that right, and it fades from there.
+    #[test]
+    fn what_was_never_thought_of_fades_from_the_date_that_is_stated_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(crate::testing::parts(dir.path()), &mut |_| {}).unwrap();
+        remember(&engine, OLD);
+        assert!(recall(&engine, false) < 0.1);
+        let now = engine.now().0;
+        remember(&engine, &format!(r#","createdAt":"{now}""#));
+        assert_eq!(decay(&engine), None);
+        assert!(recall(&engine, false) > 0.9);
+        engine.stop();
+    }
+
+    #[test]
+    fn what_was_thought_of_stays_so_and_a_block_without_an_access_stays_without() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(crate::testing::parts(dir.path()), &mut |_| {}).unwrap();
+        remember(&engine, &format!(r#"{OLD},"decay":{{"anchored":true}}"#));
+        remember(&engine, r#","createdAt":"2026-01-01T00:00:00Z""#);
+        assert_eq!(decay(&engine).as_deref(), Some(r#"{"anchored":true}"#));
+        recall(&engine, true);
+        while decay(&engine).is_none_or(|decay| !decay.contains(r#""accessCount":1"#)) {
+            std::thread::yield_now();
+        }
+        let accessed = decay(&engine);
+        remember(&engine, r#","createdAt":"2026-02-01T00:00:00Z""#);
+        assert_eq!(decay(&engine), accessed);
+        engine.stop();
+    }
 }
