@@ -1,6 +1,7 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -148,7 +149,12 @@ fn serve(config: &Config) -> Result<(), String> {
     };
     let data = &config.data;
     let in_data = |what: &str| format!("{}: {what}", data.display());
-    std::fs::create_dir_all(data).map_err(|error| in_data(&error.to_string()))?;
+    // What a robot saw is not for everybody on the machine.
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .map_err(|error| in_data(&error.to_string()))?;
     check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
     let disk = folder(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
@@ -192,7 +198,8 @@ fn serve(config: &Config) -> Result<(), String> {
         Err(error) => {
             engine.stop();
             let hint = if error.contains("in use") {
-                "\nIs another omird running? Name a free endpoint with --listen."
+                "\nIs another omird running, perhaps the service (systemctl status omird)? Stop it, or name a free endpoint \
+                 with --listen."
             } else {
                 ""
             };

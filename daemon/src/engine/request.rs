@@ -37,15 +37,13 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Guesses from the first byte: JSON texts begin with white space or one of `{ [ " - digit t f n`,
-    /// which in CBOR would be small integers or strings that no request consists of.
+    /// Guesses from the first byte: arrays, maps and tags of CBOR (RFC 8949, section 3.1: major types 4 to 6) begin
+    /// with one that no text begins with, and no request consists of anything else. What is neither is refused as
+    /// JSON, which whoever sent it can read.
     pub fn sniff(bytes: &[u8]) -> Self {
         match bytes.first() {
-            // The last is how a byte order mark begins: refused, but as JSON.
-            None
-            | Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | 0xEF)
-            | Some(b' ' | b'\t' | b'\r' | b'\n') => Self::Json,
-            _ => Self::Cbor,
+            Some(0x80..=0xDB) => Self::Cbor,
+            _ => Self::Json,
         }
     }
 
@@ -330,4 +328,26 @@ pub fn random_id(random: u128) -> String {
     let id = format!("{random:032x}");
     debug_assert!(Id::new(id.clone()).is_ok());
     id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_neither_is_refused_in_what_everybody_reads() {
+        for (bytes, encoding) in [
+            (&b""[..], Encoding::Json),
+            (b" {}", Encoding::Json),
+            (b"hello", Encoding::Json),
+            (b"\xEF\xBB\xBF{}", Encoding::Json),
+            (b"\xFF", Encoding::Json),
+            (&[0x80], Encoding::Cbor),
+            (&[0xA1, 0x61, 0x61, 0x00], Encoding::Cbor),
+            (&[0xBF, 0xFF], Encoding::Cbor),
+            (&[0xD9, 0xD9, 0xF7, 0xA0], Encoding::Cbor),
+        ] {
+            assert_eq!(Encoding::sniff(bytes), encoding, "{bytes:02x?}");
+        }
+    }
 }
