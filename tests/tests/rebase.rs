@@ -323,6 +323,9 @@ fn who_names_no_frame_means_the_fixed_frame_of_the_daemon() {
     let settings = Settings { fixed_frame: "odom".to_owned(), ..settings() };
     let session = Session::open_with(Arc::new(disk.clone()), &clock, settings, None);
     let session = session.expect("it opens");
+    // Who puts a place down can learn in which.
+    let status = session.status("r1");
+    assert_eq!(status.get("fixedFrame"), Some(&"odom".into()));
     let json = r#"{"resourceType":"MemoryRecord","id":"cup","content":"a cup","extension":[
         {"url":"https://omir.io/spec/R1/extension/spatial-pose",
          "valueJson":{"frame":"odom","position":[1,0,0]}},

@@ -130,6 +130,7 @@ impl Engine {
         status.insert("readOnly", Value::Bool(self.inner.settings.read_only));
         status.insert("rejected", int(shared.rejected.load(Ordering::Relaxed)));
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
+        status.insert("fixedFrame", self.inner.settings.fixed_frame.as_str());
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
         let sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
