@@ -11,6 +11,7 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
+use omird::recall::query::DEFAULT_FRAME;
 use zenoh::bytes::Encoding;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
 use zenoh::{Config, Session, Wait as _};
@@ -224,6 +225,15 @@ impl Client {
         self.first_reply(robot, path, parameters, payload)?.ok_or_else(|| self.no_answer(robot))
     }
 
+    /// The frame in which a robot looks for places that name none, which is where such a place is put.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn fixed_frame(&self, robot: &str) -> Result<String> {
+        let status = self.ask(robot, "status", &Parameters::new(), None)?.value()?;
+        Ok(fixed_frame(&status).to_owned())
+    }
+
     /// Asks for one resource; `None` if the robot is alive and does not have it.
     ///
     /// # Errors
@@ -411,6 +421,11 @@ impl Drop for Client {
     }
 }
 
+/// As a status tells it. An older daemon does not; what it kept lay in `map`.
+fn fixed_frame(status: &Value) -> &str {
+    status.get("fixedFrame").and_then(Value::as_str).unwrap_or(DEFAULT_FRAME)
+}
+
 /// `{"code", "message", "path"}`, and the robot if the object names one.
 fn error_object(body: &[u8]) -> Option<(Option<String>, Error)> {
     let value = document::decode(body).ok()?;
@@ -591,6 +606,13 @@ mod tests {
         let error = Client::open(&globals(&["--connect", &endpoint])).err().unwrap();
         assert_eq!(error.exit_code(), crate::error::UNREACHABLE);
         assert!(error.to_string().contains(&endpoint), "{error}");
+    }
+
+    #[test]
+    fn an_older_daemon_means_the_map() {
+        let read = |text: &[u8]| json::from_slice(text, &Limits::default()).unwrap();
+        assert_eq!(fixed_frame(&read(br#"{"robot":"r1","fixedFrame":"odom"}"#)), "odom");
+        assert_eq!(fixed_frame(&read(br#"{"robot":"r1"}"#)), "map");
     }
 
     #[test]

@@ -152,7 +152,7 @@ pub struct TrajectoryArgs {
     #[arg(long, value_parser = values::drive)]
     pub name: Option<String>,
 
-    /// Frame of the positions; name it where ros2.fixed_frame is another [default: map]
+    /// Frame of the positions [default: the daemon's fixed frame, and map with --dry-run]
     #[arg(long)]
     pub frame: Option<String>,
 

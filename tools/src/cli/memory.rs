@@ -38,7 +38,7 @@ pub struct RememberArgs {
     #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
     pub at: Option<Position>,
 
-    /// Frame of the position; name it where ros2.fixed_frame is another [default: map]
+    /// Frame of the position [default: the daemon's fixed frame, map if it has no other]
     #[arg(long, requires = "at")]
     pub frame: Option<String>,
 

@@ -7,8 +7,9 @@ mod send;
 mod tally;
 
 use omir_core::value::Value;
+use omird::recall::query::DEFAULT_FRAME;
 
-use self::load::File;
+use self::load::{File, Loaded};
 use self::tally::Tally;
 use crate::cli::{Format, Globals, ImportArgs};
 use crate::client::Client;
@@ -28,10 +29,19 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     // All of them before anything is sent, so that a fault in the last one is found in time.
     let files = load::files(args, quiet)?;
     if args.dry_run {
-        return dry_run(args, files, quiet);
+        let frame = args.trajectory.frame.as_deref().unwrap_or(DEFAULT_FRAME);
+        return dry_run(args, placed(files, frame)?, quiet);
     }
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
+    let has_drives = files.iter().any(|file| matches!(file, Loaded::Drive(..)));
+    let frame = match args.trajectory.frame.clone() {
+        Some(frame) => frame,
+        None if has_drives => client.fixed_frame(&robot)?,
+        // Documents say it themselves.
+        None => DEFAULT_FRAME.to_owned(),
+    };
+    let files = placed(files, &frame)?;
     let mut shipment = send::Shipment::new(globals, args, client, robot);
     shipment.check_sizes(&files)?;
     let mut done: Vec<(&File, Tally)> = Vec::new();
@@ -55,6 +65,11 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
         output::print_json(&object([("files", Value::Array(files))]))?;
     }
     outcome
+}
+
+/// The files as they are sent, trajectories in that frame.
+fn placed(files: Vec<Loaded>, frame: &str) -> Result<Vec<File>> {
+    files.into_iter().map(|file| file.in_frame(frame)).collect()
 }
 
 /// Writes what would be sent.

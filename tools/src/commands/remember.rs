@@ -13,13 +13,14 @@ use crate::output::{self, object};
 use crate::selector::Parameters;
 
 pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
-    let resources = match (&args.file, &args.text) {
-        (Some(file), _) => document::read(file)?,
-        (None, Some(text)) => record(text, args),
-        (None, None) => return Err(Error::Usage("a text or --file is needed".to_owned())),
-    };
+    let document = args.file.as_deref().map(document::read).transpose()?;
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
+    let resources = match (document, &args.text) {
+        (Some(document), _) => document,
+        (None, Some(text)) => record(text, args, at(args, || client.fixed_frame(&robot))?),
+        (None, None) => return Err(Error::Usage("a text or --file is needed".to_owned())),
+    };
     let payload = Payload::Json(json::to_string(&resources).into_bytes());
     let reply = client.ask(&robot, "remember", &Parameters::new(), Some(&payload))?;
     let reply = reply.value()?;
@@ -44,9 +45,19 @@ fn line(item: &Value, durable: bool) -> String {
     format!("{} version {version} ({state})", output::one_line(name))
 }
 
+/// A frame, and metres in it.
+type At = (String, [f64; 3]);
+
+/// Where `--at` is. Only the daemon knows which frame that means that names none.
+fn at(args: &RememberArgs, fixed_frame: impl FnOnce() -> Result<String>) -> Result<Option<At>> {
+    let Some(at) = args.at else { return Ok(None) };
+    let frame = args.frame.clone().map_or_else(fixed_frame, Ok)?;
+    Ok(Some((frame, at.0)))
+}
+
 /// The MemoryRecord that the options describe. Id and `createdAt` are left to the daemon, whose clock
 /// is the robot's.
-fn record(text: &str, args: &RememberArgs) -> Value {
+fn record(text: &str, args: &RememberArgs, at: Option<At>) -> Value {
     let mut members = Map::new();
     members.insert("resourceType", "MemoryRecord");
     if let Some(id) = &args.id {
@@ -81,19 +92,19 @@ fn record(text: &str, args: &RememberArgs) -> Value {
         let references = references.map(|entity| object([("ref", entity.to_string().into())]));
         members.insert("entityRefs", references.collect::<Value>());
     }
-    if let Some(pose) = pose(args) {
+    if let Some(pose) = pose(args, at) {
         let extension = object([("url", SPATIAL_POSE_URL.into()), ("valueJson", pose)]);
         members.insert("extension", Value::Array(vec![extension]));
     }
     Value::Object(members)
 }
 
-fn pose(args: &RememberArgs) -> Option<Value> {
-    let (frame, position) = match (args.at, args.geo) {
-        (Some(at), _) => (args.frame.as_deref().unwrap_or("map"), at.0),
+fn pose(args: &RememberArgs, at: Option<At>) -> Option<Value> {
+    let (frame, position) = match (at, args.geo) {
+        (Some(at), _) => at,
         (None, Some(geo)) => {
             let alt = geo.alt.unwrap_or_default();
-            ("earth", geodesy::earth_centred(geo.lat, geo.lon, alt))
+            ("earth".to_owned(), geodesy::earth_centred(geo.lat, geo.lon, alt))
         }
         (None, None) => return None,
     };
@@ -130,7 +141,8 @@ mod tests {
         let Command::Remember(args) = Cli::try_parse_from(words).unwrap().command else {
             panic!("remember expected")
         };
-        record(args.text.as_deref().unwrap(), &args)
+        let at = at(&args, || Ok("odom".to_owned())).unwrap();
+        record(args.text.as_deref().unwrap(), &args, at)
     }
 
     #[test]
@@ -177,7 +189,7 @@ mod tests {
             + r#""importance":0.8,"decay":{"halfLifeHours":24.0,"anchored":true},"#
             + r#""entityRefs":[{"ref":"Entity/dock"},{"ref":"Entity/door"}],"#
             + r#""extension":[{"url":"https://omir.io/spec/R1/extension/spatial-pose","valueJson":"#
-            + r#"{"frame":"map","position":[1.0,2.0,0.0],"orientation":[0.0,0.0,0.0,1.0],"#
+            + r#"{"frame":"odom","position":[1.0,2.0,0.0],"orientation":[0.0,0.0,0.0,1.0],"#
             + r#""stamp":"2026-01-01T00:00:00Z","geo":{"lat":1.0,"lon":2.0,"alt":3.0}}}]}"#;
         assert_eq!(json::to_string(&value), expected);
     }

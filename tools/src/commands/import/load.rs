@@ -39,6 +39,53 @@ impl File {
     }
 }
 
+/// A file that was read and found right.
+pub(super) enum Loaded {
+    /// Its resources are in it.
+    Document(File),
+    /// They are made of it, once it is known in which frame it lies.
+    Drive(PathBuf, Track),
+}
+
+impl Loaded {
+    /// What is to be sent. `frame` is that of a trajectory.
+    pub(super) fn in_frame(self, frame: &str) -> Result<File> {
+        match self {
+            Self::Document(file) => Ok(file),
+            Self::Drive(path, track) => {
+                let values = track.resources(frame).into_iter();
+                file(&path, pointed(values))
+            }
+        }
+    }
+}
+
+/// A trajectory as it was read, with what its memories are made of beside their frame.
+pub(super) struct Track {
+    name: String,
+    format: &'static str,
+    source: String,
+    poses: Vec<Pose>,
+    moments: Vec<Instant>,
+    kept: Vec<usize>,
+    importance: Option<f64>,
+    half_life: Option<f64>,
+}
+
+impl Track {
+    fn resources(&self, frame: &str) -> Vec<Value> {
+        let drive = Drive {
+            name: &self.name,
+            format: self.format,
+            source: &self.source,
+            frame,
+            importance: self.importance,
+            half_life: self.half_life,
+        };
+        memories::resources(&drive, &self.poses, &self.moments, &self.kept)
+    }
+}
+
 /// One resource of a file.
 pub(super) struct Resource {
     /// Where in the file: a JSON Pointer.
@@ -60,7 +107,7 @@ impl Resource {
 }
 
 /// The files named, checked as far as that can be done without a daemon.
-pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<File>> {
+pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<Loaded>> {
     if args.format == Format::Omir {
         if let Some(option) = args.trajectory.given() {
             return Err(Error::Usage(format!(
@@ -78,20 +125,23 @@ pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<File>> {
     args.files.iter().map(|file| one(file, args, quiet)).collect()
 }
 
-fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<File> {
-    let found = match args.format {
+fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<Loaded> {
+    match args.format {
         Format::Omir => {
             let document = document::read(path)?;
             check::conforms(path, &document)?;
-            document::resources(path, document)?
+            file(path, document::resources(path, document)?).map(Loaded::Document)
         }
         format => {
-            let values = drive(path, format, &args.trajectory, quiet)?;
-            let pointers = (0..values.len()).map(|index| format!("/entry/{index}"));
-            pointers.zip(values).collect()
+            let track = track(path, format, &args.trajectory, quiet)?;
+            Ok(Loaded::Drive(path.to_owned(), track))
         }
-    };
-    let mut resources = Vec::with_capacity(found.len());
+    }
+}
+
+/// Resources that are a file, each behind its pointer.
+fn file(path: &Path, found: impl IntoIterator<Item = (String, Value)>) -> Result<File> {
+    let mut resources = Vec::new();
     let mut scratch = Vec::new();
     for (pointer, value) in found {
         // How a daemon's sealed segment describes itself is history, not memory.
@@ -107,11 +157,16 @@ fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<File> {
 /// Resources that were made here, each with its name.
 pub(super) fn made(values: Vec<Value>) -> Result<File> {
     let mut scratch = Vec::new();
-    let pointers = (0..values.len()).map(|index| format!("/entry/{index}"));
     let path = PathBuf::from("the recording");
-    let named = pointers.zip(values).map(|(at, value)| named(&path, at, value, &mut scratch));
+    let named =
+        pointed(values.into_iter()).map(|(at, value)| named(&path, at, value, &mut scratch));
     let resources = named.collect::<Result<Vec<_>>>()?;
     Ok(File { path, resources, repeated: 0 })
+}
+
+/// Each with the pointer that it has in a Bundle of them.
+fn pointed(values: impl Iterator<Item = Value>) -> impl Iterator<Item = (String, Value)> {
+    values.enumerate().map(|(index, value)| (format!("/entry/{index}"), value))
 }
 
 /// Gives a resource of a checked document its name. The check has seen to it that there is one, and a
@@ -130,8 +185,8 @@ fn named(file: &Path, pointer: String, value: Value, scratch: &mut Vec<u8>) -> R
     Ok(Resource { name: Ref::new(kind, id), pointer, value, bytes: scratch.len() })
 }
 
-/// A trajectory as resources.
-fn drive(file: &Path, format: Format, args: &TrajectoryArgs, quiet: bool) -> Result<Vec<Value>> {
+/// Reads a trajectory.
+fn track(file: &Path, format: Format, args: &TrajectoryArgs, quiet: bool) -> Result<Track> {
     if args.times.is_some() && format != Format::Kitti {
         return Err(Error::Usage("--times is for --format kitti".to_owned()));
     }
@@ -153,14 +208,6 @@ fn drive(file: &Path, format: Format, args: &TrajectoryArgs, quiet: bool) -> Res
     let kept = trajectory::select(&poses, spacing, args.every);
     let source = file.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| name_of(file));
-    let drive = Drive {
-        name: &name,
-        format: word,
-        source: &source,
-        frame: args.frame.as_deref().unwrap_or("map"),
-        importance: args.importance,
-        half_life: args.half_life,
-    };
     let remark = format!(
         "{}: {} poses, {} kept as memories of {name}",
         file.display(),
@@ -168,7 +215,16 @@ fn drive(file: &Path, format: Format, args: &TrajectoryArgs, quiet: bool) -> Res
         kept.len()
     );
     output::remark(quiet, &remark);
-    Ok(memories::resources(&drive, &poses, &moments, &kept))
+    Ok(Track {
+        name,
+        format: word,
+        source: source.into_owned(),
+        poses,
+        moments,
+        kept,
+        importance: args.importance,
+        half_life: args.half_life,
+    })
 }
 
 fn kitti_poses(file: &Path, text: &str, args: &TrajectoryArgs, quiet: bool) -> Result<Vec<Pose>> {
@@ -214,8 +270,11 @@ mod tests {
         let words = ["omir", "import"].iter().chain(line).copied();
         let words = words.chain([file.to_str().unwrap()]);
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Import(args) => files(&args, true)
-                .map(|files| files.into_iter().flat_map(|file| file.resources).collect()),
+            Command::Import(args) => {
+                let files = files(&args, true)?.into_iter().map(|file| file.in_frame("map"));
+                let files = files.collect::<Result<Vec<File>>>()?;
+                Ok(files.into_iter().flat_map(|file| file.resources).collect())
+            }
             _ => panic!("import expected"),
         }
     }
