@@ -336,11 +336,11 @@ pub struct PullArgs {
 
 All of the file is stored or none of it, up to 2 MiB; a larger one is sent in parts, of which each
 is. What is there already is no change, so it may be sent again. What was forgotten there comes
-back.
+back. A daemon that is busy, with another import for one, is asked again for --wait seconds.
 
 Exit codes:
   0  it is stored
-  1  the daemon refused, for one because the port is read-only
+  1  the daemon refused, for one because the port is read-only, or it stayed busy
   2  the command line is wrong, or the file cannot be read
   3  a part of it is stored, or Ctrl-C: send it again. Or the daemon's answer cannot be understood
   4  no such device, no daemon answers on it, or the line was lost: send it again")]
@@ -352,6 +352,10 @@ pub struct PushArgs {
     /// Its speed
     #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
     pub baud: u32,
+
+    /// How long to try again while the daemon is busy
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    pub wait: Duration,
 
     /// What unlocks the port, if it is read-only
     #[arg(long, value_name = "TOKEN", hide_env_values = true, env = "OMIR_SERIAL_TOKEN")]

@@ -99,6 +99,12 @@ impl Error {
         }
     }
 
+    /// Whether the daemon said that it has no time just now: the same request may be taken in a moment.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "BUSY")
+    }
+
     /// JSON Pointer to the cause, where there is one.
     #[must_use]
     pub fn path(&self) -> Option<&str> {

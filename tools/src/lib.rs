@@ -12,6 +12,7 @@
 //! | [`document`] | how `.omir` and `.omirb` files are read and written |
 //! | [`linked`] | how a Bundle becomes linked data |
 //! | [`parcels`] | in which order and in what portions resources are sent |
+//! | [`patience`] | how long a daemon that is busy is asked again |
 //! | [`trajectory`] | how a recorded drive becomes memories |
 //! | [`instant`] | how moments and spans of time are read and written |
 //! | [`serial`], [`interrupt`] | how a daemon on a serial line is asked, and left in order |
@@ -29,6 +30,7 @@ pub mod interrupt;
 pub mod linked;
 pub mod output;
 pub mod parcels;
+pub mod patience;
 pub mod progress;
 pub mod selector;
 pub mod serial;

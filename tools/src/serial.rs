@@ -147,6 +147,18 @@ impl Line {
         Ok(())
     }
 
+    /// Keeps the session for a while, with nothing to say.
+    ///
+    /// # Errors
+    /// [`Lost::Line`], or that a signal came.
+    pub fn rest(&mut self, pause: Duration) -> std::result::Result<(), Lost> {
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
     /// Who is there; from now on what is sent is packed, if it reads that.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use crate::cli::{BackupArgs, Globals};
 use crate::client::{Client, Reply};
 use crate::error::{Error, Result};
 use crate::output::{self, object};
+use crate::patience::Patience;
 use crate::selector::Parameters;
 use crate::{progress, table};
 
@@ -26,10 +27,8 @@ use crate::{progress, table};
 const AT_LEAST: Duration = Duration::from_secs(90);
 /// How often the list is asked for anew because the daemon has rewritten segments meanwhile.
 const ROUNDS: usize = 10;
-/// How often a daemon that has no time is asked again.
-const PATIENCE: usize = 20;
-/// How long it is left alone in between.
-const PAUSE: Duration = Duration::from_millis(500);
+/// How long a daemon that has no time is asked again.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a run fetched.
 #[derive(Default)]
@@ -105,14 +104,13 @@ fn list(client: &Client, robot: &str) -> Result<Offer> {
 
 /// Asks, again and again while the daemon is busy.
 fn ask(client: &Client, robot: &str, parameters: &Parameters) -> Result<Reply> {
-    let mut tries = 1;
+    let mut patience = Patience::new(PATIENCE);
     loop {
-        match client.ask(robot, "backup", parameters, None) {
-            Err(Error::Refused { code, .. }) if code == "BUSY" && tries < PATIENCE => {
-                tries += 1;
-                std::thread::sleep(PAUSE);
-            }
-            other => return other,
+        let answer = client.ask(robot, "backup", parameters, None);
+        let is_busy = answer.as_ref().is_err_and(Error::is_busy);
+        match is_busy.then(|| patience.pause(Instant::now())).flatten() {
+            Some(pause) => std::thread::sleep(pause),
+            None => return answer,
         }
     }
 }

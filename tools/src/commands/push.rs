@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use omir_core::cbor;
 use omir_core::link::message::{Answer, MOST_MESSAGE, Push, Pushed, Request};
 use omir_core::reference::Ref;
@@ -10,11 +11,14 @@ use omir_core::value::Value;
 
 use crate::cli::{Globals, PushArgs};
 use crate::error::{Error, Result};
+use crate::patience::{BUSY, Patience};
 use crate::serial::{Line, Lost, refused};
 use crate::{document, output, parcels, progress};
 
 /// A slow line and a slow card take their time.
 const AT_LEAST: Duration = Duration::from_secs(300);
+/// What the bar says while nothing hinders.
+const PUSHING: &str = "pushing";
 /// Of a message around its resources, at most.
 const AROUND: usize = 64;
 
@@ -46,12 +50,12 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         None => {}
     }
     let bar = match parts.len() {
-        0 | 1 => progress::spinner(globals, "pushing"),
-        _ => progress::bar(globals, resources.len() as u64, "pushing"),
+        0 | 1 => progress::spinner(globals, PUSHING),
+        _ => progress::bar(globals, resources.len() as u64, PUSHING),
     };
     let mut all = Pushed::default();
     for part in &parts {
-        let pushed = match push(globals, &mut line, &resources, part) {
+        let pushed = match push(globals, args, &mut line, &resources, part, &bar) {
             Ok(pushed) => pushed,
             Err(error) => {
                 bar.abandon();
@@ -122,8 +126,33 @@ fn parts(
     }
 }
 
-/// One message, durable when it is answered.
+/// One message, as often as it takes while the daemon is busy. Durable when it is answered.
 fn push(
+    globals: &Globals,
+    args: &PushArgs,
+    line: &mut Line,
+    resources: &[(String, Value)],
+    part: &[usize],
+    bar: &ProgressBar,
+) -> Result<Pushed> {
+    let mut patience = Patience::new(args.wait);
+    loop {
+        let error = match attempt(globals, line, resources, part) {
+            Ok(pushed) => {
+                if patience.is_tried() {
+                    bar.set_message(PUSHING);
+                }
+                return Ok(pushed);
+            }
+            Err(error) => error,
+        };
+        let pause = error.is_busy().then(|| patience.pause_for(BUSY, globals, bar)).flatten();
+        let Some(pause) = pause else { return Err(error) };
+        line.rest(pause)?;
+    }
+}
+
+fn attempt(
     globals: &Globals,
     line: &mut Line,
     resources: &[(String, Value)],

@@ -21,6 +21,7 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird::engine::request::Encoding;
+use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
 use omird::serial::{Access, Port, Ports, Share};
 use omird::store::keys;
@@ -44,16 +45,20 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Rig {
-        Rig::with_key(7)
+        Rig::with(7, Settings::default())
     }
 
     /// Another memory has another key.
     pub fn with_key(key: u8) -> Rig {
+        Rig::with(key, Settings::default())
+    }
+
+    pub fn with(key: u8, settings: Settings) -> Rig {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
         let key = keys::device_key(&data, || [key; 32]).unwrap();
-        let parts = Parts { key, ..parts(&data) };
+        let parts = Parts { key, settings, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let items: Vec<String> = (0..MEMORIES)
             .map(|n| {

@@ -3,7 +3,7 @@
 //! A file is one request, and a request is stored as a whole or not at all. Ids are fixed, so one
 //! without an answer is simply sent again: if it was stored after all, the daemon finds it unchanged.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use omir_core::cbor;
@@ -14,11 +14,10 @@ use super::tally::Tally;
 use crate::cli::{Globals, ImportArgs};
 use crate::client::{Client, Payload};
 use crate::error::{Error, Result};
+use crate::patience::{BUSY, Patience};
 use crate::selector::Parameters;
-use crate::{output, parcels, progress, table};
+use crate::{parcels, progress, table};
 
-/// Pause between attempts.
-const PAUSE: Duration = Duration::from_millis(250);
 /// Bytes that the slowest daemon and network are expected to take in a second. A daemon that goes
 /// away is noticed at once; this is only how long one that is there may be at it.
 const BYTES_PER_SECOND: usize = 128 << 10;
@@ -170,40 +169,30 @@ impl<'a> Shipment<'a> {
         tally: &mut Tally,
     ) -> Result<Value> {
         let payload = Payload::Cbor(encode(file, parcel));
-        let mut lost_at: Option<Instant> = None;
+        let mut patience = Patience::new(self.wait);
         loop {
             let error = match self.attempt(&payload) {
                 Ok(reply) => {
-                    if lost_at.is_some() {
+                    if patience.is_tried() {
                         bar.set_message("importing");
                     }
                     return Ok(reply);
                 }
                 Err(error) => error,
             };
-            let busy = error.code() == "BUSY";
             let lost = matches!(error, Error::Unreachable(_));
-            if !busy && !lost {
+            if !error.is_busy() && !lost {
                 return Err(error);
             }
-            let since = *lost_at.get_or_insert_with(|| {
-                let words = if busy { "the daemon is busy" } else { "the daemon went away" };
-                bar.set_message(words);
-                if bar.is_hidden() {
-                    let seconds = self.wait.as_secs_f64();
-                    let quiet = self.globals.quiet || self.globals.json;
-                    output::remark(quiet, &format!("{words}; trying again for {seconds} s"));
-                }
-                Instant::now()
-            });
-            if since.elapsed() >= self.wait {
+            let hindrance = if lost { "the daemon went away" } else { BUSY };
+            let Some(pause) = patience.pause_for(hindrance, self.globals, bar) else {
                 return Err(error);
-            }
+            };
             if lost {
                 self.client = None;
             }
             tally.retries += 1;
-            std::thread::sleep(PAUSE.min(self.wait.saturating_sub(since.elapsed())));
+            std::thread::sleep(pause);
         }
     }
 

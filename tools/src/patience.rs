@@ -1,0 +1,82 @@
+//! How long a daemon that cannot serve just now is asked again, whatever the way to it and whoever asks.
+
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+
+use crate::cli::Globals;
+use crate::output;
+
+/// What hinders, where [`Error::is_busy`].
+///
+/// [`Error::is_busy`]: crate::error::Error::is_busy
+pub const BUSY: &str = "the daemon is busy";
+
+/// Pause between attempts.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// One request, and how long it is tried after it failed first.
+#[derive(Debug)]
+pub struct Patience {
+    wait: Duration,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// For a request that has not failed yet.
+    #[must_use]
+    pub const fn new(wait: Duration) -> Self {
+        Self { wait, since: None }
+    }
+
+    /// Whether an attempt failed.
+    #[must_use]
+    pub const fn is_tried(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// How long to pause after an attempt that failed `now`; `None` once it was tried for long enough.
+    pub fn pause(&mut self, now: Instant) -> Option<Duration> {
+        let passed = now.saturating_duration_since(*self.since.get_or_insert(now));
+        let left = self.wait.saturating_sub(passed);
+        (!left.is_zero()).then(|| PAUSE.min(left))
+    }
+
+    /// As [`Patience::pause`]; the first time people are told what hinders.
+    pub fn pause_for(
+        &mut self,
+        hindrance: &'static str,
+        globals: &Globals,
+        bar: &ProgressBar,
+    ) -> Option<Duration> {
+        if !self.is_tried() {
+            bar.set_message(hindrance);
+            if bar.is_hidden() {
+                let seconds = self.wait.as_secs_f64();
+                let quiet = globals.quiet || globals.json;
+                output::remark(quiet, &format!("{hindrance}; trying again for {seconds} s"));
+            }
+        }
+        self.pause(Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_go_on_until_the_wait_is_over() {
+        let (wait, start) = (Duration::from_millis(600), Instant::now());
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut patience = Patience::new(wait);
+        assert!(!patience.is_tried());
+        // The wait begins with the first failure, not with the first attempt.
+        assert_eq!(patience.pause(at(5_000)), Some(PAUSE));
+        assert!(patience.is_tried());
+        assert_eq!(patience.pause(at(5_300)), Some(PAUSE));
+        assert_eq!(patience.pause(at(5_550)), Some(Duration::from_millis(50)));
+        assert_eq!(patience.pause(at(5_600)), None);
+        assert_eq!(Patience::new(Duration::ZERO).pause(start), None);
+    }
+}
