@@ -1,3 +1,7 @@
+use omir_core::model::Label;
+use omir_core::value::Value;
+
+use super::keeping::{Keep, condition, merging, threshold};
 use super::*;
 
 fn section(text: &str) -> Ros2Section {

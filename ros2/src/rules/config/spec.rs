@@ -1,0 +1,240 @@
+//! What a rule makes of a message: which memory, said how, placed and dated by what.
+
+use std::time::Duration;
+
+use omir_core::model::{ExperienceType, Kind, Label};
+use omir_core::reference::ResourceType;
+use omir_core::value::Value;
+
+use super::YEAR_S;
+use super::keeping::{Keep, Merging, merging};
+use super::words::{field, word_of};
+use crate::rules::levels::Level;
+use crate::rules::template::{FieldRef, Template};
+use crate::rules::written::{Table, one_of};
+
+/// What becomes of a message, as far as it is said; the type's own defaults say the rest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spec {
+    /// What is made.
+    pub make: Option<Make>,
+    /// The list each element of which is looked at.
+    pub each: Option<FieldRef>,
+    /// What the thing is called.
+    pub by: Option<Template>,
+    /// The content of the memory.
+    pub text: Option<Template>,
+    /// The entity it is about.
+    pub entity: Option<Template>,
+    /// The labels of that.
+    pub labels: Option<Vec<Label>>,
+    /// Lifecycle class.
+    pub kind: Option<Kind>,
+    /// Nature of the experience.
+    pub experience_type: Option<ExperienceType>,
+    /// In [0, 1].
+    pub importance: Option<Amount>,
+    /// In [0, 1].
+    pub confidence: Option<Amount>,
+    /// Hours.
+    pub half_life_h: Option<Amount>,
+    /// Whether it resists forgetting.
+    pub anchored: Option<bool>,
+    /// How long after the event it is valid.
+    pub expires: Option<Duration>,
+    /// Where it was.
+    pub pose: Option<PoseFrom>,
+    /// The frame of that pose.
+    pub frame: Option<Template>,
+    /// A position on the Earth.
+    pub geo: Option<Whence>,
+    /// When it happened.
+    pub stamp: Option<StampFrom>,
+    /// What becomes of it when its place in the fixed frame is not to be had.
+    pub without_transform: Option<WithoutTransform>,
+    /// What is kept.
+    pub keep: Option<Keep>,
+    /// When it is the same thing.
+    pub merge: Option<Merging>,
+}
+
+/// What is made of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Make {
+    /// A MemoryRecord.
+    Record,
+    /// An Entity, kept up to date.
+    Entity,
+}
+
+impl Make {
+    /// The type of the resource.
+    pub const fn resource_type(self) -> ResourceType {
+        match self {
+            Self::Record => ResourceType::MemoryRecord,
+            Self::Entity => ResourceType::Entity,
+        }
+    }
+}
+
+/// A number, or where it is found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Amount {
+    /// This one.
+    Always(f64),
+    /// The one in a field.
+    Field(FieldRef),
+    /// By the level of a log or diagnostic message.
+    ByLevel(Vec<(Level, f64)>),
+}
+
+/// A field, or the message itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Whence {
+    /// The message, or the element.
+    Itself,
+    /// A field of it.
+    Field(FieldRef),
+}
+
+/// Where the place of a memory comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PoseFrom {
+    /// Where the robot is.
+    Robot,
+    /// It has no place.
+    Nowhere,
+    /// A pose, a point or a transform in the message.
+    Message(Whence),
+}
+
+/// When something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StampFrom {
+    /// When the message came.
+    Received,
+    /// What a field says.
+    Field(FieldRef),
+}
+
+/// What becomes of a memory without a place in the fixed frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutTransform {
+    /// It is kept, and says why it has none.
+    Keep,
+    /// It is dropped, and counted.
+    Drop,
+}
+
+impl Spec {
+    /// Reads what a table says of it. [`Table::done`] is left to the caller.
+    pub fn read(table: &Table<'_>) -> Self {
+        Self {
+            make: table.word("as", &[("record", Make::Record), ("entity", Make::Entity)]),
+            each: table.parsed("each", list),
+            by: table.parsed("by", |text| {
+                // A name without braces would be one name for everything, so it is a field.
+                if text.contains('{') {
+                    text.parse::<Template>().map_err(|error| error.to_string())
+                } else {
+                    field(text).map(Template::of_field)
+                }
+            }),
+            text: table.parsed("text", str::parse),
+            entity: table.parsed("entity", str::parse),
+            labels: table.all_parsed("label", |word| word_of(word, Label::ALL, Label::as_str)),
+            kind: table.parsed("kind", |word| word_of(word, Kind::ALL, Kind::as_str)),
+            experience_type: table.parsed("experience_type", |word| {
+                word_of(word, ExperienceType::ALL, ExperienceType::as_str)
+            }),
+            importance: amount(table, "importance", 0.0, 1.0),
+            confidence: amount(table, "confidence", 0.0, 1.0),
+            half_life_h: amount(table, "half_life_h", 0.001, 1_000_000.0),
+            anchored: table.flag("anchored"),
+            expires: table.number("expires_s", 1.0..=100.0 * YEAR_S).map(Duration::from_secs_f64),
+            pose: table.parsed("pose", |text| match text {
+                "@robot" => Ok(PoseFrom::Robot),
+                "@none" => Ok(PoseFrom::Nowhere),
+                _ => whence(text).map(PoseFrom::Message),
+            }),
+            frame: table.parsed("frame", str::parse),
+            geo: table.parsed("geo", whence),
+            stamp: table.parsed("stamp", |text| match text {
+                "@received" => Ok(StampFrom::Received),
+                _ => field(text).map(StampFrom::Field),
+            }),
+            without_transform: table.word(
+                "without_transform",
+                &[("keep", WithoutTransform::Keep), ("drop", WithoutTransform::Drop)],
+            ),
+            keep: table.table("keep").map(Keep::read),
+            merge: match table.value("merge") {
+                Some(Value::Bool(false)) => Some(Merging::Never),
+                _ => table.table("merge").map(merging),
+            },
+        }
+    }
+
+    /// This, and what it does not say from `default`. `keep` and `merge` are each taken whole.
+    pub fn or(self, default: Self) -> Self {
+        Self {
+            make: self.make.or(default.make),
+            each: self.each.or(default.each),
+            by: self.by.or(default.by),
+            text: self.text.or(default.text),
+            entity: self.entity.or(default.entity),
+            labels: self.labels.or(default.labels),
+            kind: self.kind.or(default.kind),
+            experience_type: self.experience_type.or(default.experience_type),
+            importance: self.importance.or(default.importance),
+            confidence: self.confidence.or(default.confidence),
+            half_life_h: self.half_life_h.or(default.half_life_h),
+            anchored: self.anchored.or(default.anchored),
+            expires: self.expires.or(default.expires),
+            pose: self.pose.or(default.pose),
+            frame: self.frame.or(default.frame),
+            geo: self.geo.or(default.geo),
+            stamp: self.stamp.or(default.stamp),
+            without_transform: self.without_transform.or(default.without_transform),
+            keep: self.keep.or(default.keep),
+            merge: self.merge.or(default.merge),
+        }
+    }
+}
+
+/// A number, the path of one, or a table by level.
+fn amount(table: &Table<'_>, name: &'static str, least: f64, most: f64) -> Option<Amount> {
+    match table.value(name)? {
+        Value::Text(_) => table.parsed(name, field).map(Amount::Field),
+        Value::Object(_) => {
+            let levels = table.table(name)?;
+            let mut amounts = Vec::new();
+            for (word, value) in levels.entries() {
+                match (one_of(word, Level::WORDS), value.as_f64()) {
+                    (Err(error), _) => levels.complain(word, error),
+                    (Ok(level), Some(number)) if (least..=most).contains(&number) => {
+                        amounts.push((level, number));
+                    }
+                    _ => levels.complain(
+                        word,
+                        format_args!("{value} is no number between {least} and {most}"),
+                    ),
+                }
+            }
+            Some(Amount::ByLevel(amounts))
+        }
+        _ => table.number(name, least..=most).map(Amount::Always),
+    }
+}
+
+fn list(text: &str) -> Result<FieldRef, String> {
+    let field = field(text)?;
+    if !text.ends_with("[*]") || text.matches("[*]").count() != 1 || field.is_of_whole() {
+        return Err(format!("{text:?} is no list; write it as in detections[*]"));
+    }
+    Ok(field)
+}
+
+fn whence(text: &str) -> Result<Whence, String> {
+    if text == "." { Ok(Whence::Itself) } else { field(text).map(Whence::Field) }
+}
