@@ -1,0 +1,132 @@
+//! Messages: who hears which, in which order, and what is dropped.
+
+use zenoh::query::{ConsolidationMode, QueryTarget, ReplyKeyExpr};
+
+use super::*;
+
+#[test]
+fn a_message_comes_with_who_published_it_and_when() {
+    let (a, b) = sessions();
+    let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
+    let (_subscription, receive) = listener.listen("chatter", Qos::DEFAULT);
+    let publisher =
+        talker.node.publisher("chatter", &talker.ty("std_msgs/msg/String"), Qos::DEFAULT).unwrap();
+    talker.sees("/chatter", EntityKind::Subscription);
+    let theirs = listener.sees("/chatter", EntityKind::Publisher);
+    assert!(publisher.is_heard());
+    publisher.publish(&talker.text("hello")).unwrap();
+    publisher.publish(&talker.text("again")).unwrap();
+    let first = receive.recv_timeout(LONG).unwrap();
+    assert_eq!(first.message.text("data"), Some("hello"));
+    assert_eq!((first.sequence, receive.recv_timeout(LONG).unwrap().sequence), (1, 2));
+    assert_eq!(first.source.nanos() % 1_000_000_000, 0, "by the clock that was handed in");
+    assert_eq!(listener.node.graph().who(first.publisher), Some(theirs));
+    let other = Message::new(&talker.ty("std_msgs/msg/Int32"));
+    assert!(matches!(publisher.publish(&other), Err(NodeError::Type { .. })));
+}
+
+#[test]
+fn what_was_published_before_comes_once_and_in_order() {
+    let (a, b) = sessions();
+    let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
+    let ty = talker.ty("std_msgs/msg/String");
+    let latched = Qos::LATCHED.keep_last(3);
+    let early = talker.node.publisher("map", &ty, latched.keep_last(4)).unwrap();
+    for text in ["0", "1", "2", "3", "4"] {
+        early.publish(&talker.text(text)).unwrap();
+    }
+    listener.sees("/map", EntityKind::Publisher);
+    // Four are kept, and three are wanted.
+    let (subscription, receive) = listener.listen("map", latched);
+    assert_eq!(texts(&receive, 3), ["2", "3", "4"]);
+    assert_eq!(subscription.dropped(), 0);
+    talker.sees("/map", EntityKind::Subscription);
+    early.publish(&talker.text("5")).unwrap();
+    assert_eq!(texts(&receive, 1), ["5"]);
+    // A publisher that comes later is asked too, and may have published before it was seen.
+    let late = talker.node.publisher("map", &ty, latched).unwrap();
+    late.publish(&talker.text("6")).unwrap();
+    assert_eq!(texts(&receive, 1), ["6"]);
+    assert!(receive.recv_timeout(SHORT).is_err(), "nothing comes twice");
+    // One who wants no history gets none.
+    let (_volatile, fresh) = listener.listen("map", Qos::DEFAULT);
+    assert!(fresh.recv_timeout(SHORT).is_err());
+}
+
+#[test]
+fn all_that_was_published_before_comes_whatever_the_depth() {
+    let (a, b) = sessions();
+    let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
+    let ty = talker.ty("std_msgs/msg/String");
+    let numbers: Vec<String> = (10..40).map(|n| n.to_string()).collect();
+    let publish = |text: &String| {
+        let publisher = talker.node.publisher("rosout", &ty, Qos::LATCHED).unwrap();
+        publisher.publish(&talker.text(text)).unwrap();
+        publisher
+    };
+    let _publishers: Vec<_> = numbers.iter().map(publish).collect();
+    let all = |graph: &Graph| {
+        (graph.at("/rosout", EntityKind::Publisher).len() == numbers.len()).then_some(())
+    };
+    listener.node.graph().wait(LONG, all).expect("thirty publishers");
+    let (begun, begins) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let (send, receive) = mpsc::channel();
+    let subscription = listener
+        .node
+        .subscribe("rosout", &ty, Qos::LATCHED.keep_last(2), move |m| {
+            let _ = begun.send(());
+            let _ = wait.recv();
+            let _ = send.send(m);
+        })
+        .unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    // All that comes comes while the first one is still looked at: what is asked after the subscription did is
+    // answered after it.
+    let caches = b
+        .get("*/rosout/*/*/@adv/**")
+        .accept_replies(ReplyKeyExpr::Any)
+        .target(QueryTarget::All)
+        .consolidation(ConsolidationMode::None)
+        .wait()
+        .unwrap();
+    assert_eq!(caches.into_iter().count(), numbers.len());
+    drop(go);
+    let mut heard = texts(&receive, numbers.len());
+    heard.sort();
+    assert_eq!(heard, numbers);
+    assert_eq!(subscription.dropped(), 0);
+}
+
+#[test]
+fn a_slow_subscription_drops_the_oldest_and_says_so() {
+    let (a, b) = sessions();
+    let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
+    let ty = talker.ty("std_msgs/msg/String");
+    let (begun, begins) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let (send, receive) = mpsc::channel();
+    let subscription = listener
+        .node
+        .subscribe("chatter", &ty, Qos::DEFAULT.keep_last(2), move |m| {
+            let _ = begun.send(());
+            let _ = wait.recv();
+            let _ = send.send(m);
+        })
+        .unwrap();
+    talker.sees("/chatter", EntityKind::Subscription);
+    let publisher = talker.node.publisher("chatter", &ty, Qos::DEFAULT).unwrap();
+    publisher.publish(&talker.text("0")).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    for text in ["1", "2", "3", "4", "5"] {
+        publisher.publish(&talker.text(text)).unwrap();
+    }
+    let dropped = || (listener.node.counts().dropped == 3).then_some(());
+    listener.node.graph().wait(LONG, |_| dropped()).expect("three are dropped");
+    assert_eq!(subscription.dropped(), 3);
+    for _ in 0..3 {
+        go.send(()).unwrap();
+    }
+    assert_eq!(texts(&receive, 3), ["0", "4", "5"]);
+    drop(go);
+}
