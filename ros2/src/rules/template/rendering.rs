@@ -8,11 +8,17 @@ use super::{Format, Piece, Scene, Style, Template};
 use crate::message::{Message, Value};
 use crate::stamp::Stamp;
 
-/// Longest text that a template makes, in bytes; what is longer is cut.
-pub const MAX_TEXT: usize = 4096;
+/// Longest text that a template makes, in bytes; of what is longer the beginning, and [`MORE`].
+pub const MAX_TEXT: usize = 64 << 10;
 
-/// Most elements of a list that are written out.
+/// Longest name.
+const MAX_NAME: usize = 4096;
+
+/// Most elements of a list that are written out; of a longer one those, and [`MORE`].
 const MAX_ELEMENTS: usize = 64;
+
+/// Stands where something was left out.
+const MORE: &str = "…";
 
 impl Template {
     /// The text. What is not there (an element of an empty list) leaves nothing in it.
@@ -21,7 +27,11 @@ impl Template {
         for piece in &self.0 {
             piece.render(scene, &mut out);
         }
-        cut(out.trim(), MAX_TEXT).to_owned()
+        let text = out.trim();
+        if text.len() <= MAX_TEXT {
+            return text.to_owned();
+        }
+        cut(text, MAX_TEXT - MORE.len()).to_owned() + MORE
     }
 
     /// The text as a name: `None` if a field of it is not there or empty.
@@ -34,7 +44,7 @@ impl Template {
                 return None;
             }
         }
-        let name = cut(out.trim(), MAX_TEXT);
+        let name = cut(out.trim(), MAX_NAME);
         (!name.is_empty()).then(|| name.to_owned())
     }
 }
@@ -58,9 +68,13 @@ impl Piece {
             Self::Field(field, format) => {
                 let join = format.join.as_deref().unwrap_or(", ");
                 let values = field.select(scene);
-                for (index, value) in values.iter().take(MAX_ELEMENTS).enumerate() {
+                for (index, value) in values.iter().enumerate() {
                     if index > 0 {
                         out.push_str(join);
+                    }
+                    if index == MAX_ELEMENTS {
+                        out.push_str(MORE);
+                        break;
                     }
                     if format.style == Style::Name
                         && let Some(name) = field.constant(scene, value)
@@ -109,13 +123,20 @@ impl Format {
                 for byte in bytes.iter().take(MAX_ELEMENTS) {
                     _ = write!(out, "{byte:02x}");
                 }
+                if bytes.len() > MAX_ELEMENTS {
+                    out.push_str(MORE);
+                }
             }
             Value::Message(message) => self.write_message(message, out),
             many => {
-                let items = (0..MAX_ELEMENTS).map_while(|at| many.at(at));
+                let items = (0..=MAX_ELEMENTS).map_while(|at| many.at(at));
                 for (index, item) in items.enumerate() {
                     if index > 0 {
                         out.push_str(self.join.as_deref().unwrap_or(", "));
+                    }
+                    if index == MAX_ELEMENTS {
+                        out.push_str(MORE);
+                        break;
                     }
                     self.write(&item, out);
                 }

@@ -107,6 +107,24 @@ fn a_long_text_is_cut_between_characters() {
     let scene = Scene { whole: &message, element: &message, topic: "/r", node: None };
     let text = "{label}{label}".parse::<Template>().unwrap().render(&scene);
     assert!(text.len() <= MAX_TEXT && text.len() > MAX_TEXT - 4);
+    assert!(text.ends_with("ä…"), "{}", &text[text.len() - 10..]);
+    message.set("label", "ä".repeat(MAX_TEXT / 2)).unwrap();
+    let scene = Scene { whole: &message, element: &message, topic: "/r", node: None };
+    let text = "{label}".parse::<Template>().unwrap().render(&scene);
+    assert!(text.len() == MAX_TEXT && text.ends_with('ä'), "what just fits is whole");
+}
+
+#[test]
+fn a_long_list_says_that_there_is_more() {
+    let mut message = reading();
+    for (count, ending) in [(64, "63"), (65, "63, …"), (1000, "63, …")] {
+        message.set("values", (0..count).map(f64::from).collect::<Vec<_>>()).unwrap();
+        let scene = Scene { whole: &message, element: &message, topic: "/r", node: None };
+        for template in ["{values}", "{values[*]}"] {
+            let text = template.parse::<Template>().unwrap().render(&scene);
+            assert!(text.ends_with(ending), "{template} of {count}: {text}");
+        }
+    }
 }
 
 #[test]
