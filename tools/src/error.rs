@@ -144,7 +144,7 @@ impl fmt::Display for Error {
         match self {
             Self::Refused { code, message, path } => {
                 write!(f, "{message} ({code}")?;
-                if let Some(path) = path {
+                if let Some(path) = path.as_deref().filter(|path| !path.is_empty()) {
                     write!(f, " at {path}")?;
                 }
                 f.write_str(")")

@@ -1,9 +1,13 @@
 //! Standard output: results only, and no panic when a reader such as `head` closes the pipe.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 
 use omir_core::json;
 use omir_core::value::{Map, Value};
+
+use crate::cli::Globals;
+use crate::document;
 
 /// An object with these members, in this order.
 #[must_use]
@@ -55,6 +59,23 @@ pub fn remark(quiet: bool, text: &str) {
     if !quiet {
         let _ = writeln!(io::stderr().lock(), "omir: {text}");
     }
+}
+
+/// Tells that resources were written into a file: people by a remark, programs as JSON. Nothing where they went to
+/// standard output, which says it itself.
+///
+/// # Errors
+/// As [`print()`].
+pub fn written(globals: &Globals, count: u64, file: &Path, more: &str) -> io::Result<()> {
+    if document::is_standard(file) {
+        return Ok(());
+    }
+    if globals.json {
+        let file = file.display().to_string();
+        return print_json(&object([("resources", count.into()), ("file", file.as_str().into())]));
+    }
+    remark(globals.quiet, &format!("{count} resources written to {}{more}", file.display()));
+    Ok(())
 }
 
 /// Whether standard output is read by a person.

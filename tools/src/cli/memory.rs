@@ -32,6 +32,7 @@ has made the memory durable; a request is stored as a whole or not at all.",
 )]
 pub struct RememberArgs {
     /// What to remember
+    #[arg(value_parser = values::said)]
     pub text: Option<String>,
 
     /// Position in metres, x forward, y left, z up
@@ -61,11 +62,11 @@ pub struct RememberArgs {
     pub geo: Option<Geo>,
 
     /// How much it matters, 0 to 1
-    #[arg(long, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
+    #[arg(long, allow_negative_numbers = true, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
     pub importance: Option<f64>,
 
     /// Time after which it is half forgotten
-    #[arg(long, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
+    #[arg(long, allow_negative_numbers = true, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
     pub half_life: Option<f64>,
 
     /// Never let it fade below its floor
@@ -188,6 +189,6 @@ pub struct FeedbackArgs {
     pub outcome: Outcome,
 
     /// How many observations this counts for
-    #[arg(long, value_name = "WEIGHT", value_parser = values::positive)]
+    #[arg(long, allow_negative_numbers = true, value_name = "WEIGHT", value_parser = values::positive)]
     pub weight: Option<f64>,
 }

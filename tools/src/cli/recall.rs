@@ -18,7 +18,7 @@ pub struct FilterArgs {
     pub near: Option<Planar>,
 
     /// Within so many metres of --near or --geo
-    #[arg(long, value_name = "METRES", value_parser = values::not_negative)]
+    #[arg(long, allow_negative_numbers = true, value_name = "METRES", value_parser = values::not_negative)]
     pub radius: Option<f64>,
 
     /// Frame of --near and --box [default: the daemon's fixed frame, map if it has no other]
@@ -66,15 +66,15 @@ pub struct FilterArgs {
     pub label: Option<String>,
 
     /// At least this important
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub min_importance: Option<f64>,
 
     /// At least this certain
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub min_confidence: Option<f64>,
 
     /// At least this present in memory
-    #[arg(long, value_name = "0..1", value_parser = values::unit)]
+    #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
     pub min_retrievability: Option<f64>,
 
     /// Also what is no longer valid
@@ -116,11 +116,11 @@ pub struct RecallArgs {
     pub filters: FilterArgs,
 
     /// At most so many hits
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub limit: usize,
 
     /// Leave out the first hits
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 0)]
     pub offset: usize,
 
     /// Do not count this recall as an access

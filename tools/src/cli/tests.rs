@@ -54,6 +54,22 @@ fn negative_numbers_are_values() {
 }
 
 #[test]
+fn a_number_below_what_may_be_is_told_what_may() {
+    for (line, expected) in [
+        (&["recall", "--radius", "-5"][..], "0 or more"),
+        (&["recall", "--min-importance", "-1"], "from 0 to 1"),
+        (&["recall", "--limit", "-1"], "-1"),
+        (&["recall", "x", "--offset", "-1"], "-1"),
+        (&["remember", "x", "--importance", "-1"], "from 0 to 1"),
+        (&["feedback", "MemoryRecord/a", "confirmed", "--weight", "-1"], "above 0"),
+        (&["remember", " "], "nothing to remember"),
+    ] {
+        let text = refused(line);
+        assert!(text.contains(expected) && !text.contains("unexpected argument"), "{text}");
+    }
+}
+
+#[test]
 fn globals_stand_anywhere() {
     let before = parse(&["--robot", "r1", "--json", "status"]);
     let behind = parse(&["status", "--robot", "r1", "--json"]);

@@ -160,6 +160,14 @@ pub(super) fn unit(text: &str) -> Result<f64, String> {
     })
 }
 
+/// Something: a shell makes nothing of a variable that is not set.
+pub(super) fn said(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("there is nothing to remember in it".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     finite(text).and_then(|number| {
         if number > 0.0 { Ok(number) } else { Err("expected a number above 0".to_owned()) }

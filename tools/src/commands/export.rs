@@ -70,9 +70,7 @@ fn write(globals: &Globals, args: &ExportArgs, robot: &str, bundle: Value) -> Re
     match &args.output {
         Some(file) => {
             document::write(file, &bundle)?;
-            let remark = format!("{count} resources written to {}", file.display());
-            output::remark(globals.quiet || globals.json, &remark);
-            Ok(())
+            Ok(output::written(globals, count as u64, file, "")?)
         }
         None => Ok(output::print_bytes(&Encoding::Json.write(&bundle))?),
     }
@@ -89,12 +87,6 @@ fn timeline(globals: &Globals, file: &Path, entries: &[Value], compressed: bool)
     } else {
         document::replace(file, write)?;
     }
-    let remark = format!(
-        "{} resources written to {}, {} of them with a place",
-        exported.resources,
-        file.display(),
-        exported.placed
-    );
-    output::remark(globals.quiet || globals.json, &remark);
-    Ok(())
+    let more = format!(", {} of them with a place", exported.placed);
+    Ok(output::written(globals, exported.resources as u64, file, &more)?)
 }

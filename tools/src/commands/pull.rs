@@ -190,9 +190,8 @@ fn finish(globals: &Globals, args: &PullArgs, so_far: SoFar) -> Result<()> {
     let count = so_far.count;
     let (lost, first) = so_far.lost.clone();
     so_far.finish(args.output.as_deref())?;
-    if let Some(file) = args.output.as_ref().filter(|file| !document::is_standard(file)) {
-        let remark = format!("{count} resources written to {}", file.display());
-        output::remark(globals.quiet || globals.json, &remark);
+    if let Some(file) = &args.output {
+        output::written(globals, count, file, "")?;
     }
     if lost == 0 {
         return Ok(());
