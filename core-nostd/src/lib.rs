@@ -40,6 +40,7 @@
 extern crate alloc;
 
 pub mod bond;
+pub mod code;
 pub mod confidence;
 pub mod forgetting;
 pub mod geo;

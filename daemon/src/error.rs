@@ -2,48 +2,8 @@
 
 use std::fmt;
 
+pub use omir_core::code::Code;
 use omir_core::validate::Fault;
-
-/// The error codes of `docs/replies.md`. Callers branch on these, never on message text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Code {
-    /// A resource breaks the format, or refers to something that does not exist.
-    InvalidResource,
-    /// A selector or payload of a query cannot be understood.
-    InvalidQuery,
-    /// The named resource is not in the store.
-    NotFound,
-    /// The resource changed since the caller last saw it.
-    Conflict,
-    /// A limit on size, nesting or count was exceeded.
-    TooLarge,
-    /// The disk is full; what is stored can still be read.
-    StorageFull,
-    /// The queue is full; try again in a moment.
-    Busy,
-    /// The daemon's configuration does not allow it.
-    Unauthorized,
-    /// Something failed inside the daemon or its disk.
-    Internal,
-}
-
-impl Code {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidResource => "INVALID_RESOURCE",
-            Self::InvalidQuery => "INVALID_QUERY",
-            Self::NotFound => "NOT_FOUND",
-            Self::Conflict => "CONFLICT",
-            Self::TooLarge => "TOO_LARGE",
-            Self::StorageFull => "STORAGE_FULL",
-            Self::Busy => "BUSY",
-            Self::Unauthorized => "UNAUTHORIZED",
-            Self::Internal => "INTERNAL",
-        }
-    }
-}
 
 /// A refusal: what was wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

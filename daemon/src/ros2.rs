@@ -213,13 +213,9 @@ impl EngineMemory {
 
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Refusal> {
         result.map_err(|error| {
-            let refusal = Refusal {
-                code: error.code.as_str().to_owned(),
-                message: error.message,
-                path: error.path,
-            };
+            let refusal = Refusal { code: error.code, message: error.message, path: error.path };
             // What a rule kept is tried again until it is taken.
-            if !refusal.may_pass() {
+            if !refusal.code.may_pass() {
                 self.engine.note_rejected();
             }
             refusal

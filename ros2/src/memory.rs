@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
+use omir_core::code::Code;
 use omir_core::value::{Map, Value};
 
 use crate::records::Operation;
@@ -70,8 +71,8 @@ pub enum Stored {
 /// Why something was not done: the error object of `docs/replies.md`, "Errors".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// For programs, such as `INVALID_RESOURCE`.
-    pub code: String,
+    /// For programs.
+    pub code: Code,
     /// For people.
     pub message: String,
     /// JSON Pointer to what is meant; empty if it is the whole.
@@ -86,11 +87,6 @@ impl Refusal {
         map.insert("message", self.message.as_str());
         map.insert("path", self.path.as_str());
         Value::Object(map)
-    }
-
-    /// Whether the same may be taken a little later.
-    pub fn may_pass(&self) -> bool {
-        matches!(self.code.as_str(), "BUSY" | "STORAGE_FULL" | "INTERNAL")
     }
 }
 

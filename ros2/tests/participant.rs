@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
+use omir_core::code::Code;
 use omir_core::value::{Map, Value as Json};
 use omir_ros2::graph::{EntityKind, Node, NodeConfig, Publisher, Qos};
 use omir_ros2::interface::{Registry, TypeName};
@@ -31,14 +32,14 @@ struct Shelf {
     is_full: bool,
 }
 
-fn refusal(code: &str) -> Refusal {
-    Refusal { code: code.to_owned(), message: String::new(), path: String::new() }
+fn refusal(code: Code) -> Refusal {
+    Refusal { code, message: String::new(), path: String::new() }
 }
 
 impl Memory for Shelf {
     fn remember(&self, resources: Vec<Json>, _: Option<&str>) -> Result<Json, Refusal> {
         if self.is_full {
-            return Err(refusal("STORAGE_FULL"));
+            return Err(refusal(Code::StorageFull));
         }
         self.stored.lock().unwrap().extend(resources);
         Ok(Json::Null)
@@ -49,7 +50,7 @@ impl Memory for Shelf {
     }
 
     fn ask(&self, _: Operation, parameters: &Map) -> Result<Json, Refusal> {
-        Err(Refusal { message: format!("{parameters:?}"), ..refusal("INVALID_QUERY") })
+        Err(Refusal { message: format!("{parameters:?}"), ..refusal(Code::InvalidQuery) })
     }
 
     fn import(
@@ -58,7 +59,7 @@ impl Memory for Shelf {
         _: bool,
         _: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Json, Refusal> {
-        Err(refusal("INTERNAL"))
+        Err(refusal(Code::Internal))
     }
 
     fn show(&self, _: Stamp) {}

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use omir_core::code::Code;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
@@ -242,7 +243,7 @@ impl Client {
         match self.first_reply(robot, path, &Parameters::new(), None) {
             Ok(None) if self.robots()?.contains(robot) => Ok(None),
             Ok(None) => Err(self.no_answer(robot)),
-            Err(Error::Refused { code, .. }) if code == "NOT_FOUND" => Ok(None),
+            Err(Error::Refused { code, .. }) if code == Code::NotFound.as_str() => Ok(None),
             other => other,
         }
     }
@@ -372,7 +373,7 @@ impl Client {
             ))
         } else {
             Error::Refused {
-                code: "INTERNAL".to_owned(),
+                code: Code::Internal.as_str().to_owned(),
                 message: format!("the daemon answered with an error: {text}"),
                 path: None,
             }

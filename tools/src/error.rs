@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use omir_core::code::Code;
 use omir_core::json;
 use omir_core::value::Value;
 
@@ -69,7 +70,7 @@ impl Error {
 
     /// `NOT_FOUND`, exit code 1.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::Negative { code: "NOT_FOUND", message: message.into() }
+        Self::Negative { code: Code::NotFound.as_str(), message: message.into() }
     }
 
     /// The status the process ends with. A reader that closed its pipe had enough: 0.
@@ -102,7 +103,7 @@ impl Error {
     /// Whether the daemon said that it has no time just now: the same request may be taken in a moment.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        matches!(self, Self::Refused { code, .. } if code == "BUSY")
+        matches!(self, Self::Refused { code, .. } if code == Code::Busy.as_str())
     }
 
     /// JSON Pointer to the cause, where there is one.

@@ -84,6 +84,7 @@ use heapless::Vec;
 use super::ring::{Number, RingError};
 use super::{Journal, JournalError, Mark, NoRoom, Sink, Starts, Text, Trust, Uptime, WriteError};
 use crate::cbor_head::Head;
+use crate::code::Code;
 use crate::link::{Closed, Event, Link, Reason};
 use answer::Answer;
 use time::Word;
@@ -507,7 +508,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                 match (answer.may_write, self.token) {
                     (Some(false), Some(_)) => self.ask(Ask::Unlock, "unlock", &[]),
                     (Some(false), None) => {
-                        self.refusal = Text::try_from("UNAUTHORIZED").unwrap_or_default();
+                        self.refusal =
+                            Text::try_from(Code::Unauthorized.as_str()).unwrap_or_default();
                         self.state = State::Refused;
                     }
                     _ => self.state = State::Next,
@@ -532,12 +534,11 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
 
     /// The other end refused it.
     fn refused(&mut self, ask: Ask) {
-        // Whether others would be taken all the same; codes as in docs/replies.md, "Errors".
-        let of_content =
-            ["INVALID_RESOURCE", "INVALID_QUERY", "NOT_FOUND", "CONFLICT", "TOO_LARGE"];
+        // Others would be taken all the same. What is no code known here is not taken for that.
+        let is_of_content = self.refusal.as_str().parse().is_ok_and(Code::is_of_content);
         let last = self.batch.last().copied();
         match last {
-            Some(only) if ask == Ask::Push && of_content.contains(&self.refusal.as_str()) => {
+            Some(only) if ask == Ask::Push && is_of_content => {
                 if self.batch.len() == 1 {
                     self.refuse(only);
                 } else {

@@ -65,7 +65,7 @@ fn value(text: &str) -> Value {
     json::from_slice(text.as_bytes(), &Limits::default()).unwrap()
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> String {
+fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> Code {
     result.unwrap_err().code
 }
 
@@ -78,8 +78,8 @@ fn only_files_are_imported() {
     let refusal = bench.import(&pipe).unwrap_err();
     assert_eq!((refusal.code.as_str(), refusal.path.as_str()), ("NOT_FOUND", "/path"));
     assert!(refusal.message.contains("is no file"), "{refusal}");
-    assert_eq!(code(bench.import(bench.folder.path())), "NOT_FOUND");
-    assert_eq!(code(bench.import(&bench.folder.path().join("nothing"))), "NOT_FOUND");
+    assert_eq!(code(bench.import(bench.folder.path())), Code::NotFound);
+    assert_eq!(code(bench.import(&bench.folder.path().join("nothing"))), Code::NotFound);
     bench.import(&bench.file("small", 2)).unwrap();
     assert!(matches!(bench.memory.get("MemoryRecord/small-1"), Ok(Stored::Whole(_))));
 }
@@ -90,16 +90,16 @@ fn large_imports_come_one_at_a_time_whoever_brings_them() {
     let large = bench.file("large", 15);
     let permit = bench.memory.engine.admit(1001, true).unwrap();
     assert!(permit.is_some());
-    assert_eq!(code(bench.import(&large)), "BUSY");
+    assert_eq!(code(bench.import(&large)), Code::Busy);
     let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
-    assert_eq!(code(bench.memory.remember(many(), Some("true"))), "BUSY");
+    assert_eq!(code(bench.memory.remember(many(), Some("true"))), Code::Busy);
     // What is no larger than any request needs none.
     bench.import(&bench.file("small", 2)).unwrap();
     drop(permit);
     bench.import(&large).unwrap();
     bench.memory.remember(many(), Some("true")).unwrap();
     assert!(bench.memory.engine.admit(1001, true).is_ok(), "the permit came back");
-    assert_eq!(code(bench.import(&bench.file("huge", 50))), "TOO_LARGE");
+    assert_eq!(code(bench.import(&bench.file("huge", 50))), Code::TooLarge);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_export_that_does_not_fit_an_answer_says_how_to_ask() {
         bench.import(&bench.file(part, 15)).unwrap();
     }
     let refusal = export("{}").unwrap_err();
-    assert_eq!(refusal.code, "TOO_LARGE");
+    assert_eq!(refusal.code, Code::TooLarge);
     assert!(refusal.message.contains("limit and offset"), "{refusal}");
     let mut all = std::collections::BTreeSet::new();
     for offset in (0..45).step_by(15) {
@@ -132,9 +132,9 @@ fn what_is_tried_again_is_no_rejected_request() {
     let before = bench.rejected();
     assert!(before.is_some());
     let _permit = bench.memory.engine.admit(1001, true).unwrap();
-    assert_eq!(code(bench.import(&bench.file("large", 15))), "BUSY");
+    assert_eq!(code(bench.import(&bench.file("large", 15))), Code::Busy);
     assert_eq!(bench.rejected(), before);
-    assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), "INVALID_RESOURCE");
+    assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), Code::InvalidResource);
     assert_eq!(bench.rejected(), before.map(|count| count + 1));
 }
 

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use omir_core::code::Code;
 use omir_core::value::{Map, Value};
 
 use super::OpenError;
@@ -37,7 +38,7 @@ struct Wanted {
 }
 
 fn wrong(path: &str, message: impl Into<String>) -> Refusal {
-    Refusal { code: "INVALID_QUERY".to_owned(), message: message.into(), path: path.to_owned() }
+    Refusal { code: Code::InvalidQuery, message: message.into(), path: path.to_owned() }
 }
 
 /// Where a file of another format can be imported. A recording has compressors with it that the daemon
@@ -107,7 +108,7 @@ impl GoalHandler for Importer {
             // Or the goal would run for ever, and no other be taken.
             catch_unwind(AssertUnwindSafe(import)).unwrap_or_else(|_| {
                 let message = "it panicked, which is a bug in omird; the log says where".to_owned();
-                Err(Refusal { code: "INTERNAL".to_owned(), message, path: String::new() })
+                Err(Refusal { code: Code::Internal, message, path: String::new() })
             })
         });
         match outcome {

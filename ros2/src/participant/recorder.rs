@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use omir_core::code::Code;
 use omir_core::value::Value;
 
 use crate::memory::{Memory, Refusal, Stored};
@@ -191,7 +192,7 @@ impl Desk {
         loop {
             match self.attempt(batch) {
                 Ok(()) => return,
-                Err(refusal) if refusal.may_pass() => {
+                Err(refusal) if refusal.code.may_pass() => {
                     // When the daemon stops nobody waits for a disk that is full, but once.
                     let is_stopping = self.is_stopping.load(Ordering::Acquire);
                     if is_stopping && (pause == PAUSE.1 || self.is_hopeless) {
@@ -290,7 +291,7 @@ impl Desk {
             Stored::Nothing => Ok(None),
             Stored::Whole(resource) => Ok(Some(numbered(resource))),
             Stored::Damaged(why) => Err(Refusal {
-                code: "DAMAGED".to_owned(),
+                code: Code::NotFound,
                 message: format!("what is stored of {name} is damaged: {why}"),
                 path: String::new(),
             }),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use omir_core::code::Code;
 use omir_core::value::{Map, Value};
 
 use super::{Context, OpenError};
@@ -74,11 +75,10 @@ impl Desk {
     fn answer(&self, operation: Operation, request: &Request) -> Result<Value, Refusal> {
         let call = self.records.request(operation, request.message()).map_err(|wrong| Refusal {
             code: if operation == Operation::Remember {
-                "INVALID_RESOURCE"
+                Code::InvalidResource
             } else {
-                "INVALID_QUERY"
-            }
-            .to_owned(),
+                Code::InvalidQuery
+            },
             message: wrong.why,
             path: wrong.path,
         })?;
@@ -97,7 +97,7 @@ impl Desk {
                             "where keyframes are by /tf is known in {fixed:?}, the fixed frame; for \
                              {frame:?} name them with their poses"
                         );
-                        let (code, path) = ("INVALID_QUERY".to_owned(), "/frame".to_owned());
+                        let (code, path) = (Code::InvalidQuery, "/frame".to_owned());
                         return Err(Refusal { code, message, path });
                     }
                     parameters.insert("frame", fixed);
@@ -115,7 +115,7 @@ impl Desk {
         let all = self.context.frames.all_resting(is_keyframe);
         if all.is_empty() {
             return Err(Refusal {
-                code: "INVALID_QUERY".to_owned(),
+                code: Code::InvalidQuery,
                 message: "no keyframe is named, and /tf tells of none that ros2.keyframes names"
                     .to_owned(),
                 path: "/keyframes".to_owned(),
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn a_refusal_does_not_send_back_all_that_was_asked() {
         let long = |text: &str| text.repeat(1_000_000);
-        let refusal = Refusal { code: "X".into(), message: long("ü"), path: long("/a") };
+        let refusal = Refusal { code: Code::Busy, message: long("ü"), path: long("/a") };
         let Refusal { message, path, .. } = shortened(refusal);
         assert_eq!((message.chars().count(), path.chars().count()), (LONGEST + 1, LONGEST + 1));
-        let short = Refusal { code: "X".into(), message: "no".into(), path: String::new() };
+        let short = Refusal { code: Code::Busy, message: "no".into(), path: String::new() };
         assert_eq!(shortened(short.clone()), short);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use omir_core::code::Code;
 use omir_core::number::Number;
 use omir_core::value::Value;
 use omird::clock::{Clock as _, SystemClock};
@@ -136,7 +137,9 @@ fn fetch(
         };
         match folder.take(offered, &mut piece) {
             Ok(taken) => note(globals, &bar, offered, &taken, fetched),
-            Err(TakeError::Fetch(Error::Refused { code, .. })) if code == "NOT_FOUND" => {
+            Err(TakeError::Fetch(Error::Refused { code, .. }))
+                if code == Code::NotFound.as_str() =>
+            {
                 return Ok(false);
             }
             Err(TakeError::Fetch(why @ Error::Refused { .. })) => return Err(why),

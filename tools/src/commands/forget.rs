@@ -1,5 +1,6 @@
 //! `omir forget`: tombstones.
 
+use omir_core::code::Code;
 use omir_core::value::Value;
 
 use crate::cli::{ForgetArgs, Globals};
@@ -20,7 +21,7 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
         parameters.push("ref", &reference.to_string());
         let reply = match client.ask(&robot, "forget", &parameters, None) {
             Ok(reply) => reply.value()?,
-            Err(Error::Refused { code, .. }) if code == "NOT_FOUND" => {
+            Err(Error::Refused { code, .. }) if code == Code::NotFound.as_str() => {
                 missing.push(reference.to_string());
                 continue;
             }

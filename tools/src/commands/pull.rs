@@ -5,6 +5,7 @@ mod so_far;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use omir_core::code::Code;
 use omir_core::link::message::{Answer, Info, Pull, Request};
 use omir_core::value::Map;
 
@@ -156,7 +157,9 @@ fn attempt(
 /// A daemon that is busy, perhaps with what the last cable asked for, is asked again.
 fn not_yet(error: Error) -> Stop {
     match error {
-        Error::Refused { code, message, .. } if code == "BUSY" => Stop::Lost(Lost::Line(message)),
+        Error::Refused { code, message, .. } if code == Code::Busy.as_str() => {
+            Stop::Lost(Lost::Line(message))
+        }
         error => Stop::Error(error),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use omir_core::cbor;
+use omir_core::code::Code;
 use omir_core::link::message::{Answer, MOST_MESSAGE, Push, Pushed, Request};
 use omir_core::reference::Ref;
 use omir_core::value::Value;
@@ -38,7 +39,7 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         // Rather than after minutes of sending.
         None if !info.write => {
             return Err(Error::Refused {
-                code: "UNAUTHORIZED".to_owned(),
+                code: Code::Unauthorized.as_str().to_owned(),
                 message: format!(
                     "{} is read-only on {}: give its --token, or set access = \"write\" for the port there",
                     args.port.display(),

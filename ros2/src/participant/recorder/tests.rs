@@ -26,8 +26,8 @@ struct Shelf {
     confirmed: AtomicU64,
 }
 
-fn refusal(code: &str) -> Refusal {
-    Refusal { code: code.to_owned(), message: String::new(), path: String::new() }
+fn refusal(code: Code) -> Refusal {
+    Refusal { code, message: String::new(), path: String::new() }
 }
 
 fn is_left(count: &AtomicU64) -> bool {
@@ -55,17 +55,17 @@ impl Memory for Shelf {
     fn remember(&self, resources: Vec<Value>, _: Option<&str>) -> Result<Value, Refusal> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         if is_left(&self.busy) {
-            return Err(refusal("BUSY"));
+            return Err(refusal(Code::Busy));
         }
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
         let named: Vec<(String, Value)> = named.collect();
         assert!(named.iter().all(|(name, _)| !name.contains("bug")), "as a bug would");
         if named.iter().any(|(name, _)| name.contains("bad")) {
-            return Err(refusal("INVALID_RESOURCE"));
+            return Err(refusal(Code::InvalidResource));
         }
         let damaged = self.damaged.lock().unwrap();
         if named.iter().any(|(name, _)| damaged.contains(name)) {
-            return Err(refusal("INTERNAL"));
+            return Err(refusal(Code::Internal));
         }
         let mut stored = self.stored.lock().unwrap();
         let mut next = stored.clone();
@@ -77,13 +77,13 @@ impl Memory for Shelf {
                     || named.iter().any(|(name, _)| name == target)
             };
             if !refs.is_none_or(is_there) {
-                return Err(refusal("INVALID_RESOURCE"));
+                return Err(refusal(Code::InvalidResource));
             }
             if let Some(before) = stored.get(&name)
                 && value.get("resourceType").and_then(Value::as_str) == Some("MemoryRecord")
             {
                 if value.get("version").is_some() && version(&value) < version(before) {
-                    return Err(refusal("CONFLICT"));
+                    return Err(refusal(Code::Conflict));
                 }
                 value.as_object_mut().unwrap().insert("version", version(before) + 1);
             }
@@ -114,7 +114,7 @@ impl Memory for Shelf {
     }
 
     fn ask(&self, _: Operation, _: &Map) -> Result<Value, Refusal> {
-        Err(refusal("INTERNAL"))
+        Err(refusal(Code::Internal))
     }
 
     fn import(
@@ -123,7 +123,7 @@ impl Memory for Shelf {
         _: bool,
         _: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Refusal> {
-        Err(refusal("INTERNAL"))
+        Err(refusal(Code::Internal))
     }
 
     fn show(&self, _: Stamp) {}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use omir_core::cbor;
+use omir_core::code::Code;
 use omir_core::value::Value;
 
 use super::load::{File, Resource};
@@ -53,7 +54,7 @@ impl Bounds {
 
     fn check(&self, file: &File) -> Result<()> {
         let path = file.path.display();
-        let too_large = |message| Err(Error::Negative { code: "TOO_LARGE", message });
+        let too_large = |message| Err(Error::Negative { code: Code::TooLarge.as_str(), message });
         if let Some(resource) =
             file.resources.iter().find(|resource| resource.bytes as u64 > self.resource_bytes)
         {
