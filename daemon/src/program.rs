@@ -1,7 +1,7 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -121,6 +121,7 @@ pub fn main() -> ExitCode {
 /// Runs the program.
 pub fn run(arguments: Arguments) -> ExitCode {
     logs::to_stderr(DEFAULT_FILTER);
+    let is_named = arguments.data.is_some();
     let config = match arguments.resolve(&Host::ask()) {
         Ok(config) => config,
         Err(error) => {
@@ -128,7 +129,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match serve(&config) {
+    match serve(&config, is_named) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("omird: {message}");
@@ -137,7 +138,8 @@ pub fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn serve(config: &Config) -> Result<(), String> {
+/// Serves as configured; `is_named` if the data folder was named for this very start.
+fn serve(config: &Config, is_named: bool) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -149,13 +151,10 @@ fn serve(config: &Config) -> Result<(), String> {
     };
     let data = &config.data;
     let in_data = |what: &str| format!("{}: {what}", data.display());
-    // What a robot saw is not for everybody on the machine.
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
-        .map_err(|error| in_data(&error.to_string()))?;
-    check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
+    make_folder(data).map_err(|error| in_data(&error.to_string()))?;
+    if !is_named && !config.settings.read_only {
+        check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
+    }
     let disk = folder(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(&error.to_string()))?;
@@ -308,23 +307,28 @@ impl Neighbours {
     }
 }
 
-/// What root writes into the folder of the service, the service cannot read, and would not start any more.
+/// What a robot saw is not for everybody on the machine.
+fn make_folder(data: &Path) -> std::io::Result<()> {
+    if let Some(above) = data.parent() {
+        std::fs::create_dir_all(above)?;
+    }
+    match std::fs::DirBuilder::new().mode(0o700).create(data) {
+        Err(_) if data.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Root does not lock the user out whom a folder belongs to, who could not read what root writes there.
 fn check_owner(data: &Path, host: &Host) -> Result<(), String> {
-    use std::os::unix::fs::MetadataExt;
     let owner = std::fs::metadata(data).map_or(0, |folder| folder.uid());
     if !host.is_root || host.state_directory.is_some() || owner == 0 {
         return Ok(());
     }
-    if data != Path::new(config::OF_THE_SERVICE) {
-        tracing::warn!(
-            owner,
-            "the data folder belongs to another user, who will not read what root writes there"
-        );
-        return Ok(());
-    }
-    Err("this is the folder of the service, whose user could not read what root writes there; stop the service and run \
-         `sudo -u omird omird …`, or name another folder with --data"
-        .to_owned())
+    Err(format!(
+        "it belongs to another user (uid {owner}), who could not read what root writes there; a service would not start any \
+         more. Stop that and run `sudo -u omird omird --data {} …`; or, if root is meant, say so with --data",
+        data.display()
+    ))
 }
 
 /// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.

@@ -91,7 +91,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // What it had kept is stored, and announced.
+        // What it had kept is stored.
         drop(self.participant.take());
     }
 }

@@ -121,12 +121,6 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
     let session = Session::open(&disk, &clock).expect("it opens");
-    let _listening = {
-        let events = events.clone();
-        session.events().listen(move |event| {
-            events.lock().expect("no panic").push(event.clone());
-        })
-    };
     let endpoint = free_endpoint();
     let ours = zenoh("listen/endpoints", &endpoint);
     let theirs = zenoh("connect/endpoints", &endpoint);
@@ -141,6 +135,13 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let _tf_static = robot.keyframe();
     let memory = ros2::Node::start(&session, &ours, &rules(), None);
     let memory = memory.expect("it joins");
+    // After the node, so that what is heard here was told to it.
+    let _listening = {
+        let events = events.clone();
+        session.events().listen(move |event| {
+            events.lock().expect("no panic").push(event.clone());
+        })
+    };
 
     // Something at a known place in the map tells when the keyframe is known.
     let post = r#"{"resourceType":"MemoryRecord","id":"post","content":"a post","extension":[{

@@ -287,9 +287,6 @@ fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration,
     Ok(Duration::from_secs(seconds))
 }
 
-/// Where the service keeps its memories (config/omird.service).
-pub const OF_THE_SERVICE: &str = "/var/lib/omird";
-
 /// What the machine says, where the configuration says nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
@@ -343,7 +340,7 @@ impl Host {
             return folder.clone();
         }
         if self.is_root {
-            return PathBuf::from(OF_THE_SERVICE);
+            return PathBuf::from("/var/lib/omird");
         }
         self.state_home
             .clone()

@@ -165,7 +165,7 @@ impl Engine {
         }
         let query = self.query_at(Query::everything(), &named, as_of).map_err(in_filter)?;
         let query = Query { fence: Some(fence), ..query };
-        let is_passing = query.is_passing() || self.goes_by_place(&query)?;
+        let is_passing = query.is_passing() || self.goes_by_place(&query).map_err(in_filter)?;
         if is_passing && !is_new {
             return Err(anew("/filter", "these filters would select something else by now"));
         }

@@ -37,12 +37,12 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Guesses from the first byte: arrays, maps and tags of CBOR (RFC 8949, section 3.1: major types 4 to 6) begin
-    /// with one that no text begins with, and no request consists of anything else. What is neither is refused as
-    /// JSON, which whoever sent it can read.
+    /// Guesses: arrays and maps of CBOR (RFC 8949, section 3.1) begin with a byte that no text in UTF-8 begins with,
+    /// and no request is anything else, but for the tag that says "this is CBOR" (section 3.4.6). What is neither is
+    /// refused as JSON, which whoever sent it can read.
     pub fn sniff(bytes: &[u8]) -> Self {
-        match bytes.first() {
-            Some(0x80..=0xDB) => Self::Cbor,
+        match bytes {
+            [0x80..=0xBF, ..] | [0xD9, 0xD9, 0xF7, ..] => Self::Cbor,
             _ => Self::Json,
         }
     }
@@ -342,6 +342,8 @@ mod tests {
             (b"hello", Encoding::Json),
             (b"\xEF\xBB\xBF{}", Encoding::Json),
             (b"\xFF", Encoding::Json),
+            ("être".as_bytes(), Encoding::Json),
+            ("école".as_bytes(), Encoding::Json),
             (&[0x80], Encoding::Cbor),
             (&[0xA1, 0x61, 0x61, 0x00], Encoding::Cbor),
             (&[0xBF, 0xFF], Encoding::Cbor),

@@ -115,8 +115,8 @@ impl Service {
 
     /// Takes the service off the network.
     pub fn stop(self) {
-        let session = self.session.clone();
-        drop(self);
+        // What was committed last is announced as long as there is a session.
+        let Self { session, _listening, .. } = self;
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }

@@ -117,6 +117,7 @@ impl Network {
             None if is_stated(&config, "mode") => {}
             None => set(&mut config, "mode", "\"peer\"")?,
         }
+        let is_client = config.get_json("mode").is_ok_and(|mode| mode == "\"client\"");
         let endpoints =
             [(LISTEN, &self.listen, DEFAULT_LISTEN), (CONNECT, &self.connect, DEFAULT_ROUTER)];
         // With any named, only what is named is used.
@@ -126,7 +127,7 @@ impl Network {
             let list = match named {
                 Some(named) => named.clone(),
                 None if is_stated(&config, key) => continue,
-                None if is_any_named => Vec::new(),
+                None if is_any_named || (is_client && key == LISTEN) => Vec::new(),
                 None => vec![default.to_owned()],
             };
             let list = serde_json::to_string(&list).map_err(|error| error.to_string())?;
@@ -136,12 +137,14 @@ impl Network {
         // passes on what is for others, of any size.
         let is_router = config.get_json("mode").is_ok_and(|mode| mode == "\"router\"");
         let most = (!is_router).then(|| most.saturating_add(ENVELOPE).to_string());
+        // Keep trying for ever, without giving up the start: the router may come later. A client is nobody without it,
+        // and Zenoh would not come back from opening it.
+        let patient = |value| (!is_client).then_some(value);
         let closed = [
             ("scouting/multicast/enabled", Some("false")),
             ("timestamping/enabled", Some("true")),
-            // Keep trying for ever, without giving up the start: the router may come later.
-            ("connect/timeout_ms", Some("-1")),
-            ("connect/exit_on_failure", Some("false")),
+            ("connect/timeout_ms", patient("-1")),
+            ("connect/exit_on_failure", patient("false")),
             ("connect/retry", Some(RETRY)),
             ("transport/link/rx/max_message_size", most.as_deref()),
         ];
@@ -250,6 +253,19 @@ mod tests {
         let (_folder, network) = with_file(text, ours);
         assert_eq!(network.listening().unwrap(), ["tcp/127.0.0.1:2"]);
         assert_eq!(get(&network, "mode"), "\"peer\"");
+    }
+
+    /// It would wait for its router for ever, before it serves or hears a signal.
+    #[test]
+    fn a_client_gives_up_its_start() {
+        let zenohs = zenoh::Config::default();
+        let (_folder, of_file) = with_file("{ mode: 'client' }", Network::default());
+        for client in [of_file, Network { mode: Some(Mode::Client), ..Network::default() }] {
+            for key in ["connect/timeout_ms", "connect/exit_on_failure"] {
+                assert_eq!(get(&client, key), zenohs.get_json(key).unwrap(), "{key}");
+            }
+            assert_eq!(client.listening().unwrap(), [""; 0], "it only connects");
+        }
     }
 
     #[test]

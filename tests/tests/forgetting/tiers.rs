@@ -170,3 +170,26 @@ fn what_a_client_noted_is_not_taken_for_an_answer() {
     let noted = explained.pointer("/extensions/tier").and_then(Value::as_str);
     assert_eq!(noted, Some("longterm"));
 }
+
+/// A node whose clock nobody had set dated it; hours later somebody puts that right.
+#[test]
+fn what_a_wrong_date_moved_is_where_the_right_one_puts_it() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = Session::open(&disk, &clock).expect("it opens");
+    let dated = |date: &str| {
+        let text = r#"{"resourceType":"MemoryRecord","id":"a","content":"a door","createdAt":"#;
+        put(&session, &format!(r#"{text}"{date}"}}"#));
+    };
+    let tier = || standing(&session).remove("a").unwrap_or_default();
+    dated("1970-01-01T00:01:00Z");
+    clock.advance(2 * HOUR);
+    sweep(&session);
+    assert_eq!(tier(), "archive");
+    let now = session.now().0;
+    dated(&now.to_string());
+    sweep(&session);
+    assert_ne!(tier(), "archive");
+    clock.advance(2 * HOUR);
+    sweep(&session);
+    assert_eq!(tier(), "session");
+}

@@ -38,25 +38,31 @@ pub(super) fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped
         (&mut *new, old)
     {
         let states_tier = new_record.tier.is_some();
+        let was_accessed = was_accessed(old_record, state);
+        let is_of_one_date = new_record.created_at == old_record.created_at;
         if !states_tier {
             new_record.tier = old_record.tier;
         }
         if new_record.decay.is_none() {
             new_record.decay = old_record.decay.clone();
             // Without an access it fades from its own date, which may be another one by now.
-            if was_accessed(old_record, state) {
+            if was_accessed {
                 inherit_access(new, state.access, false);
             }
         }
-        if !states_tier {
+        // Where time moved it by a date that was wrong, time may move it anew.
+        if !states_tier && (was_accessed || is_of_one_date) {
             set_tier(new, state.moved);
         }
     }
 }
 
-/// Whether anything but what the record states has come to the index.
+/// Whether accesses came to the index that the record does not state. When the last one was does not tell: a clock that
+/// is set back touches what is dated ahead.
 fn was_accessed(record: &MemoryRecord, state: &State) -> bool {
-    Facts::of(&Resource::MemoryRecord(Box::new(record.clone()))).access != state.access
+    let stated = Facts::of(&Resource::MemoryRecord(Box::new(record.clone()))).access;
+    let counted = |access: Option<Access>| access.map(|access| access.access_count);
+    counted(stated) != counted(state.access)
 }
 
 /// Writes the access state of the index into a record's decay block, where the record has one or

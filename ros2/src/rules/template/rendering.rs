@@ -1,6 +1,7 @@
 //! From the pieces and a message to a text.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use omir_core::instant::Instant;
 
@@ -9,7 +10,8 @@ use crate::message::{Message, Value};
 use crate::stamp::Stamp;
 
 /// Longest text that a template makes, in bytes; of what is longer the beginning, and [`MORE`].
-pub const MAX_TEXT: usize = 64 << 10;
+/// As many as go into one request take half of what that may have by default.
+pub const MAX_TEXT: usize = 8 << 10;
 
 /// Longest name.
 const MAX_NAME: usize = 4096;
@@ -25,7 +27,7 @@ impl Template {
     pub fn render(&self, scene: &Scene<'_>) -> String {
         let mut out = String::new();
         for piece in &self.0 {
-            piece.render(scene, &mut out);
+            piece.render(scene, MORE, &mut out);
         }
         let text = out.trim();
         if text.len() <= MAX_TEXT {
@@ -39,7 +41,8 @@ impl Template {
         let mut out = String::new();
         for piece in &self.0 {
             let before = out.len();
-            piece.render(scene, &mut out);
+            // What it names has no other name for a longer list.
+            piece.render(scene, "", &mut out);
             if out.len() == before {
                 return None;
             }
@@ -58,8 +61,22 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
+/// Between the elements of a list, and instead of those that are too many.
+fn separate(index: usize, join: &str, more: &str, out: &mut String) -> ControlFlow<()> {
+    let is_too_many = index == MAX_ELEMENTS;
+    if index > 0 && !(is_too_many && more.is_empty()) {
+        out.push_str(join);
+    }
+    if is_too_many {
+        out.push_str(more);
+        return ControlFlow::Break(());
+    }
+    ControlFlow::Continue(())
+}
+
 impl Piece {
-    fn render(&self, scene: &Scene<'_>, out: &mut String) {
+    /// `more` stands where something was left out.
+    fn render(&self, scene: &Scene<'_>, more: &str, out: &mut String) {
         match self {
             Self::Text(text) => out.push_str(text),
             Self::Topic => out.push_str(scene.topic),
@@ -69,11 +86,7 @@ impl Piece {
                 let join = format.join.as_deref().unwrap_or(", ");
                 let values = field.select(scene);
                 for (index, value) in values.iter().enumerate() {
-                    if index > 0 {
-                        out.push_str(join);
-                    }
-                    if index == MAX_ELEMENTS {
-                        out.push_str(MORE);
+                    if separate(index, join, more, out).is_break() {
                         break;
                     }
                     if format.style == Style::Name
@@ -81,7 +94,7 @@ impl Piece {
                     {
                         out.push_str(name);
                     } else {
-                        format.write(value, out);
+                        format.write(value, more, out);
                     }
                     if out.len() > MAX_TEXT {
                         return;
@@ -93,7 +106,7 @@ impl Piece {
 }
 
 impl Format {
-    fn write(&self, value: &Value, out: &mut String) {
+    fn write(&self, value: &Value, more: &str, out: &mut String) {
         let scale = match self.style {
             Style::Percent => 100.0,
             Style::Degrees => 1.0_f64.to_degrees(),
@@ -124,28 +137,25 @@ impl Format {
                     _ = write!(out, "{byte:02x}");
                 }
                 if bytes.len() > MAX_ELEMENTS {
-                    out.push_str(MORE);
+                    out.push_str(more);
                 }
             }
-            Value::Message(message) => self.write_message(message, out),
+            Value::Message(message) => self.write_message(message, more, out),
             many => {
                 let items = (0..=MAX_ELEMENTS).map_while(|at| many.at(at));
                 for (index, item) in items.enumerate() {
-                    if index > 0 {
-                        out.push_str(self.join.as_deref().unwrap_or(", "));
-                    }
-                    if index == MAX_ELEMENTS {
-                        out.push_str(MORE);
+                    let join = self.join.as_deref().unwrap_or(", ");
+                    if separate(index, join, more, out).is_break() {
                         break;
                     }
-                    self.write(&item, out);
+                    self.write(&item, more, out);
                 }
             }
         }
     }
 
     /// A stamp as RFC 3339, any other message as its values.
-    fn write_message(&self, message: &Message, out: &mut String) {
+    fn write_message(&self, message: &Message, more: &str, out: &mut String) {
         if let Some(stamp) = stamp_of(message) {
             _ = write!(out, "{}", Instant::from(stamp));
             return;
@@ -154,7 +164,7 @@ impl Format {
             if index > 0 {
                 out.push(' ');
             }
-            self.write(value, out);
+            self.write(value, more, out);
             if out.len() > MAX_TEXT {
                 return;
             }

@@ -123,6 +123,8 @@ fn a_long_list_says_that_there_is_more() {
         for template in ["{values}", "{values[*]}"] {
             let text = template.parse::<Template>().unwrap().render(&scene);
             assert!(text.ends_with(ending), "{template} of {count}: {text}");
+            let name = template.parse::<Template>().unwrap().render_name(&scene);
+            assert!(name.unwrap().ends_with(", 63"), "a name is what it was");
         }
     }
 }
