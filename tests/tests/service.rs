@@ -475,6 +475,30 @@ fn two_robots_each_give_their_own_answer_through_a_router_that_comes_and_goes() 
 }
 
 #[test]
+fn two_robots_of_one_name_say_so() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let one = Daemon::start(PROGRAM, folders[0].path(), "r1", &[]);
+    let client = Client::connect(&one.endpoint);
+    let hall = json!({"resourceType": "Entity", "id": "hall", "name": "hall"});
+    client.ask_json("omir/r1/remember", &hall);
+    let heard = || {
+        let statuses = client.ask("omir/r1/status").into_iter();
+        let heard = statuses.map(|status| status.value()["namesakeHeard"].clone());
+        heard.filter(Value::is_string).count()
+    };
+    assert_eq!(heard(), 0, "its own events are nobody else's");
+    let more = ["--connect", &one.endpoint];
+    let _other = Daemon::start(PROGRAM, folders[1].path(), "r1", &more);
+    let mut asked = 0;
+    eventually("one of them hears the other", || {
+        asked += 1;
+        let door = json!({"resourceType": "Entity", "id": format!("door{asked}"), "name": "door"});
+        client.send("omir/r1/remember", Some((door.to_string().into(), "application/json")));
+        heard() > 0
+    });
+}
+
+#[test]
 fn a_kill_at_any_moment_loses_nothing_acknowledged() {
     let data = tempfile::tempdir().unwrap();
     let mut acknowledged: BTreeMap<String, String> = BTreeMap::new();

@@ -6,6 +6,7 @@ mod clock;
 mod events;
 mod keys;
 mod memory;
+mod namesake;
 mod network;
 mod operations;
 mod pool;
@@ -40,6 +41,7 @@ pub struct Service {
     session: zenoh::Session,
     _queryables: Vec<Queryable<()>>,
     _subscriber: Subscriber<()>,
+    _namesake: Subscriber<()>,
     _clock: Option<Subscriber<()>>,
     _alive: LivelinessToken,
     _listening: Listening,
@@ -87,11 +89,13 @@ impl Service {
                 .wait()
                 .map_err(fail)?
         };
+        let namesake = namesake::watch(&session, keys, &context.engine).map_err(fail)?;
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
         Ok(Self {
             session,
             _queryables: queryables,
             _subscriber: subscriber,
+            _namesake: namesake,
             _clock: None,
             _alive: alive,
             _listening: listening,
