@@ -39,12 +39,12 @@ const INLINE_BYTES: usize = 64 << 10;
 /// A running service. Dropping it undeclares everything.
 pub struct Service {
     session: zenoh::Session,
-    _queryables: Vec<Queryable<()>>,
-    _subscriber: Subscriber<()>,
-    _namesake: Subscriber<()>,
-    _clock: Option<Subscriber<()>>,
-    _alive: LivelinessToken,
-    _listening: Listening,
+    queryables: Vec<Queryable<()>>,
+    subscriber: Subscriber<()>,
+    namesake: Subscriber<()>,
+    clock: Option<Subscriber<()>>,
+    alive: LivelinessToken,
+    listening: Listening,
 }
 
 impl Service {
@@ -91,15 +91,7 @@ impl Service {
         };
         let namesake = namesake::watch(&session, keys, &context.engine).map_err(fail)?;
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
-        Ok(Self {
-            session,
-            _queryables: queryables,
-            _subscriber: subscriber,
-            _namesake: namesake,
-            _clock: None,
-            _alive: alive,
-            _listening: listening,
-        })
+        Ok(Self { session, queryables, subscriber, namesake, clock: None, alive, listening })
     }
 
     /// Lets `clock` be set by what is put on the key `clock`.
@@ -109,7 +101,7 @@ impl Service {
     pub fn set_by(self, keys: &Keys, clock: Arc<SimulatedClock>) -> Result<Self, String> {
         let subscriber = clock::set_by(&self.session, keys, clock)
             .map_err(|error| format!("a key could not be declared: {error}"))?;
-        Ok(Self { _clock: Some(subscriber), ..self })
+        Ok(Self { clock: Some(subscriber), ..self })
     }
 
     /// The session it serves over, for adapters beside it.
@@ -119,11 +111,13 @@ impl Service {
 
     /// Takes the service off the network.
     pub fn stop(self) {
-        // What was committed last is announced as long as there is a session.
-        let Self { session, _listening, .. } = self;
+        let Self { session, queryables, subscriber, namesake, clock, alive, listening } = self;
+        drop((queryables, subscriber, namesake, clock, alive));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }
+        // Until then what was committed last is announced.
+        drop(listening);
     }
 }
 
