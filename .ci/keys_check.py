@@ -3,7 +3,7 @@
 Each operation is asked with a parameter that does not exist and answers with those that do: they must be the rows
 of its tables, in both directions. The examples of keys.md are run, and what they are answered must have the
 members of the examples in replies.md: no others, but for those that the section names. The codes of errors are
-those of daemon/src/error.rs.
+those of core-nostd/src/code.rs.
 Usage: keys_check.py OMIRD
 """
 
@@ -84,7 +84,7 @@ def check_reply(heading, text, reply):
 
 def check_codes(text):
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", text, re.M))
-    source = (DOCS.parent / "daemon/src/error.rs").read_text()
+    source = (DOCS.parent / "core-nostd/src/code.rs").read_text()
     known = set(re.findall(r'=> "([A-Z_]+)"', source))
     assert known and told == known, f"codes: only on the page {told - known}, not on it {known - told}"
 
