@@ -29,7 +29,8 @@ MIRROR = os.environ.get("MIRROR", "http://deb.debian.org/debian")
 KERNEL, MACHINE = {
     "amd64": ("amd64", ["qemu-system-x86_64", "-M", "q35", "-cpu", "max"]),
     "arm64": ("arm64", ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a72"]),
-    "armhf": ("armmp", ["qemu-system-arm", "-M", "virt", "-cpu", "cortex-a15"]),
+    # This kernel has no addresses above 4 GiB, where the machine has its PCI by default.
+    "armhf": ("armmp", ["qemu-system-arm", "-M", "virt,highmem=off", "-cpu", "cortex-a15"]),
 }[ARCHITECTURE]
 # Seconds that anything may take: an emulated kernel alone needs a minute. Not KVM: where the machine that this runs on
 # is a virtual one it may be offered and hang.
