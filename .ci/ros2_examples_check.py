@@ -550,6 +550,11 @@ def snake(name):
 
 # -- Packages
 
+def maintainer():
+    """The address that the package for Debian names."""
+    return re.search(r"^Maintainer: .*<(.+)>$", (ROOT / "config/debian/control").read_text(), re.M)[1]
+
+
 def manifest(folder):
     file = folder / "package.xml"
     root = xml.parse(file).getroot()
@@ -559,6 +564,9 @@ def manifest(folder):
     for tag in ("name", "version", "description", "maintainer", "license"):
         if not text(tag):
             problem(file, 1, f"has no <{tag}>")
+    said = root.find("maintainer")
+    if said is not None and said.get("email") != maintainer():
+        problem(file, 1, f"the maintainer is {said.get('email')}; that of config/debian/control is {maintainer()}")
     if text("name") != folder.name:
         problem(file, 1, f"is named {text('name')} in the folder {folder.name}")
     needs = {e.text.strip() for e in root if e.tag in ("depend", "exec_depend", "build_depend", "buildtool_depend")}

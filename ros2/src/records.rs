@@ -11,6 +11,7 @@
 
 mod field;
 mod overlay;
+mod place;
 mod pose;
 mod reply;
 mod request;
@@ -134,7 +135,7 @@ impl Records {
 /// Why a message is no resource or no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// JSON Pointer into what was sent, as in `/records/0/decay/halfLifeHours`.
+    /// JSON Pointer into what was sent, as in `/records/0/decay/half_life_hours`.
     pub path: String,
     /// What is wrong there.
     pub why: String,

@@ -17,7 +17,7 @@ setup(
     install_requires=['setuptools'],
     zip_safe=True,
     maintainer='The omird maintainers',
-    maintainer_email='maintainers@omird.example',
+    maintainer_email='omird@users.noreply.github.com',
     description='Nodes in Python that remember and recall with omird.',
     license='Apache-2.0',
     entry_points={

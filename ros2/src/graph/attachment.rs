@@ -66,8 +66,6 @@ impl Attachment {
 /// Why bytes are no attachment of rmw_zenoh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentError {
-    /// There is none.
-    Missing,
     /// It has this many bytes.
     Length(usize),
     /// Its gid has this many bytes.
@@ -79,7 +77,6 @@ pub enum AttachmentError {
 impl fmt::Display for AttachmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("no attachment: rmw_zenoh sends one with everything"),
             Self::Length(n) => write!(f, "an attachment of {n} bytes; rmw_zenoh sends {LENGTH}"),
             Self::Gid(n) => write!(f, "an attachment with a gid of {n} bytes; rmw_zenoh's has 16"),
             Self::Old => f.write_str(

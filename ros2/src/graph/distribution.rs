@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::rules::DISTRIBUTIONS;
+
 /// A ROS 2 distribution as far as its wire format is concerned.
 ///
 /// | | type hash in keys and tokens | service `get_type_description` |
 /// |---|---|---|
 /// | Humble (`rmw_zenoh_cpp` 0.1) | the text `TypeHashNotSupported` | no |
-/// | Jazzy (0.2.4 and newer), Kilted (0.6) | `RIHS01_…` (REP-2016) | yes |
+/// | Jazzy (0.2.4 and newer), Kilted (0.6), Lyrical and Rolling (0.10) | `RIHS01_…` (REP-2016) | yes |
 ///
 /// Iron reached its end of life before `rmw_zenoh_cpp` was released for it. Attachments and QoS are
 /// the same everywhere since 0.2.4 (Humble: 0.1.2); older releases named each field of the attachment
@@ -23,6 +25,10 @@ pub enum Distribution {
     Jazzy,
     /// Kilted Kaiju: on the wire as Jazzy.
     Kilted,
+    /// Lyrical Luth: on the wire as Jazzy.
+    Lyrical,
+    /// Rolling Ridley: on the wire as the newest release.
+    Rolling,
 }
 
 /// What Humble writes where the others write a type hash.
@@ -34,7 +40,7 @@ impl Distribution {
     pub fn hash(self, rihs: &str) -> &str {
         match self {
             Self::Humble => NO_HASH,
-            Self::Jazzy | Self::Kilted => rihs,
+            Self::Jazzy | Self::Kilted | Self::Lyrical | Self::Rolling => rihs,
         }
     }
 
@@ -44,13 +50,15 @@ impl Distribution {
         self != Self::Humble
     }
 
-    /// The name in the configuration: `humble`, `jazzy` or `kilted`.
+    /// The name in the configuration, in small letters.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Humble => "humble",
             Self::Jazzy => "jazzy",
             Self::Kilted => "kilted",
+            Self::Lyrical => "lyrical",
+            Self::Rolling => "rolling",
         }
     }
 }
@@ -69,8 +77,11 @@ impl FromStr for Distribution {
             "humble" => Ok(Self::Humble),
             "jazzy" => Ok(Self::Jazzy),
             "kilted" => Ok(Self::Kilted),
+            "lyrical" => Ok(Self::Lyrical),
+            "rolling" => Ok(Self::Rolling),
             other => Err(format!(
-                "{other:?} is no distribution that speaks rmw_zenoh: use humble, jazzy or kilted"
+                "{other:?} is no distribution that speaks rmw_zenoh: use {}",
+                DISTRIBUTIONS.join(", ")
             )),
         }
     }
@@ -89,9 +100,12 @@ mod tests {
 
     #[test]
     fn a_name_is_read_back_and_another_is_refused_with_the_choice() {
-        for d in [Distribution::Humble, Distribution::Jazzy, Distribution::Kilted] {
-            assert_eq!(d.name().parse(), Ok(d));
+        for name in DISTRIBUTIONS {
+            let distribution: Distribution = name.parse().unwrap();
+            assert_eq!(distribution.name(), *name);
+            assert_eq!(distribution.describes_types(), *name != "humble");
         }
-        assert!("iron".parse::<Distribution>().unwrap_err().contains("humble, jazzy or kilted"));
+        let refused = "iron".parse::<Distribution>().unwrap_err();
+        assert!(refused.contains("humble, jazzy, kilted, lyrical, rolling"), "{refused}");
     }
 }

@@ -33,7 +33,8 @@ pub struct Server {
 /// without an answer it leaves the client with none.
 pub struct Request {
     message: Message,
-    attachment: Attachment,
+    /// `None` if it came without one.
+    attachment: Option<Attachment>,
     received: Stamp,
     reply: Reply,
 }
@@ -142,7 +143,7 @@ impl Shared {
     }
 }
 
-fn read(query: &Query, ty: &Arc<MessageType>) -> Result<(Attachment, Message), String> {
+fn read(query: &Query, ty: &Arc<MessageType>) -> Result<(Option<Attachment>, Message), String> {
     let attachment = attachment(query.attachment()).map_err(|error| error.to_string())?;
     let payload = query.payload().ok_or("a request without a payload")?;
     let message = Message::decode(ty, &payload.to_bytes()).map_err(|error| error.to_string())?;
@@ -183,10 +184,10 @@ impl Request {
         &self.message
     }
 
-    /// Who asks: [`super::Graph::who`] knows more.
+    /// Who asks, if its attachment says so: [`super::Graph::who`] knows more.
     #[must_use]
-    pub fn client(&self) -> Gid {
-        self.attachment.gid
+    pub fn client(&self) -> Option<Gid> {
+        self.attachment.map(|said| said.gid)
     }
 
     /// When it came, by this node's clock.
@@ -218,19 +219,21 @@ impl Request {
                 given: message.ty().name.to_string(),
             });
         }
-        // The client finds its request by its own number and id.
-        let attachment =
-            Attachment { source_time: (shared.clock)().nanos(), ..self.attachment }.encode();
-        query
-            .reply(key, ZBytes::from(message.encode()))
-            .attachment(ZBytes::from(attachment.as_slice()))
-            .wait()
-            .map_err(NodeError::zenoh("answer a request"))
+        let mut reply = query.reply(key, ZBytes::from(message.encode()));
+        // The client finds its request by its own number and id. One that sent none has its answer from Zenoh.
+        if let Some(asked) = self.attachment {
+            let said = Attachment { source_time: (shared.clock)().nanos(), ..asked };
+            reply = reply.attachment(ZBytes::from(said.encode().as_slice()));
+        }
+        reply.wait().map_err(NodeError::zenoh("answer a request"))
     }
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "request {} of {}", self.attachment.sequence, self.attachment.gid)
+        match self.attachment {
+            Some(said) => write!(f, "request {} of {}", said.sequence, said.gid),
+            None => f.write_str("request without an attachment"),
+        }
     }
 }

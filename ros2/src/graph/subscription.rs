@@ -33,11 +33,11 @@ const KEPT_WITHIN: Duration = Duration::from_secs(10);
 pub struct Received {
     /// The message.
     pub message: Message,
-    /// Who published it: [`super::Graph::who`] knows more.
-    pub publisher: Gid,
-    /// Counts up from 1 for each publisher.
+    /// Who published it, if its attachment says so: [`super::Graph::who`] knows more.
+    pub publisher: Option<Gid>,
+    /// Counts up from 1 for each publisher; 0 without an attachment.
     pub sequence: i64,
-    /// When it was published, by the publisher's clock.
+    /// When it was published, by the publisher's clock; without an attachment when it came.
     pub source: Stamp,
     /// When it came, by this node's clock.
     pub received: Stamp,
@@ -59,7 +59,8 @@ pub struct Subscription {
 /// A message as it came.
 struct Raw {
     payload: ZBytes,
-    attachment: Attachment,
+    /// `None` if it came without one.
+    attachment: Option<Attachment>,
     received: Stamp,
     is_kept: bool,
 }
@@ -191,12 +192,13 @@ impl fmt::Debug for Subscription {
 
 impl Raw {
     fn with(self, message: Message) -> Received {
+        let said = self.attachment;
         Received {
             size: self.payload.len(),
             message,
-            publisher: self.attachment.gid,
-            sequence: self.attachment.sequence,
-            source: Stamp::from_nanos(self.attachment.source_time),
+            publisher: said.map(|said| said.gid),
+            sequence: said.map_or(0, |said| said.sequence),
+            source: said.map_or(self.received, |said| Stamp::from_nanos(said.source_time)),
             received: self.received,
             is_kept: self.is_kept,
         }
@@ -226,12 +228,13 @@ impl Inlet {
         };
         let received = (self.shared.clock)();
         let raw = Raw { payload: sample.payload().clone(), attachment, received, is_kept };
-        match &self.latched {
-            None => self.push(raw, Lane::New),
-            Some(latched) => {
+        match (&self.latched, attachment) {
+            (None, _) => self.push(raw, Lane::New),
+            // Nothing tells which message of whom it is: it is neither ordered nor taken for another.
+            (Some(_), None) => self.push(raw, if is_kept { Lane::Kept } else { Lane::New }),
+            (Some(latched), Some(Attachment { sequence, source_time, gid })) => {
                 // Kept until all is in the queue: another thread may bring what follows.
                 let mut latched = lock(latched);
-                let Attachment { sequence, source_time, gid } = attachment;
                 let lane = if latched.is_asking() { Lane::Kept } else { Lane::New };
                 let bytes = raw.payload.len();
                 for raw in latched.offer(gid, Mark { sequence, source_time }, raw, bytes) {
@@ -300,9 +303,10 @@ impl Shared {
     }
 }
 
-/// The attachment of a sample, query or reply.
-pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Attachment, AttachmentError> {
-    Attachment::decode(&bytes.ok_or(AttachmentError::Missing)?.to_bytes())
+/// The attachment of a sample or query, if it has one. rmw_zenoh sends one with everything and means to make
+/// them optional (<https://github.com/ros2/rmw_zenoh/issues/641>); other clients of Zenoh send none.
+pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Option<Attachment>, AttachmentError> {
+    bytes.map(|bytes| Attachment::decode(&bytes.to_bytes())).transpose()
 }
 
 /// Does something with a message that may have a bug of ours in its way: then the next one comes all the same.

@@ -456,17 +456,18 @@ impl Looker {
         let each = move |received: Received| {
             let (sequence, source) = (received.sequence, received.source);
             let is_known = |(last, at): &(i64, Stamp)| sequence <= *last && source <= *at;
-            if before.get(&received.publisher).is_some_and(is_known) {
+            if received.publisher.is_some_and(|who| before.get(&who).is_some_and(is_known)) {
                 return;
             }
-            if !is_latched {
+            if let (false, Some(publisher)) = (is_latched, received.publisher) {
                 let mut marks = marks.lock().unwrap_or_else(PoisonError::into_inner);
-                if marks.len() >= MOST_MARKS && !marks.contains_key(&received.publisher) {
+                if marks.len() >= MOST_MARKS && !marks.contains_key(&publisher) {
                     marks.clear();
                 }
-                marks.insert(received.publisher, (sequence, source));
+                marks.insert(publisher, (sequence, source));
             }
-            let who = node.who(received.publisher).map(|entity| entity.node_name());
+            let who = received.publisher.and_then(|who| node.who(who));
+            let who = who.map(|entity| entity.node_name());
             context.observe(&topic, who, received);
         };
         match self.node.subscribe(&feed.topic, ty, qos, each) {

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
 use omir_core::value::{Map, Value};
@@ -10,11 +11,12 @@ use omir_core::value::{Map, Value};
 use super::OpenError;
 use crate::graph::{ActionConfig, ActionServer, Ending, Goal, GoalHandler, Node};
 use crate::memory::{Memory, Refusal};
-use crate::message::Message;
+use crate::message::{Message, Value as MessageValue};
 use crate::records::{Progress, Records};
 
-/// Feedback after so many bytes.
-const STEP: u64 = 1 << 20;
+/// Between one feedback and the next, but for the first one and the last ones: a person sees it move, and a
+/// fast disk does not fill the network.
+const PACE: Duration = Duration::from_millis(200);
 
 pub(super) fn serve(
     node: &Node,
@@ -84,6 +86,19 @@ impl Importer {
     }
 }
 
+impl Importer {
+    fn tell(&self, goal: &Goal, progress: Progress) {
+        let told = goal.feedback().map_err(|why| why.to_string()).and_then(|mut feedback| {
+            let progress = MessageValue::Message(self.records.import_feedback(progress));
+            feedback.set("feedback", progress).map_err(|why| why.to_string())?;
+            goal.send_feedback(&feedback).map_err(|why| why.to_string())
+        });
+        if let Err(why) = told {
+            tracing::warn!("how far an import is was not told: {why}");
+        }
+    }
+}
+
 impl GoalHandler for Importer {
     /// Whatever it is: a goal that is not accepted has no result, and so no place for the reason.
     fn accept(&self, _: &Message) -> Result<(), String> {
@@ -91,16 +106,14 @@ impl GoalHandler for Importer {
     }
 
     fn execute(&self, goal: &Goal) -> Ending {
-        let mut told = 0;
+        let mut told: Option<(Instant, Progress)> = None;
         let outcome = self.wanted(goal.message()).and_then(|wanted| {
             let mut progress = |bytes_done: u64, bytes_total: u64| {
-                if bytes_done == 0 || bytes_done == bytes_total || bytes_done - told >= STEP {
-                    told = bytes_done;
+                let is_due = told.is_none_or(|(at, _)| at.elapsed() >= PACE);
+                if is_due || bytes_done == bytes_total {
                     let progress = Progress { bytes_done, bytes_total, read: 0, stored: 0 };
-                    let feedback = self.records.import_feedback(progress);
-                    if let Err(error) = goal.send_feedback(&feedback) {
-                        tracing::debug!(%error, "feedback was not sent");
-                    }
+                    self.tell(goal, progress);
+                    told = Some((Instant::now(), progress));
                 }
                 !goal.is_canceling()
             };
@@ -112,7 +125,16 @@ impl GoalHandler for Importer {
             })
         });
         match outcome {
-            Ok(answer) => Ending::Succeeded(self.records.import_result(Ok(&answer))),
+            Ok(answer) => {
+                let result = self.records.import_result(Ok(&answer));
+                // Once more before the end, with what became of it.
+                if let Some((_, progress)) = told {
+                    let stored = result.u64("stored").unwrap_or_default();
+                    let unchanged = result.u64("unchanged").unwrap_or_default();
+                    self.tell(goal, Progress { read: stored + unchanged, stored, ..progress });
+                }
+                Ending::Succeeded(result)
+            }
             Err(refusal) => {
                 let result = self.records.import_result(Err(&refusal.to_value()));
                 if goal.is_canceling() { Ending::Canceled(result) } else { Ending::Aborted(result) }

@@ -83,10 +83,15 @@ impl Desk {
             path: wrong.path,
         })?;
         let Call { resources, mut parameters, .. } = call;
+        // The memory knows places in resources and parameters, the caller those in its message.
+        let placed = |refusal: Refusal| Refusal {
+            path: self.records.place(operation, request.message(), &refusal.path),
+            ..refusal
+        };
         match operation {
             Operation::Remember => {
                 let merge = parameters.get("merge").and_then(Value::as_str);
-                self.memory.remember(resources, merge)
+                self.memory.remember(resources, merge).map_err(placed)
             }
             Operation::Rebase => {
                 if !parameters.contains_key("keyframes") && !parameters.contains_key("undo") {
@@ -103,9 +108,9 @@ impl Desk {
                     parameters.insert("frame", fixed);
                     parameters.insert("keyframes", self.keyframes_now()?);
                 }
-                self.memory.ask(operation, &parameters)
+                self.memory.ask(operation, &parameters).map_err(placed)
             }
-            _ => self.memory.ask(operation, &parameters),
+            _ => self.memory.ask(operation, &parameters).map_err(placed),
         }
     }
 

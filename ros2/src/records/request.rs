@@ -6,6 +6,7 @@ use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
 use super::field::{Codec, alone_of, finite, frame, instant, read, stamp};
+use super::place::{BROUGHT, in_message};
 use super::resource::{bury, rest_of};
 use super::tables::FILTER;
 use super::{Operation, Records, Refused, pose};
@@ -113,11 +114,14 @@ impl Records {
     /// All resources of a `Remember` request, in its order.
     fn brought(&self, request: &Message) -> Result<Vec<Json>, Refused> {
         let mut all = Vec::new();
-        for field in ["records", "entities", "relationships", "episodes"] {
+        for (kind, field) in BROUGHT.into_iter().enumerate() {
             let messages = request.list(field).unwrap_or_default().iter();
             for (i, message) in messages.filter_map(Value::as_message).enumerate() {
                 let place = pointer::join_index(&format!("/{field}"), i);
-                all.push(self.from_message(message).map_err(|wrong| wrong.within(&place))?);
+                all.push(self.from_message(message).map_err(|wrong| {
+                    let path = in_message(message, kind, &wrong.path);
+                    Refused { path, ..wrong }.within(&place)
+                })?);
             }
         }
         let text = request.text("json").unwrap_or_default();

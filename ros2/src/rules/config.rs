@@ -26,7 +26,7 @@ pub use self::keeping::{Condition, Merging};
 pub use self::spec::{Amount, Make, PoseFrom, Spec, StampFrom, Whence, WithoutTransform};
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.
-pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted"];
+pub const DISTRIBUTIONS: &[&str] = &["humble", "jazzy", "kilted", "lyrical", "rolling"];
 /// Deepest queue of a topic.
 const MAX_DEPTH: u64 = 10_000;
 const YEAR_S: f64 = 31_536_000.0;

@@ -74,7 +74,7 @@ fn bytes_that_are_no_message_are_refused_counted_and_answered() {
     seen.sees("/chatter", EntityKind::Subscription);
     seen.sees("/recall", EntityKind::Server);
     let attachment: Vec<u8> = [[0; 16].as_slice(), &[16], &[0; 16]].concat();
-    b.put(&topic, "no attachment").wait().unwrap();
+    b.put(&topic, "odd").attachment("odd").wait().unwrap();
     b.put(&topic, vec![0, 1, 0, 0, 255, 255, 255, 255])
         .attachment(attachment.clone())
         .wait()

@@ -35,7 +35,7 @@ fn a_service_is_found_asked_and_answers() {
     request.set("type_name", "hello").unwrap();
     let response = asked.call(&request, LONG).unwrap();
     assert_eq!(response.text("failure_reason"), Some("hello"));
-    let who = clients.lock().unwrap()[0];
+    let who = clients.lock().unwrap()[0].unwrap();
     let who = server.node.graph().wait(LONG, |graph| graph.who(who)).unwrap();
     assert_eq!((who.kind, who.node_name()), (EntityKind::Client, "/client".to_owned()));
 
@@ -61,4 +61,30 @@ fn who_leaves_waits_for_no_answer() {
         assert_eq!(called.join().unwrap(), Err(CallError::HungUp));
     });
     assert_eq!(asked.call(&asked.request(), LONG), Err(CallError::HungUp));
+}
+
+#[test]
+fn a_request_without_an_attachment_has_an_answer_without_one() {
+    let (a, b) = sessions();
+    let server = node(&a, "server");
+    let ty = server.node.types().read().unwrap().service("std_srvs/srv/SetBool").unwrap();
+    let _offered = server
+        .node
+        .serve("/light", &ty, |request| {
+            let mut response = request.response();
+            response.set("success", request.message().bool("data").unwrap()).unwrap();
+            response.set("message", format!("{:?}", request.client())).unwrap();
+            request.answer(&response).unwrap();
+        })
+        .unwrap();
+    node(&b, "seen").sees("/light", EntityKind::Server);
+    let key = format!("0/light/{}/{}", ty.name.dds(), ty.hash.to_rihs_string());
+    let mut request = Message::new(&ty.request);
+    request.set("data", true).unwrap();
+    let replies = b.get(&key).payload(request.encode()).timeout(LONG).wait().unwrap();
+    let sample = replies.recv().unwrap().into_result().unwrap();
+    assert!(sample.attachment().is_none());
+    let response = Message::decode(&ty.response, &sample.payload().to_bytes()).unwrap();
+    assert_eq!((response.bool("success"), response.text("message")), (Some(true), Some("None")));
+    assert_eq!(server.node.counts().malformed, 0);
 }

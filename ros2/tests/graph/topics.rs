@@ -20,7 +20,7 @@ fn a_message_comes_with_who_published_it_and_when() {
     assert_eq!(first.message.text("data"), Some("hello"));
     assert_eq!((first.sequence, receive.recv_timeout(LONG).unwrap().sequence), (1, 2));
     assert_eq!(first.source.nanos() % 1_000_000_000, 0, "by the clock that was handed in");
-    assert_eq!(listener.node.graph().who(first.publisher), Some(theirs));
+    assert_eq!(listener.node.graph().who(first.publisher.unwrap()), Some(theirs));
     let other = Message::new(&talker.ty("std_msgs/msg/Int32"));
     assert!(matches!(publisher.publish(&other), Err(NodeError::Type { .. })));
 }
@@ -129,4 +129,30 @@ fn a_slow_subscription_drops_the_oldest_and_says_so() {
     }
     assert_eq!(texts(&receive, 3), ["0", "4", "5"]);
     drop(go);
+}
+
+#[test]
+fn a_message_without_an_attachment_is_a_message_of_nobody_known() {
+    let (a, b) = sessions();
+    let listener = node(&a, "listener");
+    let ty = listener.ty("std_msgs/msg/String");
+    let (_plain, plain) = listener.listen("chatter", Qos::DEFAULT);
+    let (_latched, latched) = listener.listen("map", Qos::LATCHED.keep_last(5));
+    let seen = node(&b, "seen");
+    for topic in ["chatter", "map"] {
+        seen.sees(&format!("/{topic}"), EntityKind::Subscription);
+        let key = format!("0/{topic}/{}/{}", ty.name.dds(), ty.hash.to_rihs_string());
+        // Twice the same: they are two messages.
+        for text in ["hello", "hello", "again"] {
+            b.put(&key, listener.text(text).encode()).wait().unwrap();
+        }
+    }
+    for receive in [&plain, &latched] {
+        let first = receive.recv_timeout(LONG).unwrap();
+        assert_eq!(first.message.text("data"), Some("hello"));
+        assert_eq!((first.publisher, first.sequence), (None, 0));
+        assert_eq!(first.source, first.received);
+        assert_eq!(texts(receive, 2), ["hello", "again"]);
+    }
+    assert_eq!(listener.node.counts().malformed, 0);
 }
