@@ -216,8 +216,8 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
 /// Logs wait for weeks before they are sealed, and what is sealed is dropped.
 #[test]
 fn a_log_that_rots_while_it_waits_is_set_aside_and_what_is_left_of_it_is_sealed() {
-    // A bit of the first memory, one of the last, whose frame no later one vouches for, the header
-    // and all behind it, and the end.
+    // Two bytes of the first memory, two of the last, whose frame no later one vouches for, the header
+    // and all behind it, and the end. A single bit would be turned back.
     for damage in 0..4 {
         let (disk, clock) = (CutDisk::new(), TestClock::new());
         let day = Duration::from_secs(86_400);
@@ -252,8 +252,8 @@ fn a_log_that_rots_while_it_waits_is_set_aside_and_what_is_left_of_it_is_sealed(
         };
         let (first, last) = (at("the first"), at("the last"));
         disk.rot(&waiting, |bytes| match damage {
-            0 => bytes[first] ^= 1,
-            1 => bytes[last] ^= 1,
+            0 => bytes[first..first + 2].iter_mut().for_each(|byte| *byte ^= 1),
+            1 => bytes[last..last + 2].iter_mut().for_each(|byte| *byte ^= 1),
             2 => bytes.fill(0),
             _ => bytes.truncate(last),
         });

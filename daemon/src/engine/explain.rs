@@ -14,7 +14,7 @@ use super::plan::need_of;
 use super::sweep::consolidate;
 use crate::error::{Code, Error};
 use crate::index::catalog::{Catalog, Head};
-use crate::index::doc::{self, Doc, DocId, NEVER};
+use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
 use crate::index::facts::Access;
 use crate::index::fading::{Bond, Fading};
 use crate::index::key::RefKey;
@@ -69,6 +69,18 @@ fn next_move(fading: &Fading, doc: &Doc, access: &Access, now: i64) -> Option<(i
     })
 }
 
+/// Explains something whose newest version the card has lost.
+fn explain_lost(target: &Ref, now: i64, lost: Stamp, readable: Option<u64>) -> Value {
+    let mut map = Map::new();
+    map.insert("ref", target.to_string());
+    map.insert("now", instant(now));
+    map.insert("version", int(lost.version));
+    map.insert("recorded", instant(lost.recorded));
+    map.insert("unreadable", Value::Bool(true));
+    map.insert("readableVersion", readable.map_or(Value::Null, int));
+    Value::Object(map)
+}
+
 impl Engine {
     /// Explains where a resource stands: its tier and the rule that put it there, how retrievable it
     /// is, when it will move, fade and expire, and how much it is needed beside the others. Changes
@@ -81,6 +93,10 @@ impl Engine {
         let now = self.now().0.as_micros();
         let (head, row) = {
             let catalog = self.catalog();
+            if let Some(lost) = catalog.lost(&key).filter(|lost| !lost.is_forgotten) {
+                let readable = catalog.live(&key).map(|id| catalog.doc(id).version);
+                return Ok(explain_lost(target, now, lost.stamp, readable));
+            }
             let head = catalog.head(&key).ok_or_else(|| {
                 Error::at(Code::NotFound, "/ref", format!("{target} is not in the store"))
             })?;

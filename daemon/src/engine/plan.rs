@@ -30,6 +30,7 @@ use self::version::{check_version, next_version, stamp_at_least};
 use super::command::{Cause, Change, Effect, Event, EventKind, Stored};
 use super::request::Prepared;
 use super::stamp::undate;
+use crate::disk;
 use crate::error::{Code, Error};
 use crate::index::block::By;
 use crate::index::catalog::{Catalog, Head};
@@ -37,7 +38,7 @@ use crate::index::doc::DocId;
 use crate::index::facts::{Access, Facts, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::DocTerms;
-use crate::store::read::Handle;
+use crate::store::read::{Handle, ReadFault};
 use crate::store::transaction::{Op, Who};
 use crate::sync::{ReadGuard, RwLock};
 
@@ -177,6 +178,11 @@ impl<'a> Planner<'a> {
     fn read(&self, id: DocId, handle: &Handle) -> Result<Resource, Error> {
         let mut resource = handle.resource().map_err(internal)?;
         let catalog = self.catalog();
+        if let Some(missing) = catalog.missing(id) {
+            let message =
+                format!("version {}, the newest, is lost; remember it anew", missing.version);
+            return Err(internal(message));
+        }
         if catalog.has_graves() {
             resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
         }
@@ -253,6 +259,30 @@ impl<'a> Planner<'a> {
         fault.map_or(Ok(()), Err)
     }
 
+    /// Whether the newest version of a reference can be read, if it has one.
+    ///
+    /// # Errors
+    /// `INTERNAL` if nobody can tell: the card is away for now.
+    fn whole(&self, key: &RefKey) -> Result<bool, Error> {
+        let (handle, is_missing) = {
+            let catalog = self.catalog();
+            let Some(id) = catalog.live(key) else { return Ok(catalog.lost(key).is_none()) };
+            (Handle::of(&catalog, id), catalog.missing(id).is_some())
+        };
+        if is_missing {
+            return Ok(false);
+        }
+        match handle.bytes() {
+            Ok(_) => Ok(true),
+            Err(ReadFault::Disk { error, .. })
+                if !disk::is_loss(&error) || disk::is_gone(&error) =>
+            {
+                Err(internal(error))
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
     /// The newest version of a reference, and what it is of if it is live.
     fn stored(&self, key: &RefKey) -> Result<(Option<Head>, Option<Old>), Error> {
         let (head, old) = {
@@ -278,7 +308,12 @@ impl<'a> Planner<'a> {
         for item in prepared {
             let key = item.facts.key;
             let target = item.resource.reference();
-            let (head, old) = self.stored(&key)?;
+            let (head, old) = match self.whole(&key)? {
+                true => self.stored(&key)?,
+                // What cannot be read any more is replaced as a whole; its words stay in the counts.
+                false => (self.catalog().head(&key), None),
+            };
+            let least = self.catalog().least_version(&key);
             let mut resource = item.resource;
             if let Some((before, state)) = &old {
                 inherit(&mut resource, before, state, item.stamped);
@@ -297,13 +332,15 @@ impl<'a> Planner<'a> {
                     }
                 }
                 (None, Some(head)) => stamp_at_least(&mut resource, head.version.saturating_add(1)),
+                _ if least > 1 => stamp_at_least(&mut resource, least),
                 _ => stated_version(&resource).unwrap_or(1),
             };
             if let Some((before, _)) = &old {
                 undate(&mut resource, before);
             }
             let facts = Facts::of(&resource);
-            let event = if old.is_some() { EventKind::Updated } else { EventKind::Recorded };
+            let is_update = head.is_some_and(|head| head.live);
+            let event = if is_update { EventKind::Updated } else { EventKind::Recorded };
             let superseded = old.map(|(before, _)| terms_of(&before));
             self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
             pending.push(key);

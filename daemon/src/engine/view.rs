@@ -3,6 +3,7 @@
 //! The catalog is locked only while rows are chosen; bytes are read afterwards, from files that
 //! never change under a reader.
 
+use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -40,6 +41,29 @@ pub(super) struct Outgoing {
     tier: Option<Tier>,
     /// Whether it may refer to something that was forgotten.
     may_dangle: bool,
+    /// The newer version that the card has lost: this one must not pass for the current one.
+    missing: Option<Missing>,
+}
+
+/// A version that is known to have been there and cannot be read.
+#[derive(Debug, Clone, Copy)]
+struct Missing {
+    version: u64,
+    /// The newest that can be read, if there is one.
+    readable: Option<u64>,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "version {} is unreadable: the card has lost it. ", self.version)?;
+        match self.readable {
+            Some(readable) => write!(
+                f,
+                "Version {readable}, before it, can be read by `asOf`. Remember it anew, or forget it"
+            ),
+            None => f.write_str("Remember it anew, or forget it"),
+        }
+    }
 }
 
 impl Outgoing {
@@ -53,6 +77,9 @@ impl Outgoing {
             access: if is_touched { catalog.access(id) } else { None },
             tier: catalog.moved(id, as_of, now),
             may_dangle: catalog.has_graves() && !as_of,
+            missing: catalog.missing(id).filter(|stamp| !as_of || stamp.recorded <= now).map(
+                |stamp| Missing { version: stamp.version, readable: Some(catalog.doc(id).version) },
+            ),
         }
     }
 
@@ -61,8 +88,15 @@ impl Outgoing {
         u64::from(self.handle.location.len)
     }
 
+    /// # Errors
+    /// `INTERNAL` if the card has lost a newer version.
+    fn check_is_newest(&self) -> Result<(), Error> {
+        self.missing.map_or(Ok(()), |missing| Err(unreadable(missing)))
+    }
+
     /// The resource as CBOR.
     fn cbor(&self) -> Result<Vec<u8>, Error> {
+        self.check_is_newest()?;
         let mut bytes = self.handle.bytes().map_err(unreadable)?;
         if let Some(access) = self.access {
             bytes = with_access(&bytes, &access).map_err(unreadable)?;
@@ -75,6 +109,7 @@ impl Outgoing {
 
     /// The resource, typed.
     pub(super) fn resource(&self) -> Result<Resource, Error> {
+        self.check_is_newest()?;
         let mut resource = self.handle.resource().map_err(unreadable)?;
         inherit_access(&mut resource, self.access, false);
         set_tier(&mut resource, self.tier);
@@ -256,10 +291,18 @@ impl Engine {
     /// # Errors
     /// `INTERNAL` if it is there and the disk does not give it back whole.
     pub fn get(&self, reference: &Ref) -> Result<Option<Vec<u8>>, Error> {
-        let id = self.catalog().live(&RefKey::of(reference));
-        match id.and_then(|id| self.outgoing([id]).pop()) {
-            Some(outgoing) => self.counted(self.emit(&outgoing)).map(Some),
-            None => Ok(None),
+        let key = RefKey::of(reference);
+        let (id, lost) = {
+            let catalog = self.catalog();
+            (catalog.live(&key), catalog.lost(&key).filter(|lost| !lost.is_forgotten))
+        };
+        match (id.and_then(|id| self.outgoing([id]).pop()), lost) {
+            (Some(outgoing), _) => self.counted(self.emit(&outgoing)).map(Some),
+            (None, Some(lost)) => {
+                let missing = Missing { version: lost.stamp.version, readable: None };
+                self.counted(Err(unreadable(missing)))
+            }
+            (None, None) => Ok(None),
         }
     }
 

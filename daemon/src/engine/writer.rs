@@ -38,6 +38,7 @@ use crate::index::key::RefKey;
 use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{Log, LogError};
+use crate::store::witness::Fact;
 use crate::sync::RwLock;
 
 /// Most changes that one sync acknowledges.
@@ -123,6 +124,28 @@ struct Group {
 /// full disk too.
 fn grows(change: &Change) -> bool {
     matches!(change, Change::Remember(_) | Change::Merge(..))
+}
+
+/// The facts of a transaction that its log's witness keeps.
+fn facts_of(transaction: &Transaction, steps: &[Step]) -> Vec<Fact> {
+    let at = |ordinal: usize, version| Stamp {
+        seq: transaction.seq,
+        ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+        version,
+        recorded: transaction.at.as_micros(),
+    };
+    let steps = transaction.ops.iter().zip(steps).enumerate();
+    steps
+        .filter_map(|(ordinal, (op, step))| match (op, step) {
+            (Op::Put { version, .. }, Step::Put { facts, .. }) => {
+                Fact::version(&facts.key, at(ordinal, *version))
+            }
+            (Op::Forget { version, .. }, Step::Forget { key, by, .. }) => {
+                Some(Fact::tombstone(key, at(ordinal, *version), *by))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 struct Entry {
@@ -227,15 +250,18 @@ impl Writer {
         let mut payload = Vec::new();
         let places = transaction.encode(&mut payload);
         let at = self.log.stage(&payload);
+        self.log.attest(facts_of(&transaction, &plan.steps));
         Some((transaction, at, places))
     }
 
     /// Stages a group again, whose writing failed, in the same order.
     fn stage_again(&mut self, entries: &mut [Entry]) {
-        for (transaction, at, places) in entries.iter_mut().filter_map(|e| e.written.as_mut()) {
+        for entry in entries {
+            let Some((transaction, at, places)) = &mut entry.written else { continue };
             let mut payload = Vec::new();
             *places = transaction.encode(&mut payload);
             *at = self.log.stage(&payload);
+            self.log.attest(facts_of(transaction, &entry.plan.steps));
             self.next_seq = transaction.seq + 1;
         }
     }
@@ -441,10 +467,13 @@ impl Writer {
         if !(is_first && self.log_has_changes && !self.settings.read_only && self.rotate()) {
             let touches = self.drain_touches();
             self.note(touches);
-            if self.log.is_dirty()
-                && let Err(LogError::Broken(error) | LogError::Refused(error)) = self.log.sync()
-            {
-                tracing::error!(%error, "the last sync failed");
+            let synced = if self.log.is_dirty() { self.log.sync() } else { Ok(()) };
+            match synced {
+                Ok(()) if self.log_is_sound => self.log.close(self.next_seq.saturating_sub(1)),
+                Ok(()) => {}
+                Err(LogError::Broken(error) | LogError::Refused(error)) => {
+                    tracing::error!(%error, "the last sync failed");
+                }
             }
         }
         let _ = self.sealing.send(SealOrder::Stop);

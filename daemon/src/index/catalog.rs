@@ -15,7 +15,7 @@ use super::block::By;
 use super::doc::{Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::fading::{Bond, Fading};
-use super::key::RefKey;
+use super::key::{KeyPrefix, RefKey};
 use super::producers::Producers;
 use super::space::SpaceIndex;
 use super::text::{DocTerms, TextIndex};
@@ -26,6 +26,7 @@ mod glance;
 mod graves;
 mod known;
 mod loading;
+mod lost;
 mod moving;
 mod worth;
 
@@ -33,6 +34,7 @@ pub use self::glance::Glance;
 #[cfg(test)]
 pub use self::known::hops;
 pub use self::known::{Known, Past};
+pub use self::lost::{Learned, Lost};
 pub use self::moving::{End, Fate};
 
 /// The newest version of a reference, live or forgotten.
@@ -107,6 +109,10 @@ pub struct Catalog {
     producers: Producers,
     /// Confidence by our own rule of what others produced, where it is not the stated one.
     beliefs: hashbrown::HashMap<DocId, f64>,
+    /// Names whose newest version the card has lost.
+    lost: hashbrown::HashMap<KeyPrefix, Lost>,
+    /// Whether first versions are lost whose names nobody knows.
+    has_lost_unknown: bool,
     /// Words.
     pub text: TextIndex,
     /// Places.
@@ -306,6 +312,7 @@ impl Catalog {
             self.children.entry(key).or_default().push(id);
         }
         let head = Head { doc: id, version: stamp.version, live: true, dropped: false };
+        self.lost.remove(&facts.key.prefix());
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;

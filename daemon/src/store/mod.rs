@@ -17,3 +17,4 @@ pub mod signature;
 pub mod stamps;
 pub mod transaction;
 pub mod wal;
+pub mod witness;

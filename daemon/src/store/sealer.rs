@@ -23,6 +23,7 @@ use super::segment::{self, BadSegment, Draft};
 use super::signature::{DeviceKey, Digest};
 use super::transaction::{Transaction, Unreadable};
 use super::wal;
+use super::witness;
 use crate::disk::{self, Disk, Mode};
 use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::FileId;
@@ -206,6 +207,8 @@ impl Sealer {
             bytes => bytes?,
         };
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        // A start would turn back what single bits of it have rotted; what is read here needs no start.
+        wal::mend(&mut bytes, log);
         let durable = usize::try_from(durable).unwrap_or(usize::MAX);
         let contents = match wal::read_known(&bytes, log, durable) {
             Ok(contents) => contents,
@@ -246,8 +249,9 @@ impl Sealer {
     fn drop_log(&self, log: u64, is_sound: bool) {
         let path = wal::path(log);
         let dropped = if is_sound {
-            self.disk.remove(&path)
+            self.disk.remove(&path).and_then(|()| witness::remove(&*self.disk, log))
         } else {
+            // Its witness stays: it tells what was lost with it.
             self.disk.rename(&path, &format!("{path}.damaged"))
         };
         if let Err(error) = dropped.and_then(|()| self.disk.sync_dir(wal::DIR)) {

@@ -54,13 +54,26 @@ impl Planner<'_> {
             check_version(&item.resource, &item.pointer)?;
             let key = item.facts.key;
             let target = item.resource.reference();
-            let (head, old) = self.stored(&key)?;
+            let is_whole = self.whole(&key)?;
+            let (head, old) = match is_whole {
+                true => self.stored(&key)?,
+                false => (self.catalog().head(&key), None),
+            };
+            let least = self.catalog().least_version(&key);
             let claim = Claim::of(&item.resource);
             if let Some((before, state)) = &old {
                 inherit(&mut item.resource, before, state, item.stamped);
             }
             let held = self.held(&item.resource, head, old.as_ref());
             let merged = match self.lost(&item.resource, head, old.as_ref(), &within) {
+                // The card has lost what is stored: anything is better, but what says itself that it is older.
+                _ if !is_whole => {
+                    let newest = head.map_or(least - 1, |head| head.version);
+                    match stated_version(&item.resource).is_some_and(|stated| stated < newest) {
+                        true => Merged::Kept,
+                        false => Merged::Updated,
+                    }
+                }
                 Lost::Nothing => merge::decide(claim, held, precedence),
                 Lost::Restorable if restores => Merged::Updated,
                 Lost::Restorable | Lost::Gone => Merged::Unchanged,
@@ -74,6 +87,7 @@ impl Planner<'_> {
             self.check_references_of(&item, &within)?;
             let version = match head {
                 Some(head) => stamp_at_least(&mut item.resource, head.version.saturating_add(1)),
+                None if least > 1 => stamp_at_least(&mut item.resource, least),
                 None => stated_version(&item.resource).unwrap_or(1),
             };
             let facts = Facts::of(&item.resource);

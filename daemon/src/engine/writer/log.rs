@@ -145,7 +145,9 @@ impl Writer {
     pub(super) fn begin_log(&mut self) -> bool {
         match Log::create(&*self.disk, self.log.number() + 1, self.next_seq) {
             Ok(log) => {
-                let old = std::mem::replace(&mut self.log, log);
+                let mut old = std::mem::replace(&mut self.log, log);
+                // What a failed sync left in doubt is not in it any more: its end is what is synced.
+                old.close(self.next_seq.saturating_sub(1));
                 let at = self.shared.time.order();
                 let unsealed = Unsealed {
                     log: old.number(),

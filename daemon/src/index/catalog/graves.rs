@@ -85,6 +85,7 @@ impl Catalog {
         self.mentions.remove(key);
         self.dependents.remove(key);
         self.children.remove(key);
+        self.lost.remove(&key.prefix());
         let nothing = Head { doc: DocId::MAX, version: 0, live: false, dropped: true };
         let head = self.heads.entry(*key).or_insert(nothing);
         let was_live = head.live;

@@ -21,6 +21,7 @@ use crate::store::sealer::log_file;
 use crate::store::segment::{self, BadSegment};
 use crate::store::transaction::{Op, Touch, Transaction, Unreadable};
 use crate::store::wal;
+use crate::store::witness::{self, Fact, Testimony};
 
 /// How many numbers a log may have given out of which nothing can be read.
 const RESERVED: u64 = 1 << 24;
@@ -68,9 +69,11 @@ impl Recovery<'_> {
     pub(super) fn replay_logs(&mut self, numbers: &[u64]) -> io::Result<Vec<ReplayedLog>> {
         let mut contents = Vec::new();
         let mut unreadable: HashMap<u64, u64> = HashMap::new();
+        let testimonies: HashMap<u64, Testimony> =
+            numbers.iter().map(|&number| (number, witness::load(self.disk, number))).collect();
         for &number in numbers {
             let path = wal::path(number);
-            let bytes = match read(self.disk, &path)? {
+            let mut bytes = match read(self.disk, &path)? {
                 Ok(bytes) => bytes,
                 Err(error) => match disk::read_around(self.disk, &path) {
                     Ok((bytes, holes)) => {
@@ -88,6 +91,7 @@ impl Recovery<'_> {
                     }
                 },
             };
+            self.mend_log(number, &mut bytes)?;
             let first_seq = wal::read(&bytes, number).map(|c| c.first_seq).ok();
             contents.push((number, bytes, first_seq));
         }
@@ -99,7 +103,8 @@ impl Recovery<'_> {
                 .iter()
                 .find_map(|(other, _, first)| Some((*other, first.filter(|&first| first > 0)?)));
             let next = follower.map(|(_, first)| first);
-            let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX))?;
+            let testimony = &testimonies[number];
+            let mut log = self.replay(*number, bytes, next.unwrap_or(u64::MAX), testimony)?;
             if let Some(lost) = unreadable.get(number) {
                 // What is written behind a hole, or over it, may not come back, and the numbers of
                 // what is in it are taken: the card may give it back another day.
@@ -136,15 +141,31 @@ impl Recovery<'_> {
         if numbers.last() != contents.last().map(|(number, ..)| number) {
             self.last_seq += RESERVED;
         }
+        for (number, testimony) in testimonies {
+            let is_sound = |log: &ReplayedLog| log.unsealed.log == number && log.unsealed.is_sound;
+            if !replayed.iter().any(is_sound) && self.disk_has_log(number)? {
+                self.last_seq = self.last_seq.max(testimony.last_seq);
+                self.has_lost_unknown = true;
+                self.facts.extend(testimony.facts);
+            }
+        }
         Ok(replayed)
     }
 
-    fn replay(&mut self, number: u64, bytes: &[u8], limit: u64) -> io::Result<Option<ReplayedLog>> {
+    fn replay(
+        &mut self,
+        number: u64,
+        bytes: &[u8],
+        limit: u64,
+        testimony: &Testimony,
+    ) -> io::Result<Option<ReplayedLog>> {
         let path = wal::path(number);
-        let Ok(contents) = wal::read(bytes, number) else {
-            if bytes.len() <= wal::FILE_HEADER {
+        // What the witness calls durable and is not there has rotted: no torn write explains it.
+        let durable = usize::try_from(testimony.end).unwrap_or(usize::MAX);
+        let Ok(contents) = wal::read_known(bytes, number, durable) else {
+            if bytes.len() <= wal::FILE_HEADER && durable <= wal::FILE_HEADER {
                 // Torn while it was made; nothing was ever acknowledged from it.
-                borne(self.disk.remove(&path))?;
+                borne(witness::remove(self.disk, number).and_then(|()| self.disk.remove(&path)))?;
             } else {
                 self.set_aside(&path, "the log's header and frames are unreadable")?;
             }
@@ -175,7 +196,12 @@ impl Recovery<'_> {
                 format!("{} bytes from byte {} were acknowledged and are lost", lost.len, lost.at),
             );
         }
+        if let Some(cut) = durable.checked_sub(bytes.len()).filter(|&cut| cut > 0) {
+            self.report(&path, format!("{cut} bytes at its end were acknowledged and are lost"));
+            log.unsealed.is_sound = false;
+        }
         self.catalog.add_log(log_file(number), self.disk.open(&path, Mode::Read)?);
+        let mut facts = Vec::new();
         let covered = self.last_seq;
         let mut is_marked = false;
         let mut end = wal::FILE_HEADER as u64;
@@ -213,7 +239,7 @@ impl Recovery<'_> {
                         is_marked = true;
                         log.unsealed.began = log.unsealed.began.min(certain);
                     }
-                    log.has_changes |= self.apply(&path, step);
+                    log.has_changes |= self.apply(&path, step, &mut facts);
                 }
                 Ok(())
             },
@@ -232,15 +258,46 @@ impl Recovery<'_> {
             if end > wal::FILE_HEADER as u64 {
                 // Everything in it is sealed: the cut came before the log was dropped.
                 self.catalog.drop_file(log_file(number));
-                borne(self.disk.remove(&path).and_then(|()| self.disk.sync_dir(wal::DIR)))?;
+                borne(
+                    (self.disk.remove(&path))
+                        .and_then(|()| witness::remove(self.disk, number))
+                        .and_then(|()| self.disk.sync_dir(wal::DIR)),
+                )?;
                 return Ok(None);
             }
+        }
+        if log.unsealed.is_sound && (!testimony.is_whole || !says(&testimony.facts, &facts)) {
+            // A power cut took what was not synced, an older release wrote none, or it has rotted.
+            borne(witness::replace(self.disk, number, &facts))?;
         }
         Ok(Some(log))
     }
 
+    /// Turns back single bits of a log that have rotted, on the card as well.
+    fn mend_log(&mut self, number: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let path = wal::path(number);
+        let mended = wal::mend(bytes, number);
+        let Some(first) = mended.first() else { return Ok(()) };
+        let written = self.disk.open(&path, Mode::Write).and_then(|file| {
+            mended.iter().try_for_each(|bit| file.write_at(&[bit.byte], bit.at as u64))?;
+            file.sync()
+        });
+        let count = mended.len();
+        tracing::warn!(file = path, bits = count, first = first.at, "rotten bits were turned back");
+        self.repaired += count as u64;
+        // On a disk that cannot be written to, what lies there is read as it is, and fails its checksum.
+        borne(written).map(|_| ())
+    }
+
+    /// Whether a log is there, in whatever state.
+    fn disk_has_log(&self, number: u64) -> io::Result<bool> {
+        let name = format!("{number:010}.wal");
+        let names = self.disk.list(wal::DIR)?;
+        Ok(names.iter().any(|other| other.strip_suffix(".damaged").unwrap_or(other) == name))
+    }
+
     /// Applies a transaction; returns whether it held a version or a tombstone.
-    fn apply(&mut self, path: &str, step: Step) -> bool {
+    fn apply(&mut self, path: &str, step: Step, facts: &mut Vec<Fact>) -> bool {
         let recorded = step.at.as_micros();
         let mut has_changes = false;
         for (ordinal, effect) in step.effects.into_iter().enumerate() {
@@ -256,8 +313,9 @@ impl Recovery<'_> {
                     match drawn {
                         // Words of superseded versions are settled by `finish_loading`.
                         Ok(drawn) => {
-                            let (facts, terms) = *drawn;
-                            self.catalog.put(&facts, &terms, None, stamp(version), location);
+                            let (drawn, terms) = *drawn;
+                            facts.extend(Fact::version(&drawn.key, stamp(version)));
+                            self.catalog.put(&drawn, &terms, None, stamp(version), location);
                         }
                         Err(fault) => {
                             self.report(path, format!("byte {}: {fault}", location.offset));
@@ -266,7 +324,9 @@ impl Recovery<'_> {
                 }
                 Effect::Forget { target, version, by } => {
                     has_changes = true;
-                    self.catalog.forget(&RefKey::of(&target), None, stamp(version), by);
+                    let key = RefKey::of(&target);
+                    facts.push(Fact::tombstone(&key, stamp(version), by));
+                    self.catalog.forget(&key, None, stamp(version), by);
                 }
                 Effect::Touch(touch) => self.catalog.replay_touch(&touch),
                 Effect::Boot(count) => self.boots = self.boots.max(count),
@@ -280,6 +340,11 @@ impl Recovery<'_> {
         self.latest = self.latest.max(recorded);
         has_changes
     }
+}
+
+/// Whether a witness says all of what a log says. It may also tell of what was sealed before.
+fn says(told: &[Fact], facts: &[Fact]) -> bool {
+    told.ends_with(facts)
 }
 
 /// The frames in runs of about [`BATCH`] bytes.

@@ -6,7 +6,9 @@
 //!    their first transactions: a compacted segment has a higher number than what comes after it.
 //! 3. Logs that a segment already covers are dropped (the cut came before that step of sealing).
 //! 4. The remaining logs are replayed, each up to its torn end.
-//! 5. The newest log is cut there and written on, or a new one begun.
+//! 5. What is damaged is told of by its second copy (`store/witness.rs`): what was forgotten stays forgotten, and
+//!    what is older than a lost version is not taken for current.
+//! 6. The newest log is cut at its torn end and written on, or a new one begun.
 //!
 //! What needs no order (reading, checksums, decoding, drawing what the index needs) is done ahead on
 //! several threads; what is decided, reported, written and put into the catalog goes in order on one,
@@ -19,6 +21,7 @@ mod ahead;
 mod compactions;
 mod logs;
 mod segments;
+mod witnesses;
 
 use std::io;
 
@@ -33,6 +36,7 @@ use super::segment;
 use super::signature::{Digest, Seal};
 use super::stamps::Stamps;
 use super::wal::{self, Log};
+use super::witness::{self, Fact};
 use crate::disk::{self, Disk};
 use crate::index::catalog::Catalog;
 
@@ -119,6 +123,8 @@ pub struct Recovered {
     pub damage: Vec<Damage>,
     /// How many index blocks had to be made anew.
     pub rebuilt: u64,
+    /// How many damages were repaired.
+    pub repaired: u64,
 }
 
 struct Recovery<'a> {
@@ -134,12 +140,17 @@ struct Recovery<'a> {
     latest: i64,
     stamps: Stamps,
     rebuilt: u64,
+    repaired: u64,
     /// Half-written segments that could not be removed: to be written anew under the same number.
     left_lying: Vec<u64>,
     /// Segments that compacted ones replaced and that could not be removed.
     leftovers: Vec<u64>,
     /// Whether the newest log may be written on: not if a later one lies there unread.
     may_resume: bool,
+    /// What second copies say of files that are damaged.
+    facts: Vec<Fact>,
+    /// Whether acknowledged versions are lost of which no second copy tells.
+    has_lost_unknown: bool,
 }
 
 /// An error of a disk that is full or read-only: what it did not do is done by the next start, and
@@ -182,9 +193,11 @@ fn recover_on(
     disk.create_dir(segment::DIR)?;
     disk.create_dir(wal::DIR)?;
     borne(disk.sync_dir("."))?;
-    for name in disk.list(segment::DIR)? {
-        if name.ends_with(".tmp") {
-            borne(disk.remove(&format!("{}/{name}", segment::DIR)))?;
+    for dir in [segment::DIR, wal::DIR] {
+        for name in disk.list(dir)? {
+            if name.ends_with(".tmp") {
+                borne(disk.remove(&format!("{dir}/{name}")))?;
+            }
         }
     }
     let mut logs: Vec<u64> =
@@ -203,12 +216,16 @@ fn recover_on(
         latest: 0,
         stamps: Stamps::default(),
         rebuilt: 0,
+        repaired: 0,
         left_lying: Vec::new(),
         leftovers: Vec::new(),
         may_resume: true,
+        facts: Vec::new(),
+        has_lost_unknown: false,
     };
     let loaded = recovery.load_segments(cache, &logs, progress)?;
     let logs = recovery.replay_logs(&logs)?;
+    recovery.hear_witnesses()?;
     recovery.catalog.finish_loading(threads);
     let last_seq = recovery.last_seq;
 
@@ -226,7 +243,8 @@ fn recover_on(
             too_long = may_resume.then_some(log.has_changes);
             unsealed.push(log.unsealed);
         } else {
-            borne(disk.remove(&wal::path(log.unsealed.log)))?;
+            let number = log.unsealed.log;
+            borne(witness::remove(disk, number).and_then(|()| disk.remove(&wal::path(number))))?;
         }
     }
     let mut log_refused = None;
@@ -288,6 +306,7 @@ fn recover_on(
         leftovers: recovery.leftovers,
         damage: recovery.damage,
         rebuilt: recovery.rebuilt,
+        repaired: recovery.repaired,
     })
 }
 

@@ -93,7 +93,10 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
 fn judge_case(name: &str, case: &str, report: &Report) {
     let verdict = report.verdict();
     let found = kinds(report);
-    if name.ends_with(".sig") || name.starts_with("keys/") {
+    if name.ends_with(".facts") {
+        // A second copy: the first is whole, and the next start makes it anew.
+        assert_eq!(verdict, Verdict::Sound, "{case}: {:#?}", report.findings);
+    } else if name.ends_with(".sig") || name.starts_with("keys/") {
         assert_eq!(verdict, Verdict::Faulty, "{case}: {:#?}", report.findings);
     } else if name.ends_with(".omirb") {
         assert_ne!(verdict, Verdict::Sound, "{case}");

@@ -79,9 +79,7 @@ fn logs_whose_names_were_mixed_up_lose_nothing() {
     let whole = dir.path().join("whole");
     copy(&data, &whole);
     let expected = served(&whole);
-    let mut logs: Vec<_> =
-        fs::read_dir(data.join("wal")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    logs.sort();
+    let logs = logs(&data);
     let [.., older, newer] = &logs[..] else { panic!("two logs wait: {logs:?}") };
     let (first, second) = (fs::read(older).unwrap(), fs::read(newer).unwrap());
     fs::write(older, second).unwrap();

@@ -232,10 +232,20 @@ fn segments(data: &Path) -> Vec<PathBuf> {
 }
 
 fn only_log(data: &Path) -> PathBuf {
-    let mut logs = fs::read_dir(data.join("wal")).unwrap();
-    let log = logs.next().unwrap().unwrap().path();
-    assert!(logs.next().is_none());
-    log
+    let logs = logs(data);
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    logs[0].clone()
+}
+
+/// The logs of a folder, without their witnesses.
+fn logs(data: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(data.join("wal"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "wal"))
+        .collect();
+    paths.sort();
+    paths
 }
 
 fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {

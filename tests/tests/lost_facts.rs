@@ -1,0 +1,192 @@
+//! What decides an answer is known twice: where the card loses an update or a tombstone, the version before it is not
+//! served as current, what was forgotten stays forgotten, and no version number is given twice.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use omir_core::value::Value;
+use omird::engine::settings::Settings;
+use omird::error::Code;
+use omird::recall::Query;
+use omird::store::{wal, witness};
+use omird_tests::check::decode;
+use omird_tests::cut_disk::CutDisk;
+use omird_tests::journal::change;
+use omird_tests::life;
+use omird_tests::model::Request;
+use omird_tests::session::{Session, TestClock, settings};
+
+/// Nothing is sealed by itself.
+fn patient() -> Settings {
+    let weeks = Duration::from_secs(28 * 86_400);
+    Settings { seal_after: weeks, purge_after: weeks, segment_bytes: 1 << 20, ..settings() }
+}
+
+fn open(disk: &CutDisk, clock: &Arc<TestClock>) -> Session {
+    Session::open_with(Arc::new(disk.clone()), clock, patient(), None).expect("it opens")
+}
+
+fn ask(session: &Session, request: &Request) {
+    session.execute(change(session, request).expect("valid")).expect("the disk is good");
+}
+
+fn door(session: &Session, state: &str) {
+    let door = life::entity("door", &format!("the door is {state}"));
+    ask(session, &Request::Remember(vec![door]));
+}
+
+/// The state of the door, or the error that stands for it.
+fn look(session: &Session) -> Result<Option<String>, String> {
+    let found = session.get(&life::reference("Entity/door")).map_err(|error| error.to_string())?;
+    Ok(found.map(|bytes| omir_core::json::to_string(&decode(&bytes).to_value())))
+}
+
+fn version(session: &Session) -> u64 {
+    let explained = session.explain(&life::reference("Entity/door")).expect("it is known");
+    explained.get("version").and_then(Value::as_u64).expect("a version")
+}
+
+/// A log in which something came before `text` and after it.
+fn damaged(text: &str, bits: &[usize], tell: impl FnOnce(&Session)) -> (CutDisk, Arc<TestClock>) {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let session = open(&disk, &clock);
+    // The first stop leaves a segment.
+    ask(&session, &Request::Remember(vec![life::entity("first", "the first thing")]));
+    drop(session);
+    let session = open(&disk, &clock);
+    door(&session, "LOCKED");
+    tell(&session);
+    drop(session);
+    let log = disk.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
+    disk.rot(&log, |bytes| {
+        let at = bytes.windows(text.len()).rposition(|window| window == text.as_bytes());
+        let at = at.expect("it is in the log");
+        bits.iter().for_each(|bit| bytes[at + bit / 8] ^= 1 << (bit % 8));
+    });
+    (disk, clock)
+}
+
+#[test]
+fn an_update_that_is_lost_is_missed_and_what_is_older_is_not_taken_for_it() {
+    let (disk, clock) = damaged("the door is OPEN", &[3, 70], |session| door(session, "OPEN"));
+    let session = open(&disk, &clock);
+    assert!(!session.damage().is_empty());
+    // Also once what is left of the log is sealed, at any start after it.
+    for start in 0..3 {
+        let session = open_again(&disk, &clock, start);
+        let why = look(&session).expect_err("it is not known whether it is open");
+        assert!(why.contains("version 2 is unreadable"), "{start}: {why}");
+        let explained = session.explain(&life::reference("Entity/door")).expect("it is known");
+        assert_eq!(explained.get("unreadable"), Some(&Value::Bool(true)), "{explained:?}");
+        assert_eq!(explained.get("readableVersion").and_then(Value::as_u64), Some(1));
+        let query = Query { touch: false, ..Query::default() };
+        let recall = session.recall(&query).expect("it answers");
+        assert_eq!((recall.hits.len(), recall.unreadable), (1, 1), "{start}");
+        let export = session.export(&Query::everything()).expect("the others can be read");
+        assert_eq!(export.left_out().count, 1, "{start}");
+    }
+    drop(session);
+    let session = open(&disk, &clock);
+    door(&session, "LOCKED");
+    assert!(look(&session).expect("it is known again").expect("it lives").contains("LOCKED"));
+    assert_eq!(version(&session), 3, "the number of the lost version is not given again");
+    drop(session);
+    let session = open(&disk, &clock);
+    assert_eq!(version(&session), 3);
+    assert!(look(&session).expect("it is known").is_some());
+}
+
+fn open_again(disk: &CutDisk, clock: &Arc<TestClock>, start: usize) -> Session {
+    let card = disk.survivors(omird_tests::cut_disk::EVERYTHING);
+    let session = open(&card, clock);
+    for _ in 0..start {
+        session.seal_now(Duration::from_secs(60)).expect("the disk is good");
+    }
+    drop(session);
+    open(&card, clock)
+}
+
+#[test]
+fn what_was_forgotten_stays_so_when_its_tombstone_is_lost() {
+    let forget = |session: &Session| {
+        ask(session, &Request::Forget(life::reference("Entity/door")));
+    };
+    let (disk, clock) = damaged("Entity/door", &[3, 70], forget);
+    for start in 0..3 {
+        let session = open_again(&disk, &clock, start);
+        assert_eq!(look(&session), Ok(None), "{start}: forgotten is forgotten");
+    }
+    let session = open(&disk, &clock);
+    door(&session, "NEW");
+    assert_eq!(version(&session), 3);
+}
+
+#[test]
+fn a_single_bit_of_a_log_is_turned_back() {
+    for text in ["the door is OPEN", "the door is LOCKED"] {
+        for bit in 0..8 * text.len() {
+            let (disk, clock) = damaged(text, &[bit], |session| door(session, "OPEN"));
+            let session = open(&disk, &clock);
+            assert!(session.damage().is_empty(), "{:?}", session.damage());
+            assert!(look(&session).expect("it is known").expect("it lives").contains("OPEN"));
+            assert_eq!(version(&session), 2);
+        }
+    }
+}
+
+#[test]
+fn the_last_write_of_a_stopped_daemon_is_missed_when_it_rots() {
+    let (disk, clock) = damaged("the door is OPEN", &[], |session| door(session, "OPEN"));
+    let log = disk.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
+    let whole = disk.bytes(&log);
+    let at = whole.windows(4).rposition(|window| window == b"OPEN").expect("it is in the log");
+    for cut in [false, true] {
+        let card = disk.survivors(omird_tests::cut_disk::EVERYTHING);
+        card.rot(&log, |bytes| match cut {
+            true => bytes.truncate(at),
+            false => bytes[at..].fill(0),
+        });
+        let session = open(&card, &clock);
+        assert!(!session.damage().is_empty(), "it was acknowledged, and no write was cut short");
+        let error = session.get(&life::reference("Entity/door")).expect_err("version 2 is lost");
+        assert_eq!(error.code, Code::Internal);
+    }
+}
+
+#[test]
+fn a_witness_that_rots_is_made_anew_from_its_log() {
+    let (disk, clock) = damaged("the door is OPEN", &[], |session| door(session, "OPEN"));
+    let path = disk.paths().into_iter().rfind(|path| path.ends_with(".facts")).expect("a witness");
+    let number = witness::number_of(path.rsplit('/').next().expect("a name")).expect("a number");
+    let told = witness::read(&disk.bytes(&path), number);
+    assert!(told.is_whole && !told.facts.is_empty(), "{told:?}");
+    for damage in 0..3 {
+        let card = disk.survivors(omird_tests::cut_disk::EVERYTHING);
+        card.rot(&path, |bytes| match damage {
+            0 => bytes.clear(),
+            1 => bytes.iter_mut().for_each(|byte| *byte = !*byte),
+            _ => bytes[30] ^= 1,
+        });
+        let session = open(&card, &clock);
+        assert!(session.damage().is_empty(), "{:?}", session.damage());
+        assert_eq!(version(&session), 2);
+        drop(session);
+        let again = witness::read(&card.bytes(&path), number);
+        assert_eq!((again.is_whole, &again.facts), (true, &told.facts), "{damage}");
+    }
+}
+
+#[test]
+fn no_first_version_is_given_twice_after_a_loss_that_nobody_can_name() {
+    let text = "the door is LOCKED";
+    let (disk, clock) = damaged(text, &[3, 70], |session| {
+        ask(session, &Request::Remember(vec![life::entity("other", "another thing")]));
+    });
+    let session = open(&disk, &clock);
+    assert!(session.damage().iter().any(|damage| damage.file.starts_with(wal::DIR)));
+    assert_eq!(look(&session), Ok(None));
+    door(&session, "LOCKED");
+    assert_eq!(version(&session), 2);
+}
