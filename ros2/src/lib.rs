@@ -9,7 +9,7 @@ pub mod message;
 #[cfg(feature = "node")]
 pub mod participant;
 pub mod place;
-#[cfg(feature = "mcap")]
+#[cfg(feature = "recordings")]
 pub mod recording;
 pub mod records;
 pub mod rules;

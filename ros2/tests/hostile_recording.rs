@@ -2,14 +2,14 @@
 //! memory at once stays within what docs/recordings.md states. A program of its own, since it looks at how
 //! much memory it ever had.
 
-#![cfg(all(feature = "mcap", target_os = "linux"))]
+#![cfg(all(feature = "recordings", target_os = "linux"))]
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use mcap::records::MessageHeader;
 use mcap::{Compression, WriteOptions, Writer};
-use omir_ros2::recording::{Advance, Import, Report, Source, by_type};
+use omir_ros2::recording::{Advance, At, Import, Input, Report, by_type};
 
 /// What docs/recordings.md states, in kB.
 const BOUND: u64 = 512 << 10;
@@ -23,8 +23,8 @@ fn peak() -> u64 {
 }
 
 fn import(file: Vec<u8>) -> (usize, Report) {
-    let source = Box::new(Cursor::new(file)) as Box<dyn Source>;
-    let mut import = Import::new(vec![("x.mcap".to_owned(), source)], &by_type(), vec![]).unwrap();
+    let input = Input::new("x.mcap", Box::new(Cursor::new(file)));
+    let mut import = Import::new(vec![input], &by_type(), vec![]).unwrap();
     let mut all = 0;
     loop {
         match import.advance(1000) {
@@ -119,7 +119,10 @@ fn no_file_takes_more_memory_than_is_stated() {
     let (_, report) = import(file);
     within("a chunk of empty messages");
     assert_eq!(report.losses.len(), 1, "{:?}", report.losses);
-    assert!(report.losses[0].offset > 8 && report.losses[0].what.contains("chunk"));
+    assert!(
+        matches!(report.losses[0].at, At::Byte(at) if at > 8)
+            && report.losses[0].what.contains("chunk")
+    );
 
     // More than the limit of a chunk, of a topic that nobody wants.
     let mut zeros = writer(Some(Compression::Zstd));
@@ -158,7 +161,7 @@ fn no_file_takes_more_memory_than_is_stated() {
     record(&mut file, 3, &schema(1, "std_msgs/msg/String", &"#".repeat(2 << 20)));
     record(&mut file, 4, &channel(1, 1, "/words"));
     let (_, report) = import(file);
-    assert_eq!((report.losses[0].offset, report.losses.len()), (8, 2), "{:?}", report.losses);
+    assert_eq!((report.losses[0].at, report.losses.len()), (At::Byte(8), 2), "{:?}", report.losses);
     assert_eq!(report.topics[0].unusable.as_deref(), Some("the file has no schema for it"));
 
     // A million records that are none.
@@ -180,7 +183,7 @@ fn no_file_takes_more_memory_than_is_stated() {
             file.extend([0; 64]);
             let (made, report) = import(file);
             assert_eq!(made, 0);
-            assert_eq!(report.losses[0].offset, 8, "{opcode}: {:?}", report.losses);
+            assert_eq!(report.losses[0].at, At::Byte(8), "{opcode}: {:?}", report.losses);
         }
     }
     within("lengths that nothing stands behind");

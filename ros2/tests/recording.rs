@@ -2,7 +2,7 @@
 //!
 //! Invariants 24 and 26 of ARCHITECTURE.md.
 
-#![cfg(feature = "mcap")]
+#![cfg(feature = "recordings")]
 
 use std::io::Cursor;
 use std::path::Path;
@@ -12,7 +12,7 @@ use omir_core::json;
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::spatial::SpatialPose;
 use omir_core::value::Value;
-use omir_ros2::recording::{Advance, Import, Report, Source, by_type, configured};
+use omir_ros2::recording::{Advance, At, Import, Input, Report, by_type, configured};
 use omir_ros2::rules::{Pattern, Ros2};
 
 fn bytes(name: &str) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn rules() -> Ros2 {
 
 fn import(files: &[Vec<u8>], ros2: &Ros2, topics: &[&str]) -> (Vec<Value>, Report) {
     let source = |(index, bytes): (usize, &Vec<u8>)| {
-        (format!("{index}.mcap"), Box::new(Cursor::new(bytes.clone())) as Box<dyn Source>)
+        Input::new(format!("{index}.mcap"), Box::new(Cursor::new(bytes.clone())))
     };
     let files = files.iter().enumerate().map(source).collect();
     let topics = topics.iter().map(|topic| Pattern::new(*topic)).collect();
@@ -185,7 +185,7 @@ fn of_a_file_that_is_cut_off_what_is_there_is_used() {
             for cut in [at, at + 5, at + 300].into_iter().filter(|cut| *cut < end) {
                 let (found, losses) = messages(&whole[..cut]);
                 assert!(losses.len() == 1, "{name} cut at {cut}: {losses:?}");
-                assert!(losses[0].offset <= cut as u64);
+                assert!(matches!(losses[0].at, At::Byte(at) if at <= cut as u64), "{losses:?}");
                 assert!(found >= before, "{name} cut at {cut}: {found} after {before}");
                 seen_between |= found > 0 && found < all;
                 if cut == at {
@@ -230,7 +230,7 @@ fn of_a_damaged_file_the_rest_is_used() {
         assert!(found > all / 2 && found < all + 1, "{offset}: {found} of {all}");
         assert_eq!(report.losses.len(), 1, "{offset}: {:?}", report.losses);
         let loss = &report.losses[0];
-        assert!(loss.offset == middle as u64 && loss.what.contains(what), "{loss:?}");
+        assert!(loss.at == At::Byte(middle as u64) && loss.what.contains(what), "{loss:?}");
         assert!(records(&resources).iter().any(|one| one.content == "there"));
     }
 }
@@ -238,13 +238,14 @@ fn of_a_damaged_file_the_rest_is_used() {
 #[test]
 fn what_is_no_recording_is_refused_with_the_way_out() {
     for (bytes, why) in [
-        (&b""[..], "is no MCAP file"),
+        (&b""[..], "is no recording"),
         (b"#ROSBAG V2.0\n", "rosbags-convert"),
-        (b"SQLite format 3\0", "sqlite3"),
-        (b"\x28\xb5\x2f\xfd....", "unpack it first"),
-        (b"\x89MCAP1\r\n", "is no MCAP file"),
+        (b"SQLite format 3\0", "from a file"),
+        (b"\x28\xb5\x2f\xfd....", "cannot be unpacked"),
+        (b"\x1f\x8b\x08....", "cannot be unpacked"),
+        (b"\x89MCAP1\r\n", "is no recording"),
     ] {
-        let file = ("x.mcap".to_owned(), Box::new(Cursor::new(bytes.to_vec())) as Box<dyn Source>);
+        let file = Input::new("x.mcap", Box::new(Cursor::new(bytes.to_vec())));
         let error = Import::new(vec![file], &by_type(), Vec::new()).err().unwrap().to_string();
         assert!(error.starts_with("x.mcap: ") && error.contains(why), "{error}");
     }

@@ -1,4 +1,4 @@
-//! `omir import --format mcap` and `omir export --format mcap`, as a person uses them.
+//! `omir import` of recordings and `omir export --format mcap`, as a person uses them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -124,7 +124,8 @@ fn rules_say_what_is_kept_and_a_cut_is_told() {
 #[test]
 fn options_of_recordings_are_for_recordings() {
     for (words, why) in [
-        (&["import", "--rules", "x.toml", "y.omir"][..], "--format mcap"),
+        (&["import", "--rules", "x.toml", "y.omir"][..], "is for recordings"),
+        (&["import", "x.mcap", "y.omir"], "commands of their own"),
         (&["import", "-o", "x.omir", "y.omir"], "--dry-run"),
         (&["import", "--format", "mcap", "--spacing", "1", "y.mcap"], "--spacing"),
         (&["import", "--format", "mcap", "-o", "x.txt", "y.mcap"], "ending"),
@@ -134,5 +135,68 @@ fn options_of_recordings_are_for_recordings() {
         let output = omir(NOBODY, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(text(&output.stderr).contains(why), "{words:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_recording_is_known_without_being_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let resources = |words: &[&str], code: i32| {
+        let line = ["--json", "import", "--dry-run"].iter().chain(words).copied();
+        let output = omir(NOBODY, &line.collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", text(&output.stderr));
+        (number(&parsed(&output.stdout), "/resources"), text(&output.stderr).to_owned())
+    };
+    let lz4 = resources(&[&recording("lz4.mcap")], 0).0;
+    assert!(lz4 > 5);
+    for name in ["message_zstd.db3", "message_zstd.mcap", "file.db3.zstd"] {
+        assert_eq!(resources(&[&recording(name)], 0).0, lz4, "{name}");
+    }
+    // By its bytes, whatever it is called.
+    let (odd, odd_name) = path(&folder, "monday");
+    std::fs::copy(recording("lz4.mcap"), &odd).unwrap();
+    assert_eq!(resources(&[&odd_name], 0).0, lz4);
+    // A folder of rosbag2: two files, one of them packed, and a third that is lost.
+    let (bag, bag_name) = path(&folder, "bag");
+    std::fs::create_dir(&bag).unwrap();
+    std::fs::copy(recording("older.db3"), bag.join("bag_0.db3")).unwrap();
+    std::fs::copy(recording("file.db3.zstd"), bag.join("bag_1.db3.zstd")).unwrap();
+    let metadata = |files: &[&str]| {
+        let list: String = files.iter().map(|file| format!("    - {file}\n")).collect();
+        let text = format!("rosbag2_bagfile_information:\n  relative_file_paths:\n{list}  x: 1\n");
+        std::fs::write(bag.join("metadata.yaml"), text).unwrap();
+    };
+    metadata(&["bag_0.db3", "bag_1.db3.zstd"]);
+    assert_eq!(resources(&[&bag_name], 0).0, lz4);
+    metadata(&["bag_0.db3", "bag_1.db3.zstd", "bag_2.db3.zstd"]);
+    let (count, said) = resources(&[&bag_name], 3);
+    assert_eq!(count, lz4);
+    assert!(said.contains("bag_2.db3.zstd") && said.contains("not there"), "{said}");
+    // A document is still one.
+    let (_, document) = path(&folder, "a.omir");
+    std::fs::write(&document, r#"{"resourceType":"Bundle","omirVersion":"R1","entry":[]}"#)
+        .unwrap();
+    let output = omir(NOBODY, &["import", "--dry-run", &document]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_the_file_and_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bag, bag_name) = path(&folder, "old.bag");
+    std::fs::write(&bag, "#ROSBAG V2.0\n").unwrap();
+    let (database, database_name) = path(&folder, "cut.db3");
+    std::fs::write(&database, "SQLite format 3\0").unwrap();
+    let (packed, packed_name) = path(&folder, "cut.mcap.zstd");
+    std::fs::write(&packed, [0x28, 0xb5, 0x2f, 0xfd, 0]).unwrap();
+    for (name, why) in [
+        (&bag_name, "rosbags-convert"),
+        (&database_name, "SQLite"),
+        (&packed_name, "cannot be unpacked"),
+    ] {
+        let output = omir(NOBODY, &["import", "--dry-run", name]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        let said = text(&output.stderr);
+        assert!(said.contains(name.as_str()) && said.contains(why), "{said}");
     }
 }

@@ -48,13 +48,12 @@ fn wrong(path: &str, message: impl Into<String>) -> Refusal {
 fn elsewhere(format: &str, file: &Path) -> String {
     let file = file.display();
     match format {
-        "mcap" => format!(
-            "a recording is imported on the robot, by the same rules: omir import --format mcap \
-             --rules omird.toml {file}"
+        "mcap" | "db3" => format!(
+            "a recording is imported on the robot, by the same rules: omir import --rules omird.toml {file}"
         ),
-        "bag" | "db3" => format!(
-            "a .{format} file must be converted first: rosbags-convert --src {file} --dst FOLDER \
-             --dst-storage mcap; then: omir import --format mcap --rules omird.toml FOLDER"
+        "bag" => format!(
+            "a .bag of ROS 1 must be converted first: rosbags-convert --src {file} --dst FOLDER; then: omir import \
+             --rules omird.toml FOLDER"
         ),
         _ => format!(
             "{format:?} is none of omir, omirb; `omir import` on the robot reads all formats: omir \
@@ -150,10 +149,9 @@ mod tests {
     #[test]
     fn what_is_imported_elsewhere_is_refused_with_the_command() {
         let said = |format, file| elsewhere(format, Path::new(file));
-        assert!(
-            said("mcap", "a.mcap").ends_with("omir import --format mcap --rules omird.toml a.mcap")
-        );
-        assert!(said("db3", "a.db3").contains("rosbags-convert --src a.db3"));
+        assert!(said("mcap", "a.mcap").ends_with("omir import --rules omird.toml a.mcap"));
+        assert!(said("db3", "a.db3").ends_with("omir import --rules omird.toml a.db3"));
+        assert!(said("bag", "a.bag").contains("rosbags-convert --src a.bag"));
         assert!(said("", "a").contains("\"\" is none of omir, omirb"));
     }
 }

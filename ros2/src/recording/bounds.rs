@@ -7,6 +7,8 @@ const OVERHEAD: usize = 128;
 
 /// Bytes of messages that are wanted of one piece.
 pub(super) const MOST_MESSAGES: usize = 128 << 20;
+/// Bytes of a message that is compressed by itself, unpacked.
+pub(super) const MOST_UNPACKED: usize = 64 << 20;
 /// Bytes of messages that wait for earlier ones. Beyond it they are handed out as they are.
 pub(super) const MOST_HELD: usize = 256 << 20;
 /// Bytes of messages that wait for transforms behind them. Beyond it they wait no longer.

@@ -15,9 +15,9 @@ use omir_core::value::Value as Json;
 use super::bounds::{MOST_AHEAD, weight};
 use super::losses::Loss;
 use super::made::Made;
-use super::source::{Recorded, Recording, Source};
+use super::source::{Recorded, Recording};
 use super::types::Types;
-use super::{Channel, RecordingError};
+use super::{Channel, Input, RecordingError, unpack};
 use crate::interface::Registry;
 use crate::message::Message;
 use crate::rules::{Arrival, Counters, Outcome, Pattern, Ros2, Rules};
@@ -146,11 +146,7 @@ impl Import {
     ///
     /// # Errors
     /// A file that is of no use, or rules that do not fit the types they name.
-    pub fn new(
-        files: Vec<(String, Box<dyn Source>)>,
-        ros2: &Ros2,
-        topics: Vec<Pattern>,
-    ) -> Result<Self, ImportError> {
+    pub fn new(files: Vec<Input>, ros2: &Ros2, topics: Vec<Pattern>) -> Result<Self, ImportError> {
         let mut registry = Registry::standard();
         for folder in &ros2.interfaces {
             registry.add_folder(folder).map_err(|why| ImportError::Rules(why.to_string()))?;
@@ -386,5 +382,7 @@ pub enum Advance {
 
 fn decoded(recorded: &Recorded) -> Result<Message, String> {
     let ty = recorded.channel.ty.as_ref().map_err(String::clone)?;
-    Message::decode(&Arc::clone(ty), &recorded.data).map_err(|why| why.to_string())
+    let unpacked = unpack::message(&recorded.data)?;
+    let data = unpacked.as_deref().unwrap_or(&recorded.data);
+    Message::decode(&Arc::clone(ty), data).map_err(|why| why.to_string())
 }

@@ -1,4 +1,5 @@
-//! Recordings: MCAP files, as rosbag2 and Foxglove write them, to memories and memories to a timeline.
+//! Recordings to memories, and memories to a timeline: MCAP files, as rosbag2 and Foxglove write them, and the SQLite
+//! storage of rosbag2.
 
 mod asked;
 mod bounds;
@@ -6,13 +7,16 @@ mod channels;
 mod export;
 mod idl;
 mod import;
+mod input;
 mod losses;
 mod made;
 mod piece;
 mod scan;
 mod scene;
 mod source;
+mod sqlite;
 mod types;
+mod unpack;
 
 use std::fmt;
 
@@ -20,8 +24,9 @@ pub use asked::{by_type, configured};
 pub use channels::Channel;
 pub use export::{Exported, MEMORIES, RECORDS, write_timeline};
 pub use import::{Advance, Import, ImportError, Malformed, Report, TopicReport};
-pub use losses::Loss;
-pub use source::{Recorded, Recording, Source};
+pub use input::{Folder, Input, Kind, Source, is_recording};
+pub use losses::{At, Loss};
+pub use source::{Recorded, Recording};
 
 /// A file that is of no use at all.
 #[derive(Clone, Debug, PartialEq, Eq)]

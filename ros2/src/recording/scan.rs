@@ -15,6 +15,7 @@ use super::RecordingError;
 use super::bounds::{
     MOST_DESCRIBED, MOST_DESCRIPTION, MOST_INDEX, MOST_INDEXED, MOST_PIECES, described,
 };
+use super::input::Kind;
 use super::losses::Losses;
 
 /// A record longer than this is passed over; so is what a damaged length claims to be one.
@@ -62,10 +63,11 @@ pub(super) fn scan(
     let size = input.seek(SeekFrom::End(0)).map_err(unreadable)?;
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     let mut first = Vec::new();
-    input.by_ref().take(mcap::MAGIC.len() as u64).read_to_end(&mut first).map_err(unreadable)?;
-    if first != mcap::MAGIC {
+    input.by_ref().take(16).read_to_end(&mut first).map_err(unreadable)?;
+    if !first.starts_with(mcap::MAGIC) {
         return Err(RecordingError::new(name, not_mcap(&first)));
     }
+    input.seek(SeekFrom::Start(mcap::MAGIC.len() as u64)).map_err(unreadable)?;
     let mut walk = Walk {
         scan: Scan::default(),
         run: None,
@@ -94,17 +96,13 @@ pub(super) fn scan(
 }
 
 fn not_mcap(first: &[u8]) -> String {
-    let is = |magic: &[u8]| first.starts_with(magic);
-    if is(b"#ROSBAG") {
-        "is a bag of ROS 1; `rosbags-convert` (PyPI: rosbags) makes an MCAP of it: \
-         rosbags-convert --src FILE.bag --dst FOLDER --dst-storage mcap"
-    } else if is(b"SQLite f") {
-        "is a bag of rosbag2 in its older storage, sqlite3; `ros2 bag convert` or `rosbags-convert` \
-         makes an MCAP of it"
-    } else if is(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        "is compressed as a whole (zstd): unpack it first"
-    } else {
-        "is no MCAP file"
+    match Kind::of(first) {
+        Some(Kind::Bag) => {
+            "is a bag of ROS 1; `rosbags-convert` (PyPI: rosbags) makes one of ROS 2 of it: \
+             rosbags-convert --src FILE.bag --dst FOLDER"
+        }
+        Some(Kind::Zstd | Kind::Gzip) => "is compressed twice as a whole: unpack it first",
+        _ => "is no recording: neither MCAP nor a bag of rosbag2 (.db3)",
     }
     .to_owned()
 }

@@ -6,23 +6,22 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{Read, Seek};
 use std::rc::Rc;
 use std::sync::Arc;
+
+use tempfile::NamedTempFile;
 
 use super::RecordingError;
 use super::bounds::{MOST_DESCRIBED, MOST_HELD, MOST_STATIC, weight};
 use super::channels::{Channel, Channels, Wanted};
-use super::losses::{Loss, Losses};
-use super::piece;
-use super::scan::{Piece, scan};
+use super::input::{Input, Kind, Source};
+use super::losses::{At, Loss, Losses};
+use super::piece::{self, Contents};
+use super::scan::{Piece, Scan, scan};
+use super::sqlite;
 use super::types::Types;
+use super::unpack;
 use crate::stamp::Stamp;
-
-/// What a recording is read from.
-pub trait Source: Read + Seek {}
-
-impl<S: Read + Seek> Source for S {}
 
 /// A message as it was recorded.
 #[derive(Clone, Debug)]
@@ -48,14 +47,59 @@ pub struct Recording {
     size: u64,
     position: u64,
     disordered: u64,
+    /// What was compressed as a whole, as long as it is read.
+    unpacked: Vec<NamedTempFile>,
 }
 
 struct File {
     name: String,
-    input: Box<dyn Source>,
+    storage: Storage,
     channels: Channels,
     /// Whether the channels were known before any piece was read.
     is_indexed: bool,
+}
+
+/// How messages lie in a file.
+enum Storage {
+    Mcap(Box<dyn Source>),
+    Sqlite(sqlite::Bag),
+}
+
+impl Storage {
+    /// Looks where in a file what is.
+    fn open(mut input: Input, losses: &mut Losses) -> Result<(Self, Scan), RecordingError> {
+        let name = input.name.clone();
+        let unreadable = |why| RecordingError::new(&name, format!("cannot be read: {why}"));
+        let kind = Kind::sniff(&mut *input.source).map_err(unreadable)?;
+        match (kind, input.path) {
+            (Some(Kind::Sqlite), Some(path)) => {
+                let (bag, found) = sqlite::Bag::open(&path, &name, losses)?;
+                Ok((Self::Sqlite(bag), found))
+            }
+            (Some(Kind::Sqlite), None) => {
+                let why = "is an SQLite database, which is read from a file on the disk alone";
+                Err(RecordingError::new(&name, why))
+            }
+            (_, _) => {
+                let found = scan(&mut input.source, &name, losses)?;
+                Ok((Self::Mcap(input.source), found))
+            }
+        }
+    }
+
+    fn read(&mut self, piece: &Piece, channels: &mut Channels) -> Contents {
+        match self {
+            Self::Mcap(input) => piece::read(input, piece, channels),
+            Self::Sqlite(bag) => bag.read(piece, channels),
+        }
+    }
+
+    fn at(&self, piece: &Piece) -> At {
+        match self {
+            Self::Mcap(_) => At::Byte(piece.offset),
+            Self::Sqlite(bag) => At::Row(bag.first_row(piece)),
+        }
+    }
 }
 
 /// A message that earlier ones may come before; of one time, in the order in which they were read.
@@ -89,9 +133,9 @@ impl Recording {
     /// Looks where in the files what is, and reads nothing of it yet.
     ///
     /// # Errors
-    /// A file that cannot be read or is no MCAP; one that is damaged is none.
+    /// A file that cannot be read or is no recording; one that is damaged is none.
     pub(super) fn open(
-        files: Vec<(String, Box<dyn Source>)>,
+        files: Vec<Input>,
         types: &Types,
         wanted: &Rc<Wanted>,
     ) -> Result<Self, RecordingError> {
@@ -106,9 +150,18 @@ impl Recording {
             size: 0,
             position: 0,
             disordered: 0,
+            unpacked: Vec::new(),
         };
-        for (name, mut input) in files {
-            let found = scan(&mut input, &name, &mut recording.losses)?;
+        for mut input in files {
+            let name = input.name.clone();
+            let unreadable = |why| RecordingError::new(&name, format!("cannot be read: {why}"));
+            let kind = Kind::sniff(&mut *input.source).map_err(unreadable)?;
+            if let Some(packed @ (Kind::Zstd | Kind::Gzip)) = kind {
+                let (unpacked, kept) = unpack::file(input, packed)?;
+                input = unpacked;
+                recording.unpacked.push(kept);
+            }
+            let (storage, found) = Storage::open(input, &mut recording.losses)?;
             let mut channels = Channels::new(types.clone(), wanted.clone());
             for (id, (name, encoding, text)) in &found.schemas {
                 channels.add_schema(*id, name, encoding, text);
@@ -127,7 +180,7 @@ impl Recording {
             let index = recording.files.len();
             recording.size += pieces.iter().map(|piece| piece.length).sum::<u64>();
             recording.pieces.extend(pieces.into_iter().map(|piece| (index, piece)));
-            recording.files.push(File { name, input, channels, is_indexed });
+            recording.files.push(File { name, storage, channels, is_indexed });
         }
         recording.pieces.sort_by_key(|(file, piece)| Reverse((piece.start, *file, piece.offset)));
         Ok(recording)
@@ -153,7 +206,7 @@ impl Recording {
     fn read_piece(&mut self) {
         let Some((index, piece)) = self.pieces.pop() else { return };
         let file = &mut self.files[index];
-        let contents = piece::read(&mut file.input, &piece, &mut file.channels);
+        let contents = file.storage.read(&piece, &mut file.channels);
         self.position += piece.length;
         for found in contents.messages {
             let Some(channel) = file.channels.get(found.channel).cloned() else { continue };
@@ -165,7 +218,7 @@ impl Recording {
             self.waiting.push(Reverse(waiting));
         }
         if let Some(what) = contents.loss {
-            self.losses.add(&file.name, piece.offset, what);
+            self.losses.add(&file.name, file.storage.at(&piece), what);
         }
     }
 
@@ -181,7 +234,7 @@ impl Recording {
         let mut looked_at = vec![0; self.files.len()];
         for (index, piece) in self.pieces.iter().rev() {
             let Some(file) = self.files.get_mut(*index) else { continue };
-            let File { input, channels, is_indexed, .. } = file;
+            let File { storage, channels, is_indexed, .. } = file;
             let is_one = |id: &u16| channels.get(*id).is_some_and(|channel| matches(channel));
             // Without an index each piece may tell what later ones are made of.
             let may_have =
@@ -190,7 +243,7 @@ impl Recording {
                 continue;
             }
             looked_at[*index] += 1;
-            for message in piece::read(input, piece, channels).messages {
+            for message in storage.read(piece, channels).messages {
                 let Some(channel) = channels.get(message.channel) else { continue };
                 if matches(channel) && bytes < MOST_STATIC {
                     bytes += weight(&message.data);
@@ -218,7 +271,7 @@ impl Recording {
     pub fn losses(&self) -> Vec<Loss> {
         let mut losses = self.losses.all();
         for File { name, channels, .. } in &self.files {
-            let mut add = |what| losses.push(Loss { file: name.clone(), offset: 0, what });
+            let mut add = |what| losses.push(Loss { file: name.clone(), at: At::File, what });
             if channels.unknown > 0 {
                 let unknown = channels.unknown;
                 add(format!("{unknown} messages of channels that it does not describe"));

@@ -92,7 +92,12 @@ impl Types {
         // rosbag2 writes an empty text where it did not find the definition.
         if text.trim().is_empty() {
             let known = self.0.known.message(name);
-            return known.map_err(|why| format!("the file does not define it, and {why}"));
+            return known.map_err(|why| {
+                format!(
+                    "the file does not define it, and {why}; `ros2.interfaces` in --rules names folders with the \
+                     definitions of packages"
+                )
+            });
         }
         let add: fn(&mut Registry, &TypeName, &str) -> Result<(), InterfaceError> = match encoding
             .as_str()

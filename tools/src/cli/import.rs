@@ -9,9 +9,10 @@ use super::values::{self, Spacing};
 use crate::instant::Instant;
 
 /// Files that hold trajectories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// By the ending: .omir is JSON, .omirb is CBOR
+    #[default]
     Omir,
     /// timestamp tx ty tz qx qy qz qw
     Tum,
@@ -19,7 +20,8 @@ pub enum Format {
     Kitti,
     /// CSV: nanoseconds, position, quaternion with w first
     Euroc,
-    /// A recording of ROS 2 (rosbag2's .mcap, or its folder)
+    /// A recording of ROS 2 (rosbag2's .mcap or .db3, packed or not, or its folder)
+    #[value(alias = "db3", alias = "rosbag2", alias = "recording")]
     Mcap,
 }
 
@@ -33,7 +35,7 @@ pub enum Axes {
 }
 
 /// `omir import`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = concat!(
     "Examples:
   omir import backup.omirb
@@ -43,9 +45,9 @@ pub enum Axes {
   omir import --format tum --dry-run -o desk.omir groundtruth.txt
   omir import monday.omirb tuesday.omirb                    (in this order)
   omir import --overwrite golden.omir                       (the file is right)
-  omir import --format mcap --rules omird.toml monday/ tuesday/
-  omir import --format mcap --topics '/camera*' --dry-run drive_0.mcap
-  omir import --format mcap -o drive.omir drive_0.mcap      (no daemon)
+  omir import --rules omird.toml monday/ tuesday/           (folders of rosbag2)
+  omir import --topics '/camera*' --dry-run drive_0.mcap
+  omir import -o drive.omir drive_0.db3                     (no daemon)
 
 A file is merged into what is stored, all of it or nothing. Of two versions of a resource the higher
 version stays where the file states one, then the later meta.lastUpdated; what is stored without one
@@ -74,13 +76,13 @@ importing again completes it. With 1 and 2 nothing of the file is stored.",
     online_codes!()
 ))]
 pub struct ImportArgs {
-    /// Files to read; .omir, .omirb, or trajectories with --format
+    /// Files to read; .omir, .omirb, recordings and their folders, or trajectories with --format
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// What the files hold
-    #[arg(long, value_enum, default_value_t = Format::Omir)]
-    pub format: Format,
+    /// What the files hold [default: omir, or mcap where name or contents say that it is a recording]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
 
     /// How long to wait for a daemon that goes away
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
@@ -111,8 +113,16 @@ pub struct ImportArgs {
     pub trajectory: TrajectoryArgs,
 }
 
+impl ImportArgs {
+    /// What the files hold, as was said.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format.unwrap_or_default()
+    }
+}
+
 /// Options that only recordings understand.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Recordings")]
 pub struct RecordingArgs {
     /// Configuration with the rules for ROS 2 [default: what the types say]
@@ -137,7 +147,7 @@ impl RecordingArgs {
 }
 
 /// Options that only trajectories understand.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Trajectories")]
 pub struct TrajectoryArgs {
     /// Seconds of each pose, one a line (KITTI)

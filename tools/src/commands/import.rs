@@ -18,11 +18,12 @@ use crate::error::{Error, Result};
 use crate::output::{self, object};
 
 pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
+    let args = &recording::told(args)?;
     recording::check(args)?;
     if let Some(file) = &args.output {
         document::encoding_for_output(file)?;
     }
-    if args.format == Format::Mcap {
+    if args.format() == Format::Mcap {
         return recording::run(globals, args);
     }
     let quiet = globals.quiet || globals.json;

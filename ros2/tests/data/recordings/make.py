@@ -1,7 +1,7 @@
 """Makes the recordings beside this file, with libraries of others: mcap writes the files, rosbags the
 messages, numpy knows where things are.
 
-    pip install mcap==1.6.0 rosbags==0.11.9 numpy lz4
+    pip install mcap==1.6.0 rosbags==0.11.9 numpy lz4 zstandard
     python make.py
 
 A robot drives a circle for twelve seconds. `map` to `odom` changes once a second, `odom` to `base_link`
@@ -13,10 +13,15 @@ frame, 50 ms after the image, and 200 ms before the transforms of that moment ar
 import io
 import json
 import random
+import shutil
+import sqlite3
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from mcap.writer import CompressionType, IndexType, Writer
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
+from rosbags.rosbag2 import Writer as BagWriter
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 HERE = Path(__file__).parent
@@ -251,6 +256,35 @@ def write(name, found, **options):
     print(name, len(out.getvalue()), "bytes,", len(found), "messages")
 
 
+def bag(folder, found, mode=CompressionMode.NONE, storage=StoragePlugin.SQLITE3):
+    """A bag of rosbag2 as rosbags writes it; the file with the messages."""
+    writer = BagWriter(folder, version=9, storage_plugin=storage)
+    if mode != CompressionMode.NONE:
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connections = {}
+        for topic, ty, nanos, data in found:
+            if topic not in connections:
+                encoding, text = definition(ty)
+                digest = (other if ty == "std_msgs/msg/String" else store).hash_rihs01(ty)
+                connections[topic] = writer.add_connection(topic, ty, msgdef=text, rihs01=digest)
+            writer.write(connections[topic], nanos, data)
+
+
+def keep(made, name):
+    shutil.copyfile(made, HERE / name)
+    print(name, (HERE / name).stat().st_size, "bytes")
+
+
+def older(path):
+    """A bag as Humble and before write it: without definitions."""
+    with sqlite3.connect(path) as database:
+        database.executescript("""
+            DROP TABLE message_definitions; DROP TABLE schema; DROP TABLE metadata;
+            ALTER TABLE topics DROP COLUMN type_description_hash; VACUUM;""")
+    database.close()
+
+
 found, expected = messages()
 write("drive.mcap", found, chunk_size=6000)
 few = [one for one in found if one[0] != "/odom"]
@@ -262,3 +296,17 @@ write("unchunked.mcap", fewer, use_chunking=False, index_types=IndexType.NONE, r
 write("../../../../tests/fuzz/corpus/recording/small",
       found[20:26] + [one for one in fewer if one[0] != "/rosout"], chunk_size=800)
 (HERE / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+with tempfile.TemporaryDirectory() as folder:
+    folder = Path(folder)
+    bag(folder / "plain", found)
+    keep(folder / "plain/plain.db3", "drive.db3")
+    bag(folder / "messages", few, CompressionMode.MESSAGE)
+    keep(folder / "messages/messages.db3", "message_zstd.db3")
+    bag(folder / "packed", few, CompressionMode.MESSAGE, StoragePlugin.MCAP)
+    keep(folder / "packed/packed.mcap", "message_zstd.mcap")
+    bag(folder / "file", few, CompressionMode.FILE)
+    keep(next((folder / "file").glob("*.zstd")), "file.db3.zstd")
+    known = [one for one in fewer if one[0] == "/rosout"] + [one for one in found if one[0] == "/docking/result"]
+    bag(folder / "older", known)
+    older(folder / "older/older.db3")
+    keep(folder / "older/older.db3", "older.db3")

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use omir_core::model::Resource;
 use omir_core::value::Value;
-use omir_ros2::recording::{Advance, Import, by_type};
+use omir_ros2::recording::{Advance, Import, Input, by_type};
 
 /// The bytes of an MCAP file.
 pub fn run(bytes: &[u8]) {
@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn import(bytes: &[u8]) -> Vec<Value> {
-    let file = ("f".to_owned(), Box::new(Cursor::new(bytes.to_vec())) as _);
+    let file = Input::new("f", Box::new(Cursor::new(bytes.to_vec())));
     let Ok(mut import) = Import::new(vec![file], &by_type(), Vec::new()) else { return Vec::new() };
     let mut all = Vec::new();
     loop {

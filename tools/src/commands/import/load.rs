@@ -108,7 +108,7 @@ impl Resource {
 
 /// The files named, checked as far as that can be done without a daemon.
 pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<Loaded>> {
-    if args.format == Format::Omir {
+    if args.format() == Format::Omir {
         if let Some(option) = args.trajectory.given() {
             return Err(Error::Usage(format!(
                 "{option} is for trajectories; say which with --format tum, kitti or euroc"
@@ -126,7 +126,7 @@ pub(super) fn files(args: &ImportArgs, quiet: bool) -> Result<Vec<Loaded>> {
 }
 
 fn one(path: &Path, args: &ImportArgs, quiet: bool) -> Result<Loaded> {
-    match args.format {
+    match args.format() {
         Format::Omir => {
             let document = document::read(path)?;
             check::conforms(path, &document)?;

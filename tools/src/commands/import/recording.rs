@@ -1,16 +1,18 @@
-//! `omir import --format mcap`: a recording of ROS 2, by rules, to memories.
+//! `omir import` of a recording of ROS 2, by rules, to memories.
 //!
 //! What knows of recordings is `omir_ros2::recording`; here files are opened, what comes out is sent or
 //! written, and people are told.
 
-use std::fs::File as Disk;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use omir_core::stream::Event;
 use omir_core::value::{Map, Value};
 use omir_ros2::recording::{
-    Advance, Import, ImportError, Report, Source, TopicReport, by_type, configured,
+    Advance, At, Folder, Import, ImportError, Input, Kind, Loss, Report, TopicReport, by_type,
+    configured, is_recording,
 };
 use omir_ros2::rules::{Pattern, Ros2};
 
@@ -36,7 +38,8 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     }
     let ros2 = rules(args)?;
     let topics = args.recording.topics.iter().map(Pattern::new).collect();
-    let files = args.files.iter().map(|path| in_folder(path)).collect::<Result<Vec<_>>>()?;
+    let found = args.files.iter().map(|path| in_folder(path)).collect::<Result<Vec<_>>>()?;
+    let (files, missing): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     let files = files.concat().iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
     let mut import = Import::new(files, &ros2, topics).map_err(|why| match why {
         ImportError::File(why) => Error::Input { message: why.to_string(), path: None },
@@ -46,7 +49,8 @@ pub(super) fn run(globals: &Globals, args: &ImportArgs) -> Result<()> {
     let bar = progress::bytes(globals, Some(import.size()), "reading");
     let sent = pour(&mut import, &mut sink, &bar);
     bar.finish_and_clear();
-    let report = import.report();
+    let mut report = import.report();
+    report.losses.splice(0..0, missing.concat());
     let finished = sent.and_then(|()| sink.finish(globals));
     tell(globals, args, &report, &sink)?;
     match finished {
@@ -69,26 +73,62 @@ fn rules(args: &ImportArgs) -> Result<Ros2> {
     }
 }
 
-/// A file, or all recordings in the folder that rosbag2 made.
-fn in_folder(path: &Path) -> Result<Vec<PathBuf>> {
+/// A file, or all recordings in the folder that rosbag2 made; and what its metadata tells of and is not there.
+fn in_folder(path: &Path) -> Result<(Vec<PathBuf>, Vec<Loss>)> {
     if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        return Ok((vec![path.to_owned()], Vec::new()));
     }
-    let listed = std::fs::read_dir(path).and_then(|all| {
-        all.map(|one| one.map(|one| one.path())).collect::<std::io::Result<Vec<PathBuf>>>()
+    let Folder { files, missing } = Folder::list(path).map_err(|why| Error::input(path, why))?;
+    if files.is_empty() {
+        let why = "there is no recording in this folder (.mcap, .db3, or one of these with .zstd)";
+        return Err(Error::input(path, why));
+    }
+    let lost = missing.into_iter().map(|name| Loss {
+        file: path.join(name).display().to_string(),
+        at: At::File,
+        what: "metadata.yaml tells of this file, and it is not there".to_owned(),
     });
-    let mut found = listed.map_err(|why| Error::input(path, why))?;
-    found.retain(|file| file.extension().is_some_and(|ending| ending == "mcap"));
-    found.sort();
-    if found.is_empty() {
-        return Err(Error::input(path, "there is no .mcap in this folder"));
-    }
-    Ok(found)
+    Ok((files, lost.collect()))
 }
 
-fn open(path: &Path) -> Result<(String, Box<dyn Source>)> {
-    let file = Disk::open(path).map_err(|why| Error::input(path, why))?;
-    Ok((path.display().to_string(), Box::new(file)))
+fn open(path: &Path) -> Result<Input> {
+    Input::open(path).map_err(|why| Error::input(path, why))
+}
+
+/// What is to be done, with the format: a recording is known by its bytes, by its name, or as a folder.
+pub(super) fn told(args: &ImportArgs) -> Result<ImportArgs> {
+    let mut args = args.clone();
+    if args.format.is_some() {
+        return Ok(args);
+    }
+    let (recordings, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        args.files.iter().partition(|path| looks_like_one(path));
+    args.format = match (recordings.first(), others.first()) {
+        (Some(recording), Some(other)) => {
+            return Err(Error::Usage(format!(
+                "{} is a recording and {} is none: import them with commands of their own",
+                recording.display(),
+                other.display()
+            )));
+        }
+        (Some(_), None) => Some(Format::Mcap),
+        (None, _) => None,
+    };
+    Ok(args)
+}
+
+fn looks_like_one(path: &Path) -> bool {
+    if document::is_standard(path) {
+        return false;
+    }
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut first));
+    let by_bytes = match Kind::of(&first) {
+        // Packed documents are somebody else's.
+        Some(Kind::Zstd | Kind::Gzip) | None => false,
+        Some(Kind::Mcap | Kind::Sqlite | Kind::Bag) => read.is_ok(),
+    };
+    by_bytes || path.is_dir() || is_recording(path)
 }
 
 fn pour(import: &mut Import, sink: &mut Sink<'_>, bar: &ProgressBar) -> Result<()> {
@@ -292,9 +332,15 @@ fn to_json(args: &ImportArgs, report: &Report, sink: &Sink<'_>) -> Value {
         ])
     });
     let losses = report.losses.iter().map(|loss| {
+        let at = match loss.at {
+            At::File => (None, None),
+            At::Byte(byte) => (Some(byte), None),
+            At::Row(row) => (None, Some(row)),
+        };
         object([
             ("file", loss.file.as_str().into()),
-            ("offset", loss.offset.into()),
+            ("offset", at.0.into()),
+            ("row", at.1.into()),
             ("what", loss.what.as_str().into()),
         ])
     });
@@ -316,12 +362,7 @@ fn to_json(args: &ImportArgs, report: &Report, sink: &Sink<'_>) -> Value {
 
 /// Exit code 3 if a file was not whole.
 fn lost(report: &Report) -> Result<()> {
-    let told: Vec<String> = report
-        .losses
-        .iter()
-        .take(NAMED)
-        .map(|loss| format!("{} at byte {}: {}", loss.file, loss.offset, loss.what))
-        .collect();
+    let told: Vec<String> = report.losses.iter().take(NAMED).map(ToString::to_string).collect();
     if told.is_empty() {
         return Ok(());
     }
@@ -337,15 +378,13 @@ fn lost(report: &Report) -> Result<()> {
 
 /// What is no option of this format.
 pub(super) fn check(args: &ImportArgs) -> Result<()> {
-    if args.format == Format::Mcap {
+    if args.format() == Format::Mcap {
         return Ok(());
     }
     match args.recording.given() {
-        Some(option) => {
-            Err(Error::Usage(format!("{option} is for recordings; say so with --format mcap")))
-        }
+        Some(option) => Err(Error::Usage(format!("{option} is for recordings (.mcap, .db3)"))),
         None if args.output.is_some() && !args.dry_run => {
-            Err(Error::Usage("-o is for --dry-run, and for --format mcap".to_owned()))
+            Err(Error::Usage("-o is for --dry-run, and for recordings".to_owned()))
         }
         None => Ok(()),
     }
