@@ -239,7 +239,7 @@ fn of_a_damaged_file_the_rest_is_used() {
 fn what_is_no_recording_is_refused_with_the_way_out() {
     for (bytes, why) in [
         (&b""[..], "is no recording"),
-        (b"#ROSBAG V2.0\n", "rosbags-convert"),
+        (b"#ROSBAG V2.0\n", "rosbags-convert --src x.mcap --dst"),
         (b"SQLite format 3\0", "from a file"),
         (b"\x28\xb5\x2f\xfd....", "cannot be unpacked"),
         (b"\x1f\x8b\x08....", "cannot be unpacked"),

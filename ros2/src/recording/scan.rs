@@ -65,7 +65,7 @@ pub(super) fn scan(
     let mut first = Vec::new();
     input.by_ref().take(16).read_to_end(&mut first).map_err(unreadable)?;
     if !first.starts_with(mcap::MAGIC) {
-        return Err(RecordingError::new(name, not_mcap(&first)));
+        return Err(RecordingError::new(name, not_mcap(name, &first)));
     }
     input.seek(SeekFrom::Start(mcap::MAGIC.len() as u64)).map_err(unreadable)?;
     let mut walk = Walk {
@@ -95,16 +95,17 @@ pub(super) fn scan(
     Ok(scan)
 }
 
-fn not_mcap(first: &[u8]) -> String {
+fn not_mcap(name: &str, first: &[u8]) -> String {
     match Kind::of(first) {
-        Some(Kind::Bag) => {
-            "is a bag of ROS 1; `rosbags-convert` (PyPI: rosbags) makes one of ROS 2 of it: \
-             rosbags-convert --src FILE.bag --dst FOLDER"
+        Some(Kind::Bag) => format!(
+            "is a bag of ROS 1; `rosbags-convert` (PyPI: rosbags) makes one of ROS 2 of it: rosbags-convert --src \
+             {name} --dst FOLDER; then: omir import FOLDER"
+        ),
+        Some(Kind::Zstd | Kind::Gzip) => {
+            "is compressed twice as a whole: unpack it first".to_owned()
         }
-        Some(Kind::Zstd | Kind::Gzip) => "is compressed twice as a whole: unpack it first",
-        _ => "is no recording: neither MCAP nor a bag of rosbag2 (.db3)",
+        _ => "is no recording: neither MCAP nor a bag of rosbag2 (.db3)".to_owned(),
     }
-    .to_owned()
 }
 
 struct Walk<'a, R: Read + Seek> {

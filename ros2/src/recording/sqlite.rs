@@ -24,6 +24,9 @@ use super::scan::{MOST_RECORD, Piece, Scan};
 /// Rows are taken together until they have so many bytes.
 const RUN: usize = 1 << 20;
 
+/// Topics that a statement names; with more of them that are wanted all are read.
+const MOST_NAMED: usize = 200;
+
 /// A database, and where in it the pieces are.
 pub(super) struct Bag {
     connection: Connection,
@@ -236,28 +239,44 @@ impl Bag {
         self.ranges.get(usize::try_from(piece.offset).ok()?).copied()
     }
 
+    /// The column with the messages, as far as they are wanted: images of which nothing is kept need not be read
+    /// from the disk.
+    fn data_of(&self, channels: &Channels) -> String {
+        let wanted = self.topics.iter().filter(|(_, channel)| channels.wants(**channel));
+        let wanted: Vec<String> = wanted.map(|(topic, _)| topic.to_string()).collect();
+        if wanted.len() > MOST_NAMED {
+            return "data".to_owned();
+        }
+        format!("CASE WHEN topic_id IN ({}) THEN data END", wanted.join(","))
+    }
+
     /// The messages of a piece. Of a row that cannot be read it is said which.
     pub(super) fn read(&self, piece: &Piece, channels: &mut Channels) -> Contents {
         let mut contents = Contents::default();
         let Some((first, last)) = self.range(piece) else { return contents };
-        let sql = "SELECT rowid, topic_id, timestamp, data FROM messages \
-                   WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid";
+        let sql = format!(
+            "SELECT rowid, topic_id, timestamp, {} FROM messages \
+             WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
+            self.data_of(channels)
+        );
         let (mut kept, mut before, mut odd) = (0_usize, None, 0_u64);
-        let read = self.each(sql, [first, last], |row| {
+        let read = self.each(&sql, [first, last], |row| {
             let id: i64 = row.get(0)?;
             if id > last || before.is_some_and(|before| id <= before) {
                 return Err(disordered());
             }
             before = Some(id);
-            let (Ok(topic), Ok(at), Ok(data)) =
-                (row.get::<_, i64>(1), row.get::<_, i64>(2), bytes(row, 3))
-            else {
+            let (Ok(topic), Ok(at)) = (row.get::<_, i64>(1), row.get::<_, i64>(2)) else {
                 odd += 1;
                 return Ok(true);
             };
             let channel = self.topics.get(&topic).copied();
             let Some(channel) = channel.filter(|channel| channels.is_wanted(*channel)) else {
                 channels.unknown += u64::from(channel.is_none());
+                return Ok(true);
+            };
+            let Ok(data) = bytes(row, 3) else {
+                odd += 1;
                 return Ok(true);
             };
             kept = kept.saturating_add(weight(data));

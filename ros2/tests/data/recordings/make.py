@@ -310,3 +310,7 @@ with tempfile.TemporaryDirectory() as folder:
     bag(folder / "older", known)
     older(folder / "older/older.db3")
     keep(folder / "older/older.db3", "older.db3")
+    with sqlite3.connect(folder / "older/older.db3") as database:
+        database.executescript("PRAGMA page_size = 512; VACUUM;")
+    database.close()
+    keep(folder / "older/older.db3", "../../../../tests/fuzz/corpus/recording/bag")
