@@ -101,6 +101,7 @@ def meets(at, folder):
     rebases(clients["Rebase"], recall)
     refuses(at, sdk)
     parameters(at, sdk)
+    imports(at, sdk, folder)
 
     gone = clients["Forget"].call(refs=["MemoryRecord/door", "MemoryRecord/never"])
     assert gone.status.ok and gone.forgotten == 1, gone
@@ -301,6 +302,53 @@ def refuses(at, sdk):
     assert "the definitions of that type differ" in why, why
     changed.close()
     battery.close()
+
+
+def imports(at, sdk, folder):
+    """The action, by its services and topics: the SDK knows none. In CDR a goal is its id and its fields."""
+    import numpy
+    from zenoh_ros2_sdk.discovery import get_service_info, get_topic_info
+
+    RESULT = (
+        "int8 status\nbool ok\nstring code\nstring message\nstring path\n"
+        "uint64 stored\nuint64 unchanged\nuint64 dropped\nbool durable\nstring json"
+    )
+    part = lambda name: f"/omird/import/_action/{name}"
+
+    def client(name, kind, request, response):
+        offered = eventually(name, lambda: get_service_info(part(name), verbose=True, **at).servers)
+        return sdk.ROS2ServiceClient(
+            part(name), kind, request, response, type_hash=offered[0].type_hash, timeout=20.0, **at
+        )
+
+    send = client(
+        "send_goal", "omir_msgs/action/Import_SendGoal",
+        "uint8[16] goal_id\nstring path\nstring format\nstring merge\nstring json",
+        "bool accepted\nint32 sec\nuint32 nanosec",
+    )
+    get = client("get_result", "omir_msgs/action/Import_GetResult", "uint8[16] goal_id", RESULT)
+    publishers = get_topic_info(part("feedback"), verbose=True, **at).publishers
+    told = []
+    feedback = sdk.ROS2Subscriber(
+        part("feedback"), "omir_msgs/action/Import_FeedbackMessage", told.append,
+        "uint8[16] goal_id\nuint64 bytes_done\nuint64 bytes_total\nuint64 read\nuint64 stored",
+        type_hash=publishers[0].type_hash, **at,
+    )
+    time.sleep(1.0)
+    entities = [{"resourceType": "Entity", "id": f"door{n}", "name": f"door {n} of the house"} for n in range(1000)]
+    file = pathlib.Path(folder) / "doors.omir"
+    file.write_text(json.dumps({"resourceType": "Bundle", "omirVersion": "R1", "entry": entities}))
+    size = file.stat().st_size
+    goal = numpy.full(16, 7, dtype=numpy.uint8)
+    assert send.call(goal_id=goal, path=str(file), format="", merge="", json="").accepted
+    result = get.call(goal_id=goal)
+    assert (result.status, result.ok, result.stored) == (4, True, 1000), result
+    eventually("it is told what was stored", lambda: told and told[-1].stored == 1000)
+    assert (told[0].bytes_done, told[0].bytes_total) == (0, size), told
+    assert all(list(one.goal_id) == [7] * 16 for one in told) and told[-1].bytes_done == size, told
+    print(f"{len(told)} feedbacks for {size} bytes")
+    for end in (send, get, feedback):
+        end.close()
 
 
 def parameters(at, sdk):

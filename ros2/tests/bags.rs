@@ -224,3 +224,29 @@ fn what_a_recorder_left_in_a_log_beside_the_bag_is_read_and_the_bag_is_not_writt
     assert_eq!((resources.len(), report.losses.len()), (1, 0), "{:?}", report.losses);
     assert_eq!(std::fs::read(&copy).unwrap(), before);
 }
+
+#[test]
+fn a_journal_that_cannot_be_rolled_back_without_writing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, connection) = database(&folder, &format!("{TABLES}{MESSAGES}"));
+    connection.execute_batch("PRAGMA cache_size = 1; PRAGMA synchronous = FULL; BEGIN;").unwrap();
+    let data = [&[0, 1, 0, 0, 0xd1, 7, 0, 0][..], &[b'a'; 2000], b"\0"].concat();
+    let insert = "INSERT INTO messages(topic_id, timestamp, data) VALUES(1, ?1, ?2)";
+    for n in 0..200 {
+        connection.execute(insert, (1_780_000_000_000_000_000_i64 + n, &data)).unwrap();
+    }
+    // As after a cut in the middle of it: pages of it are in the file, and the journal says what they were.
+    let cut = tempfile::tempdir().unwrap();
+    let copy = cut.path().join("x.db3");
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(folder.path().join("x.db3-journal"), cut.path().join("x.db3-journal")).unwrap();
+    let before = std::fs::read(&copy).unwrap();
+    let report = match tried(&copy) {
+        Ok((_, report)) => report.losses.iter().map(ToString::to_string).collect(),
+        Err(why) => why,
+    };
+    assert!(report.contains("x.db3-journal is not read"), "{report}");
+    assert!(report.contains("sqlite3"), "it says what to do: {report}");
+    assert_eq!(std::fs::read(&copy).unwrap(), before);
+    assert!(cut.path().join("x.db3-journal").exists());
+}

@@ -96,7 +96,9 @@ fn bytes_that_are_no_message_are_refused_counted_and_answered() {
     let why = ask(&[0, 1, 0, 0, 9], &attachment);
     assert!(why.contains("byte"), "{why}");
     assert!(ask(&[], &[1, 2, 3]).contains("an attachment of 3 bytes"));
-    malformed(5).expect("two requests are refused");
+    // One without any bytes is one, and no missing one.
+    assert!(ask(&[0, 1, 0, 0, 9], &[]).contains("an attachment of 0 bytes"));
+    malformed(6).expect("three requests are refused");
     // What is no token is told, and hides nothing.
     let _odd = b.liveliness().declare_token("@ros2_lv/0/x/y").wait().unwrap();
     let token = || (server.node.counts().tokens == 1).then_some(());
