@@ -8,7 +8,7 @@
 //! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
 //! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash;
 //! with `link` the serial link. With `alloc` come the dynamic [`value`], the typed [`model`], both encodings
-//! and the validator; `std`, on by default, adds nothing but the float routines of the dependencies.
+//! and the validator; `std`, on by default, adds the float routines of the dependencies and [`quantity`].
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]
@@ -80,6 +80,8 @@ pub mod number;
 pub mod pointer;
 #[cfg(feature = "alloc")]
 pub mod profile;
+#[cfg(feature = "std")]
+pub mod quantity;
 #[cfg(feature = "alloc")]
 pub mod spatial;
 #[cfg(feature = "alloc")]
