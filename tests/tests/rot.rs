@@ -200,6 +200,16 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
     if session.damage().len() as u64 != count("/disk/damagedFiles") {
         return Err("status and damage disagree".to_owned());
     }
+    if let Some(first) = session.damage().first() {
+        let text = |name: &str| status.pointer(name).and_then(Value::as_str).unwrap_or_default();
+        if (text("/disk/state"), text("/disk/hint").is_empty()) != ("damaged", false) {
+            return Err(format!(
+                "{} is damaged, and status says {:?}",
+                first.file,
+                status.get("disk")
+            ));
+        }
+    }
     // It lives on: what comes in now is kept.
     let late = life::entity("after-the-damage", "After the damage");
     let request = Request::Remember(vec![late.clone()]);

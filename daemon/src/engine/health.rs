@@ -27,6 +27,8 @@ pub enum State {
     /// Nothing is wrong.
     #[default]
     Ok,
+    /// The disk works, and files on it were found damaged; what can be read of them is served.
+    Damaged,
     /// The disk works, and what is to be done on it cannot be: a bug of ours.
     Stuck,
     /// No room is left (`ENOSPC`, `EDQUOT`, `EFBIG`).
@@ -44,6 +46,7 @@ impl State {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Damaged => "damaged",
             Self::Stuck => "stuck",
             Self::Full => "full",
             Self::ReadOnly => "readOnly",
@@ -56,6 +59,11 @@ impl State {
     pub fn hint(self) -> &'static str {
         match self {
             Self::Ok => "",
+            Self::Damaged => {
+                "files on the card are damaged; what can be read of them is served. Stop omird and see what is lost: \
+                 omir store check DIR; then restore a backup, or save what can be read: omir store repair. A file that \
+                 ends in .damaged is kept for you: once it is moved away, the next start says no more of it"
+            }
             Self::Stuck => {
                 "logs cannot be made into segments, which is a bug of omird; what is in them is safe \
                  and served, and what is new is stored, but what is forgotten stays on the card and \

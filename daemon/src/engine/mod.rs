@@ -72,6 +72,7 @@ use crate::index::catalog::Catalog;
 use crate::recall::frames::{Frames, in_fixed_frame};
 use crate::recall::query::Query;
 use crate::store::cache::Cache;
+use crate::store::keys;
 use crate::store::recovery::{self, Damage, Progress, Unsealed};
 use crate::store::sealer::Sealer;
 use crate::store::segment;
@@ -124,6 +125,18 @@ fn unanswered() -> Error {
     Error::new(Code::Internal, message)
 }
 
+/// Files that earlier starts set aside, but for those that this one found damaged.
+fn set_aside(disk: &dyn Disk, found: &[Damage]) -> Vec<String> {
+    let mut files = Vec::new();
+    for dir in [segment::DIR, wal::DIR, keys::DIR] {
+        let names = disk.list(dir).unwrap_or_default();
+        let damaged = names.iter().filter_map(|name| name.strip_suffix(".damaged"));
+        let damaged = damaged.map(|name| format!("{dir}/{name}"));
+        files.extend(damaged.filter(|file| found.iter().all(|damage| damage.file != *file)));
+    }
+    files.iter().map(|file| format!("{file}.damaged")).collect()
+}
+
 /// What an adapter has to tell in `status`.
 pub type Section = Box<dyn Fn() -> Option<Value> + Send + Sync>;
 
@@ -145,6 +158,8 @@ struct Inner {
     started: Instant,
     boots: u64,
     damage: Vec<Damage>,
+    /// What earlier starts set aside and still lies there.
+    set_aside: Vec<String>,
     rebuilt: u64,
     /// Who knows where frames are, if anybody does.
     frames: OnceLock<Arc<dyn Frames>>,
@@ -292,6 +307,7 @@ impl Engine {
             settling: None,
         };
         let for_status = writer.disk.clone();
+        let set_aside = set_aside(&*for_status, &found.damage);
         let (waiting, broken) = (writer.queue.clone(), shared.broken.clone());
         let on_broken = move || {
             broken.note("omird-writer");
@@ -313,6 +329,7 @@ impl Engine {
             disk: for_status,
             started: Instant::now(),
             boots,
+            set_aside,
             damage: found.damage,
             rebuilt: found.rebuilt,
             frames: OnceLock::new(),

@@ -39,6 +39,16 @@ fn odometer(written: u64, payload: u64) -> Map {
     map
 }
 
+/// Files by name, as many as one reads.
+fn named(files: &[&str]) -> String {
+    const MOST: usize = 3;
+    let first = files.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 impl Engine {
     /// How many resources there are.
     pub fn live(&self) -> u64 {
@@ -64,14 +74,21 @@ impl Engine {
         disk.insert("segments", int(shared.segments.load(Ordering::Relaxed)));
         disk.insert("unsealedLogs", int(shared.unsealed_logs.load(Ordering::Relaxed)));
         let trouble = shared.health().worst().cloned();
-        let state = trouble.as_ref().map_or(State::Ok, |trouble| trouble.state);
+        let rotten = shared.rotten_logs.load(Ordering::Relaxed);
+        let damaged = self.damaged_files();
+        let is_damaged = rotten > 0 || !damaged.is_empty();
+        let sound = if is_damaged { State::Damaged } else { State::Ok };
+        let state = trouble.as_ref().map_or(sound, |trouble| trouble.state);
         disk.insert("full", Value::Bool(state == State::Full));
         disk.insert("state", state.as_str());
         disk.insert("since", trouble.as_ref().map_or(Value::Null, |t| t.since.to_string().into()));
         disk.insert("lastError", trouble.map_or(Value::Null, |t| t.error.into()));
-        let hint = Some(state.hint()).filter(|hint| !hint.is_empty());
+        let hint = match (state, damaged.as_slice()) {
+            (State::Ok, _) => None,
+            (State::Damaged, [_, ..]) => Some(format!("{}: {}", named(&damaged), state.hint())),
+            _ => Some(state.hint().to_owned()),
+        };
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
-        let rotten = shared.rotten_logs.load(Ordering::Relaxed);
         disk.insert("damagedFiles", int(self.inner.damage.len() as u64 + rotten));
         let mut queue = Map::new();
         let accepted = shared.accepted.load(Ordering::Relaxed);
@@ -140,6 +157,16 @@ impl Engine {
             }
         }
         Value::Object(status)
+    }
+
+    /// Files that were damaged at the start, or had been set aside by an earlier one.
+    fn damaged_files(&self) -> Vec<&str> {
+        let found = self.inner.damage.iter().map(|damage| damage.file.as_str());
+        let mut files: Vec<&str> =
+            found.chain(self.inner.set_aside.iter().map(String::as_str)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     fn counts(&self, now: i64) -> (Map, Map, u64, u64) {

@@ -97,7 +97,8 @@ fn public_key(store: &Store) -> Option<String> {
 
 fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding>) {
     let public = store.is_folder.then(|| public_key(store)).flatten();
-    let former = fs::read_to_string(store.root.join(keys::FORMER)).unwrap_or_default();
+    let former = fs::read(store.root.join(keys::FORMER)).unwrap_or_default();
+    let former = String::from_utf8_lossy(&former);
     let former: HashSet<String> = match store.is_folder {
         true => keys::public_keys(&former).collect(),
         false => HashSet::new(),
@@ -112,6 +113,7 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
         .collect();
     sort_by_transactions(&mut segments);
     let mut before: Vec<Digest> = vec![Digest::default()];
+    let mut signed_by: Option<String> = None;
     let mut next = (1, 1);
     for (number, row) in segments {
         // A start removes it: of a compaction that was cut short only one side counts.
@@ -136,6 +138,7 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
             }
             None => add(findings, Kind::SignatureMissing, "it has no signature"),
             Some(seal) => {
+                let segment = number;
                 let number = store.is_folder.then_some(number);
                 if let Some((kind, message)) = judge(seal, row, number, public.as_deref()) {
                     // That an unreadable segment is not what was signed goes without saying.
@@ -150,6 +153,13 @@ fn check_signatures(store: &Store, history: &History, findings: &mut Vec<Finding
                 } else if seal.is_authentic() && public.as_ref().is_some_and(|own| *own != signer) {
                     let message = "it was signed by another key than keys/device.pub";
                     add(findings, Kind::ForeignKey, message);
+                }
+                if seal.is_authentic() {
+                    if signed_by.as_ref().is_some_and(|before| *before != signer) {
+                        let message = format!("a new device key begins with segment {segment}");
+                        add(findings, Kind::KeyChanged, &message);
+                    }
+                    signed_by = Some(signer);
                 }
                 let follows = before.contains(&seal.previous);
                 if store.is_folder && is_adjacent && seal.is_authentic() && !follows {
@@ -240,7 +250,7 @@ fn check_key(store: &Store, findings: &mut Vec<Finding>) {
             findings.push(finding.with_severity(Severity::Info));
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            let message = "it is no device key (64 hex digits); the daemon will not start";
+            let message = "it is no device key (64 hex digits); the next start repairs it, or makes a new one and keeps this";
             add(Kind::KeyUnreadable, message.to_owned());
         }
         Err(error) => add(Kind::KeyUnreadable, format!("it cannot be read: {error}")),
@@ -273,7 +283,10 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             } else if dir == segment::DIR && plain.ends_with(".sig") {
                 (Kind::LeftoverSignature, "a signature without its segment")
             } else if name != plain {
-                (Kind::SetAside, "set aside as damaged, but not as a file of the store")
+                (
+                    Kind::SetAside,
+                    "set aside as damaged; nothing else needs it, and it may be moved away",
+                )
             } else {
                 (Kind::Stranger, "does not belong here and is ignored")
             };

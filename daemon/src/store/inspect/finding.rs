@@ -106,6 +106,8 @@ kinds! {
     /// The segment was signed by a key that this device, or one whose memories it goes on with, had
     /// before.
     FormerKey = "former-key", Info;
+    /// Another key signs from this segment on.
+    KeyChanged = "key-changed", Info;
     /// The folder is a backup.
     Backup = "backup", Info;
     /// The folder was restored from a backup, and no daemon has had it since.
@@ -114,7 +116,7 @@ kinds! {
     ChainBroken = "chain-broken", Fault;
     /// The device key is missing.
     KeyMissing = "key-missing", Fault;
-    /// The device key cannot be read; the daemon will not start.
+    /// The device key cannot be read; a start repairs it or makes a new one.
     KeyUnreadable = "key-unreadable", Fault;
     /// The two halves of the device key do not belong together.
     KeyMismatch = "key-mismatch", Fault;
