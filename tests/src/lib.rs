@@ -13,6 +13,7 @@ pub mod life;
 pub mod model;
 pub mod process;
 pub mod random;
+pub mod rot;
 pub mod session;
 pub mod wire;
 pub mod years;

@@ -99,7 +99,7 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 static WATCH: Once = Once::new();
 
 /// Counts panics in the engine's own threads. sled's are caught there and cost only a rebuild.
-fn watch_panics() {
+pub fn watch_panics() {
     WATCH.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -112,6 +112,11 @@ fn watch_panics() {
             before(info);
         }));
     });
+}
+
+/// How many panics there were in threads of engines since [`watch_panics`].
+pub fn panics() -> u64 {
+    PANICS.load(Ordering::Acquire)
 }
 
 /// An engine that is stopped when this goes, however the test ends: its threads must not write on
