@@ -132,7 +132,7 @@ kinds! {
     TransactionUnreadable = "transaction-unreadable", Loss;
     /// Transactions are missing between those that are there.
     SequenceGap = "sequence-gap", Loss;
-    /// A write was cut short at the end of a log; it was never acknowledged.
+    /// The end of a log is torn by a power cut, or rotted: nothing tells which.
     TornEnd = "torn-end", Info;
     /// Transactions of a log that was given up after a failed sync; never acknowledged.
     Abandoned = "abandoned", Info;

@@ -349,7 +349,8 @@ pub(super) fn log(source: &Source, bytes: &[u8]) -> Scan {
         scan.lose(finding);
     }
     if contents.end < bytes.len() {
-        let message = "a write was cut short here; it was never acknowledged";
+        let message = "the end of the log is torn or rotted: a write that the power cut short was never acknowledged, but if the card \
+                       lost it since, one transaction may be lost";
         let finding = scan.finding(Kind::TornEnd, message);
         scan.findings.push(finding.at(contents.end).of_len(bytes.len() - contents.end));
     }
