@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::quantity;
 use crate::service::Mode;
 
 /// `omird.toml`.
@@ -76,20 +77,28 @@ pub struct StoreSection {
     /// `sync`, `interval` or `none`.
     pub durability: Option<String>,
     /// Milliseconds between syncs with `interval`.
+    #[serde(deserialize_with = "quantity::millis")]
     pub sync_interval_ms: Option<u64>,
     /// A log of so many bytes is sealed.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub segment_bytes: Option<u64>,
     /// A log so old is sealed.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub seal_after_s: Option<u64>,
     /// Access counts are journaled this often.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub touch_interval_s: Option<u64>,
     /// What was superseded can be asked for this long.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub keep_history_s: Option<u64>,
     /// What was forgotten is on the card no longer than this.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub purge_after_s: Option<u64>,
     /// Compaction makes no segment larger than this.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub segment_max_bytes: Option<u64>,
     /// What time it is is noted this often.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub mark_interval_s: Option<u64>,
 }
 
@@ -98,16 +107,20 @@ pub struct StoreSection {
 #[serde(deny_unknown_fields, default)]
 pub struct FlashSection {
     /// Bytes the store may take on the disk.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub max_bytes: Option<u64>,
     /// Bytes that may be written in a day before what can wait does.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub bytes_per_day: Option<u64>,
     /// Size of the card.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub card_bytes: Option<u64>,
     /// How often each of its cells can be erased.
     pub card_write_cycles: Option<u64>,
     /// What it writes for each byte it is given.
     pub card_write_factor: Option<u64>,
     /// Bytes kept for a full disk.
+    #[serde(deserialize_with = "quantity::bytes")]
     pub reserve_bytes: Option<u64>,
 }
 
@@ -118,24 +131,30 @@ pub struct ForgettingSection {
     /// Whether time moves anything at all.
     pub enabled: Option<bool>,
     /// The store is swept this often at most.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub sweep_interval_s: Option<u64>,
     /// Age at which a record leaves `working`.
+    #[serde(deserialize_with = "quantity::hours")]
     pub session_after_h: Option<f64>,
     /// Age at which a strong record leaves `session`.
+    #[serde(deserialize_with = "quantity::hours")]
     pub longterm_after_h: Option<f64>,
     /// Retrievability below which a record drifts to `archive`.
     pub archive_below: Option<f64>,
     /// Whether near-duplicates are merged.
     pub merge: Option<bool>,
     /// How long they gather before they are.
+    #[serde(deserialize_with = "quantity::hours")]
     pub merge_after_h: Option<f64>,
     /// How far apart they may be.
     pub merge_radius_m: Option<f64>,
     /// How alike their words must be.
     pub merge_similarity: Option<f64>,
     /// How long what is no longer valid is kept.
+    #[serde(deserialize_with = "quantity::seconds")]
     pub expire_after_s: Option<u64>,
     /// Half-life of relationships.
+    #[serde(deserialize_with = "quantity::hours")]
     pub relationship_half_life_h: Option<f64>,
 }
 
@@ -154,6 +173,7 @@ pub struct ClockSection {
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsSection {
     /// Bytes of a payload.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
     pub max_payload_bytes: Option<usize>,
     /// Nesting of a payload.
     pub max_depth: Option<usize>,
@@ -162,12 +182,15 @@ pub struct LimitsSection {
     /// Resources in a request.
     pub max_resources: Option<usize>,
     /// Bytes of a stored resource.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
     pub max_resource_bytes: Option<usize>,
     /// Bytes of a payload that is merged.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
     pub max_import_bytes: Option<usize>,
     /// Requests that may wait.
     pub queue_requests: Option<usize>,
     /// Bytes that may wait.
+    #[serde(deserialize_with = "quantity::usize_bytes")]
     pub queue_bytes: Option<usize>,
     /// Threads that read for queries.
     pub readers: Option<usize>,

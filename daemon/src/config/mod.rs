@@ -5,6 +5,8 @@ pub mod file;
 mod flash;
 mod forgetting;
 mod limits;
+mod mistake;
+mod quantity;
 #[cfg(feature = "serial")]
 mod serial;
 
@@ -75,8 +77,8 @@ impl std::error::Error for ConfigError {}
 /// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
 pub fn read(path: &Path) -> Result<File, ConfigError> {
     let complain = |message: String| ConfigError { file: Some(path.to_owned()), message };
-    let text = std::fs::read_to_string(path).map_err(|error| complain(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| complain(error.to_string().trim_end().to_owned()))
+    let text = mistake::text_of(path).map_err(complain)?;
+    toml::from_str(&text).map_err(|error| complain(mistake::in_words(&text, &error)))
 }
 
 /// Checks a configuration and fills in what it leaves out.
@@ -245,6 +247,9 @@ fn ros2(
 }
 
 fn checked_name(key: &str, name: String) -> Result<String, String> {
+    if matches!(name.as_str(), "." | "..") {
+        return Err(format!("{key}: {name:?} is a folder's way up, and no name"));
+    }
     let is_good = (1..=64).contains(&name.len()) && name.bytes().all(is_name_byte);
     if is_good {
         Ok(name)
@@ -331,7 +336,7 @@ impl Host {
             .filter(|c| u8::try_from(*c).is_ok_and(is_name_byte))
             .take(64)
             .collect();
-        if name.is_empty() { "robot".to_owned() } else { name }
+        if matches!(name.as_str(), "" | "." | "..") { "robot".to_owned() } else { name }
     }
 
     /// What the service manager says, `/var/lib/omird` for root, the state folder for a person.
@@ -456,6 +461,8 @@ mod tests {
     fn complaints_name_their_key() {
         for (text, key) in [
             ("robot = 'a b'", "robot"),
+            ("robot = '.'", "robot"),
+            ("robot = '..'", "robot"),
             ("prefix = 'a//b'", "prefix"),
             ("data = ''", "data"),
             ("[store]\ndurability = 'maybe'", "store.durability"),
