@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ impl Folder {
 impl Disk for Folder {
     fn create_dir(&self, dir: &str) -> io::Result<()> {
         self.mounting()?;
-        fs::create_dir_all(self.root.join(dir))
+        // Whatever the umask: what a robot saw is not for everybody on the machine.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.root.join(dir))
     }
 
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
@@ -54,7 +55,7 @@ impl Disk for Folder {
             Mode::Read => File::open(path)?,
             Mode::Write => {
                 self.mounting()?;
-                OpenOptions::new().read(true).write(true).open(path)?
+                OpenOptions::new().read(true).write(true).custom_flags(no_link()).open(path)?
             }
             Mode::Create => {
                 let before = self.mounting()?;
@@ -63,6 +64,8 @@ impl Disk for Folder {
                     .write(true)
                     .create(true)
                     .truncate(true)
+                    .mode(0o600)
+                    .custom_flags(no_link())
                     .open(path)?;
                 // The card may have gone in between; then nothing is written to what was made.
                 if self.mounting()? != before {
@@ -99,6 +102,11 @@ impl Disk for Folder {
     }
 }
 
+/// Nothing is written through a symbolic link that somebody put into the folder: it may lead anywhere.
+pub(crate) fn no_link() -> i32 {
+    rustix::fs::OFlags::NOFOLLOW.bits() as i32
+}
+
 struct FolderFile(File);
 
 impl DiskFile for FolderFile {
@@ -120,5 +128,34 @@ impl DiskFile for FolderFile {
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_the_owners_alone_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path().join("data"));
+        folder.create_dir("wal/old").unwrap();
+        folder.open("wal/log", Mode::Create).unwrap();
+        let mode = |path: &str| {
+            fs::metadata(folder.root().join(path)).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!(
+            (mode(""), mode("wal"), mode("wal/old"), mode("wal/log")),
+            (0o700, 0o700, 0o700, 0o600)
+        );
+
+        let outside = dir.path().join("outside");
+        fs::write(&outside, "mine").unwrap();
+        std::os::unix::fs::symlink(&outside, folder.root().join("wal/link")).unwrap();
+        assert!(folder.open("wal/link", Mode::Create).is_err());
+        assert!(folder.open("wal/link", Mode::Write).is_err());
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "mine");
     }
 }

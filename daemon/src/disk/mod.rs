@@ -17,6 +17,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 pub use counted::{Counted, Usage};
+pub(crate) use folder::no_link;
 pub use folder::{Folder, Mounting};
 pub use pooled::Pooled;
 pub use steady::{ReadFault, Steady};

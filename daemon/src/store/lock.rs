@@ -10,11 +10,11 @@
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::disk::{Gone, Mounting};
+use crate::disk::{Gone, Mounting, no_link};
 
 const NAME: &str = "lock";
 /// No lock file is longer; more of one that somebody put there is not read.
@@ -125,8 +125,10 @@ impl Lock {
     fn find_again(&self) -> io::Result<File> {
         let data = self.data.display();
         let path = self.data.join(NAME);
-        let opened = OpenOptions::new().read(true).write(true).open(&path);
-        let mut file = match opened.or_else(|_| File::open(&path)) {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(no_link());
+        let opened = options.clone().write(true).open(&path);
+        let mut file = match opened.or_else(|_| options.open(&path)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let message = format!("{data} is away, or what lies there is no store");
@@ -152,6 +154,8 @@ pub enum LockError {
         /// Its process id, if it could be read.
         by: String,
     },
+    /// It is a symbolic link, which may lead anywhere.
+    Link,
     /// The file cannot be made.
     Disk(io::Error),
 }
@@ -161,6 +165,9 @@ impl fmt::Display for LockError {
         match self {
             Self::Held { by } if by.is_empty() => f.write_str("another process is using it"),
             Self::Held { by } => write!(f, "process {by} is using it; stop that one first"),
+            Self::Link => f.write_str(
+                "its file `lock` is a symbolic link, and is not followed; remove the link",
+            ),
             Self::Disk(error) => write!(f, "its lock file cannot be made: {error}"),
         }
     }
@@ -178,8 +185,10 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_link())
         .open(data.join(NAME))
-        .map_err(LockError::Disk)?;
+        .map_err(refused)?;
     match file.try_lock() {
         Ok(()) => {
             // For a person who finds the folder in use; a failure to write it is no matter.
@@ -200,10 +209,11 @@ pub fn acquire(data: &Path) -> Result<Lock, LockError> {
 /// # Errors
 /// [`LockError::Held`] at once if a daemon has it.
 pub fn acquire_unwritten(data: &Path) -> Result<Option<Lock>, LockError> {
-    let mut file = match File::open(data.join(NAME)) {
+    let opened = OpenOptions::new().read(true).custom_flags(no_link()).open(data.join(NAME));
+    let mut file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LockError::Disk(error)),
+        Err(error) => return Err(refused(error)),
     };
     match file.try_lock_shared() {
         Ok(()) => {
@@ -213,6 +223,13 @@ pub fn acquire_unwritten(data: &Path) -> Result<Option<Lock>, LockError> {
         Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
         Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
     }
+}
+
+fn refused(error: io::Error) -> LockError {
+    if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::LOOP) {
+        return LockError::Link;
+    }
+    LockError::Disk(error)
 }
 
 fn holder(file: &mut File) -> String {
@@ -242,6 +259,19 @@ mod tests {
         }
         drop(held);
         acquire(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, other) = (dir.path().join("data"), dir.path().join("other"));
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(&other, "precious").unwrap();
+        std::os::unix::fs::symlink(&other, data.join(NAME)).unwrap();
+        let error = acquire(&data).unwrap_err();
+        assert!(error.to_string().contains("symbolic link"), "{error}");
+        assert!(matches!(acquire_unwritten(&data), Err(LockError::Link)));
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
     }
 
     fn stamped(data: &Path) -> Mounting {
