@@ -4,10 +4,11 @@
 use super::Engine;
 use crate::error::{Code, Error};
 
-/// Wrong tokens before no more are heard.
-const MOST_WRONG: u8 = 3;
-/// For how long, microseconds.
-const LOCKED: u64 = 60_000_000;
+/// Microseconds in which no token is heard after the second wrong one (the first is a slip); twice as long after each
+/// more ...
+const FIRST_DELAY: u64 = 1_000_000;
+/// ... but no longer than this: whoever guesses must not lock the owner out.
+const LONGEST_DELAY: u64 = 30_000_000;
 
 /// What callers may do, and what opens more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +27,8 @@ pub struct Gate {
     is_read_only: bool,
     /// This caller gave the token.
     is_unlocked: bool,
-    wrong: u8,
+    /// Wrong tokens since the right one.
+    wrong: u32,
     locked_until: u64,
 }
 
@@ -52,11 +54,13 @@ impl Gate {
     /// Opens it for this caller. `now` in microseconds, of a clock that is never set.
     ///
     /// # Errors
-    /// `UNAUTHORIZED`: it is another token, or the third one that was in a minute.
+    /// `UNAUTHORIZED`: it is another token, or one came too soon after a wrong one; that one is not looked at, and costs
+    /// no further delay.
     pub fn unlock(&mut self, token: &str, now: u64) -> Result<(), Error> {
         let refused = |message: &str| Err(Error::new(Code::Unauthorized, message));
         if now < self.locked_until {
-            return refused("too many wrong tokens: this port is locked for a minute");
+            let left = (self.locked_until - now).div_ceil(1_000_000);
+            return refused(&format!("locked after a wrong token: try again in {left} s"));
         }
         let Some(known) = &self.access.token else {
             if self.may_write() {
@@ -66,11 +70,9 @@ impl Gate {
             return refused("no token opens this port: its configuration has none");
         };
         if !same(known.as_bytes(), token.as_bytes()) {
-            self.wrong += 1;
-            if self.wrong >= MOST_WRONG {
-                self.wrong = 0;
-                self.locked_until = now + LOCKED;
-            }
+            let delay = if self.wrong == 0 { 0 } else { FIRST_DELAY << (self.wrong - 1).min(16) };
+            self.wrong = self.wrong.saturating_add(1);
+            self.locked_until = now.saturating_add(delay.min(LONGEST_DELAY));
             return refused("that is not the token of this port");
         }
         self.wrong = 0;
@@ -117,16 +119,23 @@ mod tests {
     }
 
     #[test]
-    fn who_guesses_is_not_heard_for_a_minute() {
+    fn who_guesses_waits_longer_each_time_but_never_locks_the_owner_out() {
         let mut gate = gate(false, Some("sesame42"));
-        for second in 0..3 {
-            gate.unlock("sesame43", second * 1_000_000).unwrap_err();
-            // Another caller has no more guesses.
+        let mut now = 0;
+        gate.unlock("sesame43", now).unwrap_err();
+        for delay in [1, 2, 4, 8, 16, 30, 30, 30] {
+            gate.unlock("sesame43", now).unwrap_err();
+            // Another caller does not wait less, and asking meanwhile makes it no longer.
             gate.lock();
+            now += delay * 1_000_000;
+            let error = gate.unlock("sesame42", now - 1).unwrap_err();
+            assert!(error.message.contains("try again in 1 s"), "{error}");
         }
-        let error = gate.unlock("sesame42", 61_000_000).unwrap_err();
-        assert!(error.message.contains("locked for a minute"), "{error}");
-        gate.unlock("sesame42", 62_000_000).unwrap();
+        gate.unlock("sesame42", now).unwrap();
+        assert!(gate.may_write());
+        // The right one ends it.
+        gate.unlock("sesame43", now).unwrap_err();
+        gate.unlock("sesame42", now).unwrap();
     }
 
     #[test]
