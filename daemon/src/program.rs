@@ -1,7 +1,7 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::{self, Config, Host};
 use crate::disk::{Folder, is_read_only};
 use crate::engine::events::Events;
+use crate::engine::settings::{FlashSettings, Forgetting, RequestLimits, Settings};
 use crate::engine::{Engine, Parts};
 use crate::logs;
 use crate::service::{Keys, Mode, Service};
@@ -33,7 +34,7 @@ pub(crate) const DEFAULT_FILTER: &str =
     name = "omird",
     version,
     after_help = "EXIT STATUS\n  \
-        0  stopped by SIGINT or SIGTERM, everything on disk\n  \
+        0  stopped by SIGINT or SIGTERM, everything on disk; with --check, the configuration is good\n  \
         1  the data folder or the network cannot be used, or a bug ended it: what it acknowledged is stored\n  \
         2  the command line or the configuration is wrong\n\n\
         EXAMPLES\n  \
@@ -66,6 +67,9 @@ pub struct Arguments {
     /// Refuse every change
     #[arg(long)]
     pub read_only: bool,
+    /// Check the configuration, say what is wrong with it, and end without starting
+    #[arg(long)]
+    pub check: bool,
 }
 
 impl Arguments {
@@ -110,6 +114,20 @@ impl Arguments {
 /// A configuration of which Zenoh takes its part.
 fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
     let config = config::resolve(file, host)?;
+    if let Some(path) = &config.network.file {
+        // Zenoh's own words for it have its insides in them.
+        let matter = match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                "there is no such file".to_owned()
+            }
+            Err(error) => error.to_string(),
+            Ok(found) if found.is_dir() => {
+                "is a folder; it takes a file of Zenoh's, in JSON5".to_owned()
+            }
+            Ok(_) => return config.network.check().map(|()| config),
+        };
+        return Err(format!("network.zenoh_config: {}: {matter}", path.display()));
+    }
     config.network.check().map(|()| config)
 }
 
@@ -122,6 +140,8 @@ pub fn main() -> ExitCode {
 pub fn run(arguments: Arguments) -> ExitCode {
     logs::to_stderr(DEFAULT_FILTER);
     let is_named = arguments.data.is_some();
+    let is_check = arguments.check;
+    let again = arguments.clone();
     let config = match arguments.resolve(&Host::ask()) {
         Ok(config) => config,
         Err(error) => {
@@ -129,7 +149,11 @@ pub fn run(arguments: Arguments) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match serve(&config, is_named) {
+    if is_check {
+        println!("configuration is good: robot={} data={}", config.robot, config.data.display());
+        return ExitCode::SUCCESS;
+    }
+    match serve(&config, is_named, &again) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("omird: {message}");
@@ -139,7 +163,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 }
 
 /// Serves as configured; `is_named` if the data folder was named for this very start.
-fn serve(config: &Config, is_named: bool) -> Result<(), String> {
+fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -185,6 +209,8 @@ fn serve(config: &Config, is_named: bool) -> Result<(), String> {
         };
         in_data(&format!("{error}{hint}"))
     })?;
+    // sled makes its folder by the umask.
+    let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
     let service = Service::start(engine.clone(), &keys, &config.network, config.readers).and_then(
         |service| match simulated.clone() {
@@ -219,7 +245,8 @@ fn serve(config: &Config, is_named: bool) -> Result<(), String> {
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let ended = runtime.block_on(end(signals, &mut broken));
+    let again = || reread(config, arguments);
+    let ended = runtime.block_on(end(signals, &mut broken, &again));
     tracing::info!("stopping");
     service_manager::tell(service_manager::STOPPING);
     if ended.is_err() {
@@ -247,11 +274,67 @@ fn ended_by(thread: &str) -> String {
 async fn end(
     signals: Signals,
     broken: &mut tokio::sync::oneshot::Receiver<&'static str>,
+    reread: &dyn Fn(),
 ) -> Result<(), String> {
     tokio::select! {
-        () = signals.wait() => Ok(()),
+        () = signals.wait(reread) => Ok(()),
         Ok(thread) = broken => Err(ended_by(thread)),
     }
+}
+
+/// Reads the configuration again, as SIGHUP asks, and says which of its parts wait for a restart: nothing of it changes
+/// while it runs.
+fn reread(running: &Config, arguments: &Arguments) {
+    match arguments.clone().resolve(&Host::ask()) {
+        Err(error) => {
+            tracing::error!("SIGHUP: the configuration is faulty, the running one is kept: {error}")
+        }
+        Ok(written) => match differing(running, &written).as_slice() {
+            [] => {
+                tracing::info!("SIGHUP: the configuration is good, and nothing in it has changed")
+            }
+            parts => tracing::warn!(
+                "SIGHUP: the configuration is good, but {} cannot change while running; restart for it",
+                parts.join(", ")
+            ),
+        },
+    }
+}
+
+/// The parts in which two configurations differ, by their names in the file.
+fn differing(a: &Config, b: &Config) -> Vec<&'static str> {
+    let store = |config: &Config| Settings {
+        limits: RequestLimits::default(),
+        queue_requests: 0,
+        queue_bytes: 0,
+        flash: FlashSettings::default(),
+        forgetting: Forgetting::default(),
+        read_only: false,
+        fixed_frame: String::new(),
+        ..config.settings.clone()
+    };
+    let limits = |config: &Config| {
+        let settings = &config.settings;
+        (settings.limits, settings.queue_requests, settings.queue_bytes, config.readers)
+    };
+    let mut parts = vec![
+        ("`robot`", a.robot != b.robot),
+        ("`prefix`", a.prefix != b.prefix),
+        ("`data`", a.data != b.data),
+        ("[network]", a.network != b.network),
+        ("[store]", store(a) != store(b)),
+        ("[flash]", a.settings.flash != b.settings.flash),
+        ("[forgetting]", a.settings.forgetting != b.settings.forgetting),
+        ("[clock]", a.source != b.source || a.synchronised_file != b.synchronised_file),
+        ("[limits]", limits(a) != limits(b)),
+        ("[access]", a.settings.read_only != b.settings.read_only),
+    ];
+    #[cfg(feature = "ros2")]
+    parts.push(("[ros2]", a.ros2 != b.ros2));
+    #[cfg(feature = "serial")]
+    parts.push(("[[serial]]", a.serial != b.serial));
+    parts.retain(|(_, differs)| *differs);
+    parts.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The adapters besides Zenoh's that run.
@@ -379,6 +462,7 @@ fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
     _file_size: tokio::signal::unix::Signal,
 }
 
@@ -388,16 +472,22 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            // A terminal that is closed, or a person who edited the file.
+            hangup: signal(SignalKind::hangup())?,
             // SIGXFSZ (25): with it handled, a file-size limit is an error like a full disk
             // instead of the end of the process.
             _file_size: signal(SignalKind::from_raw(25))?,
         })
     }
 
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+    /// Waits for one that ends the program; each hangup has `reread` done meanwhile.
+    async fn wait(mut self, reread: &dyn Fn()) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                Some(()) = self.hangup.recv() => reread(),
+            }
         }
     }
 }
@@ -444,8 +534,28 @@ mod tests {
         };
         let listen = complain("robot = 'rover'", &["--listen", "garbage"]);
         assert!(listen.starts_with("command line or environment: network.listen"), "{listen}");
+        let zenoh = complain("", &["--zenoh-config", "/nowhere/z.json5"]);
+        let said = "command line or environment: network.zenoh_config: /nowhere/z.json5: there is no such file";
+        assert_eq!(zenoh, said);
         let robot = complain("robot = 'a b'", &["--listen", "tcp/127.0.0.1:0"]);
         assert!(robot.starts_with(&format!("{path}: robot")), "{robot}");
+    }
+
+    #[test]
+    fn a_hangup_names_what_waits_for_a_restart() {
+        let config =
+            |text: &str| config::resolve(toml::from_str(text).unwrap(), &Host::default()).unwrap();
+        let running = config("");
+        assert!(differing(&running, &config("")).is_empty());
+        for (text, part) in [
+            ("data = '/other'", "`data`"),
+            ("[store]\nseal_after_s = '3d'", "[store]"),
+            ("[limits]\nreaders = 3", "[limits]"),
+            ("[forgetting]\nmerge = false", "[forgetting]"),
+            ("[access]\nread_only = true", "[access]"),
+        ] {
+            assert_eq!(differing(&running, &config(text)), [part]);
+        }
     }
 
     #[test]
@@ -453,7 +563,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (tell, mut broken) = tokio::sync::oneshot::channel();
         tell.send("omird-writer").unwrap();
-        let ended = runtime.block_on(async { end(Signals::listen().unwrap(), &mut broken).await });
+        let ended =
+            runtime.block_on(async { end(Signals::listen().unwrap(), &mut broken, &|| {}).await });
         assert!(ended.unwrap_err().contains("omird-writer"));
     }
 }

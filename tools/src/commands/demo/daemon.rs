@@ -28,6 +28,7 @@ pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
         connect: Vec::new(),
         mode: None,
         zenoh_config: None,
+        check: false,
         read_only: false,
     });
     if status == ExitCode::SUCCESS {
