@@ -11,6 +11,7 @@ use omir_core::json;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
+use omird::disk::Disk;
 use omird::engine::chore::Chore;
 use omird::engine::compaction::Scope;
 use omird::engine::settings::Settings;
@@ -80,6 +81,17 @@ fn past() -> Past {
     let names = history.keys().map(|target| (RefKey::of(target), target.clone())).collect();
     let files = files(&kept, &names);
     Past { disk: kept, clock, model: journal.acknowledged, history, files }
+}
+
+impl Past {
+    /// Without what would mend its segments.
+    fn without_sidecars(self) -> Self {
+        for path in self.disk.paths().iter().filter(|path| path.ends_with(".par")) {
+            self.disk.remove(path).expect("the disk is good");
+        }
+        self.disk.sync_dir(segment::DIR).expect("the disk is good");
+        self
+    }
 }
 
 /// What sealing may drop does not count here.
@@ -315,7 +327,7 @@ fn rotten_bytes_are_never_taken_for_memories() {
 
 #[test]
 fn a_rotten_manifest_is_not_believed() {
-    let past = past();
+    let past = past().without_sidecars();
     let is_segment = |path: &String| path.ends_with(".omirb");
     for path in past.disk.paths().into_iter().filter(is_segment) {
         let bytes = past.disk.bytes(&path);
@@ -345,7 +357,7 @@ fn a_rotten_manifest_is_not_believed() {
 
 #[test]
 fn a_segment_under_the_name_of_another_is_used_once() {
-    let past = past();
+    let past = past().without_sidecars();
     let is_segment = |path: &String| path.ends_with(".omirb");
     let segments: Vec<String> = past.disk.paths().into_iter().filter(is_segment).collect();
     let standing = |session: &Session| {

@@ -4,6 +4,7 @@
 pub mod backup;
 pub mod cache;
 pub mod compact;
+pub mod healing;
 pub mod inspect;
 pub mod keys;
 pub mod lock;
@@ -13,6 +14,7 @@ pub mod read;
 pub mod recovery;
 pub mod sealer;
 pub mod segment;
+pub mod sidecar;
 pub mod signature;
 pub mod stamps;
 pub mod transaction;

@@ -17,6 +17,7 @@ use omir_core::reference::Ref;
 
 use super::cache::Cache;
 use super::compact::{Lapse, Merged, Piece};
+use super::healing;
 use super::read::{Handle, ReadFault};
 use super::recovery::Unsealed;
 use super::segment::{self, BadSegment, Draft};
@@ -157,6 +158,7 @@ impl Sealer {
         let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
 
         let path = segment::path(self.next);
+        healing::write_sidecar(&*self.disk, self.next, &sealed)?;
         disk::replace(&*self.disk, &segment::signature_path(self.next), seal.to_json().as_bytes())?;
         disk::replace(&*self.disk, &path, &sealed)?;
         self.disk.sync_dir(segment::DIR)?;

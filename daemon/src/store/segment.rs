@@ -42,6 +42,11 @@ pub fn signature_path(number: u64) -> String {
     format!("{DIR}/{number:010}.sig")
 }
 
+/// Where its sidecar lies, which mends it.
+pub fn sidecar_path(number: u64) -> String {
+    format!("{DIR}/{number:010}.par")
+}
+
 /// The number in a segment's file name.
 pub fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".omirb")?;

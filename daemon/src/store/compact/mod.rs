@@ -38,6 +38,7 @@ use omir_core::instant::Timestamp;
 use self::merge::Merge;
 pub(super) use self::merge::Merged;
 pub use self::survey::{Survey, Told, survey};
+use super::healing;
 use super::sealer::{SealError, Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
@@ -274,6 +275,7 @@ impl Sealer {
     /// Writes the signature and, last, the segment.
     fn write(&self, number: u64, seal: &Seal, bytes: &[u8]) -> io::Result<()> {
         let signature = segment::signature_path(number);
+        healing::write_sidecar(&*self.disk, number, bytes)?;
         disk::replace(&*self.disk, &signature, seal.to_json().as_bytes())?;
         disk::replace(&*self.disk, &segment::path(number), bytes)?;
         self.disk.sync_dir(segment::DIR)
@@ -309,7 +311,8 @@ impl Sealer {
             return Ok(());
         }
         for &number in &self.leftovers {
-            for path in [segment::path(number), segment::signature_path(number)] {
+            let paths = [segment::path, segment::signature_path, segment::sidecar_path];
+            for path in paths.map(|of| of(number)) {
                 match self.disk.remove(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => {}

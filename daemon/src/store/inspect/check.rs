@@ -271,7 +271,9 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             let path = format!("{dir}/{name}");
             let is_key = dir == "keys"
                 && ["device.key", "device.pub", "former.pub"].contains(&name.as_str());
-            let is_known = Source::of(dir, &name).is_some_and(|_| dir != "keys")
+            let sidecar = path.strip_suffix(".par").map(|stem| format!("{stem}.sig"));
+            let is_known = sidecar.is_some_and(|path| numbers.contains_key(&path))
+                || Source::of(dir, &name).is_some_and(|_| dir != "keys")
                 || numbers.contains_key(&path)
                 || is_key;
             if is_known {
@@ -280,6 +282,8 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             let plain = name.strip_suffix(SET_ASIDE).unwrap_or(&name);
             let (kind, message) = if name.ends_with(".tmp") {
                 (Kind::Temporary, "was being written when the power went; it means nothing")
+            } else if dir == segment::DIR && plain.ends_with(".par") {
+                (Kind::LeftoverSignature, "a sidecar without its segment")
             } else if dir == segment::DIR && plain.ends_with(".sig") {
                 (Kind::LeftoverSignature, "a signature without its segment")
             } else if name != plain {

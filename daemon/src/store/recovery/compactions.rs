@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-use super::{Recovery, ahead, borne, read, read_seal};
+use super::{Recovery, ahead, borne, read_seal, read_segment};
 use crate::disk::{Disk, Mode};
 use crate::store::cache::Cache;
 use crate::store::manifest::Manifest;
@@ -39,13 +39,14 @@ impl Recovery<'_> {
         let disk = self.disk;
         let look = |number: &u64| {
             let seal = read_seal(disk, *number)?;
-            let extent = extent(disk, cache, *number, seal.as_ref())?;
+            let (extent, is_repaired) = extent(disk, cache, *number, seal.as_ref())?;
             let len = disk.open(&segment::path(*number), Mode::Read).and_then(|file| file.len());
             let is_as_signed = seal.as_ref().map(|seal| seal.bytes) == len.ok();
-            Ok((seal, extent, is_as_signed))
+            Ok((seal, extent, is_as_signed, is_repaired))
         };
         ahead::in_order(&numbers, self.threads, look, |number, looked: io::Result<_>| {
-            let (seal, extent, is_as_signed) = looked?;
+            let (seal, extent, is_as_signed, is_repaired) = looked?;
+            self.repaired += u64::from(is_repaired);
             // What cannot be read says so when its turn comes, where its number says.
             let (first_seq, replaces) = extent.unwrap_or((last_seq, Vec::new()));
             last_seq = first_seq;
@@ -78,13 +79,16 @@ impl Recovery<'_> {
         let is_listed = |path: &String| {
             path.rsplit('/').next().is_some_and(|name| names.iter().any(|known| known == name))
         };
-        let files = |number: &u64| [segment::path(*number), segment::signature_path(*number)];
+        let files = |number: &u64| {
+            [segment::path, segment::signature_path, segment::sidecar_path].map(|of| of(*number))
+        };
         if !replaced.iter().flat_map(files).any(|path| is_listed(&path)) {
             return Ok(());
         }
         let path = segment::path(number);
-        let digest = read(self.disk, &path)?.map(|bytes| signature::digest(&bytes)).ok();
         let seal = read_seal(self.disk, number)?;
+        let read = read_segment(self.disk, number, seal.as_ref())?;
+        let digest = read.map(|(bytes, _)| signature::digest(&bytes)).ok();
         let is_whole = seal.is_some_and(|seal| seal.last.is_some() && Some(seal.sha256) == digest);
         let present: Vec<u64> =
             replaced.iter().copied().filter(|old| listed.contains_key(old)).collect();
@@ -115,23 +119,26 @@ impl Recovery<'_> {
 }
 
 /// The first transaction of a segment and the segments it replaces, from the kept index or else from
-/// the segment; `None` if it is lost or damaged.
+/// the segment; `None` if it is lost or damaged. Also tells whether it was repaired.
 fn extent(
     disk: &dyn Disk,
     cache: &RwLock<&mut Cache>,
     number: u64,
     seal: Option<&Seal>,
-) -> io::Result<Option<(u64, Vec<u64>)>> {
+) -> io::Result<(Option<(u64, Vec<u64>)>, bool)> {
     let kept = seal.and_then(|seal| {
         cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.sha256)
     });
     if let Some(outline) = kept {
-        return Ok(Some((outline.first_seq, outline.replaces)));
+        return Ok((Some((outline.first_seq, outline.replaces)), false));
     }
-    let Ok(bytes) = read(disk, &segment::path(number))? else { return Ok(None) };
+    let Ok((bytes, is_repaired)) = read_segment(disk, number, seal)? else {
+        return Ok((None, false));
+    };
     let layout = segment::layout(&bytes).ok().filter(|layout| layout.is_manifest_whole);
-    Ok(layout.map(|layout| {
+    let extent = layout.map(|layout| {
         let Manifest { first_seq, replaces, .. } = layout.manifest;
         (first_seq, replaces)
-    }))
+    });
+    Ok((extent, is_repaired))
 }

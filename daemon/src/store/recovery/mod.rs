@@ -30,10 +30,11 @@ use omir_core::instant::Timestamp;
 use super::backup::UNFINISHED;
 use super::cache::Cache;
 use super::compact::Piece;
+use super::healing;
 use super::mark::Mark;
 use super::sealer::log_file;
 use super::segment;
-use super::signature::{Digest, Seal};
+use super::signature::{self, Digest, Seal};
 use super::stamps::Stamps;
 use super::wal::{self, Log};
 use super::witness::{self, Fact};
@@ -223,6 +224,7 @@ fn recover_on(
         facts: Vec::new(),
         has_lost_unknown: false,
     };
+    remove_left_sidecars(disk)?;
     let loaded = recovery.load_segments(cache, &logs, progress)?;
     let logs = recovery.replay_logs(&logs)?;
     recovery.hear_witnesses()?;
@@ -363,6 +365,43 @@ fn read(disk: &dyn Disk, path: &str) -> io::Result<io::Result<Vec<u8>>> {
         Err(error) if !disk::is_loss(&error) => Err(unread(path, &error)),
         read => Ok(read),
     }
+}
+
+/// Reads a segment as [`read`] does; what is not as it was signed, or is lost in part, is restored by its
+/// sidecar if that is possible, which the second value tells.
+fn read_segment(
+    disk: &dyn Disk,
+    number: u64,
+    seal: Option<&Seal>,
+) -> io::Result<io::Result<(Vec<u8>, bool)>> {
+    let read = read(disk, &segment::path(number))?;
+    let is_as_signed = match (&read, seal) {
+        (Ok(bytes), Some(seal)) => signature::digest(bytes) == seal.sha256,
+        _ => false,
+    };
+    if is_as_signed {
+        return Ok(read.map(|bytes| (bytes, false)));
+    }
+    Ok(match healing::heal(disk, number, seal) {
+        Some(healed) => {
+            let is_repaired = read.map_or(true, |bytes| bytes != healed);
+            Ok((healed, is_repaired))
+        }
+        None => read.map(|bytes| (bytes, false)),
+    })
+}
+
+/// Removes sidecars whose segments are gone: they may tell of what was forgotten.
+fn remove_left_sidecars(disk: &dyn Disk) -> io::Result<()> {
+    let names = disk.list(segment::DIR)?;
+    for name in &names {
+        let Some(stem) = name.strip_suffix(".par") else { continue };
+        let has = |ending: &str| names.contains(&format!("{stem}{ending}"));
+        if !has(".omirb") && !has(".omirb.damaged") {
+            borne(disk.remove(&format!("{}/{name}", segment::DIR)))?;
+        }
+    }
+    Ok(())
 }
 
 /// The seal of a segment, if it can be read. It matters only if the segment itself is in doubt.

@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 
 use super::compactions::Listed;
-use super::{Progress, Recovery, ahead, borne, read, unread};
+use super::{Progress, Recovery, ahead, borne, read_segment, unread};
 use crate::disk::{Disk, Mode};
 use crate::index::block::Block;
 use crate::index::catalog::Span;
@@ -230,8 +230,8 @@ fn examine(
     if let Some(block) = kept.filter(is_kept) {
         return Ok(Examined::Kept(block));
     }
-    let bytes = match read(disk, &path)? {
-        Ok(bytes) => bytes,
+    let bytes = match read_segment(disk, number, seal)? {
+        Ok((bytes, _)) => bytes,
         Err(error) => return Ok(Examined::Lost(error)),
     };
     let made = segment::index_what_is_whole(&bytes);

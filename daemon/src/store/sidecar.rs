@@ -1,0 +1,261 @@
+//! The sidecar of a sealed segment, `segments/<number>.par`: what is needed to notice and to mend rot in
+//! the segment, which itself stays one plain CBOR item.
+//!
+//! A segment is cut into blocks of 4 KiB, and 64 of them are a stripe. For each block there is a CRC-32,
+//! and for each stripe one parity block: a Reed-Solomon code with a single parity symbol, which is the
+//! sum (exclusive or) of the blocks. It restores one block of a stripe whatever was lost of it, and also
+//! 4 KiB in a row that lie across two blocks: at each position only one of the two lost its byte, and
+//! the checksums tell where the loss begins. A second parity block would cost more writing than the card
+//! is to bear; see `docs/life.md`.
+//!
+//! Layout, all integers big-endian: `head ‖ (parity ‖ crc32) per stripe ‖ head ‖ length of head: u32`,
+//! `head = "omirpar1" ‖ segment: u64 ‖ length: u64 ‖ sha256 ‖ length of witness: u32 ‖ crc32 per block ‖
+//! witness ‖ crc32 of the head so far`. The head is there twice, so that one lost sector of the sidecar
+//! never makes it useless.
+//!
+//! Pure: no disk here. Never panics, whatever the bytes are.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::signature::{self, Digest};
+
+/// Bytes of a block.
+pub const BLOCK: usize = 4096;
+/// Blocks of a stripe.
+const STRIPE: usize = 64;
+const MAGIC: &[u8; 8] = b"omirpar1";
+/// Bytes of a head before the checksums of the blocks.
+const FIXED: usize = 8 + 8 + 8 + 32 + 4;
+
+/// What is kept beside a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sidecar {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Its digest.
+    pub sha256: Digest,
+    /// Facts of the segment that are to be known if it is lost; opaque here.
+    pub witness: Vec<u8>,
+    len: usize,
+    crcs: Vec<u32>,
+    /// Of each stripe; nothing where the sidecar itself lost it.
+    parity: Vec<Option<Vec<u8>>>,
+}
+
+/// The bytes are no sidecar, or both of its heads are damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadSidecar;
+
+impl fmt::Display for BadSidecar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the sidecar is unreadable")
+    }
+}
+
+impl std::error::Error for BadSidecar {}
+
+/// More of a segment is lost than its sidecar can restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooDamaged {
+    /// Blocks that do not pass their checksum.
+    pub blocks: usize,
+}
+
+impl fmt::Display for TooDamaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} blocks are damaged, more than its sidecar restores", self.blocks)
+    }
+}
+
+impl std::error::Error for TooDamaged {}
+
+impl Sidecar {
+    /// The sidecar of a segment.
+    pub fn of(segment: u64, bytes: &[u8], witness: Vec<u8>) -> Self {
+        Self {
+            segment,
+            sha256: signature::digest(bytes),
+            witness,
+            len: bytes.len(),
+            crcs: bytes.chunks(BLOCK).map(crc32fast::hash).collect(),
+            parity: bytes.chunks(BLOCK * STRIPE).map(|stripe| Some(sum(stripe))).collect(),
+        }
+    }
+
+    /// Whether nothing of it was lost.
+    pub fn is_whole(&self) -> bool {
+        self.parity.iter().all(Option::is_some)
+    }
+
+    /// As the bytes of a `.par` file.
+    pub fn encode(&self) -> Vec<u8> {
+        let head = self.head();
+        let mut out = head.clone();
+        for parity in self.parity.iter().flatten() {
+            out.extend_from_slice(parity);
+            out.extend_from_slice(&crc32fast::hash(parity).to_be_bytes());
+        }
+        out.extend_from_slice(&head);
+        out.extend_from_slice(&u32::try_from(head.len()).unwrap_or(u32::MAX).to_be_bytes());
+        out
+    }
+
+    fn head(&self) -> Vec<u8> {
+        let mut head = Vec::with_capacity(FIXED + 4 * self.crcs.len() + self.witness.len() + 4);
+        head.extend_from_slice(MAGIC);
+        head.extend_from_slice(&self.segment.to_be_bytes());
+        head.extend_from_slice(&(self.len as u64).to_be_bytes());
+        head.extend_from_slice(&self.sha256);
+        head.extend_from_slice(&u32::try_from(self.witness.len()).unwrap_or(0).to_be_bytes());
+        head.extend(self.crcs.iter().flat_map(|crc| crc.to_be_bytes()));
+        head.extend_from_slice(&self.witness);
+        let crc = crc32fast::hash(&head);
+        head.extend_from_slice(&crc.to_be_bytes());
+        head
+    }
+
+    /// Reads the bytes of a `.par` file, also if a part of it is lost.
+    ///
+    /// # Errors
+    /// If neither head is whole.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadSidecar> {
+        let (mut sidecar, head) =
+            read_head(bytes).or_else(|| read_last_head(bytes)).ok_or(BadSidecar)?;
+        let mut at = head;
+        let mut left = sidecar.len;
+        while left > 0 {
+            let len = left.min(BLOCK);
+            let parity = bytes.get(at..at.saturating_add(len));
+            let crc = word(bytes, at.saturating_add(len));
+            let whole = parity.filter(|parity| Some(crc32fast::hash(parity)) == crc);
+            sidecar.parity.push(whole.map(<[u8]>::to_vec));
+            at = at.saturating_add(len + 4);
+            left -= left.min(BLOCK * STRIPE);
+        }
+        Ok(sidecar)
+    }
+
+    /// Which blocks of a segment do not pass their checksum.
+    pub fn damaged_blocks(&self, bytes: &[u8]) -> Vec<usize> {
+        let is_damaged = |block: &usize| {
+            let range = self.block(*block);
+            bytes.get(range).map(crc32fast::hash) != Some(self.crcs[*block])
+        };
+        (0..self.crcs.len()).filter(is_damaged).collect()
+    }
+
+    fn block(&self, block: usize) -> Range<usize> {
+        block * BLOCK..self.len.min((block + 1) * BLOCK)
+    }
+
+    /// Puts the bytes of a segment right, also if it was cut short or grew. Returns how many blocks were
+    /// restored.
+    ///
+    /// # Errors
+    /// If that is not possible; the bytes are then of no use.
+    pub fn repair(&self, bytes: &mut Vec<u8>) -> Result<usize, TooDamaged> {
+        bytes.resize(self.len, 0);
+        let damaged = self.damaged_blocks(bytes);
+        let lost = TooDamaged { blocks: damaged.len() };
+        for stripe in damaged.chunk_by(|a, b| a / STRIPE == b / STRIPE) {
+            let restored = match *stripe {
+                [one] => self.restore(bytes, one),
+                [first, second] if second == first + 1 => self.restore_across(bytes, first),
+                _ => None,
+            };
+            restored.ok_or(lost)?;
+        }
+        if signature::digest(bytes) == self.sha256 { Ok(damaged.len()) } else { Err(lost) }
+    }
+
+    /// The parity of a block's stripe added to the sum of what is there: what the stripe lacks.
+    fn lacking(&self, bytes: &[u8], block: usize) -> Option<Vec<u8>> {
+        let first = block / STRIPE * STRIPE * BLOCK;
+        let mut lacking = sum(bytes.get(first..self.len.min(first + STRIPE * BLOCK))?);
+        add(&mut lacking, self.parity.get(block / STRIPE)?.as_deref()?);
+        Some(lacking)
+    }
+
+    fn restore(&self, bytes: &mut [u8], block: usize) -> Option<()> {
+        let lacking = self.lacking(bytes, block)?;
+        add(bytes.get_mut(self.block(block))?, &lacking);
+        Some(())
+    }
+
+    /// Restores a loss that lies across two blocks: its end is in the second before where its beginning
+    /// is in the first.
+    fn restore_across(&self, bytes: &mut [u8], first: usize) -> Option<()> {
+        let lacking = self.lacking(bytes, first)?;
+        let (one, other) = (self.block(first), self.block(first + 1));
+        let mended = |range: Range<usize>, from: usize, to: usize| {
+            let mut block = bytes[range].to_vec();
+            let to = to.min(block.len());
+            add(
+                block.get_mut(from..to).unwrap_or_default(),
+                lacking.get(from..to).unwrap_or_default(),
+            );
+            block
+        };
+        (0..=BLOCK)
+            .find_map(|cut| {
+                let tail = mended(one.clone(), cut, BLOCK);
+                (crc32fast::hash(&tail) == self.crcs[first]).then_some(())?;
+                let head = mended(other.clone(), 0, cut);
+                (crc32fast::hash(&head) == self.crcs[first + 1]).then_some((tail, head))
+            })
+            .map(|(tail, head)| {
+                bytes[one.clone()].copy_from_slice(&tail);
+                bytes[other.clone()].copy_from_slice(&head);
+            })
+    }
+}
+
+/// The sum of the blocks of a stripe.
+fn sum(stripe: &[u8]) -> Vec<u8> {
+    let mut sum = vec![0; stripe.len().min(BLOCK)];
+    stripe.chunks(BLOCK).for_each(|block| add(&mut sum, block));
+    sum
+}
+
+fn add(sum: &mut [u8], block: &[u8]) {
+    sum.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*word))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    let long = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_be_bytes(*long))
+}
+
+/// Reads the head that the bytes begin with; also tells its length.
+fn read_head(bytes: &[u8]) -> Option<(Sidecar, usize)> {
+    bytes.starts_with(MAGIC).then_some(())?;
+    let segment = long(bytes, 8)?;
+    let len = usize::try_from(long(bytes, 16)?).ok()?;
+    let sha256 = *bytes.get(24..)?.first_chunk()?;
+    let witness_len = usize::try_from(word(bytes, 56)?).ok()?;
+    let blocks = len.div_ceil(BLOCK);
+    let witness_at = blocks.checked_mul(4)?.checked_add(FIXED)?;
+    let end = witness_at.checked_add(witness_len)?;
+    (word(bytes, end)? == crc32fast::hash(bytes.get(..end)?)).then_some(())?;
+    let crcs = (0..blocks).map(|block| word(bytes, FIXED + 4 * block)).collect::<Option<_>>()?;
+    let witness = bytes.get(witness_at..end)?.to_vec();
+    Some((Sidecar { segment, sha256, witness, len, crcs, parity: Vec::new() }, end + 4))
+}
+
+/// Reads the second head, where the first is damaged.
+fn read_last_head(bytes: &[u8]) -> Option<(Sidecar, usize)> {
+    let end = bytes.len().checked_sub(4)?;
+    let len = usize::try_from(word(bytes, end)?).ok()?;
+    read_head(bytes.get(end.checked_sub(len)?..end)?)
+}
+
+#[cfg(test)]
+mod tests;
