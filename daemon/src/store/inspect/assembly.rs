@@ -9,11 +9,13 @@
 //! | `reading` | what is in each file by itself? |
 //! | `slots` | which transactions does each file stand for? |
 //! | `order` | what comes after what, and where does something lack? |
+//! | `testimony` | what do second copies tell that the files do not? |
 //! | `verdicts` | what of it is needed, and which faults lost something? |
 
 mod order;
 mod reading;
 mod slots;
+mod testimony;
 mod verdicts;
 
 use std::collections::HashSet;
@@ -48,6 +50,9 @@ pub(super) fn read(
     }
     let mut assembly = Assembly::new(scans, store);
     assembly.assemble();
+    if store.is_folder {
+        assembly.hear_witnesses(store);
+    }
     settle(store, &assembly.scans, &mut assembly.chapters);
     Ok(assembly.finish())
 }

@@ -128,6 +128,8 @@ kinds! {
     LogUnreadable = "log-unreadable", Loss;
     /// Bytes of a log that were acknowledged and cannot be read any more.
     FramesLost = "frames-lost", Loss;
+    /// The newest version of something is lost, and known by its second copy alone.
+    VersionLost = "version-lost", Loss;
     /// A transaction passed its checksum and cannot be understood.
     TransactionUnreadable = "transaction-unreadable", Loss;
     /// Transactions are missing between those that are there.
@@ -164,6 +166,7 @@ impl Kind {
                 | Self::HistoryLost
                 | Self::LogUnreadable
                 | Self::FramesLost
+                | Self::VersionLost
                 | Self::TransactionUnreadable
                 | Self::SequenceGap
         )

@@ -311,14 +311,15 @@ fn entry_offsets(bytes: &[u8]) -> Vec<u64> {
     items.into_iter().map(|item| (range.start + item.start) as u64).collect()
 }
 
-/// Reads a log.
-pub(super) fn log(source: &Source, bytes: &[u8]) -> Scan {
+/// Reads a log, of which the first `durable` bytes are known to have been durable.
+pub(super) fn log(source: &Source, bytes: &[u8], durable: usize) -> Scan {
     let mut scan = Scan::new(source, bytes.len() as u64);
     let FileKind::Log(named) = source.kind else { return scan };
     let stored = wal::stored_number(bytes);
     let number = stored.unwrap_or(named);
     scan.log = number;
-    let Ok(contents) = wal::read(bytes, number) else {
+    let durable = if stored == Some(named) { durable } else { 0 };
+    let Ok(contents) = wal::read_known(bytes, number, durable) else {
         let finding = if bytes.len() <= wal::FILE_HEADER {
             let message =
                 "its header is not whole: it was torn while it was made, and holds nothing";
@@ -346,6 +347,11 @@ pub(super) fn log(source: &Source, bytes: &[u8]) -> Scan {
         let message = "these bytes were acknowledged and cannot be read any more";
         let mut finding = scan.finding(Kind::FramesLost, message).at(lost.at).of_len(lost.len);
         finding.names = names_in(&bytes[lost.at..lost.at + lost.len]);
+        scan.lose(finding);
+    }
+    if let Some(cut) = durable.checked_sub(bytes.len()).filter(|&cut| cut > 0) {
+        let message = "so many bytes at its end were acknowledged and are gone";
+        let finding = scan.finding(Kind::FramesLost, message).at(bytes.len()).of_len(cut);
         scan.lose(finding);
     }
     if contents.end < bytes.len() {

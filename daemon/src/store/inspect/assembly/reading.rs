@@ -8,6 +8,7 @@ use crate::store::inspect::scan::{self, Scan, SealFile};
 use crate::store::inspect::{FileKind, Source, Store};
 use crate::store::segment;
 use crate::store::signature::Seal;
+use crate::store::witness;
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
     let (bytes, holes) = match disk::read_around(&*store.disk, &source.path) {
@@ -33,7 +34,14 @@ pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Resul
     };
     let mut scan = match source.kind {
         FileKind::Segment(_) => scan::segment(source, &bytes, seal_of(store, source), deep),
-        FileKind::Log(_) => scan::log(source, &bytes),
+        FileKind::Log(number) => {
+            // What its witness calls durable was no write that was cut short.
+            let durable = match store.is_folder {
+                true => witness::load(&*store.disk, number).end,
+                false => 0,
+            };
+            scan::log(source, &bytes, usize::try_from(durable).unwrap_or(usize::MAX))
+        }
     };
     scan.note_disk_errors(&holes);
     Ok(scan)

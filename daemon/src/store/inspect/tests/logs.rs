@@ -50,7 +50,12 @@ fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
     let lost = report.findings.iter().find(|f| f.kind == Kind::FramesLost).unwrap();
     assert_eq!(lost.names, ["MemoryRecord/m60"]);
 
+    // By its witness it had been durable.
     fs::write(&log, &original[..original.len() - 3]).unwrap();
+    let report = look(&data);
+    assert_eq!(kinds(&report), ["frames-lost", "version-lost"].into());
+    // A power cut takes the end of both.
+    fs::remove_file(log.with_extension("facts")).unwrap();
     let report = look(&data);
     assert_eq!(report.verdict(), Verdict::Sound);
     assert!(report.findings.iter().any(|f| f.kind == Kind::TornEnd && f.len.is_some()));
@@ -89,4 +94,44 @@ fn logs_whose_names_were_mixed_up_lose_nothing() {
     let new = dir.path().join("new");
     assert_eq!(mend(&data, &new).verdict(), Verdict::Sound);
     assert_eq!(served(&new), expected);
+}
+
+/// Two bits of the last place of a text in the only log: more than a checksum can turn back.
+fn rot(data: &Path, text: &str) {
+    change(&only_log(data), |bytes| {
+        let at = bytes.windows(text.len()).rposition(|w| w == text.as_bytes()).unwrap();
+        bytes[at] ^= 1;
+        bytes[at + 1] ^= 1;
+    });
+}
+
+#[test]
+fn what_was_forgotten_is_not_brought_back_by_a_repair() {
+    let dir = made();
+    let data = dir.path().join("data");
+    assert!(!served(&copied(&data, "whole")).contains_key("MemoryRecord/m58"));
+    rot(&data, "MemoryRecord/m58");
+    let into = dir.path().join("new");
+    mend(&data, &into);
+    let served = served(&into);
+    assert!(served.contains_key("MemoryRecord/m57") && !served.contains_key("MemoryRecord/m58"));
+}
+
+#[test]
+fn a_newest_version_that_is_lost_is_named() {
+    let dir = made();
+    let data = dir.path().join("data");
+    rot(&data, "hall at 66");
+    let report = look(&data);
+    let lost = report.findings.iter().find(|finding| finding.kind == Kind::VersionLost).unwrap();
+    assert_eq!(lost.names, ["Entity/hall"]);
+    assert!(lost.message.contains("version 3") && lost.message.contains("version 2"), "{lost}");
+    assert_eq!(mend(&data, &dir.path().join("new")).verdict(), Verdict::Lossy);
+}
+
+/// A copy of a data folder beside it.
+fn copied(data: &Path, name: &str) -> PathBuf {
+    let copy_of = data.with_file_name(name);
+    copy(data, &copy_of);
+    copy_of
 }
