@@ -12,6 +12,9 @@ use crate::store::manifest::Manifest;
 use crate::store::segment;
 use crate::store::signature::{self, Seal};
 
+/// The first transaction of a segment and the segments it replaces.
+type Extent = (u64, Vec<u64>);
+
 /// What is known of a segment before its memories are read.
 pub(super) struct Listed {
     /// Its signature, if that can be read. It matters only if the segment itself is in doubt.
@@ -125,7 +128,7 @@ fn extent(
     cache: &RwLock<&mut Cache>,
     number: u64,
     seal: Option<&Seal>,
-) -> io::Result<(Option<(u64, Vec<u64>)>, bool)> {
+) -> io::Result<(Option<Extent>, bool)> {
     let kept = seal.and_then(|seal| {
         cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.sha256)
     });
