@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::value::Value;
 use omird::disk::{Disk, Folder};
+use omird::engine::compaction::Scope;
 use omird::engine::settings::{FlashSettings, Settings};
 use omird::error::{Code, Error};
 use omird::recall::Query;
@@ -158,6 +159,24 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
     assert!(run.disk.paths().iter().any(|path| path == RESERVE), "it is kept again");
     run.check_served("with room again");
     run.check_kept("with room again");
+}
+
+#[test]
+fn a_compaction_that_a_full_disk_refuses_says_so() {
+    let mut run = Run::new();
+    for n in 0..6 {
+        run.ask(&remember(&format!("memory-{n}"))).unwrap();
+    }
+    run.disk.set_capacity(Some(run.disk.used()));
+    let mut taken = 0;
+    while run.ask(&remember(&format!("more-{taken}"))).is_ok() {
+        taken += 1;
+    }
+    for scope in [Scope::Forgotten, Scope::All] {
+        let refusal = run.session().compact(scope).unwrap_err();
+        assert_eq!(refusal.code, Code::StorageFull, "{refusal}");
+    }
+    run.check_served("on a full disk");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use omir_core::instant::Timestamp;
 
 use super::compaction::{self, Answer, Compactor, Scope};
 use super::contained::{contain, spawn};
-use super::health::Part;
+use super::health::{Part, State, Trouble};
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::error::{Code, Error};
@@ -260,12 +260,26 @@ impl Sealing {
             let compacted = if self.waiting.is_empty() || scope == Scope::Due {
                 self.compactor.serve(scope, &mut self.sealer, &self.shared)
             } else {
-                let message = "what is in the log could not be sealed yet; see the daemon's log";
-                Err(Error::new(Code::Internal, message))
+                Err(self.unsealed())
             };
             self.count();
             contain("an adapter that was told of a compaction", || answer(compacted));
         }
+    }
+
+    /// Why nothing is compacted while logs wait: what was forgotten may still be in them.
+    fn unsealed(&self) -> Error {
+        let is_full = |trouble: &Trouble| trouble.state == State::Full;
+        if self.shared.health().of(Part::Seal).is_some_and(is_full) {
+            let bytes: u64 = self.waiting.iter().map(|closed| closed.log.end).sum();
+            let message = format!(
+                "the disk is full, and what is in the log must be sealed first: that needs up to {bytes} \
+                 bytes of room; forget more, or free some space, and try again"
+            );
+            return Error::new(Code::StorageFull, message);
+        }
+        let message = "what is in the log could not be sealed yet; see the daemon's log";
+        Error::new(Code::Internal, message)
     }
 
     /// For `status`.

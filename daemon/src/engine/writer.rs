@@ -31,7 +31,7 @@ use super::settings::{Durability, Settings};
 use super::settle::Settling;
 use super::shared::Shared;
 use crate::disk::Disk;
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::index::catalog::Catalog;
 use crate::index::doc::{Location, Stamp};
 use crate::index::key::RefKey;
@@ -427,9 +427,8 @@ impl Writer {
         self.take_touches();
         let is_in_log = self.log_has_changes || !self.touched.is_empty() || !self.log_is_sound;
         if scope != Scope::Due && is_in_log && !self.rotate() {
-            let message = "no new log could be begun, so the one there is cannot be sealed; see the \
-                           daemon's log";
-            let refused = Err(Error::new(Code::Internal, message));
+            // STORAGE_FULL where that is why; else what the disk said.
+            let refused = Err(self.shared.refusal());
             return contain("an adapter that was refused a compaction", || answer(refused));
         }
         // The sealing thread only goes away after the writer.
