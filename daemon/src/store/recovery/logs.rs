@@ -143,7 +143,7 @@ impl Recovery<'_> {
         }
         for (number, testimony) in testimonies {
             let is_sound = |log: &ReplayedLog| log.unsealed.log == number && log.unsealed.is_sound;
-            if !replayed.iter().any(is_sound) && self.disk_has_log(number)? {
+            if !replayed.iter().any(is_sound) && !self.needless_logs.contains(&number) {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
                 self.has_lost_unknown = true;
                 self.facts.extend(testimony.facts);
@@ -165,6 +165,7 @@ impl Recovery<'_> {
         let Ok(contents) = wal::read_known(bytes, number, durable) else {
             if bytes.len() <= wal::FILE_HEADER && durable <= wal::FILE_HEADER {
                 // Torn while it was made; nothing was ever acknowledged from it.
+                self.needless_logs.push(number);
                 borne(witness::remove(self.disk, number).and_then(|()| self.disk.remove(&path)))?;
             } else {
                 self.set_aside(&path, "the log's header and frames are unreadable")?;
@@ -258,6 +259,7 @@ impl Recovery<'_> {
             if end > wal::FILE_HEADER as u64 {
                 // Everything in it is sealed: the cut came before the log was dropped.
                 self.catalog.drop_file(log_file(number));
+                self.needless_logs.push(number);
                 borne(
                     (self.disk.remove(&path))
                         .and_then(|()| witness::remove(self.disk, number))
@@ -287,13 +289,6 @@ impl Recovery<'_> {
         self.repaired += count as u64;
         // On a disk that cannot be written to, what lies there is read as it is, and fails its checksum.
         borne(written).map(|_| ())
-    }
-
-    /// Whether a log is there, in whatever state.
-    fn disk_has_log(&self, number: u64) -> io::Result<bool> {
-        let name = format!("{number:010}.wal");
-        let names = self.disk.list(wal::DIR)?;
-        Ok(names.iter().any(|other| other.strip_suffix(".damaged").unwrap_or(other) == name))
     }
 
     /// Applies a transaction; returns whether it held a version or a tombstone.

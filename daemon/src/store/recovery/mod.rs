@@ -148,6 +148,8 @@ struct Recovery<'a> {
     leftovers: Vec<u64>,
     /// Whether the newest log may be written on: not if a later one lies there unread.
     may_resume: bool,
+    /// Logs of which nothing is needed: on a card that cannot be written to they stay.
+    needless_logs: Vec<u64>,
     /// What second copies say of files that are damaged.
     facts: Vec<Fact>,
     /// Whether acknowledged versions are lost of which no second copy tells.
@@ -221,6 +223,7 @@ fn recover_on(
         left_lying: Vec::new(),
         leftovers: Vec::new(),
         may_resume: true,
+        needless_logs: Vec::new(),
         facts: Vec::new(),
         has_lost_unknown: false,
     };
