@@ -59,6 +59,9 @@ fn damaged(text: &str, bits: &[usize], tell: impl FnOnce(&Session)) -> (CutDisk,
     door(&session, "LOCKED");
     tell(&session);
     drop(session);
+    if bits.is_empty() {
+        return (disk, clock);
+    }
     let log = disk.paths().into_iter().rfind(|path| path.ends_with(".wal")).expect("a log");
     disk.rot(&log, |bytes| {
         let at = bytes.windows(text.len()).rposition(|window| window == text.as_bytes());
@@ -152,6 +155,38 @@ fn the_last_write_of_a_stopped_daemon_is_missed_when_it_rots() {
         assert!(!session.damage().is_empty(), "it was acknowledged, and no write was cut short");
         let error = session.get(&life::reference("Entity/door")).expect_err("version 2 is lost");
         assert_eq!(error.code, Code::Internal);
+    }
+}
+
+/// The newest segment, hurt worse than its sidecar can mend, while what it held was an update or a tombstone.
+#[test]
+fn what_a_lost_segment_held_is_missed() {
+    for is_forgotten in [false, true] {
+        let (disk, clock) = damaged("the door is LOCKED", &[], |session| {
+            session.seal_now(Duration::from_secs(60)).expect("the disk is good");
+            match is_forgotten {
+                true => ask(session, &Request::Forget(life::reference("Entity/door"))),
+                false => door(session, "OPEN"),
+            }
+            // More than one block of 4 KiB, so that not all of it can be mended.
+            let words = "much is seen ".repeat(1000);
+            ask(session, &Request::Remember(vec![life::record("long", &words, &[], None)]));
+            session.seal_now(Duration::from_secs(60)).expect("the disk is good");
+        });
+        let newest = disk.paths().into_iter().rfind(|path| path.ends_with(".omirb"));
+        disk.rot(&newest.expect("a segment"), |bytes| bytes.iter_mut().for_each(|byte| *byte ^= 1));
+        for start in 0..3 {
+            let session = open_again(&disk, &clock, start);
+            match is_forgotten {
+                true => assert_eq!(look(&session), Ok(None), "{start}: forgotten is forgotten"),
+                false => {
+                    assert!(look(&session).expect_err("lost").contains("version 2"), "{start}")
+                }
+            }
+        }
+        let session = open(&disk, &clock);
+        door(&session, "NEW");
+        assert_eq!(version(&session), 3);
     }
 }
 

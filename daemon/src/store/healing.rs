@@ -10,6 +10,7 @@ use std::io;
 use super::segment;
 use super::sidecar::Sidecar;
 use super::signature::{self, Seal};
+use super::witness::{self, Fact};
 use crate::disk::{self, Disk};
 
 /// What was found of a segment and its sidecar.
@@ -25,12 +26,12 @@ pub enum Healed {
     Lost,
 }
 
-/// Writes the sidecar of a segment. Its name is durable after a sync of the folder.
+/// Writes the sidecar of a segment, with the facts in it. Its name is durable after a sync of the folder.
 ///
 /// # Errors
 /// Whatever the disk says.
-pub fn write_sidecar(disk: &dyn Disk, number: u64, bytes: &[u8]) -> io::Result<()> {
-    let sidecar = Sidecar::of(number, bytes, Vec::new());
+pub fn write_sidecar(disk: &dyn Disk, number: u64, bytes: &[u8], facts: &[Fact]) -> io::Result<()> {
+    let sidecar = Sidecar::of(number, bytes, witness::encode(facts));
     disk::replace(disk, &segment::sidecar_path(number), &sidecar.encode())
 }
 
@@ -38,6 +39,12 @@ pub fn write_sidecar(disk: &dyn Disk, number: u64, bytes: &[u8]) -> io::Result<(
 pub fn read_sidecar(disk: &dyn Disk, number: u64) -> Option<Sidecar> {
     let (bytes, _) = disk::read_around(disk, &segment::sidecar_path(number)).ok()?;
     Sidecar::decode(&bytes).ok().filter(|sidecar| sidecar.segment == number)
+}
+
+/// What the sidecar of a segment says of the facts in it; nothing if it cannot be read.
+pub fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
+    let sidecar = read_sidecar(disk, number);
+    sidecar.and_then(|sidecar| witness::decode(&sidecar.witness)).unwrap_or_default()
 }
 
 /// The bytes of a segment that is not what was signed, or cannot be read, restored by its sidecar and
@@ -91,7 +98,9 @@ pub fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
     if sidecar.as_ref().is_some_and(is_kept) {
         return Ok(Healed::Sound);
     }
-    write_sidecar(disk, number, &bytes.unwrap_or_default())?;
+    let bytes = bytes.unwrap_or_default();
+    let facts = segment::index(&bytes).map(|block| witness::of_block(&block)).unwrap_or_default();
+    write_sidecar(disk, number, &bytes, &facts)?;
     disk.sync_dir(segment::DIR)?;
     Ok(Healed::Sidecar)
 }

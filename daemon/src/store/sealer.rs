@@ -158,7 +158,8 @@ impl Sealer {
         let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
 
         let path = segment::path(self.next);
-        healing::write_sidecar(&*self.disk, self.next, &sealed)?;
+        let facts = witness::of_block(&block);
+        healing::write_sidecar(&*self.disk, self.next, &sealed, &facts)?;
         disk::replace(&*self.disk, &segment::signature_path(self.next), seal.to_json().as_bytes())?;
         disk::replace(&*self.disk, &path, &sealed)?;
         self.disk.sync_dir(segment::DIR)?;

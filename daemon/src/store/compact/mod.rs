@@ -42,6 +42,7 @@ use super::healing;
 use super::sealer::{SealError, Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
+use super::witness::{self, Fact};
 use crate::disk::{self, Mode};
 use crate::index::catalog::Span;
 
@@ -218,7 +219,8 @@ impl Sealer {
             self.cache.expect_purge();
         }
         let path = segment::path(number);
-        let written = self.write(number, &seal, &merged.bytes);
+        let facts = witness::of_block(&block);
+        let written = self.write(number, &seal, &merged.bytes, &facts);
         let file = match written.and_then(|()| self.disk.open(&path, Mode::Read)) {
             Ok(file) => file,
             Err(error) => {
@@ -272,10 +274,10 @@ impl Sealer {
         Ok(compacted)
     }
 
-    /// Writes the signature and, last, the segment.
-    fn write(&self, number: u64, seal: &Seal, bytes: &[u8]) -> io::Result<()> {
+    /// Writes the sidecar, the signature and, last, the segment.
+    fn write(&self, number: u64, seal: &Seal, bytes: &[u8], facts: &[Fact]) -> io::Result<()> {
         let signature = segment::signature_path(number);
-        healing::write_sidecar(&*self.disk, number, bytes)?;
+        healing::write_sidecar(&*self.disk, number, bytes, facts)?;
         disk::replace(&*self.disk, &signature, seal.to_json().as_bytes())?;
         disk::replace(&*self.disk, &segment::path(number), bytes)?;
         self.disk.sync_dir(segment::DIR)

@@ -18,6 +18,7 @@ use crate::index::doc::DocId;
 use crate::index::text::TextBlock;
 use crate::store::cache::Cache;
 use crate::store::compact::Piece;
+use crate::store::healing;
 use crate::store::sealer::segment_file;
 use crate::store::segment::{self, BadSegment};
 use crate::store::signature::{Digest, Seal};
@@ -181,6 +182,9 @@ impl Recovery<'_> {
                 if is_whole || !logs.contains(&block.log) || !block.replaces.is_empty() =>
             {
                 if let Some(first) = lost.first() {
+                    // Its names are lost with it; its second copy knows those that are no first versions.
+                    self.facts.extend(healing::facts_of(self.disk, number));
+                    self.has_lost_unknown = true;
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");

@@ -10,6 +10,8 @@
 use std::io;
 
 use super::{Recovery, borne};
+use crate::store::healing;
+use crate::store::segment;
 use crate::store::wal;
 use crate::store::witness;
 
@@ -31,6 +33,13 @@ impl Recovery<'_> {
                 self.facts.extend(testimony.facts);
             } else {
                 borne(witness::remove(self.disk, number))?;
+            }
+        }
+        for name in self.disk.list(segment::DIR)? {
+            // Set aside, or not to be had: what it held is told by its sidecar.
+            if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
+                self.facts.extend(healing::facts_of(self.disk, number));
+                self.has_lost_unknown = true;
             }
         }
         let learned = self.catalog.learn(&std::mem::take(&mut self.facts));
