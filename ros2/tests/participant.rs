@@ -169,7 +169,7 @@ fn what_is_refused_is_told_under_its_name_with_the_reason() {
     scene.other.put(key, vec![0, 1, 0, 0, 9, 0, 0, 0]).wait().unwrap();
     scene.until("it is counted", |scene| scene.count("/topics/~1chat/malformed") == 1);
     let why = scene.status("/topics/~1chat/lastRefused/why").unwrap();
-    assert!(why.as_str().unwrap().contains("no attachment"), "{why}");
+    assert!(why.as_str().unwrap().contains("a text of 9 bytes"), "{why}");
     // Somebody else uses the name with another type.
     let other = scene.publisher("/chat", "std_msgs/msg/Int32");
     scene.until("that is counted", |scene| scene.count("/topics/~1chat/otherTypes") == 1);
