@@ -137,7 +137,6 @@ impl Rule {
                 seen: thing.untold,
                 last: thing.last,
                 heard: thing.heard,
-                late: thing.late,
             }));
         }
         untold
