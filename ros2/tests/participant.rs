@@ -16,7 +16,7 @@ use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::message::{Message, Value};
 use omir_ros2::participant::Participant;
 use omir_ros2::records::Operation;
-use omir_ros2::rules::Ros2Section;
+use omir_ros2::rules::{Ros2Section, reference};
 use omir_ros2::stamp::Stamp;
 use zenoh::{Session, Wait};
 
@@ -45,8 +45,10 @@ impl Memory for Shelf {
         Ok(Json::Null)
     }
 
-    fn get(&self, _: &str) -> Result<Stored, Refusal> {
-        Ok(Stored::Nothing)
+    fn get(&self, name: &str) -> Result<Stored, Refusal> {
+        let stored = self.stored.lock().unwrap();
+        let last = stored.iter().rfind(|one| reference(one).as_deref() == Some(name));
+        Ok(last.map_or(Stored::Nothing, |one| Stored::Whole(one.clone())))
     }
 
     fn ask(&self, _: Operation, parameters: &Map) -> Result<Json, Refusal> {
@@ -463,4 +465,46 @@ fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
     });
     assert!(rebase("").contains("odom"), "{}", rebase(""));
     assert!(rebase("map").contains("name them with their poses"), "{}", rebase("map"));
+}
+
+/// Detections of a box at x on the map, now.
+fn a_box(publisher: &Publisher, theirs: &Node, x: f64) -> Message {
+    let types = theirs.types().read().unwrap();
+    let new = |ty: &str| Message::new(&types.message(ty).unwrap());
+    let mut result = new("vision_msgs/msg/ObjectHypothesisWithPose");
+    result.set("hypothesis.class_id", "box").unwrap();
+    result.set("hypothesis.score", 0.9).unwrap();
+    let mut detection = new("vision_msgs/msg/Detection3D");
+    detection.set("results", vec![result]).unwrap();
+    detection.set("bbox.center.position.x", x).unwrap();
+    let mut seen = Message::new(publisher.ty());
+    let (sec, nanosec) = now().to_ros().unwrap();
+    seen.set("header.stamp.sec", sec).unwrap();
+    seen.set("header.stamp.nanosec", nanosec).unwrap();
+    seen.set("header.frame_id", "map").unwrap();
+    seen.set("detections", vec![detection]).unwrap();
+    seen
+}
+
+#[test]
+fn a_box_that_moved_and_left_is_stored_where_it_was_seen_last() {
+    let config = "[[topic]]\ntopic = '/seen'\ntype = 'vision_msgs/msg/Detection3DArray'\n\
+                  queue_depth = 100\nmerge = { within_m = 1.0, update_every_s = 2 }";
+    let scene = Scene::new(config, Shelf::default());
+    let seen = scene.publisher("/seen", "vision_msgs/msg/Detection3DArray");
+    scene.until("it is seen", |scene| {
+        seen.publish(&a_box(&seen, &scene.theirs, 0.0)).unwrap();
+        scene.times("saw box") == 1
+    });
+    for step in 1..=10 {
+        let one = a_box(&seen, &scene.theirs, 0.18 * f64::from(step));
+        seen.publish(&one).unwrap();
+    }
+    // Nothing comes any more, and its memory is written again all the same.
+    scene.until("it is told of", |scene| scene.times("saw box") == 2);
+    let stored = scene.shelf.stored.lock().unwrap();
+    let last = stored.iter().rfind(|one| one.get("content").is_some()).unwrap();
+    let x = last.pointer("/extension/0/valueJson/position/0").and_then(Json::as_f64).unwrap();
+    assert!((x - 1.8).abs() < 1e-9, "{last}");
+    assert_eq!(last.pointer("/extension/0/valueJson/stamp"), last.get("eventTime"), "{last}");
 }

@@ -83,8 +83,9 @@ fn a_recording_becomes_what_a_daemon_would_remember() {
             assert!(off < 0.001, "{content}: axis {axis} is {off} m off");
         }
     }
+    // Wheel 3 slipped, then wheel 4: one thing, which says what was seen last.
     for content in
-        ["hello", "on my way", "there", "planner: wheel 3 slips", "planner: no path to the dock"]
+        ["hello", "on my way", "there", "planner: wheel 4 slips", "planner: no path to the dock"]
     {
         assert_eq!(
             contents.iter().filter(|one| **one == content).count(),

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::builtin;
 use super::config::{
     Amount, Condition, Make, Merging, PoseFrom, Spec, StampFrom, TopicRule, Whence,
-    WithoutTransform,
+    WithoutTransform, Worse, Worsening,
 };
 use super::extract::{has_geo, has_pose};
 use super::keep::{Merge, Policy};
@@ -55,6 +55,8 @@ pub struct Bound {
     pub only: Vec<Condition>,
     pub on_change: Vec<FieldRef>,
     pub readings: Vec<FieldRef>,
+    /// What says how bad it is.
+    pub worsens: Option<Worse>,
     pub in_own_frame: bool,
     /// What the watched fields are taken to be at first.
     pub assumed: Option<Key>,
@@ -142,6 +144,16 @@ impl Bound {
         for (field, threshold) in &keep.thresholds {
             check(if threshold.is_above { "keep.above" } else { "keep.below" }, field);
         }
+        let worsens = match keep.worsens {
+            Some(Worsening::By(worse)) => {
+                check("keep.worsens", &worse.field);
+                Some(worse)
+            }
+            Some(Worsening::Never) => None,
+            // A message that says how bad it is says when it got worse, whatever else the rule keeps.
+            None => Level::field_of(&element.name)
+                .and_then(|field| Some(Worse { field: field.parse().ok()?, is_lower: false })),
+        };
         if keep.levels.is_some() && Level::field_of(&element.name).is_none() {
             complaints.add(key("keep.levels"), format_args!("a {} has no level", element.name));
         }
@@ -241,6 +253,7 @@ impl Bound {
             only: keep.only,
             on_change: keep.on_change,
             readings: keep.thresholds.into_iter().map(|(field, _)| field).collect(),
+            worsens,
             in_own_frame: keep.in_own_frame,
             assumed,
             policy,

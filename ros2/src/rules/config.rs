@@ -22,7 +22,7 @@ use super::pattern::Pattern;
 use super::written::{Complaints, ConfigError, Table, one_of};
 use crate::interface::TypeName;
 
-pub use self::keeping::{Condition, Merging};
+pub use self::keeping::{Condition, Merging, Worse, Worsening};
 pub use self::spec::{Amount, Make, PoseFrom, Spec, StampFrom, Whence, WithoutTransform};
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.

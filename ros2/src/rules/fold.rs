@@ -10,12 +10,14 @@ use omir_core::extension::{Consolidated, REBASE_URL, UNPLACED_URL};
 use omir_core::instant::Instant;
 use omir_core::model::{Entity, Extension, MemoryRecord, Resource};
 use omir_core::number::Number;
-use omir_core::spatial::SPATIAL_POSE_URL;
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
 use super::keep::is_a_clock_wrong;
 use super::outcome::{Kept, Untold};
+use crate::place::moved;
 use crate::stamp::Stamp;
+use crate::tf::Transform;
 
 /// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
 /// this sight already: of a later one, or what was published just then is late by seconds.
@@ -36,9 +38,13 @@ pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
     }
 }
 
-/// `stored` when it tells how often the thing was seen since it was written. `None` if it tells of that
-/// already.
+/// `stored` when it tells how often the thing was seen since it was written, and of the last sight all that its
+/// rule says. `None` if it tells of that already.
 pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
+    if let Some(late) = &untold.late {
+        let late = Kept { seen: untold.seen, ..(**late).clone() };
+        return folded(Some(stored), &late);
+    }
     let last = Instant::from(untold.last);
     match Resource::from_value(stored.clone()).ok()? {
         Resource::MemoryRecord(mut record) => {
@@ -76,6 +82,33 @@ fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Opt
     let now = Instant::from(heard);
     let last = if now.at() > new.at() { now } else { new };
     (last.at() != known.at()).then_some(last)
+}
+
+/// What is to be told of a thing's last sight, where `before` would have been told of the one before: a sight
+/// without a place leaves the thing where it was.
+pub(super) fn following(before: Kept, now: Kept) -> Kept {
+    if now.unplaced.is_none() || before.unplaced.is_some() {
+        return now;
+    }
+    let read = |kept: &Kept| Resource::from_value(kept.resource.clone()).ok();
+    let (Some(was), Some(mut is)) = (read(&before), read(&now)) else { return now };
+    let others = is.extensions().iter().filter(|extension| !is_pose(extension)).cloned();
+    let places = was.extensions().iter().filter(|extension| is_pose(extension)).cloned();
+    let all: Vec<Extension> = places.chain(others).collect();
+    *is.extensions_mut() = all;
+    Kept { resource: is.to_value(), unplaced: None, ..now }
+}
+
+/// The map moved, and what is to be told lies elsewhere in `frame` by now.
+pub(super) fn carry(late: &mut Kept, frame: &str, motion: &Transform) {
+    let Ok(mut resource) = Resource::from_value(late.resource.clone()) else { return };
+    for extension in resource.extensions_mut() {
+        let pose = SpatialPose::from_extension(extension).ok().filter(|pose| pose.frame == frame);
+        if let Some(pose) = pose {
+            *extension = moved(&pose, frame, motion).to_extension();
+        }
+    }
+    late.resource = resource.to_value();
 }
 
 fn records(stored: MemoryRecord, new: MemoryRecord, kept: &Kept, is_placed: bool) -> Option<Value> {
@@ -125,8 +158,6 @@ fn extensions(
     is_placed: bool,
 ) -> Vec<Extension> {
     // With a new place, what says from where the old one was moved is over.
-    let is_pose =
-        |e: &Extension| [SPATIAL_POSE_URL, UNPLACED_URL, REBASE_URL].contains(&e.url.as_str());
     let stored = stored.into_iter().flatten();
     let mut poses: Vec<Extension> = new.into_iter().flatten().filter(is_pose).collect();
     if !is_placed || poses.is_empty() {
@@ -134,6 +165,10 @@ fn extensions(
     }
     poses.extend(stored.filter(|extension| !is_pose(extension)));
     poses
+}
+
+fn is_pose(extension: &Extension) -> bool {
+    [SPATIAL_POSE_URL, UNPLACED_URL, REBASE_URL].contains(&extension.url.as_str())
 }
 
 fn mentions(entity: &Entity, seen: u64) -> Number {

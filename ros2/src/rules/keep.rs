@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use nalgebra::{Point3, UnitQuaternion};
 
+use super::outcome::Kept;
 use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
+use crate::tf::Transform;
 
 /// Time that runs backwards by more than this is a simulation or a recording that begins anew: all
 /// that was seen is forgotten. Less than this is disorder.
@@ -21,6 +23,10 @@ pub(super) const NEW_START: Duration = Duration::from_secs(10);
 /// A message may be on its way for so long: a model that thinks, or a network that was away. What is
 /// stamped earlier has a clock that is wrong.
 const ON_ITS_WAY: Duration = Duration::from_secs(600);
+
+/// The most by which a message may be early and is not too soon: one that comes each second comes now and then some
+/// milliseconds early. Of a short limit a quarter.
+const EARLY: Duration = Duration::from_millis(250);
 
 /// Whether a clock was wrong where a message of `event`, published just then and `received` by ours, is
 /// behind what is `told` of: that is ahead of us, or the message is older than one can be. Else it is late.
@@ -39,7 +45,7 @@ pub struct Policy {
     pub beyond_rad: Option<f64>,
     /// Readings that cross these are kept; at most 32.
     pub thresholds: Vec<Threshold>,
-    /// Of one name, nothing is kept sooner than this after the last.
+    /// Of one name, nothing is kept sooner than this after the last, but what got worse.
     pub at_most_every: Option<Duration>,
     /// The same thing seen again is the same memory.
     pub merge: Option<Merge>,
@@ -115,15 +121,22 @@ impl Spot {
         if self.frame != to.frame || from.frame != to.frame {
             return self.clone();
         }
-        let turn = match (&from.orientation, &to.orientation) {
+        let moved = from.to(to);
+        Self {
+            frame: self.frame.clone(),
+            position: moved * self.position,
+            orientation: self.orientation.map(|orientation| moved.rotation * orientation),
+        }
+    }
+
+    /// The motion that takes what lies here to where `to` is.
+    fn to(&self, to: &Self) -> Transform {
+        let turn = match (&self.orientation, &to.orientation) {
             (Some(from), Some(to)) => to * from.inverse(),
             _ => UnitQuaternion::identity(),
         };
-        Self {
-            frame: self.frame.clone(),
-            position: to.position + turn * (self.position - from.position),
-            orientation: self.orientation.map(|orientation| turn * orientation),
-        }
+        let shift = to.position.coords - turn * self.position.coords;
+        Transform::from_parts(shift.into(), turn)
     }
 
     /// Radians between two in one frame, 0 to π; 0 where one does not say how it is turned.
@@ -157,6 +170,8 @@ pub struct Sight {
     pub assumed: Option<Key>,
     /// One for each threshold; `None` or NaN says nothing.
     pub readings: Vec<Option<f64>>,
+    /// How bad it is, more is worse; `None` or NaN says nothing.
+    pub badness: Option<f64>,
 }
 
 /// What is made of it.
@@ -202,8 +217,13 @@ pub struct Thing {
     pub last: Stamp,
     /// When that came, if it was published just then.
     pub heard: Option<Stamp>,
+    /// What its memory should say of the last sight, if it does not yet.
+    pub late: Option<Box<Kept>>,
     seen: Stamp,
     stored: Stamp,
+    /// When it was, or should have been, stored last: what came early counts as on time.
+    slot: Stamp,
+    badness: Option<f64>,
     moved: Option<Spot>,
     place: Option<Spot>,
     /// Where its memory says it is.
@@ -211,6 +231,12 @@ pub struct Thing {
     watched: Option<Key>,
     /// One bit for each threshold that is crossed, told of, and not back yet.
     crossed: u32,
+}
+
+/// Whether a sight is worse than what was stored of its thing last. So what flaps goes before a limit as often as
+/// there are levels, until something better was stored, which the limit allows when it is time.
+fn is_worse(thing: &Thing, sight: &Sight) -> bool {
+    thing.badness.zip(sight.badness).is_some_and(|(was, is)| is > was)
 }
 
 /// Nanoseconds.
@@ -270,10 +296,16 @@ impl Watch {
     }
 
     fn too_soon(&self, sight: &Sight) -> bool {
-        let stored = self.things.of(&sight.key).map(|(_, thing)| thing.stored).max();
-        stored
-            .zip(self.policy.at_most_every)
-            .is_some_and(|(stored, every)| sight.received < stored.saturating_add(every))
+        self.due(&sight.key).zip(self.policy.at_most_every).is_some_and(|(due, every)| {
+            sight.received < due.saturating_sub(EARLY.min(every / 4))
+                && !self.things.of(&sight.key).any(|(_, thing)| is_worse(thing, sight))
+        })
+    }
+
+    /// When something of that name may be kept again.
+    fn due(&self, key: &Key) -> Option<Stamp> {
+        let slot = self.things.of(key).map(|(_, thing)| thing.slot).max()?;
+        Some(slot.saturating_add(self.policy.at_most_every?))
     }
 
     /// The verdict on a sight. Changes nothing.
@@ -285,14 +317,18 @@ impl Watch {
         }
         match (&self.policy.merge, known) {
             (Some(merge), Some((touch, thing))) => {
-                if sight.received < thing.stored.saturating_add(merge.update_every) {
+                if sight.received < thing.stored.saturating_add(merge.update_every)
+                    && !is_worse(thing, sight)
+                {
                     Verdict::Counted(touch)
                 } else {
                     Verdict::Again(touch)
                 }
             }
             _ if self.too_soon(sight) => Verdict::TooSoon(touch),
-            _ if self.policy.at_most_per_hour.is_some_and(|most| self.new_in_hour >= most) => {
+            _ if self.policy.at_most_per_hour.is_some_and(|most| self.new_in_hour >= most)
+                && !known.is_some_and(|(_, thing)| is_worse(thing, sight)) =>
+            {
                 Verdict::TooMany(touch)
             }
             _ => Verdict::New,
@@ -347,7 +383,8 @@ impl Watch {
             let held = known.map_or(0, |thing| self.held(thing.crossed, sight));
             self.beyond(sight) & !held != 0
         };
-        (policy.on_change && changed()) || (moves && moved()) || crossed()
+        let worse = || known.is_some_and(|thing| is_worse(thing, sight));
+        (policy.on_change && changed()) || (moves && moved()) || crossed() || worse()
     }
 
     /// The thresholds a sight is beyond of, as bits.
@@ -400,6 +437,12 @@ impl Watch {
         if stored {
             crossed |= self.beyond(&sight);
         }
+        // Who comes a little early each time is not faster for it.
+        let early = self.due(&sight.key).filter(|due| {
+            let by = due.nanos_since(sight.received);
+            by > 0 && i128::from(by) <= EARLY.as_nanos().cast_signed()
+        });
+        let slot = early.unwrap_or(sight.received);
         let Some(touch) = touch else {
             self.new_in_hour += 1;
             self.forget_old(&sight);
@@ -412,6 +455,9 @@ impl Watch {
                 heard: sight.is_live.then_some(sight.received),
                 seen: sight.received,
                 stored: sight.received,
+                slot,
+                badness: sight.badness,
+                late: None,
                 moved: sight.moved,
                 told: sight.place.clone(),
                 place: sight.place,
@@ -440,10 +486,24 @@ impl Watch {
         if stored {
             thing.told = thing.place.clone().or(thing.told.take());
             thing.stored = thing.stored.max(sight.received);
+            thing.slot = slot;
+            thing.badness = sight.badness;
+            thing.late = None;
             thing.moved = sight.moved;
             thing.watched = sight.watched;
         }
         Some((thing, seen))
+    }
+
+    /// Keeps what the memory of the thing noted last should say of the sight just noted, until it is told.
+    pub fn hold(&mut self, late: Kept) {
+        if let Some(thing) = self.things.last_mut() {
+            let before = thing.late.take();
+            thing.late = Some(Box::new(match before {
+                Some(before) => super::fold::following(*before, late),
+                None => late,
+            }));
+        }
     }
 
     /// Lets go of the things of that name that a new one stands for: the one there was, or with
@@ -475,17 +535,21 @@ impl Watch {
 
     /// Whether any of the things has the memory of that id.
     pub fn has_memory(&self, id: &str) -> bool {
-        self.things.iter().any(|thing| thing.memo.id == id)
+        self.things.iter().chain(&self.gone).any(|thing| thing.memo.id == id)
     }
 
     /// The memory of that id lies there by now, because the map moved: so does its thing, or it would be
     /// another one when it is seen there.
     pub fn map_moved(&mut self, id: &str, to: &Spot) {
-        for thing in self.things.iter_mut().filter(|thing| thing.memo.id == id) {
+        let things = self.things.iter_mut().chain(&mut self.gone);
+        for thing in things.filter(|thing| thing.memo.id == id) {
             let told = thing.told.replace(to.clone());
             let from = told.filter(|told| told.frame == to.frame).unwrap_or_else(|| to.clone());
             for spot in thing.place.iter_mut().chain(&mut thing.moved) {
                 *spot = spot.carried(&from, to);
+            }
+            if let Some(late) = &mut thing.late {
+                super::fold::carry(late, &to.frame, &from.to(to));
             }
         }
     }
@@ -497,7 +561,8 @@ impl Watch {
         let Some(merge) = self.policy.merge else { return found };
         for thing in self.things.iter_mut() {
             if thing.untold > 0 && (all || thing.stored.saturating_add(merge.update_every) <= now) {
-                found.push(thing.clone());
+                let late = thing.late.take();
+                found.push(Thing { late, ..thing.clone() });
                 thing.untold = 0;
                 thing.stored = thing.stored.max(now);
             }

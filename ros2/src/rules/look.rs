@@ -105,6 +105,7 @@ impl<'a> Looker<'a> {
             watched: (!bound.on_change.is_empty()).then(|| watched(&bound.on_change, &scene)),
             assumed: bound.assumed,
             readings: bound.readings.iter().map(|field| field.number(&scene)).collect(),
+            badness: bound.worsens.as_ref().and_then(|worsens| worsens.badness(&scene)),
         };
         Ok(Candidate { scene, index, sight, stated, geo, entity, placement: None })
     }
@@ -148,7 +149,7 @@ impl<'a> Looker<'a> {
         if self.bound.needs_place() {
             return !watch.is_too_soon(sight);
         }
-        matches!(watch.look(sight), Verdict::New | Verdict::Again(_))
+        is_told(watch.look(sight))
     }
 
     /// Puts it where it was at the time of the event. If that is not known but will be, this is done
@@ -202,27 +203,21 @@ impl<'a> Looker<'a> {
     ) -> Outcome {
         let bound = self.bound;
         let mut verdict = watch.look(&candidate.sight);
-        if matches!(verdict, Verdict::New | Verdict::Again(_)) && candidate.placement.is_none() {
+        if is_told(verdict) && candidate.placement.is_none() {
             // An element before this one changed what it is compared with.
             _ = self.place(&mut candidate);
             verdict = watch.look(&candidate.sight);
         }
         let is_first = match verdict {
             Verdict::New => true,
-            Verdict::Again(_) => false,
-            Verdict::Counted(_)
-            | Verdict::Unchanged(_)
-            | Verdict::TooSoon(_)
-            | Verdict::TooMany(_) => {
-                let count = watch
-                    .note(candidate.sight, verdict, Memo::default)
-                    .map_or(0, |(thing, _)| thing.count);
-                return match verdict {
-                    Verdict::TooSoon(_) => Outcome::Dropped(Reason::TooSoon),
-                    Verdict::TooMany(_) => Outcome::Dropped(Reason::TooMany),
-                    Verdict::Unchanged(_) => Outcome::Dropped(Reason::Unchanged),
-                    _ => Outcome::Merged { count },
-                };
+            Verdict::Again(_) | Verdict::Counted(_) => false,
+            Verdict::Unchanged(_) | Verdict::TooSoon(_) | Verdict::TooMany(_) => {
+                watch.note(candidate.sight, verdict, Memo::default);
+                return Outcome::Dropped(match verdict {
+                    Verdict::TooSoon(_) => Reason::TooSoon,
+                    Verdict::TooMany(_) => Reason::TooMany,
+                    _ => Reason::Unchanged,
+                });
             }
         };
         let Candidate { scene, index, sight, entity, placement, .. } = candidate;
@@ -249,13 +244,27 @@ impl<'a> Looker<'a> {
         });
         let Some((thing, seen)) = noted else { return Outcome::Dropped(Reason::Unchanged) };
         let unplaced = placement.missing.clone();
+        let (count, is_last) = (thing.count, thing.last == event);
         let making = Making { bound, scene, thing, event, text, entity, placement };
         let (resource, about) = making.finish();
         if resource == Json::Null {
             return Outcome::Dropped(Reason::NoName);
         }
-        Outcome::Keep(Box::new(Kept { resource, about, seen, is_first, unplaced, heard }))
+        let kept = Kept { resource, about, seen, is_first, unplaced, heard };
+        if matches!(verdict, Verdict::Counted(_)) {
+            // Told when it is time, unless something that happened later is by then.
+            if is_last {
+                watch.hold(kept);
+            }
+            return Outcome::Merged { count };
+        }
+        Outcome::Keep(Box::new(kept))
     }
+}
+
+/// Whether its memory will tell of the sight, now or later.
+fn is_told(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::New | Verdict::Again(_) | Verdict::Counted(_))
 }
 
 /// The message that states something: the element itself, or one in it.

@@ -51,7 +51,7 @@ pub fn reference(resource: &Value) -> Option<String> {
     Some(format!("{}/{}", text("resourceType")?, text("id")?))
 }
 
-/// How often a thing was seen since its memory was written.
+/// How often a thing was seen since its memory was written, and what of the last sight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Untold {
     /// The resource, as `Type/id`.
@@ -62,6 +62,8 @@ pub struct Untold {
     pub last: Stamp,
     /// When that came, if it was published just then.
     pub heard: Option<Stamp>,
+    /// What its memory is to say of that: place, text and all else.
+    pub late: Option<Box<Kept>>,
 }
 
 /// A message that waits for its transform.

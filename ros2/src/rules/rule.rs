@@ -137,6 +137,7 @@ impl Rule {
                 seen: thing.untold,
                 last: thing.last,
                 heard: thing.heard,
+                late: thing.late,
             }));
         }
         untold

@@ -76,6 +76,11 @@ impl<T> Things<T> {
         self.by_touch.values_mut().map(|(_, thing)| thing)
     }
 
+    /// The one touched last.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.by_touch.last_entry().map(|entry| &mut entry.into_mut().1)
+    }
+
     /// Takes all out.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.by_key.clear();

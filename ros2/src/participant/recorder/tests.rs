@@ -281,6 +281,7 @@ fn what_others_say_meanwhile_is_not_lost() {
         seen: 9,
         last: Stamp::from_timestamp(last).unwrap(),
         heard: None,
+        late: None,
     };
     desk.store(&[Job::Tell(untold)]);
     assert_eq!(counted(&desk), (2, 0));

@@ -8,7 +8,7 @@ use super::YEAR_S;
 use super::words::field;
 use crate::rules::keep::{Merge, Threshold};
 use crate::rules::levels::Level;
-use crate::rules::template::FieldRef;
+use crate::rules::template::{FieldRef, Scene};
 use crate::rules::written::{Table, one_of};
 
 /// Most thresholds of one rule.
@@ -31,12 +31,40 @@ pub struct Keep {
     pub beyond_deg: Option<f64>,
     /// Movement is measured in the frame of the message, not in the fixed one.
     pub in_own_frame: bool,
+    /// What says how bad it is, if anything is said of it.
+    pub worsens: Option<Worsening>,
     /// Readings that go beyond a limit.
     pub thresholds: Vec<(FieldRef, Threshold)>,
     /// At most so often, of one name.
     pub at_most_every: Option<Duration>,
     /// At most so many new ones in an hour, of all names.
     pub at_most_per_hour: Option<u64>,
+}
+
+/// What says how bad something is: what got worse since it was stored last goes before the limits.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Worsening {
+    /// Nothing, though its type may have a level.
+    Never,
+    /// A field.
+    By(Worse),
+}
+
+/// A field that says how bad something is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worse {
+    /// The field.
+    pub field: FieldRef,
+    /// Whether less is worse; else more is.
+    pub is_lower: bool,
+}
+
+impl Worse {
+    /// How bad it is: more is worse.
+    pub fn badness(&self, scene: &Scene<'_>) -> Option<f64> {
+        let number = self.field.number(scene)?;
+        Some(if self.is_lower { -number } else { number })
+    }
 }
 
 /// A condition on a field.
@@ -81,6 +109,7 @@ impl Keep {
             beyond_m: table.number("beyond_m", 0.0..=1e9),
             beyond_deg: table.number("beyond_deg", 0.0..=180.0),
             in_own_frame: table.flag("in_own_frame").unwrap_or_default(),
+            worsens: worsening(&table),
             thresholds,
             at_most_every: table
                 .number("at_most_every_s", 0.0..=YEAR_S)
@@ -89,6 +118,26 @@ impl Keep {
         };
         table.done();
         keep
+    }
+}
+
+/// A field, a table with which way is worse, or `false`.
+fn worsening(table: &Table<'_>) -> Option<Worsening> {
+    let worse = |field, is_lower| Worsening::By(Worse { field, is_lower });
+    match table.value("worsens")? {
+        Value::Bool(false) => Some(Worsening::Never),
+        Value::Text(_) => table.parsed("worsens", field).map(|field| worse(field, false)),
+        Value::Object(_) => {
+            let inner = table.table("worsens")?;
+            let field = the_field(&inner);
+            let is_lower = inner.word("when", &[("higher", false), ("lower", true)]);
+            inner.done();
+            Some(worse(field?, is_lower.unwrap_or_default()))
+        }
+        _ => {
+            table.complain("worsens", "expected a field, a table or false");
+            None
+        }
     }
 }
 

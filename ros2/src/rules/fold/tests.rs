@@ -112,6 +112,7 @@ fn what_was_only_counted_is_told() {
         seen: 41,
         last: Stamp::from_timestamp(last).unwrap(),
         heard: None,
+        late: None,
     };
     let value = told(&stored, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(42)));
@@ -178,6 +179,7 @@ fn what_is_seen_now_is_news_though_its_stamp_is_behind() {
         seen: 3,
         last: stamp("1970-01-01T00:02:00Z"),
         heard: Some(stamp("2026-05-30T12:01:30Z")),
+        late: None,
     };
     let value = told(&value, &untold).unwrap();
     assert_eq!(told_of(&value).get("count"), Some(&Value::from(5)));

@@ -25,6 +25,7 @@ fn sight(name: u8, seconds: i64) -> Sight {
         watched: None,
         assumed: None,
         readings: Vec::new(),
+        badness: None,
     }
 }
 

@@ -58,7 +58,7 @@ fn any_type_by_its_fields() {
     near(&SpatialPose::from_extension(&extensions[0]).unwrap(), "map", [10.0, 3.0, 0.0]);
     // Of what nothing else is said, there is one in a second.
     mine.set("name", "door").unwrap();
-    assert!(is_dropped(&bench.one(2.9, &mine), Reason::TooSoon));
+    assert!(is_dropped(&bench.one(2.7, &mine), Reason::TooSoon));
     assert!(kept(bench.one(3.0, &mine)).is_first);
 }
 

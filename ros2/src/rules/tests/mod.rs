@@ -1,6 +1,7 @@
 //! Each well-known type with real values, and types nobody here has heard of.
 
 mod configured;
+mod pace;
 mod things;
 mod types;
 mod waiting;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 use omir_core::extension::{CONSOLIDATED_URL, UNPLACED_URL};
+use omir_core::instant::Instant;
 use omir_core::model::{Entity, MemoryRecord, Resource};
 use omir_core::spatial::SpatialPose;
 use omir_core::value::Value as Json;

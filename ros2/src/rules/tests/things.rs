@@ -168,3 +168,100 @@ fn a_thing_stays_the_same_when_the_map_moves() {
     let third = cup(&bench, 12.0, 1.0);
     assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_first));
 }
+
+/// A box at x on the map, at that second.
+fn a_box(bench: &Bench, t: f64, x: f64) -> Message {
+    let mut seen = detections(bench, t, vec![detection(bench, "box", 0.9, [x, 0.0, 0.0])]);
+    seen.set("header.frame_id", "map").unwrap();
+    seen
+}
+
+const MOVING: &str = "[ros2]\nkeyframes = ['kf_*']\n[[ros2.topic]]\ntopic = '/detections'\n\
+    text = 'a box at {bbox.center.position.x:.1}'\nmerge = { within_m = 1.0, update_every_s = 4 }";
+
+/// The record and what is told of it late: a box that went from 0 to 1.8 m in a second.
+fn moved_and_left(bench: &mut Bench) -> (Json, Vec<Untold>) {
+    let first = a_box(bench, 10.0, 0.0);
+    let stored = kept(bench.one(10.0, &first)).resource;
+    for tick in 1..=10 {
+        let t = 10.0 + f64::from(tick) / 10.0;
+        let seen = a_box(bench, t, 0.18 * f64::from(tick));
+        assert!(matches!(bench.one(t, &seen), Outcome::Merged { .. }));
+    }
+    (stored, bench.rules.untold(at(14.0), false))
+}
+
+#[test]
+fn what_is_told_late_is_where_it_was_seen_last() {
+    let mut bench = Bench::new("/detections", MOVING);
+    for (name, x) in [("kf_0", 0.0), ("kf_1", 2.0)] {
+        let keyframe = Isometry3::translation(x, 0.0, 0.0);
+        bench.tf.insert("map", name, at(0.0), keyframe, false).unwrap();
+    }
+    let (stored, untold) = moved_and_left(&mut bench);
+    assert_eq!(untold.len(), 1);
+    let value = told(&stored, &untold[0]).unwrap();
+    let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
+    assert_eq!(record.content, "a box at 1.8");
+    let last = Some(Instant::from(at(11.0)));
+    assert_eq!(record.event_time, last);
+    let poses = poses(&record);
+    near(&poses[0], "map", [1.8, 0.0, 0.0]);
+    assert_eq!(poses[0].stamp, last);
+    near(&poses[1], "kf_1", [-0.2, 0.0, 0.0]);
+    let seen = record.extension.unwrap().pop().unwrap();
+    assert_eq!(seen.value_json.unwrap().get("count").and_then(Json::as_u64), Some(11));
+}
+
+#[test]
+fn a_sight_that_came_late_or_nowhere_does_not_take_the_place_of_the_last() {
+    let mut bench = Bench::new("/detections", MOVING);
+    let first = a_box(&bench, 10.0, 0.0);
+    let stored = kept(bench.one(10.0, &first)).resource;
+    let last = a_box(&bench, 11.0, 0.9);
+    assert!(matches!(bench.one(11.0, &last), Outcome::Merged { count: 2 }));
+    // Out of order: it happened before what is known already.
+    let late = a_box(&bench, 10.5, 0.5);
+    assert!(matches!(bench.one(11.1, &late), Outcome::Merged { count: 3 }));
+    let untold = bench.rules.untold(at(14.0), false);
+    let value = told(&stored, &untold[0]).unwrap();
+    let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
+    near(&poses(&record)[0], "map", [0.9, 0.0, 0.0]);
+    assert_eq!(record.event_time, Some(Instant::from(at(11.0))));
+}
+
+#[test]
+fn what_is_to_be_told_late_moves_with_the_map() {
+    let mut bench = Bench::new("/detections", MOVING);
+    let first = a_box(&bench, 10.0, 0.0);
+    let stored = kept(bench.one(10.0, &first)).resource;
+    let last = a_box(&bench, 11.0, 0.9);
+    assert!(matches!(bench.one(11.0, &last), Outcome::Merged { count: 2 }));
+    // As a rebase leaves it: 100 m further.
+    let mut memory = valid(&stored);
+    let pose = SpatialPose::from_extension(&memory.extensions()[0]).unwrap();
+    let moved = SpatialPose { position: [100.0, 0.0, 0.0].into(), ..pose };
+    memory.extensions_mut()[0] = moved.to_extension();
+    bench.rules.map_moved(&memory);
+    let untold = bench.rules.untold(at(14.0), false);
+    let value = told(&memory.to_value(), &untold[0]).unwrap();
+    let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
+    near(&poses(&record)[0], "map", [100.9, 0.0, 0.0]);
+}
+
+#[test]
+fn a_thing_that_may_be_anywhere_is_told_late_where_it_was_seen_last() {
+    let config = "[[ros2.topic]]\ntopic = '/chat'\ntext = '{data}'\nkeep = {}\n\
+                  merge = { update_every_s = 4 }";
+    let mut bench = Bench::new("/chat", config).with_robot();
+    let mut message = bench.message("std_msgs/msg/String");
+    message.set("data", "one").unwrap();
+    let stored = kept(bench.one(10.0, &message)).resource;
+    message.set("data", "two").unwrap();
+    assert!(matches!(bench.one(11.0, &message), Outcome::Merged { count: 2 }));
+    let untold = bench.rules.untold(at(15.0), false);
+    let value = told(&stored, &untold[0]).unwrap();
+    let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
+    assert_eq!(record.content, "two");
+    near(&poses(&record)[0], "map", [10.0, 11.0, 0.0]);
+}
