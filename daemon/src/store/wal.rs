@@ -212,6 +212,8 @@ impl Log {
             Err(error) => {
                 // After a failed sync the kernel may have dropped the pages: what was written since
                 // the last good sync is neither there nor gone. Cut it off and never write here again.
+                // What was cut off is no part of the log: a later sync that succeeds must not call it durable.
+                self.written = self.synced;
                 self.witness.drop_pending();
                 let _ = self.file.truncate(self.synced);
                 let _ = self.file.sync();
