@@ -20,6 +20,7 @@ use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Journal, change};
 use omird_tests::life::{self, Step};
 use omird_tests::model::Request;
+use omird_tests::process::eventually;
 use omird_tests::session::{Session, TestClock, settings};
 
 /// Where the store keeps room for a full disk.
@@ -344,11 +345,15 @@ fn nothing_new_is_taken_in_beyond_the_bound_and_the_rest_goes_on() {
     let refusal = loop {
         match journal.request(&session, &remember(&format!("memory-{taken}"))) {
             Ok(()) => taken += 1,
-            // While a log is sealed it lies there twice.
-            Err(_) if member(&session, "/disk/unsealedLogs").as_u64() != Some(0) => {
-                std::thread::sleep(Duration::from_millis(20));
+            Err(error) => {
+                // While a log is sealed it lies there twice: only what is refused afterwards too is too much.
+                eventually("nothing is sealed any more", || {
+                    member(&session, "/disk/unsealedLogs").as_u64() == Some(0)
+                });
+                if session.pressure().refusal(false).is_some() {
+                    break error;
+                }
             }
-            Err(error) => break error,
         }
     };
     assert_eq!(refusal.code, Code::StorageFull);
