@@ -10,7 +10,7 @@ use omir_core::value::Value;
 use omird::engine::settings::Settings;
 use omird::error::Code;
 use omird::recall::Query;
-use omird::store::witness;
+use omird::store::{wal, witness};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;
@@ -211,4 +211,17 @@ fn a_witness_that_rots_is_made_anew_from_its_log() {
         let again = witness::read(&card.bytes(&path), number);
         assert_eq!((again.is_whole, &again.facts), (true, &told.facts), "{damage}");
     }
+}
+
+#[test]
+fn no_first_version_is_given_twice_after_a_loss_that_nobody_can_name() {
+    let text = "the door is LOCKED";
+    let (disk, clock) = damaged(text, &[3, 70], |session| {
+        ask(session, &Request::Remember(vec![life::entity("other", "another thing")]));
+    });
+    let session = open(&disk, &clock);
+    assert!(session.damage().iter().any(|damage| damage.file.starts_with(wal::DIR)));
+    assert_eq!(look(&session), Ok(None));
+    door(&session, "LOCKED");
+    assert_eq!(version(&session), 2);
 }

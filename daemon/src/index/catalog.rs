@@ -111,6 +111,8 @@ pub struct Catalog {
     beliefs: hashbrown::HashMap<DocId, f64>,
     /// Names whose newest version the card has lost.
     lost: hashbrown::HashMap<KeyPrefix, Lost>,
+    /// Whether first versions are lost whose names nobody knows.
+    has_lost_unknown: bool,
     /// Words.
     pub text: TextIndex,
     /// Places.

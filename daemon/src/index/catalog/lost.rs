@@ -86,6 +86,11 @@ impl Catalog {
         is_doc_newer || is_buried_since || is_number_newer
     }
 
+    /// Notes that acknowledged first versions of unknown names are lost: nothing new may take the version 1.
+    pub fn lose_unknown(&mut self) {
+        self.has_lost_unknown = true;
+    }
+
     /// The lost version that is newer than all that is held of a reference, if there is one.
     pub fn lost(&self, key: &RefKey) -> Option<Lost> {
         self.lost.get(&key.prefix()).copied()
@@ -108,7 +113,10 @@ impl Catalog {
 
     /// The version that a reference of which no head is held may have at the least.
     pub fn least_version(&self, key: &RefKey) -> u64 {
-        self.lost(key).map_or(1, |lost| lost.stamp.version.saturating_add(1))
+        match self.lost(key) {
+            Some(lost) => lost.stamp.version.saturating_add(1),
+            None => 1 + u64::from(self.has_lost_unknown),
+        }
     }
 }
 
@@ -172,5 +180,7 @@ mod tests {
         catalog.learn(&[Fact::version(&key("lost"), stamp(4, 3)).unwrap()]);
         assert_eq!(["gone", "lost", "new"].map(|id| catalog.least_version(&key(id))), [8, 4, 1]);
         assert_eq!(catalog.lost_count(), 1);
+        catalog.lose_unknown();
+        assert_eq!(catalog.least_version(&key("new")), 2);
     }
 }

@@ -145,6 +145,7 @@ impl Recovery<'_> {
             let is_sound = |log: &ReplayedLog| log.unsealed.log == number && log.unsealed.is_sound;
             if !replayed.iter().any(is_sound) && !self.needless_logs.contains(&number) {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
+                self.has_lost_unknown = true;
                 self.facts.extend(testimony.facts);
             }
         }

@@ -152,6 +152,8 @@ struct Recovery<'a> {
     needless_logs: Vec<u64>,
     /// What second copies say of files that are damaged.
     facts: Vec<Fact>,
+    /// Whether acknowledged versions are lost of which no second copy tells.
+    has_lost_unknown: bool,
 }
 
 /// An error of a disk that is full or read-only: what it did not do is done by the next start, and
@@ -223,6 +225,7 @@ fn recover_on(
         may_resume: true,
         needless_logs: Vec::new(),
         facts: Vec::new(),
+        has_lost_unknown: false,
     };
     remove_left_sidecars(disk)?;
     let loaded = recovery.load_segments(cache, &logs, progress)?;

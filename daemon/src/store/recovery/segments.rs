@@ -184,6 +184,7 @@ impl Recovery<'_> {
                 if let Some(first) = lost.first() {
                     // Its names are lost with it; its second copy knows those that are no first versions.
                     self.facts.extend(healing::facts_of(self.disk, number));
+                    self.has_lost_unknown = true;
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");

@@ -26,11 +26,11 @@ impl Recovery<'_> {
             }
             // A log that was sealed is removed before its witness; one that is newer was lost.
             let testimony = witness::load(self.disk, number);
-            let is_set_aside = has(format!("{number:010}.wal.damaged"));
             // One that held nothing, as after a failed sync, may be gone without its witness.
             let is_lost = number > self.last_log && testimony.end > wal::FILE_HEADER as u64;
-            if is_set_aside || is_lost {
+            if has(format!("{number:010}.wal.damaged")) || is_lost {
                 self.last_seq = self.last_seq.max(testimony.last_seq);
+                self.has_lost_unknown = true;
                 self.facts.extend(testimony.facts);
             } else {
                 borne(witness::remove(self.disk, number))?;
@@ -40,9 +40,13 @@ impl Recovery<'_> {
             // Set aside, or not to be had: what it held is told by its sidecar.
             if let Some(number) = name.strip_suffix(".damaged").and_then(segment::number_of) {
                 self.facts.extend(healing::facts_of(self.disk, number));
+                self.has_lost_unknown = true;
             }
         }
         let learned = self.catalog.learn(&std::mem::take(&mut self.facts));
+        if self.has_lost_unknown {
+            self.catalog.lose_unknown();
+        }
         if learned.lost > 0 {
             let lost = learned.lost;
             let message = format!(
