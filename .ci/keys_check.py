@@ -1,7 +1,8 @@
 """Holds docs/keys.md and docs/replies.md against a real daemon, with Zenoh's own client.
 
 Each operation is asked with a parameter that does not exist and answers with those that do: they must be the rows
-of its tables, in both directions. The examples of keys.md are run, and what they are answered must have the
+of its tables, in both directions. What the page says needs the robot's exact name is refused to a wildcard, and
+the rest is not. The examples of keys.md are run, and what they are answered must have the
 members of the examples in replies.md: no others, but for those that the section names. The codes of errors are
 those of core-nostd/src/code.rs.
 Usage: keys_check.py OMIRD
@@ -74,6 +75,18 @@ def check_parameters(ask, keys):
         yield operation
 
 
+def check_names(session, keys, operations):
+    text = re.search(r"\*\*What changes something names the robot exactly\*\*: (.*?)\n- ", keys["Requests"], re.S).group(1)
+    exact, reading = text.split("INVALID_QUERY")
+    for operation in operations:
+        asked = f"omir/*/{operation}?{NEEDED.get(operation, '')}"
+        refused = [reply.err for reply in session.get(asked) if reply.ok is None]
+        errors = [json.loads(error.payload.to_string()) for error in refused]
+        named = any(f"omir/rover/{operation}" in error["message"] for error in errors)
+        assert (f"`{operation}`" in exact) == named, f"omir/*/{operation}: {errors}"
+        assert (f"`{operation}`" in reading) != named, f"omir/*/{operation} is not told of as reading"
+
+
 def check_reply(heading, text, reply):
     example = json.loads(re.search(r"```json\n(.*?)```", text, re.S).group(1))
     told, came = members(example), members(reply)
@@ -117,6 +130,7 @@ def main():
                     check_reply(heading, text, came[heading.lower()])
                     compared += 1
             checked = list(check_parameters(ask, keys))
+            check_names(names["session"], keys, checked)
             names["session"].close()
     assert compared == len(came) == len(checked), (sorted(came), compared, checked)
     print(f"{len(examples)} examples, {compared} replies, the parameters of {len(checked)} operations")

@@ -21,7 +21,7 @@ def main():
     example = re.search(r"```python\n(.*?)```", readme, re.S).group(1)
     assert len(example.strip().splitlines()) <= 15, "the example has grown"
     with tempfile.TemporaryDirectory() as data:
-        with running(program, "--robot", "readme", "--data", data):
+        with running(program, "--robot", "rover", "--data", data):
             ran = subprocess.run(
                 [sys.executable, "-c", example], capture_output=True, text=True, timeout=60
             )
@@ -29,7 +29,7 @@ def main():
         assert ran.returncode == 0
         first, second = ran.stdout.strip().splitlines()
         assert json.loads(first)["durable"] is True
-        assert second.startswith("omir/readme/recall ") and "door 3 sticks" in second
+        assert second.startswith("omir/rover/recall ") and "door 3 sticks" in second
 
         segments = sorted(pathlib.Path(data, "segments").glob("*.omirb"))
         assert segments, "a clean stop seals what there is"

@@ -10,6 +10,7 @@ use std::time::Duration;
 use omird_tests::process::{Answer, Client, Daemon, eventually, free_endpoint, session};
 use serde_json::{Value, json};
 use zenoh::Wait;
+use zenoh::sample::SampleKind;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
 const POSE: &str = "https://omir.io/spec/R1/extension/spatial-pose";
@@ -360,6 +361,77 @@ fn only_a_named_operation_is_meant() {
     }
     client.session.delete("**").wait().unwrap();
     assert_eq!(client.ask("omir/**").len(), 2, "as a storage it answers, and nothing is gone");
+}
+
+/// Zenoh's access control denies keys: what denies `omir/r1/forget` lets `omir/*/forget` pass.
+#[test]
+fn what_changes_something_answers_to_the_exact_name_only() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    client.ask_json("omir/r1/remember", &json!([entity("e"), record("a", "x", [0.0; 3])]));
+    for robot in ["omir/*", "omir/**", "**", "*/r1", "omir/r$*"] {
+        for (operation, parameters) in [
+            ("remember", ""),
+            ("remember", "merge=true"),
+            ("forget", "ref=Entity/e"),
+            ("anchor", "ref=MemoryRecord/a"),
+            ("feedback", "ref=MemoryRecord/a;outcome=confirmed"),
+            ("compact", ""),
+            ("sweep", ""),
+            ("sweep", "dryRun=true"),
+            ("rebase", "undo=MemoryRecord/a"),
+            ("backup", ""),
+            ("backup", "segment=1"),
+        ] {
+            let asked = format!("{robot}/{operation}?{parameters}");
+            let payload = (operation == "remember")
+                .then(|| (entity("f").to_string().into_bytes(), "application/json"));
+            let answer = client.one(&asked, payload);
+            assert_eq!(answer.code(), "INVALID_QUERY", "{asked}");
+            let Answer::Err(error) = &answer else { unreachable!("it has a code") };
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(&format!("omir/r1/{operation}")), "{asked}: {message}");
+        }
+        // Reading is meant for a whole fleet.
+        for operation in ["recall?q=x", "status", "export", "explain?ref=Entity/e"] {
+            client.one(&format!("{robot}/{operation}"), None).value();
+        }
+    }
+    let there = client.ask("omir/*/memory/**");
+    assert_eq!(there.len(), 2, "nothing was changed: {there:?}");
+    assert!(there.iter().all(|answer| answer.value()["decay"]["anchored"] != true));
+    let status = client.one("omir/r1/status", None);
+    assert_eq!(status.value()["disk"]["segments"], 0, "a list of segments seals");
+}
+
+#[test]
+fn a_delete_of_all_that_matches_names_the_robot() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    client.ask_json("omir/r1/remember", &json!([entity("e"), entity("f")]));
+    let (events, refused) = mpsc::channel();
+    let _subscriber = client
+        .session
+        .declare_subscriber("omir/r1/event/rejected/unknown/unknown")
+        .callback(move |sample| {
+            // A DELETE of `**` comes here as well.
+            if sample.kind() == SampleKind::Put {
+                let _ = events.send(sample);
+            }
+        })
+        .wait()
+        .unwrap();
+    client.wait_until_subscribed("r1");
+    for key in ["omir/*/memory/**", "**/memory/**", "omir/r1/*/Entity/e", "omir/**", "**"] {
+        client.session.delete(key).wait().unwrap();
+        let said = refused.recv_timeout(Duration::from_secs(10)).expect("it is refused");
+        let error: Value = ciborium::from_reader(&*said.payload().to_bytes()).unwrap();
+        assert_eq!(error["code"], "INVALID_QUERY", "{key}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("omir/r1/memory/"), "{key}: {error}");
+    }
+    assert_eq!(client.ask("omir/r1/memory/**").len(), 2);
+    client.session.delete("omir/r1/memory/Entity/*").wait().unwrap();
+    assert!(client.ask("omir/r1/memory/**").is_empty());
 }
 
 #[test]

@@ -65,6 +65,21 @@ impl Operation {
         }
     }
 
+    /// Whether it is there to change something (invariant 12 of ARCHITECTURE.md). A recall is not, although it counts accesses; a sweep is, also where
+    /// it only looks.
+    pub fn changes(self) -> bool {
+        match self {
+            Self::Remember
+            | Self::Forget
+            | Self::Anchor
+            | Self::Feedback
+            | Self::Compact
+            | Self::Sweep
+            | Self::Rebase => true,
+            Self::Recall | Self::Export | Self::Explain => false,
+        }
+    }
+
     /// Whether a thread of the engine works on it, so that [`Engine::serve`] hands it over and returns. The others
     /// are worked on where they are served.
     pub fn is_handed_over(self) -> bool {

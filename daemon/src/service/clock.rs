@@ -23,9 +23,8 @@ pub(super) fn set_by(
     session
         .declare_subscriber(key.clone())
         .callback(move |sample| {
-            // Only a named key is meant: what is put on `omir/**` sets no clock.
-            let is_named = sample.key_expr().as_str().rsplit('/').next() == Some("clock");
-            if sample.kind() != SampleKind::Put || !is_named {
+            // Only the exact key is meant: what is put on `omir/**` or `omir/*/clock` sets no clock.
+            if sample.kind() != SampleKind::Put || sample.key_expr().as_str() != key {
                 return;
             }
             match instant(&sample.payload().to_bytes()) {

@@ -1,6 +1,8 @@
-//! The keys of `docs/keys.md`.
+//! The keys of `docs/keys.md`. Invariant 12 of ARCHITECTURE.md.
 
 use omir_core::reference::{Id, Ref};
+
+use crate::error::{Code, Error};
 
 /// The keys of one robot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,26 @@ impl Keys {
         format!("{}/{name}", self.base)
     }
 
+    /// Whether a key expression is that of an operation and of this robot alone.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY` that names the key to use.
+    pub fn expect_exactly(&self, name: &str, key: &str) -> Result<(), Error> {
+        let exact = self.operation(name);
+        if key == exact {
+            return Ok(());
+        }
+        let message = format!(
+            "{key}: {name} changes something, and answers to the exact name of a robot only: ask {exact}"
+        );
+        Err(Error::new(Code::InvalidQuery, message))
+    }
+
+    /// What a key says below this robot's memory, if it names the robot exactly.
+    pub fn below_memory<'k>(&self, key: &'k str) -> Option<&'k str> {
+        key.strip_prefix(&self.base)?.strip_prefix("/memory/")
+    }
+
     /// The key of a resource.
     pub fn memory(&self, reference: &Ref) -> String {
         format!("{}/memory/{reference}", self.base)
@@ -47,10 +69,7 @@ impl Keys {
 
     /// The type and id a memory key names, as far as it does: for the key of a rejected event.
     pub fn parts<'k>(&self, key: &'k str) -> (Option<&'k str>, Option<&'k str>) {
-        let rest = key
-            .strip_prefix(&self.base)
-            .and_then(|rest| rest.strip_prefix("/memory/"))
-            .unwrap_or_default();
+        let rest = self.below_memory(key).unwrap_or_default();
         let (of, id) = rest.split_once('/').unwrap_or((rest, ""));
         let of = of.parse::<omir_core::reference::ResourceType>().is_ok().then_some(of);
         (of, Id::new(id).is_ok().then_some(id))
@@ -58,7 +77,7 @@ impl Keys {
 
     /// The resource a memory key names, if it names exactly one.
     pub fn reference(&self, key: &str) -> Option<Ref> {
-        key.strip_prefix(&self.base)?.strip_prefix("/memory/")?.parse().ok()
+        self.below_memory(key)?.parse().ok()
     }
 }
 
@@ -76,5 +95,17 @@ mod tests {
         assert_eq!(keys.reference("omir/r1/memory/Entity/*"), None);
         assert_eq!(keys.parts("omir/r1/memory/Thing/a b"), (None, None));
         assert_eq!(keys.parts("omir/r1/memory/Entity/a/b"), (Some("Entity"), None));
+    }
+
+    #[test]
+    fn only_the_exact_name_is_exact() {
+        let keys = Keys::new("omir", "r1");
+        assert!(keys.expect_exactly("forget", "omir/r1/forget").is_ok());
+        for wide in ["omir/*/forget", "**/forget", "omir/r$*/forget", "omir/r1/**"] {
+            let error = keys.expect_exactly("forget", wide).unwrap_err();
+            assert!(error.message.ends_with("ask omir/r1/forget"), "{error}");
+        }
+        assert_eq!(keys.below_memory("omir/r1/memory/**"), Some("**"));
+        assert_eq!(keys.below_memory("omir/*/memory/**"), None);
     }
 }

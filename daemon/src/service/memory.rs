@@ -66,11 +66,12 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
         SampleKind::Delete => {
             let targets = match named {
                 Some(reference) => vec![reference],
-                None if key.contains('*') && names_memory(key) => {
+                None if context.keys.below_memory(key).is_some_and(|rest| rest.contains('*')) => {
                     // What was put before is meant as well.
                     context.engine.settle(A_MOMENT);
                     matching(context, key)
                 }
+                None if key.contains('*') => return Err(no_robot(context, key)),
                 None => return Err(no_resource(key)),
             };
             Ok((!targets.is_empty()).then_some((Change::Forget(targets), 0)))
@@ -78,10 +79,15 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
     }
 }
 
-/// Whether a key expression says that it means memories. `**` deletes whatever there is in a
-/// network; a robot's memory is not that.
-fn names_memory(key: &str) -> bool {
-    key.split('/').any(|chunk| chunk == "memory")
+/// A DELETE that does not name the robot: `**` deletes whatever there is in a network, and what denies
+/// `omir/<robot>/memory/**` to somebody lets `omir/*/memory/**` pass.
+fn no_robot(context: &Context, key: &str) -> Error {
+    let all = context.keys.all_memory();
+    let message = format!(
+        "{key}: a DELETE names the robot exactly, and may have wildcards behind `memory/` only: \
+         {all}"
+    );
+    Error::new(Code::InvalidQuery, message)
 }
 
 fn no_resource(key: &str) -> Error {

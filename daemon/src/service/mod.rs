@@ -152,6 +152,28 @@ impl Served {
             Self::Operation(operation) => operation.as_str(),
         }
     }
+
+    /// Whether a key expression that matches it means it. `**/recall` matches a memory with the id `recall` as well, and
+    /// means none.
+    fn is_meant_by(self, key: &str) -> bool {
+        let last = key.rsplit('/').next().unwrap_or_default();
+        match self {
+            Self::Memory => {
+                let is_other = Self::all().any(|other| other != self && other.name() == last);
+                !is_other || key.split('/').any(|chunk| chunk == "memory")
+            }
+            _ => last == self.name(),
+        }
+    }
+
+    /// Whether it changes something: a list of segments seals what there is. A GET of memories only reads.
+    fn changes(self) -> bool {
+        match self {
+            Self::Memory | Self::Status => false,
+            Self::Backup => true,
+            Self::Operation(operation) => operation.changes(),
+        }
+    }
 }
 
 impl Context {
@@ -159,11 +181,17 @@ impl Context {
     /// everything else on a worker.
     ///
     /// An operation is only meant when it is named: a network browser that asks for `**` must not
-    /// forget or store anything, nor make the daemon export all it has.
+    /// forget or store anything, nor make the daemon export all it has. What changes something is asked of one robot by
+    /// its exact name, so that whoever denies that key has denied it.
     fn dispatch(self: &Arc<Self>, served: Served, query: Query) {
-        let last = query.key_expr().as_str().rsplit('/').next().unwrap_or_default();
-        if served != Served::Memory && last != served.name() {
+        let key = query.key_expr().as_str();
+        if !served.is_meant_by(key) {
             return;
+        }
+        if served.changes()
+            && let Err(error) = self.keys.expect_exactly(served.name(), key)
+        {
+            return self.refuse(Ask::new(query, self.keys.clone()), &error);
         }
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
         let is_handed_over = match served {
