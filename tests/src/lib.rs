@@ -8,6 +8,7 @@ pub mod cable;
 pub mod check;
 pub mod cut_disk;
 pub mod folder;
+pub mod golden;
 pub mod journal;
 pub mod life;
 pub mod model;

@@ -139,10 +139,12 @@ pub enum Command {
     /// Find memories by words, place and time, best first
     Recall(Box<RecallArgs>),
     /// Print one resource as JSON
+    #[command(visible_aliases = ["search", "ls"])]
     Get(GetArgs),
     /// Forget resources
     Forget(ForgetArgs),
     /// Keep a memory from fading
+    #[command(visible_alias = "rm")]
     Anchor(AnchorArgs),
     /// Say whether a memory proved right
     Feedback(FeedbackArgs),

@@ -14,6 +14,7 @@ use omir_core::json;
 use omir_core::value::Value;
 use omird::recall::query::DEFAULT_FRAME;
 use zenoh::bytes::Encoding;
+use zenoh::handlers::FifoChannelHandler;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
 use zenoh::{Config, Session, Wait as _};
 
@@ -248,6 +249,25 @@ impl Client {
         }
     }
 
+    /// Calls `f` with the key of each resource that `path`, with wildcards, names, until it says that it has enough.
+    ///
+    /// # Errors
+    /// As [`Client::ask`]. That there is none is no error.
+    pub fn each_key(&self, robot: &str, path: &str, mut f: impl FnMut(&str) -> bool) -> Result<()> {
+        let key = format!("{}/{robot}/{path}", self.prefix);
+        let mut format = Parameters::new();
+        // As it lies on the card, which costs the daemon least.
+        format.push("format", "cbor");
+        let replies = self.send(&key, &format, None, QueryTarget::BestMatching)?;
+        while let Ok(reply) = replies.recv() {
+            let answer = self.outcome(&reply).map_err(|(_, error)| error)?;
+            if !f(&answer.key) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn first_reply(
         &self,
         robot: &str,
@@ -316,6 +336,17 @@ impl Client {
         payload: Option<&Payload>,
         target: QueryTarget,
     ) -> Result<Vec<ZenohReply>> {
+        let replies = self.send(key, parameters, payload, target)?;
+        Ok(std::iter::from_fn(|| replies.recv().ok()).collect())
+    }
+
+    fn send(
+        &self,
+        key: &str,
+        parameters: &Parameters,
+        payload: Option<&Payload>,
+        target: QueryTarget,
+    ) -> Result<FifoChannelHandler<ZenohReply>> {
         let key = zenoh::key_expr::KeyExpr::try_from(key)
             .map_err(|why| Error::Usage(format!("`{key}` is no Zenoh key: {why}")))?;
         let mut get = self
@@ -333,12 +364,7 @@ impl Client {
             }
             None => get,
         };
-        let replies = get.wait().map_err(|why| self.lost(&why))?;
-        let mut all = Vec::new();
-        while let Ok(reply) = replies.recv() {
-            all.push(reply);
-        }
-        Ok(all)
+        get.wait().map_err(|why| self.lost(&why))
     }
 
     /// An answer, or an error with the robot it is of, as far as it says.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`cli`] | what may be typed |
 //! | [`client`] | how a daemon is found and asked |
+//! | [`ids`], [`meant`] | how ids are shown and typed short, and what the beginning of one means |
 //! | [`selector`] | how a question is written into a Zenoh selector |
 //! | [`commands`] | what each command does |
 //! | [`document`] | how `.omir` and `.omirb` files are read and written |
@@ -25,9 +26,11 @@ pub mod commands;
 pub mod document;
 pub mod error;
 pub mod geodesy;
+pub mod ids;
 pub mod instant;
 pub mod interrupt;
 pub mod linked;
+pub mod meant;
 pub mod output;
 pub mod parcels;
 pub mod patience;

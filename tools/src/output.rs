@@ -84,6 +84,23 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// How many columns there are for what is printed: what `COLUMNS` says, else the terminal's. `None` behind a pipe,
+/// where nothing is cut.
+#[must_use]
+pub fn width() -> Option<usize> {
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let width = stated.filter(|&columns| columns > 0).or_else(|| {
+        if !is_terminal() {
+            return None;
+        }
+        comfy_table::Table::new().width().map(usize::from)
+    })?;
+    Some(width.max(NARROWEST))
+}
+
+/// Nobody reads a table on less.
+const NARROWEST: usize = 20;
+
 /// One line without control characters: a resource's text may hold escape sequences, and a
 /// terminal must not obey them.
 #[must_use]

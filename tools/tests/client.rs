@@ -51,9 +51,16 @@ impl Robot {
 
 fn respond(query: &Query, name: &str, script: Script) {
     // A question to the fleet is answered on the robot's own key.
-    let key = query.key_expr().as_str().replacen('*', name, 1);
+    let key = query.key_expr().as_str().replacen("/*/", &format!("/{name}/"), 1);
     let verb = key.splitn(3, '/').nth(2).unwrap_or_default();
     match script(verb, query.parameters().as_str()) {
+        // Of all that begin so the script says the ids.
+        Some(Ok(ids)) if verb.ends_with("$*") => {
+            let folder = &key[..=key.rfind('/').unwrap()];
+            for id in ids.split(' ') {
+                query.reply(format!("{folder}{id}"), "{}").wait().unwrap();
+            }
+        }
         Some(Ok(body)) => {
             query.reply(&key, body).encoding(Encoding::APPLICATION_JSON).wait().unwrap();
         }
@@ -114,7 +121,7 @@ fn one_robot_needs_no_name() {
     };
     assert_eq!(ask(&["remember", "door"]), "MemoryRecord/m version 1 (durable)\n");
     let found = ask(&["recall", "door ;", "--near", "-1,2"]);
-    assert!(found.contains("MemoryRecord/m  door\n"), "{found}");
+    assert!(found.contains("\ndoor ") && found.contains("  MemoryRecord/m\n"), "{found}");
     assert!(found.ends_with("total 7, shown 1, 0.1 ms\n"), "{found}");
     let found = ask(&["recall", "door ;", "--near", "-1,2", "--json"]);
     assert!(found.contains(r#""robot": "r1""#), "{found}");
@@ -141,6 +148,65 @@ fn one_robot_needs_no_name() {
 #[test]
 fn refusals_end_with_one_and_say_why() {
     let robot = Robot::start("r1", |verb, _| match verb {
+#[test]
+fn the_beginning_of_an_id_is_enough() {
+    let robot = Robot::start("r1", |verb, parameters| match (verb, parameters) {
+        ("memory/MemoryRecord/3f9a12bc44429646fcdb23f94ea6cc70", _) => {
+            Some(Ok(r#"{"resourceType":"MemoryRecord","id":"3f9a","content":"door"}"#))
+        }
+        ("memory/MemoryRecord/3f9a$*", "format=cbor") => {
+            Some(Ok("3f9a12bc44429646fcdb23f94ea6cc70"))
+        }
+        ("memory/MemoryRecord/3$*", "format=cbor") => Some(Ok("3f9a12bc44429646fcdb23f94ea6cc70")),
+        ("memory/MemoryRecord/door$*", "format=cbor") => Some(Ok("door-1 door-2")),
+        ("memory/MemoryRecord/door-1$*", "format=cbor") => Some(Ok("door-10")),
+        ("memory/MemoryRecord/gone$*", "format=cbor") => Some(Ok("gone-again")),
+        ("forget" | "anchor" | "feedback", parameters)
+            if parameters.contains("3f9a12bc44429646fcdb23f94ea6cc70") =>
+        {
+            Some(Ok(r#"{"forgotten":1,"durable":true,"seq":2}"#))
+        }
+        ("explain", "ref=MemoryRecord/3f9a12bc44429646fcdb23f94ea6cc70") => {
+            Some(Ok(r#"{"tier":"session"}"#))
+        }
+        ("explain", "ref=MemoryRecord/gone") => Some(Ok(r#"{"forgotten":true}"#)),
+        (verb, _) if verb.starts_with("memory/") => None,
+        _ => Some(Err(MISSING)),
+    });
+    for (words, said) in [
+        (&["get", "3f9a"][..], "door"),
+        (&["get", "3"], "door"),
+        (&["get", "3f9a…"], "door"),
+        (&["explain", "3f9a"], "session"),
+        (&["anchor", "3f9a"], "MemoryRecord/3f9a12bc44429646fcdb23f94ea6cc70 anchored"),
+        (
+            &["feedback", "3f9a", "confirmed"],
+            "MemoryRecord/3f9a12bc44429646fcdb23f94ea6cc70 confirmed",
+        ),
+        (&["rm", "3f9a"], "MemoryRecord/3f9a12bc44429646fcdb23f94ea6cc70 forgotten"),
+    ] {
+        let output = omir(&[&robot], words);
+        assert_ends(&output, 0);
+        assert!(text(&output.stdout).contains(said), "{words:?}: {}", text(&output.stdout));
+    }
+    for (words, code, said) in [
+        (
+            &["get", "door"][..],
+            1,
+            "several; write more of the one you mean:\n  MemoryRecord/door-1\n  MemoryRecord/door-2\n",
+        ),
+        (&["forget", "door"], 1, "several"),
+        // A number is a whole, and a name that was forgotten is no beginning of another.
+        (&["forget", "door-1"], 1, "has no MemoryRecord/door-1"),
+        (&["forget", "gone"], 1, "has no MemoryRecord/gone"),
+        (&["forget", "3"], 2, "at least 4 characters"),
+    ] {
+        let output = omir(&[&robot], words);
+        assert_ends(&output, code);
+        assert!(text(&output.stderr).contains(said), "{words:?}: {}", text(&output.stderr));
+    }
+}
+
         "memory/MemoryRecord/gone" => None,
         _ => Some(Err(MISSING)),
     });

@@ -118,6 +118,7 @@ pub struct ExplainArgs {
   omir sweep --dry-run
   omir sweep --json | jq .merged
 
+  omir explain 3f9a12bc             (as `omir recall` shows it)
 The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier,
 merges near-duplicate observations, forgets what stopped being valid long ago, and makes room if
 there is too little. With --dry-run nothing is changed.",

@@ -108,7 +108,11 @@ pub struct RememberArgs {
     "Examples:
   omir get MemoryRecord/door-3
   omir get Entity/dock | jq .name
-  omir get door-3                   (an id alone names a MemoryRecord)",
+  omir get door-3                   (an id alone names a MemoryRecord)
+  omir get 3f9a12bc                 (as `omir recall` shows it; of Entities: Entity/3f9a12bc)
+
+The beginning of an id is enough where no other id begins so; of several, all are named and nothing
+is done. A number is not cut: door-3 does not mean door-30.",
     online_codes!()
 ))]
 pub struct GetArgs {
@@ -139,7 +143,8 @@ pub struct ForgetArgs {
 #[command(after_help = concat!(
     "Examples:
   omir anchor MemoryRecord/charging-dock
-  omir anchor --off charging-dock",
+  omir anchor --off charging-dock
+  omir anchor 3f9a12bc              (as `omir recall` shows it)",
     online_codes!()
 ))]
 pub struct AnchorArgs {
@@ -168,7 +173,10 @@ impl Outcome {
         match self {
             Self::Confirmed => "confirmed",
             Self::Contradicted => "contradicted",
+  omir rm 3f9a12bc                  (as `omir recall` shows it)
         }
+The beginning of an id is enough if it has four characters and no other id begins so. What was
+forgotten under that very name does not mean another.
     }
 }
 
@@ -177,7 +185,8 @@ impl Outcome {
 #[command(after_help = concat!(
     "Examples:
   omir feedback MemoryRecord/door-3 confirmed
-  omir feedback door-3 contradicted --weight 2",
+  omir feedback door-3 contradicted --weight 2
+  omir feedback 3f9a12bc confirmed  (as `omir recall` shows it)",
     online_codes!()
 ))]
 pub struct FeedbackArgs {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use omir_core::reference::{Id, Ref, ResourceType};
 
+use crate::ids;
+
 /// A position; z is 0 when it is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Position(pub [f64; 3]);
@@ -226,8 +228,9 @@ pub(super) fn drive(text: &str) -> Result<String, String> {
     }
 }
 
-/// `Type/id`, or an id alone for the default type.
+/// `Type/id`, or an id alone for the default type. Copied from a table, it may end in an ellipsis.
 fn typed(text: &str, default: ResourceType) -> Result<Ref, String> {
+    let text = text.trim_end_matches(ids::ELLIPSIS);
     if text.contains('/') {
         text.parse().map_err(|why| format!("{why}"))
     } else {

@@ -5,14 +5,17 @@ use crate::cli::{ExplainArgs, Globals};
 use crate::client::Client;
 use crate::error::Result;
 use crate::selector::Parameters;
-use crate::{output, table};
+use crate::{meant, output, table};
 
 pub(super) fn run(globals: &Globals, args: &ExplainArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let mut parameters = Parameters::new();
-    parameters.push("ref", &args.reference.to_string());
-    let explanation = client.ask(&robot, "explain", &parameters, None)?.value()?;
+    let (_, reply) = meant::with(&client, &robot, &args.reference, |reference| {
+        let mut parameters = Parameters::new();
+        parameters.push("ref", &reference.to_string());
+        client.ask(&robot, "explain", &parameters, None)
+    })?;
+    let explanation = reply.value()?;
     if globals.json {
         output::print_json(&explanation)?;
     } else {

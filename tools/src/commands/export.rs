@@ -25,12 +25,14 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
     if let Some(file) = args.output.as_ref().filter(|_| args.format == ExportFormat::Omir) {
         document::encoding_for_output(file)?;
     }
-    let mut parameters = Parameters::new();
-    filters::push(&mut parameters, &args.filters)?;
-    parameters.push("format", "cbor");
+    // Refuses what makes no sense before anything is connected.
+    filters::push(&mut Parameters::new(), &args.filters)?;
     let mut client = Client::open(globals)?;
     client.be_patient(AT_LEAST);
     let robot = client.robot(globals.robot.as_deref())?;
+    let mut parameters = Parameters::new();
+    filters::push(&mut parameters, &filters::of_robot(&client, &robot, &args.filters)?)?;
+    parameters.push("format", "cbor");
     let spinner = progress::spinner(globals, &format!("exporting the memory of {robot}"));
     let reply = client.ask(&robot, "export", &parameters, None)?;
     let bundle = reply.value()?;

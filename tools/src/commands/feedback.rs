@@ -6,21 +6,24 @@ use super::view;
 use crate::cli::{FeedbackArgs, Globals};
 use crate::client::Client;
 use crate::error::Result;
-use crate::output;
 use crate::selector::Parameters;
+use crate::{meant, output};
 
 pub(super) fn run(globals: &Globals, args: &FeedbackArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let mut parameters = Parameters::new();
-    parameters.push("ref", &args.reference.to_string());
-    parameters.push("outcome", args.outcome.as_str());
-    parameters.push_some("weight", args.weight);
-    let reply = client.ask(&robot, "feedback", &parameters, None)?.value()?;
+    let (reference, reply) = meant::with(&client, &robot, &args.reference, |reference| {
+        let mut parameters = Parameters::new();
+        parameters.push("ref", &reference.to_string());
+        parameters.push("outcome", args.outcome.as_str());
+        parameters.push_some("weight", args.weight);
+        client.ask(&robot, "feedback", &parameters, None)
+    })?;
+    let reply = reply.value()?;
     if globals.json {
         return Ok(output::print_json(&reply)?);
     }
-    let mut line = format!("{} {}", args.reference, args.outcome.as_str());
+    let mut line = format!("{reference} {}", args.outcome.as_str());
     if let Some(confidence) = reply.get("confidence") {
         line.push_str(&confidence_words(confidence));
     }

@@ -1,9 +1,18 @@
 //! Filters as selector parameters: `recall` and `export` share them.
 
 use crate::cli::FilterArgs;
+use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::instant::{Instant, NANOS, When};
+use crate::meant;
 use crate::selector::Parameters;
+
+/// The filters as one robot understands them: the entity by its whole id.
+pub(super) fn of_robot(client: &Client, robot: &str, filters: &FilterArgs) -> Result<FilterArgs> {
+    let entity = filters.entity.as_ref();
+    let entity = entity.map(|entity| meant::by(client, robot, entity)).transpose()?;
+    Ok(FilterArgs { entity, ..filters.clone() })
+}
 
 /// Adds the filters that were given.
 pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<()> {

@@ -1,13 +1,18 @@
 //! `omir forget`: tombstones.
 
 use omir_core::code::Code;
+use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use crate::cli::{ForgetArgs, Globals};
 use crate::client::Client;
 use crate::error::{Error, Result};
+use crate::meant;
 use crate::output::{self, object};
 use crate::selector::Parameters;
+
+/// A shorter beginning of an id is too soon a slip of the hand: what is forgotten does not come back.
+const LEAST: usize = 4;
 
 pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let client = Client::open(globals)?;
@@ -16,22 +21,20 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     let mut durable = true;
     let mut seq = Value::Null;
     let mut missing = Vec::new();
-    for reference in &args.references {
-        let mut parameters = Parameters::new();
-        parameters.push("ref", &reference.to_string());
-        let reply = match client.ask(&robot, "forget", &parameters, None) {
-            Ok(reply) => reply.value()?,
-            Err(Error::Refused { code, .. }) if code == Code::NotFound.as_str() => {
-                missing.push(reference.to_string());
+    for named in &args.references {
+        let done = meant::with(&client, &robot, named, |reference| {
+            refuse_hasty(named, reference)?;
+            forget(&client, &robot, reference)
+        });
+        let (reference, reply) = match done {
+            Ok(done) => done,
+            Err(error) if error.code() == Code::NotFound.as_str() => {
+                missing.push(named.to_string());
                 continue;
             }
             Err(error) => return Err(interrupted(error, forgotten, args.references.len())),
         };
-        let count = reply.get("forgotten").and_then(Value::as_u64).unwrap_or(0);
-        if count == 0 {
-            missing.push(reference.to_string());
-            continue;
-        }
+        let count = count(&reply);
         forgotten += count;
         durable &= reply.get("durable").and_then(Value::as_bool) == Some(true);
         seq = reply.get("seq").cloned().unwrap_or_default();
@@ -54,6 +57,29 @@ pub(super) fn run(globals: &Globals, args: &ForgetArgs) -> Result<()> {
     } else {
         Err(Error::not_found(format!("{robot} has no {}", missing.join(", "))))
     }
+}
+
+fn forget(client: &Client, robot: &str, reference: &Ref) -> Result<Value> {
+    let mut parameters = Parameters::new();
+    parameters.push("ref", &reference.to_string());
+    let reply = client.ask(robot, "forget", &parameters, None)?.value()?;
+    if count(&reply) == 0 {
+        return Err(Error::not_found(format!("{robot} has no {reference}")));
+    }
+    Ok(reply)
+}
+
+fn count(reply: &Value) -> u64 {
+    reply.get("forgotten").and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn refuse_hasty(named: &Ref, meant: &Ref) -> Result<()> {
+    if named == meant || named.id.as_str().len() >= LEAST {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{named} is the beginning of {meant}; to forget it write at least {LEAST} characters of its id"
+    )))
 }
 
 /// A failure after some were forgotten is a partial success.

@@ -6,14 +6,15 @@ use omir_core::value::{Map, Value};
 use crate::cli::{Globals, RebaseArgs};
 use crate::client::{Client, Payload};
 use crate::error::Result;
-use crate::output;
 use crate::selector::Parameters;
+use crate::{meant, output};
 
 pub(super) fn run(globals: &Globals, args: &RebaseArgs) -> Result<()> {
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
+    let undo = args.undo.as_ref().map(|step| meant::by(&client, &robot, step)).transpose()?;
     let mut parameters = Parameters::new();
-    parameters.push_some("undo", args.undo.as_ref());
+    parameters.push_some("undo", undo);
     if args.dry_run {
         parameters.push("dryRun", "true");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use omir_core::value::{Map, Value};
 
 use super::{filters, view};
-use crate::cli::{Globals, RecallArgs};
+use crate::cli::{FilterArgs, Globals, RecallArgs};
 use crate::client::{Client, FleetReplies, Reply};
 use crate::document;
 use crate::error::{Error, Result};
@@ -19,15 +19,15 @@ const MOST_HITS: usize = 1000;
 
 pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
     // Refuses what makes no sense before anything is connected.
-    let whole = parameters(args, args.limit, args.offset)?;
+    parameters(args, &args.filters, args.limit, args.offset)?;
     let client = Client::open(globals)?;
     let (found, shortfall) = match &globals.robot {
-        Some(robot) => (one(&client, robot, &whole)?, None),
+        Some(robot) => (one(&client, robot, args)?, None),
         None => {
             let mut alive = client.robots()?;
             if alive.len() == 1 {
                 let robot = alive.pop_first().unwrap_or_default();
-                (one(&client, &robot, &whole)?, None)
+                (one(&client, &robot, args)?, None)
             } else {
                 // Any robot may hold all of the best hits, so each is asked for that many.
                 let needed = args.offset.saturating_add(args.limit);
@@ -37,7 +37,7 @@ pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
                          name one with --robot"
                     )));
                 }
-                let asked = parameters(args, needed, 0)?;
+                let asked = parameters(args, &args.filters, needed, 0)?;
                 let mut replies = client.ask_fleet(alive, "recall", &asked)?;
                 let shortfall = replies.shortfall();
                 if replies.answers.is_empty()
@@ -52,15 +52,20 @@ pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
     if globals.json {
         output::print_json(&found.to_json())?;
     } else {
-        output::print(&found.to_text(args.explain, Instant::now()))?;
+        output::print(&found.to_text(args.explain, Instant::now(), output::width()))?;
     }
     shortfall.or_else(|| found.shortfall()).map_or(Ok(()), Err)
 }
 
-fn parameters(args: &RecallArgs, limit: usize, offset: usize) -> Result<Parameters> {
+fn parameters(
+    args: &RecallArgs,
+    filters: &FilterArgs,
+    limit: usize,
+    offset: usize,
+) -> Result<Parameters> {
     let mut parameters = Parameters::new();
     parameters.push_some("q", args.text.as_ref());
-    filters::push(&mut parameters, &args.filters)?;
+    filters::push(&mut parameters, filters)?;
     parameters.push_some("limit", Some(limit));
     parameters.push_some("offset", (offset > 0).then_some(offset));
     parameters.push_some("touch", args.no_touch.then_some("false"));
@@ -68,8 +73,10 @@ fn parameters(args: &RecallArgs, limit: usize, offset: usize) -> Result<Paramete
     Ok(parameters)
 }
 
-fn one(client: &Client, robot: &str, parameters: &Parameters) -> Result<Found> {
-    let reply = client.ask(robot, "recall", parameters, None)?;
+fn one(client: &Client, robot: &str, args: &RecallArgs) -> Result<Found> {
+    let filters = filters::of_robot(client, robot, &args.filters)?;
+    let parameters = parameters(args, &filters, args.limit, args.offset)?;
+    let reply = client.ask(robot, "recall", &parameters, None)?;
     Found::merge([(robot, &reply)])
 }
 
@@ -150,51 +157,53 @@ impl Found {
         Value::Object(found)
     }
 
-    fn to_text(&self, explain: bool, now: Instant) -> String {
+    /// Columns of less use go first where `width` is small.
+    fn to_text(&self, explain: bool, now: Instant, width: Option<usize>) -> String {
         let several = self.totals.len() > 1;
+        let names = self.names(width.is_some());
         let distances = self
             .hits
             .iter()
             .any(|(_, hit)| hit.get("distance").is_some_and(|distance| !distance.is_null()));
-        let mut columns = vec![Column::Number("score"), Column::Number("retr.")];
+        let mut columns = vec![Column::Text("content"), Column::Words("age")];
         if distances {
             columns.push(Column::Number("distance"));
         }
-        columns.push(Column::Words("age"));
+        columns.extend([Column::Number("score"), Column::Number("retr.")]);
         if several {
             columns.push(Column::Words("robot"));
         }
-        columns.extend([Column::Words("ref"), Column::Text("content")]);
+        columns.push(Column::Id("id"));
         let rows: Vec<Vec<String>> = self
             .hits
             .iter()
-            .map(|(robot, hit)| {
+            .zip(&names)
+            .map(|((robot, hit), name)| {
                 let resource = hit.get("resource").cloned().unwrap_or_default();
-                let mut row = vec![
-                    view::number(hit.get("score"), 3),
-                    view::number(hit.get("retrievability"), 2),
-                ];
+                let mut row = vec![view::words(&resource), view::age(&resource, now)];
                 if distances {
                     let metres = view::number(hit.get("distance"), 2);
                     row.push(if metres.is_empty() { metres } else { metres + " m" });
                 }
-                row.push(view::age(&resource, now));
+                row.push(view::number(hit.get("score"), 3));
+                row.push(view::number(hit.get("retrievability"), 2));
                 if several {
                     row.push(robot.clone());
                 }
-                row.extend([view::name(&resource), view::words(&resource)]);
+                row.push(name.clone());
                 row
             })
             .collect();
         let mut text = String::new();
         if !rows.is_empty() {
-            text.push_str(&table::render(&columns, &rows));
+            text.push_str(&table::set(&columns, &rows, &["retr.", "score", "age"], width));
             text.push_str("\n\n");
         }
         if explain {
-            for (_, hit) in &self.hits {
-                text.push_str(&explanation(hit));
-            }
+            let reasons = self.hits.iter().zip(names);
+            let reasons: Vec<(String, String)> =
+                reasons.map(|((_, hit), name)| (name, explanation(hit))).collect();
+            text.push_str(&table::pairs_in(&reasons, width));
             text.push('\n');
         }
         text.push_str(&format!(
@@ -210,12 +219,22 @@ impl Found {
         }
         text
     }
+
+    /// How the hits are named: for people as short as may be typed, for a pipe in full.
+    fn names(&self, short: bool) -> Vec<String> {
+        let resource = |hit: &Value| hit.get("resource").cloned().unwrap_or_default();
+        let resources: Vec<Value> = self.hits.iter().map(|(_, hit)| resource(hit)).collect();
+        if short {
+            view::short_names(&resources)
+        } else {
+            resources.iter().map(view::name).collect()
+        }
+    }
 }
 
 /// Why a hit is where it is: the daemon's reason, then the parts of the score.
 fn explanation(hit: &Value) -> String {
-    let resource = hit.get("resource").cloned().unwrap_or_default();
-    let mut line = format!("{}:", view::name(&resource));
+    let mut line = String::new();
     if let Some(reason) = hit.get("reason").and_then(Value::as_str) {
         line.push_str(&format!(" {reason};"));
     }
@@ -232,11 +251,13 @@ fn explanation(hit: &Value) -> String {
             }
         }
     }
-    output::one_line(line.trim_end_matches([':', ';'])) + "\n"
+    line.trim_matches([' ', ';']).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use omird_tests::golden;
+
     use super::*;
 
     fn reply(scores: &[f64], total: u64) -> Reply {
@@ -285,19 +306,67 @@ mod tests {
     fn the_table_shows_what_there_is() {
         let now = "2026-01-01T03:00:00Z".parse().unwrap();
         let found = Found::merge([("a", &reply(&[0.5], 1))]).unwrap();
-        let text = found.to_text(true, now);
+        let text = found.to_text(true, now, None);
         assert!(!text.contains("robot"), "{text}");
-        assert!(text.contains("0.500   0.90    1.25 m  3 h ago  MemoryRecord/m0.5  c"), "{text}");
-        assert!(text.contains("MemoryRecord/m0.5: near; near 0.50×0.25 age 0.12\n"), "{text}");
+        assert!(
+            text.contains("c        3 h ago    1.25 m  0.500   0.90  MemoryRecord/m0.5"),
+            "{text}"
+        );
+        assert!(text.contains("MemoryRecord/m0.5  near; near 0.50×0.25 age 0.12\n"), "{text}");
         assert!(text.ends_with("total 1, shown 1, 0.2 ms"), "{text}");
         let none = Found::merge([("a", &reply(&[], 0))]).unwrap();
-        assert_eq!(none.to_text(false, now), "total 0, shown 0, 0.2 ms");
+        assert_eq!(none.to_text(false, now, None), "total 0, shown 0, 0.2 ms");
+    }
+
+    /// Hits as a day brings them: ids made up and chosen, near neighbours among them, and every type.
+    const HITS: &str = r#"{"hits":[
+        {"resource":{"resourceType":"MemoryRecord","id":"3f9a12bc44429646fcdb23f94ea6cc70",
+          "content":"the door of room three sticks when it rains, and has to be pulled hard",
+          "createdAt":"2026-01-01T00:00:00Z"},"score":0.87,"retrievability":0.99,"distance":1.25,"reason":"near"},
+        {"resource":{"resourceType":"MemoryRecord","id":"3f9a12bc4d429646fcdb23f94ea6cc70",
+          "content":"дверь 3 заедает, когда идёт дождь, и её приходится тянуть изо всех сил",
+          "createdAt":"2025-12-31T23:00:00Z"},"score":0.71,"retrievability":0.8,"distance":12.5,"reason":"near"},
+        {"resource":{"resourceType":"Entity","id":"door-3","name":"door 3","summary":"between hall and lab",
+          "createdAt":"2025-12-01T00:00:00Z"},"score":0.5,"retrievability":1.0,"distance":null,"reason":"named"},
+        {"resource":{"resourceType":"MemoryRecord","id":"kitti_00-00000000000000000001","content":"short",
+          "createdAt":"2026-01-01T02:59:30Z"},"score":0.25,"retrievability":0.1,"distance":100.0,"reason":"near"}
+        ],"total":42,"tookMicros":180}"#;
+
+    #[test]
+    fn every_width_shows_what_a_memory_says() {
+        let answer = |body: &str| Reply {
+            beside: Vec::new(),
+            key: "omir/rover/recall".to_owned(),
+            body: body.as_bytes().to_vec(),
+        };
+        let now = "2026-01-01T03:00:00Z".parse().unwrap();
+        let plain = HITS.replace(r#""distance":1.25,"#, "").replace(r#""distance":12.5,"#, "");
+        let plain = plain.replace(r#""distance":100.0,"#, "");
+        let mut shown = String::new();
+        for width in [Some(60), Some(80), Some(120), None] {
+            let columns =
+                width.map_or("a pipe".to_owned(), |width: usize| format!("{width} columns"));
+            let near = Found::merge([("rover", &answer(HITS))]).unwrap();
+            let words = Found::merge([("rover", &answer(&plain))]).unwrap();
+            let fleet =
+                Found::merge([("rover", &answer(HITS)), ("r2d2", &answer(&plain))]).unwrap();
+            for (what, found) in [("near", near), ("words", words), ("fleet", fleet)] {
+                let text = found.to_text(what == "words", now, width);
+                if let Some(width) = width {
+                    let table = text.split("\n\n").next().unwrap();
+                    let wide = table.lines().find(|line| line.chars().count() > width);
+                    assert_eq!(wide, None, "{columns}");
+                }
+                shown.push_str(&format!("=== {what}, {columns}\n{text}\n\n"));
+            }
+        }
+        golden::check(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/recall.txt"), &shown);
     }
 
     #[test]
     fn parameters_are_those_that_were_given() {
         let given = args(&["where; when", "--no-touch", "--explain", "--near", "1,2"]);
-        let parameters = parameters(&given, 10, 0).unwrap();
+        let parameters = parameters(&given, &given.filters, 10, 0).unwrap();
         assert_eq!(
             parameters.as_str(),
             "q=where%3B%20when;near=1,2;limit=10;touch=false;explain=true"

@@ -28,7 +28,7 @@ pub(super) fn run(globals: &Globals, args: &SweepArgs) -> Result<()> {
     Ok(())
 }
 
-const COLUMNS: [Column; 3] = [Column::Words("what"), Column::Words("memory"), Column::Text("why")];
+const COLUMNS: [Column; 3] = [Column::Words("what"), Column::Id("memory"), Column::Text("why")];
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()

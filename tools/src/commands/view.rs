@@ -3,7 +3,25 @@
 use omir_core::value::Value;
 pub(super) use omir_core::words::{name, words};
 
+use crate::ids;
 use crate::instant::{self, Instant};
+
+/// What to call each of these on a terminal, and may be typed for it: the id, as short as it is alone, behind the type
+/// of what is no memory.
+pub(super) fn short_names(resources: &[Value]) -> Vec<String> {
+    fn field<'a>(resource: &'a Value, name: &str) -> &'a str {
+        resource.get(name).and_then(Value::as_str).unwrap_or("?")
+    }
+    let all: Vec<&str> = resources.iter().map(|resource| field(resource, "id")).collect();
+    let short = resources.iter().zip(&all).map(|(resource, id)| {
+        let id = ids::short(id, &all);
+        match field(resource, "resourceType") {
+            "MemoryRecord" => id.to_owned(),
+            other => format!("{other}/{id}"),
+        }
+    });
+    short.collect()
+}
 
 /// How long ago it happened, or else was recorded.
 pub(super) fn age(resource: &Value, now: Instant) -> String {

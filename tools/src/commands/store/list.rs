@@ -41,6 +41,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
         };
         let mark = if version.is_exact { "" } else { "~" };
         let mut line = vec![
+            words,
             version.target.to_string(),
             format!("{mark}{}", version.stamp.version),
             instant(version.stamp.recorded),
@@ -50,11 +51,11 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
         if all {
             line.push(state(row.state).to_owned());
         }
-        line.push(words);
         lines.push(line);
     }
     let mut columns = vec![
-        Column::Words("ref"),
+        Column::Text("content"),
+        Column::Id("ref"),
         Column::Number("version"),
         Column::Words("recorded"),
         Column::Words("where"),
@@ -63,8 +64,8 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
     if all {
         columns.push(Column::Words("state"));
     }
-    columns.push(Column::Text("content"));
-    Ok(output::print(&table::render(&columns, &lines))?)
+    let spare = ["bytes", "where", "version", "recorded"];
+    Ok(output::print(&table::set(&columns, &lines, &spare, output::width()))?)
 }
 
 fn state(state: State) -> &'static str {
@@ -138,12 +139,13 @@ fn list_files(globals: &Globals, history: &History) -> Result<()> {
         return Ok(());
     }
     let columns = [
-        Column::Words("file"),
+        Column::Text("file"),
         Column::Number("bytes"),
         Column::Words("transactions"),
         Column::Number("versions"),
         Column::Number("forgotten"),
-        Column::Text("state"),
+        Column::Words("state"),
     ];
-    Ok(output::print(&table::render(&columns, &lines))?)
+    let spare = ["forgotten", "transactions", "versions"];
+    Ok(output::print(&table::set(&columns, &lines, &spare, output::width()))?)
 }

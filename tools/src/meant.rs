@@ -1,0 +1,90 @@
+//! What a person means by the beginning of an id: the one resource whose id begins so.
+//!
+//! An id that is there means itself. Only where the daemon has none of that name, it is asked for those that begin with it.
+
+use omir_core::code::Code;
+use omir_core::reference::{Id, Ref};
+use omir_core::value::Value;
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::ids;
+use crate::selector::Parameters;
+
+/// How many are named that a beginning may mean.
+const MOST: usize = 10;
+
+/// Does something with what `named` means, and says what that is. `act` says `NOT_FOUND` of what is not there.
+///
+/// # Errors
+/// What `act` says, `AMBIGUOUS` if several begin so, and those of [`Client::ask`].
+pub fn with<T>(
+    client: &Client,
+    robot: &str,
+    named: &Ref,
+    mut act: impl FnMut(&Ref) -> Result<T>,
+) -> Result<(Ref, T)> {
+    match act(named) {
+        Err(error) if error.code() == Code::NotFound.as_str() => {
+            let Some(meant) = only_one(client, robot, named)? else { return Err(error) };
+            act(&meant).map(|done| (meant, done))
+        }
+        done => done.map(|done| (named.clone(), done)),
+    }
+}
+
+/// What `named` means, to be named in a question. What nothing begins with stays as it is: the answer says so.
+///
+/// # Errors
+/// As [`with`].
+pub fn by(client: &Client, robot: &str, named: &Ref) -> Result<Ref> {
+    if client.fetch(robot, &format!("memory/{named}"))?.is_some() {
+        return Ok(named.clone());
+    }
+    Ok(only_one(client, robot, named)?.unwrap_or_else(|| named.clone()))
+}
+
+/// The only one whose id begins with that of `named`.
+fn only_one(client: &Client, robot: &str, named: &Ref) -> Result<Option<Ref>> {
+    // Whoever forgets something twice does not mean another the second time.
+    if was_forgotten(client, robot, named) {
+        return Ok(None);
+    }
+    let key = format!("memory/{}/{}$*", named.kind, named.id);
+    let mut found = Vec::new();
+    client.each_key(robot, &key, |key| {
+        let id = key.rsplit('/').next().unwrap_or_default();
+        if ids::is_meant(named.id.as_str(), id)
+            && let Ok(id) = Id::new(id)
+        {
+            found.push(Ref::new(named.kind, id));
+        }
+        found.len() <= MOST
+    })?;
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        several => Err(ambiguous(named, several)),
+    }
+}
+
+fn was_forgotten(client: &Client, robot: &str, named: &Ref) -> bool {
+    let mut parameters = Parameters::new();
+    parameters.push("ref", &named.to_string());
+    let told = client.ask(robot, "explain", &parameters, None).and_then(|reply| reply.value());
+    told.is_ok_and(|told| told.get("forgotten").and_then(Value::as_bool) == Some(true))
+}
+
+fn ambiguous(named: &Ref, several: &[Ref]) -> Error {
+    let mut message =
+        format!("{named} is the beginning of several; write more of the one you mean:");
+    for candidate in several.iter().take(MOST) {
+        message.push_str(&format!("\n  {candidate}"));
+    }
+    if several.len() > MOST {
+        message.push_str("\n  and more");
+    }
+    Error::Negative { code: "AMBIGUOUS", message }
+}
