@@ -43,7 +43,9 @@ mod values;
 
 pub use backup::{BackupArgs, RestoreArgs};
 pub use convert::ConvertArgs;
-pub use daemon::{CompactArgs, EventKind, ExplainArgs, StatusArgs, SweepArgs, WatchArgs};
+pub use daemon::{
+    CompactArgs, EventKind, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, WatchArgs,
+};
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
 pub use rebase::{Keyframe, RebaseArgs};
@@ -137,14 +139,14 @@ pub enum Command {
     /// Record one memory, or a file of resources
     Remember(Box<RememberArgs>),
     /// Find memories by words, place and time, best first
+    #[command(visible_aliases = ["search", "ls"])]
     Recall(Box<RecallArgs>),
     /// Print one resource as JSON
-    #[command(visible_aliases = ["search", "ls"])]
     Get(GetArgs),
     /// Forget resources
+    #[command(visible_alias = "rm")]
     Forget(ForgetArgs),
     /// Keep a memory from fading
-    #[command(visible_alias = "rm")]
     Anchor(AnchorArgs),
     /// Say whether a memory proved right
     Feedback(FeedbackArgs),
@@ -152,6 +154,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show how a daemon is doing
     Status(StatusArgs),
+    /// List the robots that are heard
+    Robots(RobotsArgs),
     /// Make room: merge segments, and drop what was superseded or forgotten
     Compact(CompactArgs),
     /// Say why a memory is where it is, and when it will fade

@@ -125,7 +125,10 @@ fn one_robot_needs_no_name() {
     assert!(found.ends_with("total 7, shown 1, 0.1 ms\n"), "{found}");
     let found = ask(&["recall", "door ;", "--near", "-1,2", "--json"]);
     assert!(found.contains(r#""robot": "r1""#), "{found}");
-    assert_eq!(ask(&["status"]), "robot       r1\nboot count  3\n");
+    let status = ask(&["status", "--all"]);
+    assert_eq!(status, "r1 is healthy\n\nrobot       r1\nboot count  3\n");
+    assert!(ask(&["status"]).starts_with("r1 is healthy\n"));
+    assert!(ask(&["robots"]).contains("\nr1"));
     assert!(ask(&["get", "Entity/dock"]).contains(r#""id": "dock""#));
     assert_eq!(ask(&["forget", "m"]), "MemoryRecord/m forgotten\n");
     let explained = ask(&["explain", "m"]);
@@ -145,9 +148,6 @@ fn one_robot_needs_no_name() {
     ask(&["validate", file.to_str().unwrap()]);
 }
 
-#[test]
-fn refusals_end_with_one_and_say_why() {
-    let robot = Robot::start("r1", |verb, _| match verb {
 #[test]
 fn the_beginning_of_an_id_is_enough() {
     let robot = Robot::start("r1", |verb, parameters| match (verb, parameters) {
@@ -207,6 +207,9 @@ fn the_beginning_of_an_id_is_enough() {
     }
 }
 
+#[test]
+fn refusals_end_with_one_and_say_why() {
+    let robot = Robot::start("r1", |verb, _| match verb {
         "memory/MemoryRecord/gone" => None,
         _ => Some(Err(MISSING)),
     });

@@ -61,13 +61,33 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = concat!(
     "Examples:
-  omir status
+  omir status                       (a screen: is it healthy, and what to do if not)
+  omir status --all                 (every field, as --json has it)
   omir --robot r2d2 status --json | jq .counts
 
-Without --robot every robot that is alive is asked. --json prints one object a line for each.",
+Without --robot every robot that is alive is asked; of several the verdict alone is shown. --json
+prints one object a line for each, with all that it tells.",
     online_codes!()
 ))]
-pub struct StatusArgs {}
+pub struct StatusArgs {
+    /// Everything it tells, below the verdict
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `omir robots`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir robots
+  omir robots --connect tcp/192.168.1.5:7447      (through a router: all that hang on it)
+  omir robots --json | jq -r .robot
+
+One line for each robot whose memory is heard, with --json one object a line. One that is heard and
+does not answer is listed too.",
+    online_codes!()
+))]
+pub struct RobotsArgs {}
 
 /// `omir compact`
 #[derive(Debug, Args)]
@@ -98,6 +118,7 @@ pub struct CompactArgs {
     "Examples:
   omir explain MemoryRecord/door-3
   omir explain door-3 --json | jq .nextMove
+  omir explain 3f9a12bc             (as `omir recall` shows it)
   omir explain Relationship/cup-on-table
 
 Tells the tier and the rule that put it there, how retrievable it is, when it moves next if nobody
@@ -118,7 +139,6 @@ pub struct ExplainArgs {
   omir sweep --dry-run
   omir sweep --json | jq .merged
 
-  omir explain 3f9a12bc             (as `omir recall` shows it)
 The daemon sweeps by itself when it is idle. A sweep announces what has moved to another tier,
 merges near-duplicate observations, forgets what stopped being valid long ago, and makes room if
 there is too little. With --dry-run nothing is changed.",

@@ -20,6 +20,7 @@ mod rebase;
 mod recall;
 mod remember;
 mod restore;
+mod robots;
 mod schema;
 mod status;
 mod store;
@@ -45,7 +46,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Anchor(args) => anchor::run(globals, &args),
         Command::Feedback(args) => feedback::run(globals, &args),
         Command::Watch(args) => watch::run(globals, &args),
-        Command::Status(_) => status::run(globals),
+        Command::Status(args) => status::run(globals, &args),
+        Command::Robots(_) => robots::run(globals),
         Command::Compact(args) => compact::run(globals, &args),
         Command::Explain(args) => explain::run(globals, &args),
         Command::Sweep(args) => sweep::run(globals, &args),
