@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
-use omir_core::model::{ExperienceType, Kind};
-use omir_core::reference::{Id, Ref};
+use omir_core::model::{ExperienceType, Kind, Label};
+use omir_core::reference::{Id, Ref, ResourceType};
 
 use super::TIERS;
 use super::values::{self, Geo, Orientation, Position};
@@ -14,26 +14,41 @@ use crate::instant::Instant;
 /// `omir remember`
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("what").required(true).args(["text", "file"]),
+    group = ArgGroup::new("what").required(true).multiple(true).args(["text", "file", "name"]),
     group = ArgGroup::new("place").multiple(true).args(["at", "geo"]),
     after_help = concat!(
         "Examples:
   omir remember \"door 3 sticks\" --at 4.2,-1.0,0 --importance 0.8
   omir remember \"charging dock\" --at 0,0,0 --yaw 1.57 --entity Entity/dock --anchored
   omir remember \"tree across the path\" --geo 48.8584,2.2945,35
+  describe | omir remember -
+  omir remember --type Entity --name \"charging dock\" --label location --id dock
   omir remember --file resources.json
   generate | omir remember --file -
 
-A text that begins with a dash goes behind `--`. With --geo and no --at the position is the same
+A text that begins with a dash goes behind `--`; a dash alone is the text on standard input. Of an
+Entity the text is its summary. With --geo and no --at the position is the same
 place in the frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the daemon
 has made the memory durable; a request is stored as a whole or not at all.",
         online_codes!()
     )
 )]
 pub struct RememberArgs {
-    /// What to remember
+    /// What to remember; - is standard input
     #[arg(value_parser = values::said)]
     pub text: Option<String>,
+
+    /// What it is: a memory, or a thing, place or person that memories are about
+    #[arg(long = "type", value_name = "TYPE", default_value = "MemoryRecord", conflicts_with = "file", value_parser = PossibleValuesParser::new(MADE))]
+    pub resource_type: String,
+
+    /// Name of the Entity
+    #[arg(long, required_if_eq("resource_type", "Entity"), conflicts_with = "file", value_parser = values::said)]
+    pub name: Option<String>,
+
+    /// What kind of Entity it is; repeatable
+    #[arg(long = "label", value_name = "LABEL", requires = "name", ignore_case = true, value_parser = PossibleValuesParser::new(Label::WORDS))]
+    pub labels: Vec<String>,
 
     /// Position in metres, x forward, y left, z up
     #[arg(long, value_name = "X,Y[,Z]", allow_hyphen_values = true)]
@@ -102,6 +117,36 @@ pub struct RememberArgs {
     pub file: Option<PathBuf>,
 }
 
+/// What the options of `remember` describe; the other types come from files.
+const MADE: [&str; 2] = [ResourceType::MemoryRecord.as_str(), ResourceType::Entity.as_str()];
+
+impl RememberArgs {
+    /// Whether the options describe an Entity.
+    #[must_use]
+    pub fn is_entity(&self) -> bool {
+        self.resource_type == ResourceType::Entity.as_str()
+    }
+
+    /// The first option that only memories have, to refuse it of an Entity; or the other way round.
+    #[must_use]
+    pub fn misplaced(&self) -> Option<&'static str> {
+        if !self.is_entity() {
+            return self.name.as_ref().map(|_| "--name");
+        }
+        [
+            (self.half_life.is_some(), "--half-life"),
+            (self.anchored, "--anchored"),
+            (!self.entities.is_empty(), "--entity"),
+            (self.event_time.is_some(), "--event-time"),
+            (self.experience_type.is_some(), "--experience-type"),
+            (self.kind.is_some(), "--kind"),
+            (self.tier.is_some(), "--tier"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
 /// `omir get`
 #[derive(Debug, Args)]
 #[command(after_help = concat!(
@@ -127,7 +172,10 @@ pub struct GetArgs {
     "Examples:
   omir forget MemoryRecord/door-3
   omir forget door-3 door-4
+  omir rm 3f9a12bc                  (as `omir recall` shows it)
 
+The beginning of an id is enough if it has four characters and no other id begins so. What was
+forgotten under that very name does not mean another.
 An Entity takes its Relationships with it, which cannot be without it. What is not there is named in
 the end, with exit code 1; the others are forgotten all the same.",
     online_codes!()
@@ -173,10 +221,7 @@ impl Outcome {
         match self {
             Self::Confirmed => "confirmed",
             Self::Contradicted => "contradicted",
-  omir rm 3f9a12bc                  (as `omir recall` shows it)
         }
-The beginning of an id is enough if it has four characters and no other id begins so. What was
-forgotten under that very name does not mean another.
     }
 }
 

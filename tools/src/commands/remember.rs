@@ -1,6 +1,9 @@
 //! `omir remember`: one record from the command line, or resources from a file.
 
+use std::path::Path;
+
 use omir_core::json;
+use omir_core::reference::Ref;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::{Map, Value};
 
@@ -9,17 +12,27 @@ use crate::client::{Client, Payload};
 use crate::document;
 use crate::error::{Error, Result};
 use crate::geodesy;
+use crate::meant;
 use crate::output::{self, object};
 use crate::selector::Parameters;
 
 pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
+    if let Some(option) = args.misplaced() {
+        let of = if args.is_entity() { "a MemoryRecord" } else { "an Entity: add --type Entity" };
+        return Err(Error::Usage(format!("{option} is for {of}")));
+    }
     let document = args.file.as_deref().map(document::read).transpose()?;
+    let text = args.text.as_deref().map(said).transpose()?;
     let client = Client::open(globals)?;
     let robot = client.robot(globals.robot.as_deref())?;
-    let resources = match (document, &args.text) {
-        (Some(document), _) => document,
-        (None, Some(text)) => record(text, args, at(args, || client.fixed_frame(&robot))?),
-        (None, None) => return Err(Error::Usage("a text or --file is needed".to_owned())),
+    let resources = match document {
+        Some(document) => document,
+        None => {
+            let at = at(args, || client.fixed_frame(&robot))?;
+            let entities = args.entities.iter().map(|entity| meant::by(&client, &robot, entity));
+            let entities = entities.collect::<Result<Vec<Ref>>>()?;
+            resource(text.as_deref(), args, &entities, at)
+        }
     };
     let payload = Payload::Json(json::to_string(&resources).into_bytes());
     let reply = client.ask(&robot, "remember", &Parameters::new(), Some(&payload))?;
@@ -31,6 +44,21 @@ pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
     let stored = reply.get("stored").and_then(Value::as_array).unwrap_or_default();
     let lines: Vec<String> = stored.iter().map(|item| line(item, durable)).collect();
     Ok(output::print(&lines.join("\n"))?)
+}
+
+/// What was said: the text itself, or for `-` what comes on standard input, without the end of its last line.
+fn said(text: &str) -> Result<String> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let text = document::read_text(Path::new(text))?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.trim().is_empty() {
+        return Err(Error::Usage(
+            "standard input is empty: there is nothing to remember in it".to_owned(),
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 fn line(item: &Value, durable: bool) -> String {
@@ -55,15 +83,47 @@ fn at(args: &RememberArgs, fixed_frame: impl FnOnce() -> Result<String>) -> Resu
     Ok(Some((frame, at.0)))
 }
 
-/// The MemoryRecord that the options describe. Id and `createdAt` are left to the daemon, whose clock
-/// is the robot's.
-fn record(text: &str, args: &RememberArgs, at: Option<At>) -> Value {
+/// The resource that the options describe. Id and `createdAt` are left to the daemon, whose clock is the robot's.
+fn resource(text: Option<&str>, args: &RememberArgs, entities: &[Ref], at: Option<At>) -> Value {
     let mut members = Map::new();
-    members.insert("resourceType", "MemoryRecord");
+    members.insert("resourceType", args.resource_type.as_str());
     if let Some(id) = &args.id {
         members.insert("id", id.as_str());
     }
-    members.insert("content", text);
+    if args.is_entity() {
+        entity(text, args, &mut members);
+    } else {
+        record(text, args, entities, &mut members);
+    }
+    if let Some(pose) = pose(args, at) {
+        let extension = object([("url", SPATIAL_POSE_URL.into()), ("valueJson", pose)]);
+        members.insert("extension", Value::Array(vec![extension]));
+    }
+    Value::Object(members)
+}
+
+/// What only an Entity has.
+fn entity(text: Option<&str>, args: &RememberArgs, members: &mut Map) {
+    if let Some(name) = &args.name {
+        members.insert("name", name.as_str());
+    }
+    if !args.labels.is_empty() {
+        let labels = args.labels.iter().map(|label| label.to_ascii_lowercase());
+        members.insert("labels", labels.collect::<Value>());
+    }
+    if let Some(summary) = text {
+        members.insert("summary", summary);
+    }
+    if let Some(importance) = args.importance {
+        members.insert("salience", importance);
+    }
+}
+
+/// What only a MemoryRecord has.
+fn record(text: Option<&str>, args: &RememberArgs, entities: &[Ref], members: &mut Map) {
+    if let Some(text) = text {
+        members.insert("content", text);
+    }
     for (name, value) in
         [("kind", &args.kind), ("experienceType", &args.experience_type), ("tier", &args.tier)]
     {
@@ -87,16 +147,11 @@ fn record(text: &str, args: &RememberArgs, at: Option<At>) -> Value {
         }
         members.insert("decay", decay);
     }
-    if !args.entities.is_empty() {
-        let references = args.entities.iter();
+    if !entities.is_empty() {
+        let references = entities.iter();
         let references = references.map(|entity| object([("ref", entity.to_string().into())]));
         members.insert("entityRefs", references.collect::<Value>());
     }
-    if let Some(pose) = pose(args, at) {
-        let extension = object([("url", SPATIAL_POSE_URL.into()), ("valueJson", pose)]);
-        members.insert("extension", Value::Array(vec![extension]));
-    }
-    Value::Object(members)
 }
 
 fn pose(args: &RememberArgs, at: Option<At>) -> Option<Value> {
@@ -142,7 +197,7 @@ mod tests {
             panic!("remember expected")
         };
         let at = at(&args, || Ok("odom".to_owned())).unwrap();
-        record(args.text.as_deref().unwrap(), &args, at)
+        resource(args.text.as_deref(), &args, &args.entities, at)
     }
 
     #[test]
@@ -192,6 +247,27 @@ mod tests {
             + r#"{"frame":"odom","position":[1.0,2.0,0.0],"orientation":[0.0,0.0,0.0,1.0],"#
             + r#""stamp":"2026-01-01T00:00:00Z","geo":{"lat":1.0,"lon":2.0,"alt":3.0}}}]}"#;
         assert_eq!(json::to_string(&value), expected);
+    }
+
+    #[test]
+    fn an_entity_has_a_name_and_labels() {
+        let value = built(&[
+            "--type",
+            "Entity",
+            "--name",
+            "charging dock",
+            "--label",
+            "Location",
+            "--id",
+            "dock",
+            "--importance",
+            "0.5",
+            "by the window",
+        ]);
+        assert_eq!(
+            json::to_string(&value),
+            r#"{"resourceType":"Entity","id":"dock","name":"charging dock","labels":["location"],"summary":"by the window","salience":0.5}"#
+        );
     }
 
     #[test]
