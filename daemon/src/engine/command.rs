@@ -28,6 +28,8 @@ pub enum Change {
     Correct(Vec<RefKey>, Vec<Unsettled>),
     /// Forget these, and what cannot exist without them.
     Forget(Vec<Ref>),
+    /// The same, but of these only what was stored up to this transaction.
+    ForgetUpTo(Vec<Ref>, u64),
     /// Pin a record, or let it go again.
     Anchor(Ref, bool),
     /// Evidence for or against a record.

@@ -83,7 +83,7 @@ use crate::sync::{ReadGuard, RwLock};
 
 pub use self::contained::OnBroken;
 pub use self::importing::ImportPermit;
-pub use self::view::{Found, Hit, Recall, id_of};
+pub use self::view::{Found, Hit, Recall, Unread, id_of};
 
 /// How many segments are open at once, besides one for each thread that reads: a few of the 1024
 /// descriptors that a process usually gets.
@@ -119,7 +119,7 @@ fn stopping() -> Error {
 }
 
 /// Why there is no answer to a change that was queued.
-fn unanswered() -> Error {
+pub(crate) fn unanswered() -> Error {
     let message = "a bug ended the daemon's work on this change: it is not known whether it was made; look, or send \
                    it again";
     Error::new(Code::Internal, message)

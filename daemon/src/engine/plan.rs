@@ -159,7 +159,8 @@ impl<'a> Planner<'a> {
             }
             Change::Correct(keys, spans) => self.correct(keys, spans),
             Change::Merge(prepared, precedence, _) => self.merge(prepared, *precedence),
-            Change::Forget(targets) => self.forget(targets),
+            Change::Forget(targets) => self.forget(targets, u64::MAX),
+            Change::ForgetUpTo(targets, seq) => self.forget(targets, *seq),
             Change::Anchor(target, anchored) => {
                 let (target, anchored) = (target.clone(), *anchored);
                 self.revise(&target, Revision::Anchor(anchored), now)
@@ -380,15 +381,20 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn forget(&mut self, targets: &[Ref]) -> Result<Plan, NoPlan> {
+    fn forget(&mut self, targets: &[Ref], up_to: u64) -> Result<Plan, NoPlan> {
         // A relationship on its way to the disk may depend on what is forgotten here.
         if !self.pending.is_empty() {
             return Err(NoPlan::Later);
         }
         let mut plan = Plan::to(Effect::Forgotten(0));
         let mut buried: Vec<RefKey> = Vec::new();
-        let mut queue: Vec<(Ref, RefKey)> =
-            targets.iter().map(|target| (target.clone(), RefKey::of(target))).collect();
+        let named = targets.iter().map(|target| (target.clone(), RefKey::of(target)));
+        let mut queue: Vec<(Ref, RefKey)> = {
+            let catalog = self.catalog();
+            let is_meant =
+                |key: &RefKey| catalog.live(key).is_some_and(|id| catalog.doc(id).seq <= up_to);
+            named.filter(|(_, key)| is_meant(key)).collect()
+        };
         queue.reverse();
         while let Some((target, key)) = queue.pop() {
             if buried.contains(&key) {

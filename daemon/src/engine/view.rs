@@ -12,7 +12,7 @@ use omir_core::decode::{DecodeError, Limits};
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
-use omir_core::reference::{Ref, ResourceType};
+use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
@@ -151,6 +151,24 @@ pub struct Recall {
     pub unreadable: u64,
     /// How long it took inside the engine.
     pub took_micros: u64,
+}
+
+/// Something that is there and cannot be read.
+#[derive(Debug, Clone)]
+pub struct Unread {
+    /// Its name, unless that is lost with it.
+    pub name: Option<Ref>,
+    /// Where it lies and what is the matter.
+    pub error: Error,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name}: {}", self.error.message),
+            None => write!(f, "its name is lost: {}", self.error.message),
+        }
+    }
 }
 
 /// What there is under a name.
@@ -320,8 +338,21 @@ impl Engine {
         }
     }
 
-    /// Calls `f` with every live resource of a type, or of all types, as CBOR, oldest first.
+    /// Calls `f` with every live resource of a type, or of all types, as CBOR, oldest first. What cannot be read is
+    /// left out, and logged.
     pub fn each(&self, of: Option<ResourceType>, mut f: impl FnMut(Vec<u8>)) {
+        self.each_or_unread(of, |one| match one {
+            Ok(bytes) => f(bytes),
+            Err(unread) => tracing::error!(%unread, "left out"),
+        });
+    }
+
+    /// As [`Engine::each`], also with what cannot be read.
+    pub fn each_or_unread(
+        &self,
+        of: Option<ResourceType>,
+        mut f: impl FnMut(Result<Vec<u8>, Unread>),
+    ) {
         let ids: Vec<DocId> = {
             let catalog = self.catalog();
             (0..)
@@ -334,12 +365,22 @@ impl Engine {
         // In small parts, so that neither the lock nor the memory is held for all of them.
         for part in ids.chunks(256) {
             for outgoing in self.outgoing(part.iter().copied()) {
-                match self.counted(self.emit(&outgoing)) {
-                    Ok(bytes) => f(bytes),
-                    Err(error) => tracing::error!(%error, "left out of a reply"),
-                }
+                let bytes = self.counted(self.emit(&outgoing));
+                f(bytes.map_err(|error| Unread { name: self.name_of(&outgoing), error }));
             }
         }
+    }
+
+    /// The name of something that cannot be read, if its bytes still tell it: the index knows what its hash must be.
+    fn name_of(&self, outgoing: &Outgoing) -> Option<Ref> {
+        let (of, key) = {
+            let catalog = self.catalog();
+            let doc = catalog.doc(outgoing.id);
+            (doc.class.resource_type(), doc.key)
+        };
+        let id = id_of(&outgoing.handle.unchecked_bytes()?)?;
+        let name = Ref::new(of, Id::new(id).ok()?);
+        (RefKey::of(&name) == key).then_some(name)
     }
 
     /// Ranked recall.

@@ -321,7 +321,10 @@ impl Writer {
         let file = log_file(self.log.number());
         let dated = self.shared.time.moment().now.as_micros();
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        let mut seq = self.next_seq.saturating_sub(1);
+        // What had nothing to write stands behind what was written before it.
+        let first = entries.iter().find_map(|entry| entry.written.as_ref());
+        let next = first.map_or(self.next_seq, |(transaction, ..)| transaction.seq);
+        let mut seq = next.saturating_sub(1);
         let mut replies = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Some((transaction, at, places)) = entry.written {

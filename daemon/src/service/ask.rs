@@ -156,6 +156,11 @@ impl Ask {
 
     /// Refuses.
     pub(super) fn refuse(self, error: &Error) {
+        self.send_error(error);
+    }
+
+    /// An error among many answers.
+    pub(super) fn send_error(&self, error: &Error) {
         let bytes = self.encoding.encode(&error_value(error));
         let reply = self.query.reply_err(bytes).encoding(zenoh_encoding(self.encoding)).wait();
         if let Err(error) = reply {

@@ -10,17 +10,18 @@ use zenoh::sample::{Sample, SampleKind};
 
 use super::Context;
 use super::ask::{Ask, stated};
+use super::deleting;
 use crate::engine::asked::Named;
 use crate::engine::command::Change;
 use crate::engine::export::decode_stored;
-use crate::engine::id_of;
 use crate::engine::request::Encoding;
+use crate::engine::{Unread, id_of};
 use crate::error::{Code, Error};
 
-/// How long a GET waits for earlier PUTs of the same moment to be committed.
+/// How long a GET waits for earlier PUTs and DELETEs of the same moment to be committed.
 const SETTLE: Duration = Duration::from_secs(2);
-/// The same for a DELETE of all that matches, which holds up whatever comes over its link meanwhile.
-const A_MOMENT: Duration = Duration::from_secs(1);
+/// Most of what cannot be read that a GET tells of one by one.
+const MAX_TOLD: usize = 8;
 
 /// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
 pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
@@ -39,12 +40,16 @@ pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
     context.engine.submit(change, size, reply);
 }
 
-fn reject(context: &Context, key: &str, error: &Error) {
+pub(super) fn reject(context: &Context, key: &str, error: &Error) {
     context.engine.note_rejected();
     context.events.rejected(key, error);
 }
 
-fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Change, usize)>, Error> {
+fn change(
+    context: &Arc<Context>,
+    key: &str,
+    sample: &Sample,
+) -> Result<Option<(Change, usize)>, Error> {
     let named = context.keys.reference(key);
     match sample.kind() {
         SampleKind::Put => {
@@ -64,17 +69,14 @@ fn change(context: &Context, key: &str, sample: &Sample) -> Result<Option<(Chang
             Ok(Some((change, size)))
         }
         SampleKind::Delete => {
-            let targets = match named {
-                Some(reference) => vec![reference],
-                None if context.keys.below_memory(key).is_some_and(|rest| rest.contains('*')) => {
-                    // What was put before is meant as well.
-                    context.engine.settle(A_MOMENT);
-                    matching(context, key)
-                }
-                None if key.contains('*') => return Err(no_robot(context, key)),
-                None => return Err(no_resource(key)),
-            };
-            Ok((!targets.is_empty()).then_some((Change::Forget(targets), 0)))
+            if let Some(reference) = named {
+                return Ok(Some((Change::Forget(vec![reference]), 0)));
+            }
+            match context.keys.below_memory(key) {
+                Some(rest) if rest.contains('*') => deleting::take_on(context, key).map(|()| None),
+                None if key.contains('*') => Err(no_robot(context, key)),
+                _ => Err(no_resource(key)),
+            }
         }
     }
 }
@@ -102,32 +104,40 @@ fn no_resource(key: &str) -> Error {
     )
 }
 
-/// Everything live that a key expression with wildcards names.
-fn matching(context: &Context, key: &str) -> Vec<Ref> {
-    let mut targets = Vec::new();
-    each_matching(context, key, |reference, _| targets.push(reference));
-    targets
-}
-
-fn each_matching(context: &Context, key: &str, mut f: impl FnMut(Ref, Vec<u8>)) {
+/// Everything live that a key expression with wildcards names; also what cannot be read and may be among it.
+pub(super) fn each_matching(
+    context: &Context,
+    key: &str,
+    mut f: impl FnMut(Result<(Ref, Vec<u8>), Unread>),
+) {
     let Ok(wanted) = keyexpr::new(key) else { return };
     for of in ResourceType::ALL {
         let all = format!("{}/{of}/*", context.keys.operation("memory"));
         if !keyexpr::new(&all).is_ok_and(|all| wanted.intersects(all)) {
             continue;
         }
-        context.engine.each(Some(of), |bytes| {
-            let Some(id) = id_of(&bytes).and_then(|id| Id::new(id).ok()) else { return };
-            let reference = Ref::new(of, id);
-            let key = context.keys.memory(&reference);
-            if keyexpr::new(&key).is_ok_and(|key| wanted.intersects(key)) {
-                f(reference, bytes);
+        let is_wanted = |name: &Ref| {
+            let key = context.keys.memory(name);
+            keyexpr::new(&key).is_ok_and(|key| wanted.intersects(key))
+        };
+        context.engine.each_or_unread(Some(of), |one| match one {
+            Ok(bytes) => {
+                let Some(id) = id_of(&bytes).and_then(|id| Id::new(id).ok()) else { return };
+                let name = Ref::new(of, id);
+                if is_wanted(&name) {
+                    f(Ok((name, bytes)));
+                }
+            }
+            Err(unread) => {
+                if unread.name.as_ref().is_none_or(is_wanted) {
+                    f(Err(unread));
+                }
             }
         });
     }
 }
 
-/// A GET: one reply for each resource, on its own key.
+/// A GET: one reply for each resource, on its own key. What cannot be read is told of by error replies.
 pub(super) fn get(context: &Context, ask: Ask) {
     if let Err(error) = ask.selector().and_then(|list| {
         let mut named = Named::new(list);
@@ -137,24 +147,45 @@ pub(super) fn get(context: &Context, ask: Ask) {
     }) {
         return context.refuse(ask, &error);
     }
+    context.deletes.settle(SETTLE);
     context.engine.settle(SETTLE);
-    let send = |reference: &Ref, bytes: Vec<u8>| {
-        let key = context.keys.memory(reference);
+    let send = |name: &Ref, bytes: Vec<u8>| {
         let body = match ask.encoding {
-            Encoding::Cbor => Ok(bytes),
-            Encoding::Json => decode_stored(&bytes).map(|value| Encoding::Json.encode(&value)),
+            Encoding::Cbor => bytes,
+            Encoding::Json => Encoding::Json.encode(&decode_stored(&bytes)?),
         };
-        match body {
-            Ok(body) => ask.send(&key, body),
-            Err(error) => tracing::error!(%error, key, "left out of a reply"),
-        }
+        ask.send(&context.keys.memory(name), body);
+        Ok(())
     };
-    match context.keys.reference(ask.key()) {
-        Some(reference) => match context.engine.get(&reference) {
-            Ok(Some(bytes)) => send(&reference, bytes),
-            Ok(None) => {}
-            Err(error) => context.refuse(ask, &error),
-        },
-        None => each_matching(context, ask.key(), |reference, bytes| send(&reference, bytes)),
+    if let Some(name) = context.keys.reference(ask.key()) {
+        let sent = match context.engine.get(&name) {
+            Ok(Some(bytes)) => send(&name, bytes),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
+            context.refuse(ask, &error);
+        }
+        return;
+    }
+    let mut unread = 0;
+    each_matching(context, ask.key(), |one| {
+        let fault = match one {
+            Ok((name, bytes)) => {
+                let sent = send(&name, bytes);
+                sent.err().map(|error| Unread { name: Some(name), error })
+            }
+            Err(unread) => Some(unread),
+        };
+        let Some(fault) = fault else { return };
+        tracing::error!(%fault, "left out of a GET");
+        unread += 1;
+        if unread <= MAX_TOLD {
+            ask.send_error(&Error::new(Code::Internal, fault.to_string()));
+        }
+    });
+    if unread > MAX_TOLD {
+        let message = format!("{} more cannot be read (omir store check)", unread - MAX_TOLD);
+        ask.send_error(&Error::new(Code::Internal, message));
     }
 }

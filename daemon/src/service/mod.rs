@@ -3,6 +3,7 @@
 mod ask;
 mod backup;
 mod clock;
+mod deleting;
 mod events;
 mod keys;
 mod memory;
@@ -25,6 +26,7 @@ use crate::engine::operation::Operation;
 use crate::error::{Code, Error};
 
 use self::ask::Ask;
+use self::deleting::{Delete, Deletes};
 use self::pool::Pool;
 
 pub use self::ask::selector_parameters;
@@ -65,10 +67,18 @@ impl Service {
             .wait()
             .map_err(|error| format!("the network could not be opened: {}", plain(&error)))?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
-        let pool = Pool::start(workers).map_err(|error| format!("no worker threads: {error}"))?;
+        let no_threads = |error| format!("no worker threads: {error}");
+        let pool = Pool::start("omird-reader", workers).map_err(no_threads)?;
+        let deleter = Pool::start("omird-deleter", 1).map_err(no_threads)?;
         let events = events::Outlet::new(session.clone(), keys.clone());
-        let context =
-            Arc::new(Context { engine, keys: keys.clone(), pool, events: events.clone() });
+        let context = Arc::new(Context {
+            engine,
+            keys: keys.clone(),
+            pool,
+            deleter,
+            deletes: Deletes::default(),
+            events: events.clone(),
+        });
         let listening = context.engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();
@@ -125,7 +135,10 @@ impl Service {
 struct Context {
     engine: Engine,
     keys: Keys,
-    pool: Pool,
+    pool: Pool<Ask>,
+    /// One thread, so that DELETEs are done in their order.
+    deleter: Pool<Delete>,
+    deletes: Deletes,
     events: events::Outlet,
 }
 

@@ -1,45 +1,44 @@
-//! A few threads that read for queries, behind a bounded queue.
+//! A few threads that work for clients, behind a bounded queue.
 
 use std::io;
 
 use crossbeam_channel::{Sender, TrySendError};
 
-use super::ask::Ask;
+type Job<T> = (T, Box<dyn FnOnce(T) + Send>);
 
-type Job = (Ask, Box<dyn FnOnce(Ask) + Send>);
-
-/// Queries that may wait for a worker; more are `BUSY`.
+/// What may wait for a worker; more is `BUSY`.
 const WAITING: usize = 256;
 
-pub(super) struct Pool {
-    jobs: Sender<Job>,
+/// Works on `T`, such as queries.
+pub(super) struct Pool<T> {
+    jobs: Sender<Job<T>>,
 }
 
-impl Pool {
-    /// Starts `workers` threads; they end when the pool is dropped.
-    pub(super) fn start(workers: usize) -> io::Result<Self> {
-        let (jobs, queue) = crossbeam_channel::bounded::<Job>(WAITING);
+impl<T: Send + 'static> Pool<T> {
+    /// Starts `workers` threads called `name`; they end when the pool is dropped.
+    pub(super) fn start(name: &str, workers: usize) -> io::Result<Self> {
+        let (jobs, queue) = crossbeam_channel::bounded::<Job<T>>(WAITING);
         for number in 0..workers.max(1) {
             let queue = queue.clone();
-            std::thread::Builder::new().name(format!("omird-reader-{number}")).spawn(
-                move || {
-                    for (ask, job) in queue {
-                        let run = std::panic::AssertUnwindSafe(|| job(ask));
-                        if std::panic::catch_unwind(run).is_err() {
-                            tracing::error!("answering a query panicked; this is a bug of omird");
-                        }
+            std::thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
+                for (work, job) in queue {
+                    let run = std::panic::AssertUnwindSafe(|| job(work));
+                    if std::panic::catch_unwind(run).is_err() {
+                        tracing::error!("working for a client panicked; this is a bug of omird");
                     }
-                },
-            )?;
+                }
+            })?;
         }
         Ok(Self { jobs })
     }
 
-    /// Hands a query to a worker, or gives it back if all are busy and the queue is full.
-    pub(super) fn run(&self, ask: Ask, job: impl FnOnce(Ask) + Send + 'static) -> Option<Ask> {
-        match self.jobs.try_send((ask, Box::new(job))) {
+    /// Hands work to a worker, or gives it back if all are busy and the queue is full.
+    pub(super) fn run(&self, work: T, job: impl FnOnce(T) + Send + 'static) -> Option<T> {
+        match self.jobs.try_send((work, Box::new(job))) {
             Ok(()) => None,
-            Err(TrySendError::Full((ask, _)) | TrySendError::Disconnected((ask, _))) => Some(ask),
+            Err(TrySendError::Full((work, _)) | TrySendError::Disconnected((work, _))) => {
+                Some(work)
+            }
         }
     }
 }

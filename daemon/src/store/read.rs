@@ -95,6 +95,13 @@ impl Handle {
         }
     }
 
+    /// The bytes as they are by now, for what they may still tell: nothing in them is to be believed.
+    pub fn unchecked_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; self.location.len as usize];
+        self.file.as_ref()?.read_at(&mut bytes, u64::from(self.location.offset)).ok()?;
+        Some(bytes)
+    }
+
     /// The resource as a value.
     pub fn value(&self) -> Result<Value, ReadFault> {
         let bytes = self.bytes()?;
