@@ -627,6 +627,20 @@ fn two_robots_of_one_name_say_so() {
     });
 }
 
+/// Whoever may publish can announce in any name.
+#[test]
+fn an_event_that_somebody_made_up_is_no_namesake() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    let _token = client.session.liveliness().declare_token("omir/r1/alive").wait().unwrap();
+    for round in 0..30 {
+        client.put("omir/r1/event/recorded/Entity/hall", r#"{"name": "hall"}"#);
+        let status = client.one("omir/r1/status", None);
+        assert!(status.value()["namesakeHeard"].is_null(), "round {round}: {status:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_kill_at_any_moment_loses_nothing_acknowledged() {
     let data = tempfile::tempdir().unwrap();

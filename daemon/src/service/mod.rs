@@ -14,6 +14,7 @@ mod pool;
 
 use std::sync::Arc;
 
+use omir_core::value::{Map, Value};
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
@@ -99,7 +100,9 @@ impl Service {
                 .wait()
                 .map_err(fail)?
         };
-        let namesake = namesake::watch(&session, keys, &context.engine).map_err(fail)?;
+        let instance = context.engine.new_id();
+        let namesake = namesake::watch(&session, keys, &context.engine, &instance).map_err(fail)?;
+        context.engine.tell_of("network", Box::new(move || Some(told(&instance))));
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
         Ok(Self { session, queryables, subscriber, namesake, clock: None, alive, listening })
     }
@@ -129,6 +132,13 @@ impl Service {
         // Until then what was committed last is announced.
         drop(listening);
     }
+}
+
+/// What `status` says of the network.
+fn told(instance: &str) -> Value {
+    let mut map = Map::new();
+    map.insert("instance", instance);
+    Value::Object(map)
 }
 
 /// What every handler needs.

@@ -1,12 +1,20 @@
-//! Whether another daemon goes by the same name: both do what is asked of it, and either answers. What it announces
-//! tells, for whatever is asked of the name makes both announce.
+//! Whether another daemon goes by the same name: both do what is asked of it, and either answers.
+//!
+//! An event under the name that this daemon did not publish raises the suspicion, for whatever is asked of the name makes
+//! both announce; but everybody who may publish can make one up. So the name is asked for its status then, and heard is who
+//! answers that as another instance: who answers in this robot's name is what there is to warn of.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
+use omir_core::json;
+use omir_core::value::Value;
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
+use zenoh::qos::CongestionControl;
+use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
 use zenoh::sample::Locality;
 
 use super::keys::Keys;
@@ -14,22 +22,43 @@ use crate::engine::Engine;
 
 /// How often it is said in the log.
 const SAID_EVERY: Duration = Duration::from_secs(3600);
+/// How often the name is asked for, however many events there are.
+const ASKED_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct Heard {
     at: Option<Timestamp>,
     said: Option<Instant>,
+    asked: Option<Instant>,
 }
 
-/// Listens for the events of others under the name in `keys`, and tells of them: in the log, and in `status` as
-/// `namesakeHeard`.
+/// Whether `every` has gone by since then, which is then now.
+fn is_due(since: &mut Option<Instant>, every: Duration) -> bool {
+    let is_due = since.is_none_or(|since| since.elapsed() >= every);
+    if is_due {
+        *since = Some(Instant::now());
+    }
+    is_due
+}
+
+/// Whether a status is that of another instance. An older daemon does not tell which it is, and is another.
+fn is_another(reply: &Reply, instance: &str) -> bool {
+    let Ok(sample) = reply.result() else { return false };
+    let status = json::from_slice(&sample.payload().to_bytes(), &Limits::default());
+    let told = status.as_ref().ok().and_then(|status| status.get("network")?.get("instance"));
+    told.and_then(Value::as_str) != Some(instance)
+}
+
+/// Listens for the events of others under the name in `keys`, asks who that is, and tells of another instance than
+/// `instance`: in the log, and in `status` as `namesakeHeard`.
 pub(super) fn watch(
     session: &zenoh::Session,
     keys: &Keys,
     engine: &Engine,
+    instance: &str,
 ) -> zenoh::Result<Subscriber<()>> {
     let heard = Arc::new(Mutex::new(Heard::default()));
-    let (told, clock) = (heard.clone(), engine.clone());
+    let (suspected, told, clock) = (heard.clone(), heard.clone(), engine.clone());
     let name = keys.robot().to_owned();
     engine.tell_of(
         "namesakeHeard",
@@ -38,6 +67,22 @@ pub(super) fn watch(
             heard.at.map(|at| at.to_string().into())
         }),
     );
+    let instance = instance.to_owned();
+    let answered = Arc::new(move |reply: Reply| {
+        if !is_another(&reply, &instance) {
+            return;
+        }
+        let mut heard = told.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.at = Some(clock.now().0);
+        if is_due(&mut heard.said, SAID_EVERY) {
+            tracing::warn!(
+                robot = name,
+                "somebody else answers by this robot's name: another omird, which does what this one is asked; \
+                 give each a name of its own (robot, or --robot)"
+            );
+        }
+    });
+    let (asking, status) = (session.clone(), keys.operation("status"));
     session
         .declare_subscriber(keys.operation("event/**"))
         .allowed_origin(Locality::Remote)
@@ -46,15 +91,23 @@ pub(super) fn watch(
             if sample.key_expr().is_wild() {
                 return;
             }
-            let mut heard = told.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.at = Some(clock.now().0);
-            if heard.said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
-                heard.said = Some(Instant::now());
-                tracing::warn!(
-                    robot = name,
-                    "somebody else announces under this robot's name: another omird, which does what this one is \
-                     asked, and answers for it; give each a name of its own (robot, or --robot)"
-                );
+            let mut heard = suspected.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_due(&mut heard.asked, ASKED_EVERY) {
+                return;
+            }
+            drop(heard);
+            let answered = answered.clone();
+            // On Zenoh's thread: it does not wait for a link that is busy.
+            let asked = asking
+                .get(&status)
+                .target(QueryTarget::All)
+                .consolidation(ConsolidationMode::None)
+                .congestion_control(CongestionControl::Drop)
+                .allowed_destination(Locality::Remote)
+                .callback(move |reply| answered(reply))
+                .wait();
+            if let Err(error) = asked {
+                tracing::debug!(%error, "who else announces cannot be asked");
             }
         })
         .wait()
