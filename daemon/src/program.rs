@@ -1,8 +1,11 @@
 //! The program `omird`: arguments, logs, signals, exit codes.
 
+mod data_folder;
+mod reloading;
+
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,17 +13,16 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
+use crate::config::reload::Running;
 use crate::config::{self, Config, Host};
-use crate::disk::{Folder, is_read_only};
 use crate::engine::events::Events;
-use crate::engine::settings::{FlashSettings, Forgetting, RequestLimits, Settings};
 use crate::engine::{Engine, Parts};
-use crate::logs;
+use crate::logs::{self, Logs};
 use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
-use crate::store::lock::LockError;
+use crate::service_manager::watchdog::Watchdog;
+use crate::store::keys;
 use crate::store::recovery::Progress;
-use crate::store::{keys, lock};
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -77,12 +79,8 @@ impl Arguments {
     ///
     /// # Errors
     /// Names the key, and the file where that is what it stands in.
-    pub fn resolve(self, host: &Host) -> Result<Config, config::ConfigError> {
-        let path = self.config.clone();
-        let mut file = match &path {
-            Some(path) => config::read(path)?,
-            None => config::file::File::default(),
-        };
+    pub fn resolve(&self, host: &Host) -> Result<Running, config::ConfigError> {
+        let (mut file, written) = self.read()?;
         // Alone first: what is wrong with them is no fault of the file.
         let mut given = config::file::File::default();
         self.clone().onto(&mut given);
@@ -90,8 +88,15 @@ impl Arguments {
             let message = format!("command line or environment: {message}");
             config::ConfigError { file: None, message }
         })?;
-        self.onto(&mut file);
-        checked(file, host).map_err(|message| config::ConfigError { file: path, message })
+        self.clone().onto(&mut file);
+        let complain = |message| config::ConfigError { file: self.config.clone(), message };
+        let config = checked(file, host).map_err(complain)?;
+        Ok(Running::new(written, config))
+    }
+
+    /// The file, and its keys as they are written.
+    fn read(&self) -> Result<(config::file::File, toml::Table), config::ConfigError> {
+        self.config.as_deref().map_or_else(|| Ok(Default::default()), config::read)
     }
 
     /// Puts what is given here over what the file says.
@@ -138,22 +143,23 @@ pub fn main() -> ExitCode {
 
 /// Runs the program.
 pub fn run(arguments: Arguments) -> ExitCode {
-    logs::to_stderr(DEFAULT_FILTER);
-    let is_named = arguments.data.is_some();
-    let is_check = arguments.check;
-    let again = arguments.clone();
-    let config = match arguments.resolve(&Host::ask()) {
-        Ok(config) => config,
+    let logs = logs::to_stderr(DEFAULT_FILTER);
+    let running = match arguments.resolve(&Host::ask()) {
+        Ok(running) => running,
         Err(error) => {
             eprintln!("omird: {error}");
             return ExitCode::from(2);
         }
     };
-    if is_check {
+    if arguments.check {
+        let config = running.config();
         println!("configuration is good: robot={} data={}", config.robot, config.data.display());
         return ExitCode::SUCCESS;
     }
-    match serve(&config, is_named, &again) {
+    if running.config().log != config::DEFAULT_LOG {
+        logs.follow(&filter(&running.config().log));
+    }
+    match serve(running, &arguments, &logs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("omird: {message}");
@@ -162,8 +168,16 @@ pub fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Serves as configured; `is_named` if the data folder was named for this very start.
-fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), String> {
+/// The filter of the logs that `log` in the configuration comes to: Zenoh stays as quiet as it is by default, unless
+/// it is named.
+fn filter(log: &str) -> String {
+    format!("{DEFAULT_FILTER},{log}")
+}
+
+/// Serves as configured.
+fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(), String> {
+    // Of this start; what changes while it runs is in `running`.
+    let config = &running.config().clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -175,11 +189,13 @@ fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), S
     };
     let data = &config.data;
     let in_data = |what: &str| format!("{}: {what}", data.display());
-    make_folder(data).map_err(|error| in_data(&error.to_string()))?;
+    data_folder::make(data).map_err(|message| in_data(&message))?;
+    // Named for this very start, whoever the folder belongs to.
+    let is_named = arguments.data.is_some();
     if !is_named && !config.settings.read_only {
-        check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
+        data_folder::check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
     }
-    let disk = folder(data).map_err(|error| in_data(&error))?;
+    let disk = data_folder::locked(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(&error.to_string()))?;
     let simulated = match config.source {
@@ -205,6 +221,9 @@ fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), S
             std::io::ErrorKind::PermissionDenied => {
                 "; something in it belongs to another user: chown -R it to whoever omird runs as"
             }
+            std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
+                "; what lies there is no data folder: name another with --data"
+            }
             _ => "",
         };
         in_data(&format!("{error}{hint}"))
@@ -222,13 +241,7 @@ fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), S
         Ok(service) => service,
         Err(error) => {
             engine.stop();
-            let hint = if error.contains("in use") {
-                "\nIs another omird running, perhaps the service (systemctl status omird)? Stop it, or name a free endpoint \
-                 with --listen."
-            } else {
-                ""
-            };
-            return Err(format!("{error}{hint}"));
+            return Err(error);
         }
     };
     let neighbours = match Neighbours::join(config, &engine, &service, simulated) {
@@ -245,9 +258,18 @@ fn serve(config: &Config, is_named: bool, arguments: &Arguments) -> Result<(), S
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let again = || reread(config, arguments);
-    let ended = runtime.block_on(end(signals, &mut broken, &again));
+    let writing = engine.clone();
+    let watchdog = Watchdog::start(vec![
+        ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
+        ("the threads that read", Box::new(service.prover())),
+    ]);
+    if let Err(error) = &watchdog {
+        tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
+    }
+    let mut reload = || reloading::reload(&mut running, arguments, &engine, logs);
+    let ended = runtime.block_on(end(signals, &mut broken, &mut reload));
     tracing::info!("stopping");
+    drop(watchdog);
     service_manager::tell(service_manager::STOPPING);
     if ended.is_err() {
         // Adapters wait for what they asked of it: it answers them that nobody does.
@@ -274,67 +296,12 @@ fn ended_by(thread: &str) -> String {
 async fn end(
     signals: Signals,
     broken: &mut tokio::sync::oneshot::Receiver<&'static str>,
-    reread: &dyn Fn(),
+    reload: &mut dyn FnMut(),
 ) -> Result<(), String> {
     tokio::select! {
-        () = signals.wait(reread) => Ok(()),
+        () = signals.wait(reload) => Ok(()),
         Ok(thread) = broken => Err(ended_by(thread)),
     }
-}
-
-/// Reads the configuration again, as SIGHUP asks, and says which of its parts wait for a restart: nothing of it changes
-/// while it runs.
-fn reread(running: &Config, arguments: &Arguments) {
-    match arguments.clone().resolve(&Host::ask()) {
-        Err(error) => {
-            tracing::error!("SIGHUP: the configuration is faulty, the running one is kept: {error}")
-        }
-        Ok(written) => match differing(running, &written).as_slice() {
-            [] => {
-                tracing::info!("SIGHUP: the configuration is good, and nothing in it has changed")
-            }
-            parts => tracing::warn!(
-                "SIGHUP: the configuration is good, but {} cannot change while running; restart for it",
-                parts.join(", ")
-            ),
-        },
-    }
-}
-
-/// The parts in which two configurations differ, by their names in the file.
-fn differing(a: &Config, b: &Config) -> Vec<&'static str> {
-    let store = |config: &Config| Settings {
-        limits: RequestLimits::default(),
-        queue_requests: 0,
-        queue_bytes: 0,
-        flash: FlashSettings::default(),
-        forgetting: Forgetting::default(),
-        read_only: false,
-        fixed_frame: String::new(),
-        ..config.settings.clone()
-    };
-    let limits = |config: &Config| {
-        let settings = &config.settings;
-        (settings.limits, settings.queue_requests, settings.queue_bytes, config.readers)
-    };
-    let mut parts = vec![
-        ("`robot`", a.robot != b.robot),
-        ("`prefix`", a.prefix != b.prefix),
-        ("`data`", a.data != b.data),
-        ("[network]", a.network != b.network),
-        ("[store]", store(a) != store(b)),
-        ("[flash]", a.settings.flash != b.settings.flash),
-        ("[forgetting]", a.settings.forgetting != b.settings.forgetting),
-        ("[clock]", a.source != b.source || a.synchronised_file != b.synchronised_file),
-        ("[limits]", limits(a) != limits(b)),
-        ("[access]", a.settings.read_only != b.settings.read_only),
-    ];
-    #[cfg(feature = "ros2")]
-    parts.push(("[ros2]", a.ros2 != b.ros2));
-    #[cfg(feature = "serial")]
-    parts.push(("[[serial]]", a.serial != b.serial));
-    parts.retain(|(_, differs)| *differs);
-    parts.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The adapters besides Zenoh's that run.
@@ -390,52 +357,6 @@ impl Neighbours {
     }
 }
 
-/// What a robot saw is not for everybody on the machine.
-fn make_folder(data: &Path) -> std::io::Result<()> {
-    if let Some(above) = data.parent() {
-        std::fs::create_dir_all(above)?;
-    }
-    match std::fs::DirBuilder::new().mode(0o700).create(data) {
-        Err(_) if data.is_dir() => Ok(()),
-        made => made,
-    }
-}
-
-/// Root does not lock the user out whom a folder belongs to, who could not read what root writes there.
-fn check_owner(data: &Path, host: &Host) -> Result<(), String> {
-    let owner = std::fs::metadata(data).map_or(0, |folder| folder.uid());
-    if !host.is_root || host.state_directory.is_some() || owner == 0 {
-        return Ok(());
-    }
-    Err(format!(
-        "it belongs to another user (uid {owner}), who could not read what root writes there; a service would not start any \
-         more. Stop that and run `sudo -u omird omird --data {} …`; or, if root is meant, say so with --data",
-        data.display()
-    ))
-}
-
-/// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.
-fn folder(data: &Path) -> Result<Folder, String> {
-    let lock = match lock::acquire(data) {
-        Err(LockError::Disk(error)) if is_read_only(&error) => {
-            tracing::warn!("the data folder is read-only: what it holds is served");
-            lock::acquire_unwritten(data).map_err(|error| error.to_string())?
-        }
-        Ok(mut lock) => {
-            let number = u128::from_le_bytes(random().expect("the system gives random bytes"));
-            if let Err(error) = lock.stamp(number) {
-                tracing::warn!(%error, "the lock file could not be written");
-            }
-            Some(lock)
-        }
-        Err(error) => return Err(error.to_string()),
-    };
-    Ok(match lock {
-        Some(lock) => Folder::watched(data, lock.watch()),
-        None => Folder::new(data),
-    })
-}
-
 /// The one line on standard output that scripts wait for.
 fn announce(config: &Config) {
     let endpoint = match config.network.listening().unwrap_or_default().as_slice() {
@@ -480,13 +401,13 @@ impl Signals {
         })
     }
 
-    /// Waits for one that ends the program; each hangup has `reread` done meanwhile.
-    async fn wait(mut self, reread: &dyn Fn()) {
+    /// Waits for one that ends the program; each hangup has `reload` done meanwhile.
+    async fn wait(mut self, reload: &mut dyn FnMut()) {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
-                Some(()) = self.hangup.recv() => reread(),
+                Some(()) = self.hangup.recv() => reload(),
             }
         }
     }
@@ -542,29 +463,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hangup_names_what_waits_for_a_restart() {
-        let config =
-            |text: &str| config::resolve(toml::from_str(text).unwrap(), &Host::default()).unwrap();
-        let running = config("");
-        assert!(differing(&running, &config("")).is_empty());
-        for (text, part) in [
-            ("data = '/other'", "`data`"),
-            ("[store]\nseal_after_s = '3d'", "[store]"),
-            ("[limits]\nreaders = 3", "[limits]"),
-            ("[forgetting]\nmerge = false", "[forgetting]"),
-            ("[access]\nread_only = true", "[access]"),
-        ] {
-            assert_eq!(differing(&running, &config(text)), [part]);
-        }
-    }
-
-    #[test]
     fn a_broken_engine_ends_the_program_as_a_failure() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (tell, mut broken) = tokio::sync::oneshot::channel();
         tell.send("omird-writer").unwrap();
-        let ended =
-            runtime.block_on(async { end(Signals::listen().unwrap(), &mut broken, &|| {}).await });
+        let ended = runtime
+            .block_on(async { end(Signals::listen().unwrap(), &mut broken, &mut || {}).await });
         assert!(ended.unwrap_err().contains("omird-writer"));
     }
 }

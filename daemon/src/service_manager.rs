@@ -1,5 +1,7 @@
 //! What a service manager is told, by the protocol of sd_notify(3): one datagram to the socket that it names.
 
+pub mod watchdog;
+
 use std::ffi::OsStr;
 use std::io;
 #[cfg(target_os = "linux")]
@@ -7,10 +9,28 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// All that is configured is served.
 pub const READY: &str = "READY=1";
 /// It was asked to stop, and writes what makes the next start fast.
 pub const STOPPING: &str = "STOPPING=1";
+/// It works.
+const WATCHDOG: &str = "WATCHDOG=1";
+
+/// The configuration is being read again. A manager tells an answer to its own request from an earlier one by the time.
+pub fn reloading() -> String {
+    let now = clock_gettime(ClockId::Monotonic);
+    let micros = now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1000);
+    format!("RELOADING=1\nMONOTONIC_USEC={micros}")
+}
+
+/// That is over, and `status` is what came of it.
+pub fn reloaded(status: &str) -> String {
+    // A line each: another would be taken for a statement of its own.
+    let line = status.replace(['\n', '\r'], " ");
+    format!("{READY}\nSTATUS={line}")
+}
 
 /// Tells whoever started this process with `$NOTIFY_SOCKET`, if that was a service manager. One that does not listen
 /// is no reason not to serve.
@@ -57,6 +77,14 @@ mod tests {
         let socket = UnixDatagram::bind_addr(&address).unwrap();
         send(OsStr::new(&format!("@{name}")), STOPPING).unwrap();
         assert_eq!(heard(&socket), "STOPPING=1");
+    }
+
+    #[test]
+    fn a_status_is_one_line() {
+        assert_eq!(reloaded("kept:\nREADY=0"), "READY=1\nSTATUS=kept: READY=0");
+        let micros = reloading();
+        let micros = micros.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
+        assert!(micros.parse::<u64>().unwrap() > 0);
     }
 
     #[test]

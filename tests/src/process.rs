@@ -3,7 +3,7 @@
 //! Everything is on loopback, without multicast, on a port that was free a moment ago, and ends
 //! with the test: a daemon that is dropped is killed.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,6 +18,15 @@ use zenoh::query::Reply;
 pub fn free_endpoint() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     format!("tcp/127.0.0.1:{}", listener.local_addr().expect("it is bound").port())
+}
+
+/// How a daemon is started besides folder, name and endpoint.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings<'a> {
+    /// What is in its environment.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// More arguments.
+    pub arguments: &'a [&'a str],
 }
 
 /// A running daemon.
@@ -52,6 +61,23 @@ impl Daemon {
         Self::spawn_command(Command::new(program), data, robot, endpoint, more)
     }
 
+    /// As [`Daemon::spawn`], with an environment. Its log is kept: [`Daemon::log`].
+    pub fn spawn_with(
+        program: &str,
+        data: &Path,
+        robot: &str,
+        endpoint: &str,
+        settings: &Settings<'_>,
+    ) -> Self {
+        let mut command = Command::new(program);
+        command.stderr(Stdio::piped());
+        let child = Self::command(&mut command, data, robot, endpoint, settings.arguments)
+            .envs(settings.environment.iter().copied())
+            .spawn()
+            .expect("the daemon starts");
+        Self::of(child, data, robot, endpoint)
+    }
+
     fn spawn_command(
         mut command: Command,
         data: &Path,
@@ -59,8 +85,26 @@ impl Daemon {
         endpoint: &str,
         more: &[&str],
     ) -> Self {
+        let child = Self::command(&mut command, data, robot, endpoint, more)
+            .spawn()
+            .expect("the daemon starts");
+        Self::of(child, data, robot, endpoint)
+    }
+
+    fn of(child: Child, data: &Path, robot: &str, endpoint: &str) -> Self {
+        let ready = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
+        Self { child, endpoint: endpoint.to_owned(), ready }
+    }
+
+    fn command<'c>(
+        command: &'c mut Command,
+        data: &Path,
+        robot: &str,
+        endpoint: &str,
+        more: &[&str],
+    ) -> &'c mut Command {
         let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "warn,zenoh=error".to_owned());
-        let child = command
+        command
             .env("RUST_LOG", filter)
             .args(["--robot", robot, "--listen", endpoint])
             .arg("--data")
@@ -68,10 +112,6 @@ impl Daemon {
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .spawn()
-            .expect("the daemon starts");
-        let ready = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
-        Self { child, endpoint: endpoint.to_owned(), ready }
     }
 
     /// Waits for the ready line of a daemon that was only spawned.
@@ -93,11 +133,26 @@ impl Daemon {
 
     /// Asks it to stop and does not wait for it.
     pub fn ask_to_stop(&self) {
-        let asked = Command::new("kill")
-            .args(["-TERM", &self.child.id().to_string()])
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal by its name: `HUP`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &self.child.id().to_string()])
             .status()
             .expect("kill runs");
-        assert!(asked.success());
+        assert!(sent.success());
+    }
+
+    /// What a daemon of [`Daemon::spawn_with`] logged until its end, which is waited for.
+    pub fn log(&mut self) -> String {
+        let mut log = String::new();
+        if let Some(mut logged) = self.child.stderr.take() {
+            logged.read_to_string(&mut log).expect("text");
+        }
+        let _ = self.child.wait();
+        log
     }
 
     /// Asks it to stop and waits until it has.

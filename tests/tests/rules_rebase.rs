@@ -54,7 +54,7 @@ fn rules() -> Ros2 {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("omird.toml");
     std::fs::write(&path, RULES).expect("it is written");
-    let section = config::read(&path).expect("it is valid").ros2.expect("it is there");
+    let section = config::read(&path).expect("it is valid").0.ros2.expect("it is there");
     section.resolve().expect("it fits")
 }
 

@@ -17,6 +17,8 @@ pub struct File {
     pub prefix: Option<String>,
     /// Data folder.
     pub data: Option<PathBuf>,
+    /// What is logged.
+    pub log: Option<String>,
     /// Network.
     pub network: NetworkSection,
     /// Store.

@@ -7,6 +7,7 @@ mod forgetting;
 mod limits;
 mod mistake;
 mod quantity;
+pub mod reload;
 #[cfg(feature = "serial")]
 mod serial;
 
@@ -21,6 +22,8 @@ use crate::service::{Network, check_endpoint};
 
 /// How often the log is synced with `durability = "interval"` when it does not say.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);
+/// What is logged when nothing is configured.
+pub const DEFAULT_LOG: &str = "info";
 /// The first part of every key when none is configured.
 pub const DEFAULT_PREFIX: &str = "omir";
 
@@ -33,6 +36,8 @@ pub struct Config {
     pub prefix: String,
     /// Data folder.
     pub data: PathBuf,
+    /// What is logged, as `RUST_LOG` says it.
+    pub log: String,
     /// Network.
     pub network: Network,
     /// Where the time comes from.
@@ -71,14 +76,15 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Reads a configuration file.
+/// Reads a configuration file: what it says, and the keys as they are written.
 ///
 /// # Errors
 /// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
-pub fn read(path: &Path) -> Result<File, ConfigError> {
+pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
     let complain = |message: String| ConfigError { file: Some(path.to_owned()), message };
     let text = mistake::text_of(path).map_err(complain)?;
-    toml::from_str(&text).map_err(|error| complain(mistake::in_words(&text, &error)))
+    let in_words = |error: toml::de::Error| complain(mistake::in_words(&text, &error));
+    Ok((toml::from_str(&text).map_err(in_words)?, toml::from_str(&text).map_err(in_words)?))
 }
 
 /// Checks a configuration and fills in what it leaves out.
@@ -202,6 +208,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         Some(data) => data,
         None => host.data(),
     };
+    let log = written.log.unwrap_or_else(|| DEFAULT_LOG.to_owned());
+    crate::logs::parse(&log).map_err(|message| format!("log: {message}"))?;
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
     #[cfg(feature = "ros2")]
     let ros2 = match written.ros2 {
@@ -219,6 +227,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         robot,
         prefix,
         data,
+        log,
         network,
         source,
         synchronised_file,
@@ -297,6 +306,8 @@ fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration,
 pub struct Host {
     /// Its name.
     pub name: Option<String>,
+    /// Who the daemon runs as.
+    pub uid: Option<String>,
     /// Whether the daemon runs as root.
     pub is_root: bool,
     /// `$STATE_DIRECTORY`, where a service manager says that a service keeps its state (systemd.exec(5)).
@@ -315,9 +326,11 @@ impl Host {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let uid = uid.and_then(|ids| ids.split_whitespace().nth(1)).map(str::to_owned);
         Self {
             name: std::fs::read_to_string("/etc/hostname").ok(),
-            is_root: uid.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"),
+            is_root: uid.as_deref() == Some("0"),
+            uid,
             state_directory: set("STATE_DIRECTORY"),
             state_home: set("XDG_STATE_HOME"),
             home: set("HOME"),
@@ -465,6 +478,7 @@ mod tests {
             ("robot = '..'", "robot"),
             ("prefix = 'a//b'", "prefix"),
             ("data = ''", "data"),
+            ("log = 'loud'", "log: \"loud\" is no level"),
             ("[store]\ndurability = 'maybe'", "store.durability"),
             ("[store]\nsegment_bytes = 1", "store.segment_bytes"),
             ("[flash]\nmax_bytes = 4000", "flash.max_bytes"),

@@ -51,6 +51,11 @@ impl Budget {
         }
     }
 
+    /// Goes on with another bound. What was written today counts against it.
+    pub fn set_per_day(&mut self, per_day: u64) {
+        self.per_day = per_day;
+    }
+
     /// Bytes in a day; 0 for no bound.
     pub fn per_day(&self) -> u64 {
         self.per_day

@@ -60,6 +60,10 @@ impl Scope {
     }
 }
 
+fn rules(settings: &Settings) -> Rules {
+    Rules { segment_max: settings.segment_max_bytes, purge_after: settings.purge_after }
+}
+
 /// What a compaction came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compaction {
@@ -114,16 +118,20 @@ pub(super) struct Compactor {
 impl Compactor {
     /// A compactor; `allowance` says what the card allows at the moment it is asked.
     pub(super) fn new(settings: &Settings, allowance: Box<dyn Fn() -> Allowance + Send>) -> Self {
-        let rules =
-            Rules { segment_max: settings.segment_max_bytes, purge_after: settings.purge_after };
         Self {
             history: settings.keep_history,
-            rules,
+            rules: rules(settings),
             is_allowed: !settings.read_only,
             allowance,
             looked: Instant::now(),
             read: None,
         }
+    }
+
+    /// Goes by other settings from now on.
+    pub(super) fn follow(&mut self, settings: &Settings) {
+        self.history = settings.keep_history;
+        self.rules = rules(settings);
     }
 
     /// How long what was superseded is kept; microseconds.

@@ -150,7 +150,7 @@ impl Engine {
     fn explain_validity(&self, doc: &Doc, now: i64, map: &mut Map) {
         map.insert("validUntil", instant(doc.valid_until));
         map.insert("isValid", Value::Bool(now < doc.valid_until));
-        let kept = self.inner.settings.forgetting.expire_after.as_micros();
+        let kept = self.settings().forgetting.expire_after.as_micros();
         let kept = i64::try_from(kept).unwrap_or(i64::MAX);
         if doc.access.is_none_or(|access| !access.anchored) {
             map.insert("expires", instant(doc.valid_until.saturating_add(kept)));

@@ -20,9 +20,11 @@ pub mod merge;
 pub mod operation;
 pub mod plan;
 pub mod pressure;
+mod proof;
 mod publisher;
 pub mod reading;
 pub mod rebase;
+mod reconfigure;
 pub mod request;
 mod reserve;
 mod sealing;
@@ -149,7 +151,6 @@ pub struct Engine {
 struct Inner {
     catalog: Arc<RwLock<Catalog>>,
     shared: Arc<Shared>,
-    settings: Settings,
     /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when nobody
     /// can send any more: so each message is answered.
     queue: Mutex<Option<Sender<Message>>>,
@@ -172,7 +173,7 @@ struct Inner {
     /// Held by whoever prepares a backup.
     backing_up: Mutex<()>,
     announced: Mutex<sweep::Announced>,
-    /// Ends the sweeping thread when it is dropped.
+    /// Wakes the sweeping thread, and ends it when it is dropped.
     sweeping: Mutex<Option<Sender<()>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -211,7 +212,7 @@ impl Engine {
 
         let boots = found.boots + 1;
         let time = Time::new(clock, boots, found.latest, &found.mark).knowing(found.stamps);
-        let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.flash.clone()));
+        let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.clone()));
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
@@ -285,7 +286,7 @@ impl Engine {
             shared: shared.clone(),
             catalog: catalog.clone(),
             disk: disk.clone(),
-            settings: settings.clone(),
+            settings: shared.settings(),
             queue: receiver,
             publisher,
             sealing,
@@ -317,13 +318,12 @@ impl Engine {
         let threads = vec![
             contained::spawn("omird-writer", move || writer.run(), on_broken)?,
             publish_in_background(deliveries, events.clone(), &shared.broken)?,
-            seal_in_background(sealer, compactor, orders, shared.clone(), &settings)?,
+            seal_in_background(sealer, compactor, orders, shared.clone())?,
         ];
-        let (sweeping, stop) = crossbeam_channel::bounded(0);
+        let (sweeping, stop) = crossbeam_channel::bounded(1);
         let inner = Arc::new(Inner {
             catalog,
             shared,
-            settings,
             queue: Mutex::new(Some(queue)),
             random,
             disk: for_status,
@@ -382,7 +382,7 @@ impl Engine {
         if query.frame.is_some() || !has_place {
             return Cow::Borrowed(query);
         }
-        let frame = Some(self.inner.settings.fixed_frame.clone());
+        let frame = Some(self.settings().fixed_frame.clone());
         Cow::Owned(Query { frame, ..query.clone() })
     }
 
@@ -415,9 +415,9 @@ impl Engine {
         self.inner.rebuilt
     }
 
-    /// How the engine runs.
-    pub fn settings(&self) -> &Settings {
-        &self.inner.settings
+    /// How the engine runs as of now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.inner.shared.settings()
     }
 
     /// Which memory this is, also after it was copied or moved: the public key of what signs its segments, in
@@ -459,7 +459,7 @@ impl Engine {
         key: Option<&Ref>,
     ) -> Result<Change, Error> {
         self.admit(payload.len(), false)?;
-        let limits = &self.inner.settings.limits;
+        let limits = &self.settings().limits;
         Ok(Change::Remember(self.take(payload, encoding, key, limits, None, false)?))
     }
 
@@ -476,7 +476,7 @@ impl Engine {
         sent: Timestamp,
     ) -> Result<Change, Error> {
         self.admit(payload.len(), false)?;
-        let limits = &self.inner.settings.limits;
+        let limits = &self.settings().limits;
         Ok(Change::Remember(self.take(payload, encoding, key, limits, Some(sent), false)?))
     }
 
@@ -508,7 +508,7 @@ impl Engine {
             Some(permit) => Some(permit),
             None => self.admit(payload.len(), true)?,
         };
-        let limits = self.inner.settings.limits.for_import();
+        let limits = self.settings().limits.for_import();
         let prepared = self.take(payload, encoding, None, &limits, None, true)?;
         Ok(Change::Merge(prepared, precedence, permit))
     }
@@ -537,7 +537,7 @@ impl Engine {
     /// # Errors
     /// `UNAUTHORIZED` if the daemon is configured read-only.
     fn check_writable(&self) -> Result<(), Error> {
-        if self.inner.settings.read_only {
+        if self.settings().read_only {
             let message = "this daemon is configured read-only (access.read_only)";
             return Err(Error::new(Code::Unauthorized, message));
         }
@@ -559,7 +559,7 @@ impl Engine {
         let bytes = if matches!(change, Change::Merge(_, _, Some(_))) { 0 } else { bytes };
         let queued = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         // A request larger than the bound may pass when nothing else waits.
-        if queued > 0 && queued + bytes > self.inner.settings.queue_bytes {
+        if queued > 0 && queued + bytes > self.settings().queue_bytes {
             shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
             return reply(Err(busy()));
         }

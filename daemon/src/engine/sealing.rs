@@ -69,6 +69,13 @@ struct Rules {
     age: Duration,
 }
 
+impl Rules {
+    fn of(settings: &Settings) -> Self {
+        let age = settings.seal_after.min(settings.purge_after);
+        Self { bytes: settings.segment_bytes, age }
+    }
+}
+
 /// How many of the oldest logs that wait are to be sealed now, together; 0 if none.
 fn due(waiting: &VecDeque<Closed>, now: Timestamp, rules: &Rules, is_urgent: bool) -> usize {
     if waiting.is_empty() {
@@ -108,17 +115,14 @@ pub fn seal_in_background(
     compactor: Compactor,
     orders: Receiver<SealOrder>,
     shared: Arc<Shared>,
-    settings: &Settings,
 ) -> io::Result<JoinHandle<()>> {
-    let age = settings.seal_after.min(settings.purge_after);
-    let rules = Rules { bytes: settings.segment_bytes, age };
     let sealing = Sealing {
         history: compactor.history_micros(),
         sealer,
         compactor,
+        rules: Rules::of(&shared.settings()),
         shared,
         orders,
-        rules,
         durable: i64::MIN,
         waiting: VecDeque::new(),
         asked: Vec::new(),
@@ -155,7 +159,9 @@ impl Sealing {
         let mut is_stopping = false;
         while !is_stopping {
             let (mut report, mut look) = (None, None);
-            match self.next() {
+            let order = self.next();
+            self.follow_settings();
+            match order {
                 Ok(SealOrder::Seal(closed)) => {
                     let durable = closed.iter().map(|closed| closed.at.as_micros()).max();
                     self.durable = self.durable.max(durable.unwrap_or(i64::MIN));
@@ -188,6 +194,14 @@ impl Sealing {
                 && self.compactor.idle(&mut self.sealer, &self.shared);
             self.count();
         }
+    }
+
+    /// Goes by the settings as of now.
+    fn follow_settings(&mut self) {
+        let settings = self.shared.settings();
+        self.rules = Rules::of(&settings);
+        self.compactor.follow(&settings);
+        self.history = self.compactor.history_micros();
     }
 
     fn next(&self) -> Result<SealOrder, RecvTimeoutError> {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
@@ -12,7 +12,7 @@ use super::contained::Broken;
 use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
 use super::pressure::Pressure;
-use super::settings::FlashSettings;
+use super::settings::Settings;
 use super::time::Time;
 use crate::clock::ClockState;
 use crate::disk::{self, Disk, Mode, ReadFault, Usage};
@@ -57,8 +57,8 @@ pub struct Shared {
     started: Instant,
     /// Whether upkeep may still find something to drop. Without upkeep there is none.
     pub can_free: AtomicBool,
-    /// What the card can take.
-    pub flash: FlashSettings,
+    /// How the engine runs, until it is told otherwise.
+    settings: RwLock<Arc<Settings>>,
     /// Logs that wait to be sealed.
     pub unsealed_logs: AtomicU64,
     /// Logs that became unreadable in part after the start.
@@ -95,7 +95,8 @@ pub struct Shared {
 
 impl Shared {
     /// State of a store that was last marked with `mark`.
-    pub fn new(time: Time, mark: &Mark, usage: Arc<Usage>, flash: FlashSettings) -> Self {
+    pub fn new(time: Time, mark: &Mark, usage: Arc<Usage>, settings: Settings) -> Self {
+        let per_day = settings.flash.bytes_per_day;
         Self {
             time,
             accesses: Mutex::default(),
@@ -105,10 +106,10 @@ impl Shared {
             rejected: AtomicU64::default(),
             health: Mutex::default(),
             unread: Mutex::default(),
-            budget: Mutex::new(Budget::new(flash.bytes_per_day, mark.day, mark.today)),
+            budget: Mutex::new(Budget::new(per_day, mark.day, mark.today)),
             started: Instant::now(),
             can_free: AtomicBool::default(),
-            flash,
+            settings: RwLock::new(Arc::new(settings)),
             unsealed_logs: AtomicU64::default(),
             rotten_logs: AtomicU64::default(),
             segments: AtomicU64::default(),
@@ -126,6 +127,18 @@ impl Shared {
             broken: Arc::default(),
             is_stopping: AtomicBool::default(),
         }
+    }
+
+    /// How the engine runs as of now. Whoever needs two of the settings to agree takes them from one call.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with other settings.
+    pub(super) fn follow(&self, settings: Settings) {
+        let per_day = settings.flash.bytes_per_day;
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner).set_per_day(per_day);
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
     /// The time to date by, and how far it can be trusted.
@@ -181,7 +194,7 @@ impl Shared {
     /// How much lies on the card beside what may.
     pub fn pressure(&self) -> Pressure {
         let bytes = self.usage.stored() + self.index_bytes.load(Ordering::Relaxed);
-        Pressure { bytes, max_bytes: self.flash.max_bytes }
+        Pressure { bytes, max_bytes: self.settings().flash.max_bytes }
     }
 
     /// How the card is doing.

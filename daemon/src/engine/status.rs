@@ -94,9 +94,9 @@ impl Engine {
         let accepted = shared.accepted.load(Ordering::Relaxed);
         let committed = shared.committed.load(Ordering::Relaxed);
         queue.insert("waiting", int(accepted.saturating_sub(committed)));
-        queue.insert("capacity", int(self.inner.settings.queue_requests as u64));
+        queue.insert("capacity", int(self.settings().queue_requests as u64));
 
-        let bounds = self.inner.settings.limits.for_import();
+        let bounds = self.settings().limits.for_import();
         let mut import = Map::new();
         import.insert("maxBytes", int(bounds.max_payload_bytes as u64));
         import.insert("maxResources", int(bounds.max_resources as u64));
@@ -128,12 +128,13 @@ impl Engine {
             uptime: self.inner.started.elapsed(),
         };
         let per_day = life.bytes_per_day();
-        let card_bytes = match shared.flash.card_bytes {
+        let flash = &shared.settings().flash;
+        let card_bytes = match flash.card_bytes {
             0 => space.map_or(0, |space| space.total),
             bytes => bytes,
         };
         let given = life.block_bytes_per_day();
-        let years = given.and_then(|rate| card_years(&shared.flash, card_bytes, rate));
+        let years = given.and_then(|rate| card_years(flash, card_bytes, rate));
         wear.insert("bytesPerDay", per_day.map_or(Value::Null, |rate| int(rate as u64)));
         wear.insert("cardYears", years.map_or(Value::Null, float));
         let budget = shared.budget();
@@ -143,11 +144,11 @@ impl Engine {
         wear.insert("budget", Value::Object(today));
         status.insert("wear", Value::Object(wear));
         status.insert("clock", Value::Object(shared.time.status()));
-        status.insert("durability", self.inner.settings.durability.as_str());
-        status.insert("readOnly", Value::Bool(self.inner.settings.read_only));
+        status.insert("durability", self.settings().durability.as_str());
+        status.insert("readOnly", Value::Bool(self.settings().read_only));
         status.insert("rejected", int(shared.rejected.load(Ordering::Relaxed)));
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
-        status.insert("fixedFrame", self.inner.settings.fixed_frame.as_str());
+        status.insert("fixedFrame", self.settings().fixed_frame.as_str());
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
         let sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);

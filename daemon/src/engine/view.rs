@@ -445,7 +445,7 @@ impl Engine {
                 forgotten: row.forgotten,
             });
         }
-        if !accesses.is_empty() && !self.inner.settings.read_only {
+        if !accesses.is_empty() && !self.settings().read_only {
             self.inner.shared.note_accesses(accesses);
         }
         let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

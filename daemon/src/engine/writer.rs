@@ -74,6 +74,8 @@ pub enum Message {
     },
     /// Something that is otherwise done at intervals.
     Chore(super::chore::Asked),
+    /// Say that messages are dealt with.
+    Proof(Sender<()>),
 }
 
 /// The writer's state.
@@ -81,7 +83,8 @@ pub struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) catalog: Arc<RwLock<Catalog>>,
     pub(super) disk: Arc<dyn Disk>,
-    pub(super) settings: Settings,
+    /// As of the message that is dealt with: what a group promises is what it was written by.
+    pub(super) settings: Arc<Settings>,
     pub(super) queue: Receiver<Message>,
     pub(super) publisher: Sender<Delivery>,
     pub(super) sealing: Sender<SealOrder>,
@@ -167,6 +170,7 @@ impl Writer {
                 Some(message) => Ok(message),
                 None => self.queue.recv_timeout(if self.is_settling() { BREATH } else { TICK }),
             };
+            self.settings = self.shared.settings();
             match message {
                 Ok(Message::Change { change, bytes, reply }) => {
                     waiting = self.group((change, bytes, reply));
@@ -174,6 +178,10 @@ impl Writer {
                 Ok(Message::Seal(done)) => self.seal_now(done),
                 Ok(Message::Compact { scope, answer }) => self.compact(scope, answer),
                 Ok(Message::Chore(asked)) => self.attend(asked),
+                Ok(Message::Proof(proven)) => {
+                    // Whoever asked may not wait any more.
+                    let _ = proven.send(());
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }

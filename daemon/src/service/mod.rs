@@ -13,7 +13,9 @@ mod operations;
 mod pool;
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use crossbeam_channel::Receiver;
 use omir_core::value::{Map, Value};
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -24,6 +26,7 @@ use crate::clock::SimulatedClock;
 use crate::engine::Engine;
 use crate::engine::events::Listening;
 use crate::engine::operation::Operation;
+use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
 
 use self::ask::Ask;
@@ -32,16 +35,23 @@ use self::pool::Pool;
 
 pub use self::ask::selector_parameters;
 pub use self::keys::Keys;
-use self::network::plain;
+use self::network::{not_opened, plain};
 
 pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint};
 
 /// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
 
+/// Bytes of the largest message that these limits let in. Zenoh is told as it is opened.
+pub fn largest_message(limits: &RequestLimits) -> usize {
+    // A request of ROS may have a resource twice, in fields and as JSON.
+    limits.for_import().max_payload_bytes.max(2 * limits.max_payload_bytes)
+}
+
 /// A running service. Dropping it undeclares everything.
 pub struct Service {
     session: zenoh::Session,
+    context: Arc<Context>,
     queryables: Vec<Queryable<()>>,
     subscriber: Subscriber<()>,
     namesake: Subscriber<()>,
@@ -61,12 +71,10 @@ impl Service {
         network: &Network,
         workers: usize,
     ) -> Result<Self, String> {
-        let limits = &engine.settings().limits;
-        // A request of ROS may have a resource twice, in fields and as JSON.
-        let most = limits.for_import().max_payload_bytes.max(2 * limits.max_payload_bytes);
+        let most = largest_message(&engine.settings().limits);
         let session = zenoh::open(network.to_zenoh(most)?)
             .wait()
-            .map_err(|error| format!("the network could not be opened: {}", plain(&error)))?;
+            .map_err(|error| not_opened(&plain(&error)))?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let no_threads = |error| format!("no worker threads: {error}");
         let pool = Pool::start("omird-reader", workers).map_err(no_threads)?;
@@ -104,7 +112,16 @@ impl Service {
         let namesake = namesake::watch(&session, keys, &context.engine, &instance).map_err(fail)?;
         context.engine.tell_of("network", Box::new(move || Some(told(&instance))));
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
-        Ok(Self { session, queryables, subscriber, namesake, clock: None, alive, listening })
+        Ok(Self {
+            session,
+            context,
+            queryables,
+            subscriber,
+            namesake,
+            clock: None,
+            alive,
+            listening,
+        })
     }
 
     /// Lets `clock` be set by what is put on the key `clock`.
@@ -122,10 +139,28 @@ impl Service {
         &self.session
     }
 
+    /// Who asks a reading thread for a sign of life; it comes once one of them has read something. None comes if
+    /// there is no room in their queue by the deadline.
+    pub fn prover(&self) -> impl Fn(Instant) -> Receiver<()> + Send + use<> {
+        let context = self.context.clone();
+        move |deadline| {
+            let (proven, waiting) = crossbeam_channel::bounded(1);
+            let engine = context.engine.clone();
+            let prove = move || {
+                engine.prove_reading();
+                // Whoever asked may not wait any more.
+                let _ = proven.send(());
+            };
+            context.pool.prove(prove, deadline);
+            waiting
+        }
+    }
+
     /// Takes the service off the network.
     pub fn stop(self) {
-        let Self { session, queryables, subscriber, namesake, clock, alive, listening } = self;
-        drop((queryables, subscriber, namesake, clock, alive));
+        let Self { session, context, queryables, subscriber, namesake, clock, alive, listening } =
+            self;
+        drop((queryables, subscriber, namesake, clock, alive, context));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }

@@ -58,6 +58,33 @@ pub(super) fn plain(error: &dyn std::fmt::Display) -> String {
     text.split(" at /").next().unwrap_or_default().trim().to_owned()
 }
 
+/// Why the network is not open, from what Zenoh says about it, and what to do.
+pub(super) fn not_opened(said: &str) -> String {
+    let endpoint =
+        said.split_once(" bound to ").map(|(_, rest)| rest.split(": ").next().unwrap_or(rest));
+    let Some(endpoint) = endpoint else {
+        return format!("the network could not be opened: {said}");
+    };
+    let listen = "--listen, or listen in [network]";
+    if said.contains("Address already in use") {
+        format!(
+            "{endpoint} is taken: another program listens there. Is it another omird, perhaps the service (systemctl \
+             status omird)? Stop it, or name a free endpoint with {listen}"
+        )
+    } else if said.contains("Cannot assign requested address") {
+        format!(
+            "{endpoint}: this machine has no such address now (`ip address` shows those it has; tcp/0.0.0.0 is all of \
+             them); name another with {listen}"
+        )
+    } else if said.contains("Permission denied") {
+        format!(
+            "{endpoint}: omird may not listen there, as on a port below 1024; name another with {listen}"
+        )
+    } else {
+        format!("the network could not be opened: {said}")
+    }
+}
+
 /// The protocols this build can listen and connect with.
 const PROTOCOLS: &[&str] = if cfg!(feature = "tls") {
     &["tcp", "tls", "unixsock-stream"]
@@ -194,6 +221,25 @@ mod tests {
         let file = folder.path().join("zenoh.json5");
         std::fs::write(&file, text).unwrap();
         (folder, Network { file: Some(file), ..network })
+    }
+
+    #[test]
+    fn why_nothing_is_listened_on_is_said_with_the_endpoint() {
+        let said = |why: &str| {
+            not_opened(&format!(
+                "Can not create a new TCP listener bound to tcp/127.0.0.1:7448: [127.0.0.1:7448: {why}"
+            ))
+        };
+        let taken = said("Address already in use (os error 98)");
+        assert!(
+            taken.starts_with("tcp/127.0.0.1:7448 is taken: another program listens there"),
+            "{taken}"
+        );
+        let away = said("Cannot assign requested address (os error 99)");
+        assert!(away.starts_with("tcp/127.0.0.1:7448: this machine has no such address"), "{away}");
+        let low = said("Permission denied (os error 13)");
+        assert!(low.starts_with("tcp/127.0.0.1:7448: omird may not listen there"), "{low}");
+        assert_eq!(not_opened("what"), "the network could not be opened: what");
     }
 
     fn get(network: &Network, key: &str) -> String {

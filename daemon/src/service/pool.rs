@@ -1,10 +1,14 @@
 //! A few threads that work for clients, behind a bounded queue.
 
 use std::io;
+use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError};
 
-type Job<T> = (T, Box<dyn FnOnce(T) + Send>);
+enum Job<T> {
+    Work(T, Box<dyn FnOnce(T) + Send>),
+    Prove(Box<dyn FnOnce() + Send>),
+}
 
 /// What may wait for a worker; more is `BUSY`.
 const WAITING: usize = 256;
@@ -21,8 +25,11 @@ impl<T: Send + 'static> Pool<T> {
         for number in 0..workers.max(1) {
             let queue = queue.clone();
             std::thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
-                for (work, job) in queue {
-                    let run = std::panic::AssertUnwindSafe(|| job(work));
+                for job in queue {
+                    let run = std::panic::AssertUnwindSafe(|| match job {
+                        Job::Work(work, job) => job(work),
+                        Job::Prove(prove) => prove(),
+                    });
                     if std::panic::catch_unwind(run).is_err() {
                         tracing::error!("working for a client panicked; this is a bug of omird");
                     }
@@ -34,11 +41,17 @@ impl<T: Send + 'static> Pool<T> {
 
     /// Hands work to a worker, or gives it back if all are busy and the queue is full.
     pub(super) fn run(&self, work: T, job: impl FnOnce(T) + Send + 'static) -> Option<T> {
-        match self.jobs.try_send((work, Box::new(job))) {
+        match self.jobs.try_send(Job::Work(work, Box::new(job))) {
             Ok(()) => None,
-            Err(TrySendError::Full((work, _)) | TrySendError::Disconnected((work, _))) => {
-                Some(work)
-            }
+            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => match job {
+                Job::Work(work, _) => Some(work),
+                Job::Prove(_) => None,
+            },
         }
+    }
+
+    /// Has a worker do something, behind the work that waits; nobody does if there is no room by `deadline`.
+    pub(super) fn prove(&self, job: impl FnOnce() + Send + 'static, deadline: Instant) {
+        let _ = self.jobs.send_deadline(Job::Prove(Box::new(job)), deadline);
     }
 }

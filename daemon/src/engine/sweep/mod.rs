@@ -112,25 +112,30 @@ pub(super) fn sweep_in_background(
     inner: &Arc<Inner>,
     stop: Receiver<()>,
 ) -> io::Result<Option<JoinHandle<()>>> {
-    let forgetting = &inner.settings.forgetting;
-    let Some(interval) = forgetting.sweep_interval else { return Ok(None) };
-    if !forgetting.enabled || inner.settings.read_only {
+    let settings = inner.shared.settings();
+    let Some(interval) = settings.forgetting.sweep_interval else { return Ok(None) };
+    if settings.read_only {
         return Ok(None);
     }
     // Until the first pass has looked.
-    inner.shared.can_free.store(true, Ordering::Relaxed);
+    inner.shared.can_free.store(settings.forgetting.enabled, Ordering::Relaxed);
     let engine = Arc::downgrade(inner);
     let thread = std::thread::Builder::new().name("omird-sweeper".into());
-    thread.spawn(move || run(&engine, &stop, interval)).map(Some)
+    thread.spawn(move || run(&engine, &stop, FIRST.min(interval))).map(Some)
 }
 
-fn run(engine: &Weak<Inner>, stop: &Receiver<()>, interval: Duration) {
-    let goes_on = |pause| matches!(stop.recv_timeout(pause), Err(RecvTimeoutError::Timeout));
-    let mut wait = FIRST.min(interval);
+fn run(engine: &Weak<Inner>, woken: &Receiver<()>, mut wait: Duration) {
+    // New settings wake it before its time.
+    let goes_on = |pause| woken.recv_timeout(pause) != Err(RecvTimeoutError::Disconnected);
     while goes_on(wait) {
-        wait = interval;
         let Some(inner) = engine.upgrade() else { return };
         let engine = Engine { inner };
+        let settings = engine.settings();
+        let Some(interval) = settings.forgetting.sweep_interval else { return };
+        wait = interval;
+        if !settings.forgetting.enabled {
+            continue;
+        }
         // After each slice, and on while others have work for the writer.
         let pause = || {
             while goes_on(PAUSE) && !engine.inner.shared.is_sweep_asked.load(Ordering::Acquire) {

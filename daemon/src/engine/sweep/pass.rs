@@ -125,7 +125,7 @@ impl<'a> Pass<'a> {
     fn stages(&mut self, fading: &Fading) -> Result<(), End> {
         self.announce_moves(fading)?;
         if self.may_write {
-            if self.engine.inner.settings.forgetting.merge {
+            if self.engine.settings().forgetting.merge {
                 self.merge_duplicates(fading)?;
             }
             self.expire()?;

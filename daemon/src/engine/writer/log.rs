@@ -184,7 +184,7 @@ impl Writer {
     /// Whether a new log is to be begun: this one is full, or spans so much time that a part of what is
     /// not sealed should be sealed without the rest, or what is dead in it takes room that is short.
     pub(in crate::engine) fn is_log_due(&self) -> bool {
-        let Settings { segment_bytes, seal_after, purge_after, .. } = self.settings;
+        let Settings { segment_bytes, seal_after, purge_after, .. } = *self.settings;
         if self.log.len() >= segment_bytes {
             return true;
         }

@@ -11,6 +11,7 @@ pub fn run(bytes: &[u8]) {
     assert!(toml::from_str::<File>(&unknown).is_err(), "a key nobody knows");
     let host = Host {
         name: Some(text.to_owned()),
+        uid: None,
         is_root: false,
         state_directory: None,
         state_home: None,

@@ -67,7 +67,7 @@ impl Pass<'_> {
     /// All that may go, and the bytes that compaction may drop as it is.
     fn evictable(&self, fading: &Fading) -> Result<(Vec<Evictable>, u64), End> {
         let (mut rows, mut dead, mut next) = (Vec::new(), 0u64, 0);
-        let history = self.engine.inner.settings.keep_history.as_micros();
+        let history = self.engine.settings().keep_history.as_micros();
         let order = self.engine.inner.shared.time.history().as_micros();
         let horizon = order.saturating_sub(i64::try_from(history).unwrap_or(i64::MAX));
         loop {

@@ -6,7 +6,7 @@ use crate::index::doc::{DocId, NEVER, hours};
 
 impl Pass<'_> {
     pub(super) fn expire(&mut self) -> Result<(), End> {
-        let kept = self.engine.inner.settings.forgetting.expire_after.as_micros();
+        let kept = self.engine.settings().forgetting.expire_after.as_micros();
         let kept = i64::try_from(kept).unwrap_or(i64::MAX);
         let certain = self.engine.inner.shared.time.certain().as_micros();
         let mut next = 0;

@@ -37,7 +37,7 @@ impl Pass<'_> {
     /// of it has been in the store for `merge_after`, or there are [`MANY`], or somebody asks.
     pub(super) fn merge_duplicates(&mut self, fading: &Fading) -> Result<(), End> {
         let settled = (fading.tiers.session_after_hours * HOUR) as i64;
-        let gathered = self.engine.inner.settings.forgetting.merge_after.as_micros();
+        let gathered = self.engine.settings().forgetting.merge_after.as_micros();
         let gathered = i64::try_from(gathered).unwrap_or(i64::MAX).max(settled);
         let mut gone: HashSet<RefKey> = HashSet::new();
         if !self.is_upkeep {
@@ -174,7 +174,7 @@ impl Pass<'_> {
         least: usize,
         gone: &HashSet<RefKey>,
     ) -> Vec<Observed> {
-        let forgetting = &self.engine.inner.settings.forgetting;
+        let forgetting = &self.engine.settings().forgetting;
         let radius = forgetting.merge_radius_m;
         let near: Vec<DocId> = {
             let catalog = self.engine.catalog();

@@ -1,0 +1,137 @@
+//! A sign of life for the service manager, which ends what gives none (`WatchdogSec=` of systemd.service(5)).
+//!
+//! It is given only on proof: the writer has dealt with a message, and a reading thread has read what is stored.
+//! A process that merely runs proves nothing: what hangs on a card would hang for ever.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+
+use super::{WATCHDOG, tell};
+
+/// Who is asked for a sign by a deadline, and where it comes.
+pub type Witness = (&'static str, Box<dyn Fn(Instant) -> Receiver<()> + Send>);
+
+/// The time that the manager has patience is cut into so many parts. A look takes one at most, and so does the pause
+/// after it: the next sign comes in time, however slow the look was.
+const PARTS: u32 = 3;
+
+/// Gives signs of life until it is dropped.
+pub struct Watchdog {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Starts, if the service manager waits for signs: `$WATCHDOG_USEC`, of the process `$WATCHDOG_PID`.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub fn start(witnesses: Vec<Witness>) -> io::Result<Option<Self>> {
+        let set = |name| std::env::var(name).ok();
+        let own = std::process::id();
+        let Some(patience) = patience(set("WATCHDOG_USEC"), set("WATCHDOG_PID"), own) else {
+            return Ok(None);
+        };
+        let (stop, stopped) = crossbeam_channel::bounded(0);
+        let thread = std::thread::Builder::new().name("omird-watchdog".into());
+        let thread = thread.spawn(move || run(&witnesses, patience / PARTS, &stopped))?;
+        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was told of when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How long the service manager waits from one sign to the next, if it waits for any from this process.
+fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option<Duration> {
+    if process.is_some_and(|process| process.parse() != Ok(own)) {
+        return None;
+    }
+    let micros = micros?.parse().ok().filter(|micros| *micros > 0)?;
+    Some(Duration::from_micros(micros))
+}
+
+fn run(witnesses: &[Witness], part: Duration, stopped: &Receiver<()>) {
+    loop {
+        match silent(witnesses, Instant::now() + part, stopped) {
+            None => return,
+            Some(silent) if silent.is_empty() => tell(WATCHDOG),
+            Some(silent) => tracing::error!(
+                "no sign of life from {} in {part:?}: the service manager is given none either, and may end omird",
+                silent.join(" and ")
+            ),
+        }
+        if stopped.recv_timeout(part) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+/// Who gives no sign by the deadline; `None` if it is stopped meanwhile. All are asked at once.
+fn silent(
+    witnesses: &[Witness],
+    deadline: Instant,
+    stopped: &Receiver<()>,
+) -> Option<Vec<&'static str>> {
+    let asked: Vec<_> = witnesses.iter().map(|(name, ask)| (*name, ask(deadline))).collect();
+    let mut silent = Vec::new();
+    for (name, sign) in asked {
+        crossbeam_channel::select! {
+            // An error: nobody is left to give one.
+            recv(sign) -> sign => if sign.is_err() { silent.push(name) },
+            recv(stopped) -> _ => return None,
+            default(deadline.saturating_duration_since(Instant::now())) => silent.push(name),
+        }
+    }
+    Some(silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_given_to_who_waits_for_them() {
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(patience(text("180000000"), None, 7), Some(Duration::from_secs(180)));
+        assert_eq!(patience(text("180000000"), text("7"), 7), Some(Duration::from_secs(180)));
+        assert_eq!(patience(text("180000000"), text("8"), 7), None, "another process is meant");
+        for none in ["", "0", "soon"] {
+            assert_eq!(patience(text(none), None, 7), None);
+        }
+        assert_eq!(patience(None, None, 7), None);
+    }
+
+    #[test]
+    fn who_is_silent_is_named() {
+        fn alive(_: Instant) -> Receiver<()> {
+            let (sign, given) = crossbeam_channel::bounded(1);
+            sign.send(()).unwrap();
+            given
+        }
+        fn hangs(_: Instant) -> Receiver<()> {
+            crossbeam_channel::never()
+        }
+        fn is_gone(_: Instant) -> Receiver<()> {
+            crossbeam_channel::bounded(1).1
+        }
+        let witness = |name, ask: fn(Instant) -> Receiver<()>| -> Witness { (name, Box::new(ask)) };
+        let (going_on, stopped) = crossbeam_channel::bounded::<()>(0);
+        let look = |witnesses: &[Witness]| silent(witnesses, Instant::now(), &stopped);
+        assert_eq!(look(&[witness("w", alive), witness("r", alive)]), Some(vec![]));
+        assert_eq!(look(&[witness("w", hangs), witness("r", alive)]), Some(vec!["w"]));
+        assert_eq!(look(&[witness("w", alive), witness("r", is_gone)]), Some(vec!["r"]));
+        drop(going_on);
+        assert_eq!(look(&[witness("w", hangs)]), None);
+    }
+}
