@@ -78,12 +78,11 @@ impl Robot {
         let bytes = draft.build(Timestamp::from_micros(DAWN), |_| None);
         let (first, last) = (&replaced[0], &replaced[run - 1]);
         let previous = first.seal().unwrap().previous;
-        let seal = DeviceKey::from_secret([7; 32]).sign_compacted(
+        let seal = DeviceKey::from_secret([7; 32]).sign(
             number,
-            bytes.len() as u64,
-            digest(&bytes),
+            &segment::contents(&bytes, digest(&bytes)).unwrap(),
             previous,
-            last.seal().unwrap().link(),
+            Some(last.seal().unwrap().link()),
         );
         let mut after = self.clone();
         after.offer.segments = vec![Offered {

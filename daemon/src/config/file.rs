@@ -96,6 +96,9 @@ pub struct StoreSection {
     /// What was forgotten is on the card no longer than this.
     #[serde(deserialize_with = "quantity::seconds")]
     pub purge_after_s: Option<u64>,
+    /// All that is sealed is read through once in so many days.
+    #[serde(deserialize_with = "quantity::days")]
+    pub scrub_days: Option<u64>,
     /// Compaction makes no segment larger than this.
     #[serde(deserialize_with = "quantity::bytes")]
     pub segment_max_bytes: Option<u64>,

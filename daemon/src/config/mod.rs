@@ -161,6 +161,10 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
             defaults.keep_history.as_secs(),
             0..=3_153_600_000,
         )?),
+        scrub_every: match within("store.scrub_days", store.scrub_days, 30, 0..=3650)? {
+            0 => None,
+            days => Some(Duration::from_secs(days * 86_400)),
+        },
         index_from_bytes: defaults.index_from_bytes,
         purge_after: seconds("store.purge_after_s", store.purge_after_s, defaults.purge_after)?,
         segment_max_bytes: within(

@@ -30,6 +30,11 @@ pub fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Erro
     read::<Millis, D>(from)
 }
 
+/// Reads a time: a number of days, or `"4w"`.
+pub fn days<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    read::<Days, D>(from)
+}
+
 /// Reads a time: a number of hours, or `"90min"`.
 pub fn hours<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     read::<Hours, D>(from)
@@ -47,6 +52,7 @@ trait Unit {
 struct Bytes;
 struct Seconds;
 struct Millis;
+struct Days;
 struct Hours;
 
 impl Unit for Bytes {
@@ -84,6 +90,20 @@ impl Unit for Millis {
         "a time such as \"500ms\" or \"2s\", or a whole number of milliseconds";
     fn of_text(text: &str) -> Result<u64, String> {
         whole(text, Duration::from_millis(1), "whole milliseconds")
+    }
+    fn of_whole(number: u64) -> u64 {
+        number
+    }
+    fn of_float(_: f64) -> Option<u64> {
+        None
+    }
+}
+
+impl Unit for Days {
+    type Number = u64;
+    const EXPECTED: &'static str = "a time such as \"30d\", or a whole number of days";
+    fn of_text(text: &str) -> Result<u64, String> {
+        whole(text, Duration::from_secs(86_400), "whole days")
     }
     fn of_whole(number: u64) -> u64 {
         number

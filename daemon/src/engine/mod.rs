@@ -16,6 +16,7 @@ pub mod export;
 mod farewells;
 pub mod health;
 mod importing;
+pub mod integrity;
 pub mod merge;
 pub mod operation;
 pub mod plan;
@@ -27,6 +28,7 @@ pub mod rebase;
 mod reconfigure;
 pub mod request;
 mod reserve;
+mod scrubbing;
 mod sealing;
 pub mod settings;
 mod settle;
@@ -58,10 +60,12 @@ use self::compaction::Compactor;
 use self::events::Events;
 use self::health::Part;
 use self::importing::ImportPermits;
+use self::integrity::OnFinding;
 use self::merge::Precedence;
 use self::pressure::Pressure;
 use self::publisher::publish_in_background;
 use self::reserve::Reserve;
+use self::scrubbing::Scrubber;
 use self::sealing::{Closed, SealOrder, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
@@ -75,6 +79,7 @@ use crate::recall::frames::{Frames, in_fixed_frame};
 use crate::recall::query::Query;
 use crate::store::cache::Cache;
 use crate::store::keys;
+use crate::store::mending::Mender;
 use crate::store::recovery::{self, Damage, Progress, Unsealed};
 use crate::store::sealer::Sealer;
 use crate::store::segment;
@@ -212,7 +217,8 @@ impl Engine {
 
         let boots = found.boots + 1;
         let time = Time::new(clock, boots, found.latest, &found.mark).knowing(found.stamps);
-        let shared = Arc::new(Shared::new(time, &found.mark, usage, settings.clone()));
+        let shared =
+            Arc::new(Shared::new(time, &found.mark, usage, settings.clone(), found.repaired));
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
@@ -253,6 +259,8 @@ impl Engine {
         shared.segments.store(found.segments.len() as u64, Ordering::Relaxed);
         found.catalog.set_fading(settings.forgetting.fading());
         found.catalog.refresh_glances(now.as_micros());
+        let mender = Arc::new(Mender::new(disk.clone()));
+        found.catalog.mended_by(mender.clone());
         let catalog = Arc::new(RwLock::new(found.catalog));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
         let (publisher, deliveries) = crossbeam_channel::unbounded();
@@ -282,6 +290,8 @@ impl Engine {
             }
         };
         let compactor = Compactor::new(&settings, Box::new(allowance));
+        let bare = found.bare.into_iter().collect();
+        let scrubber = Scrubber::new(mender, !settings.read_only, bare);
         let writer = Writer {
             shared: shared.clone(),
             catalog: catalog.clone(),
@@ -318,7 +328,7 @@ impl Engine {
         let threads = vec![
             contained::spawn("omird-writer", move || writer.run(), on_broken)?,
             publish_in_background(deliveries, events.clone(), &shared.broken)?,
-            seal_in_background(sealer, compactor, orders, shared.clone())?,
+            seal_in_background(sealer, compactor, scrubber, orders, shared.clone())?,
         ];
         let (sweeping, stop) = crossbeam_channel::bounded(1);
         let inner = Arc::new(Inner {
@@ -362,6 +372,12 @@ impl Engine {
     /// on nothing is taken any more, and what was acknowledged is durable: stop, and start anew.
     pub fn on_broken(&self, tell: OnBroken) {
         self.inner.shared.broken.tell(tell);
+    }
+
+    /// Names who is told of each file that is found damaged from now on, and what became of it; called on the thread
+    /// that seals.
+    pub fn on_finding(&self, tell: OnFinding) {
+        self.inner.shared.integrity.tell(tell);
     }
 
     /// Adds a member to `status`; it lacks while `section` gives none.

@@ -1,5 +1,5 @@
 //! The thread that seals in the background, trying again what could not be sealed. When there is
-//! nothing to seal it compacts.
+//! nothing to seal it compacts, and reads what is sealed through for rot.
 //!
 //! A log that is closed is durable and served as it is. It is not sealed at once: most of what a robot
 //! sees is part of another memory a week later, and what is forgotten or superseded until then is
@@ -19,6 +19,7 @@ use omir_core::instant::Timestamp;
 use super::compaction::{self, Answer, Compactor, Scope};
 use super::contained::{contain, spawn};
 use super::health::{Part, State, Trouble};
+use super::scrubbing::Scrubber;
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::error::{Code, Error};
@@ -113,6 +114,7 @@ pub(super) fn age(began: Timestamp, now: Timestamp) -> Duration {
 pub fn seal_in_background(
     sealer: Sealer,
     compactor: Compactor,
+    scrubber: Scrubber,
     orders: Receiver<SealOrder>,
     shared: Arc<Shared>,
 ) -> io::Result<JoinHandle<()>> {
@@ -120,6 +122,7 @@ pub fn seal_in_background(
         history: compactor.history_micros(),
         sealer,
         compactor,
+        scrubber,
         rules: Rules::of(&shared.settings()),
         shared,
         orders,
@@ -137,6 +140,7 @@ pub fn seal_in_background(
 struct Sealing {
     sealer: Sealer,
     compactor: Compactor,
+    scrubber: Scrubber,
     shared: Arc<Shared>,
     orders: Receiver<SealOrder>,
     rules: Rules,
@@ -150,7 +154,7 @@ struct Sealing {
     fault: String,
     /// How long what was superseded is kept; microseconds.
     history: i64,
-    /// Whether the last compaction left more to compact.
+    /// Whether what was done last in idle time left more to do.
     is_more_due: bool,
 }
 
@@ -191,7 +195,8 @@ impl Sealing {
             self.compact_as_asked();
             self.is_more_due = !is_stopping
                 && self.due(false) == 0
-                && self.compactor.idle(&mut self.sealer, &self.shared);
+                && (self.compactor.idle(&mut self.sealer, &self.shared)
+                    || self.scrubber.idle(&mut self.sealer, &self.shared));
             self.count();
         }
     }

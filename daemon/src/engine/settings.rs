@@ -156,6 +156,8 @@ pub struct Settings {
     pub keep_history: Duration,
     /// What someone has had forgotten is on the card no longer than this.
     pub purge_after: Duration,
+    /// All that is sealed is read through once in this time, for rot; `None` for never.
+    pub scrub_every: Option<Duration>,
     /// Compaction makes no segment larger than this, nor than a small part of the store.
     pub segment_max_bytes: u64,
     /// The card.
@@ -245,6 +247,7 @@ impl Default for Settings {
             mark_interval: Duration::from_secs(1800),
             keep_history: Duration::from_secs(604_800),
             purge_after: Duration::from_secs(28 * 86_400),
+            scrub_every: Some(Duration::from_secs(30 * 86_400)),
             segment_max_bytes: 32 << 20,
             flash: FlashSettings::default(),
             forgetting: Forgetting::default(),

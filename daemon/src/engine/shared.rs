@@ -11,6 +11,7 @@ use super::budget::Budget;
 use super::contained::Broken;
 use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
+use super::integrity::Integrity;
 use super::pressure::Pressure;
 use super::settings::Settings;
 use super::time::Time;
@@ -18,7 +19,7 @@ use crate::clock::ClockState;
 use crate::disk::{self, Disk, Mode, ReadFault, Usage};
 use crate::error::Error;
 use crate::index::key::RefKey;
-use crate::store::mark::Mark;
+use crate::store::mark::{Mark, Scrub};
 
 /// A record that a recall has just used.
 #[derive(Debug, Clone)]
@@ -51,6 +52,10 @@ pub struct Shared {
     /// Requests refused since boot.
     pub rejected: AtomicU64,
     health: Mutex<Health>,
+    /// What became of files that rotted.
+    pub integrity: Integrity,
+    /// How far all is read through for rot.
+    scrub: Mutex<Scrub>,
     /// What could not be read last, to be tried again.
     unread: Mutex<Option<ReadFault>>,
     budget: Mutex<Budget>,
@@ -94,8 +99,14 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// State of a store that was last marked with `mark`.
-    pub fn new(time: Time, mark: &Mark, usage: Arc<Usage>, settings: Settings) -> Self {
+    /// State of a store that was last marked with `mark`, and whose start repaired so much.
+    pub fn new(
+        time: Time,
+        mark: &Mark,
+        usage: Arc<Usage>,
+        settings: Settings,
+        repaired: u64,
+    ) -> Self {
         let per_day = settings.flash.bytes_per_day;
         Self {
             time,
@@ -105,6 +116,8 @@ impl Shared {
             committed: AtomicU64::default(),
             rejected: AtomicU64::default(),
             health: Mutex::default(),
+            integrity: Integrity::after(repaired),
+            scrub: Mutex::new(mark.scrub),
             unread: Mutex::default(),
             budget: Mutex::new(Budget::new(per_day, mark.day, mark.today)),
             started: Instant::now(),
@@ -157,10 +170,21 @@ impl Shared {
             today: budget.today(),
             payload: self.payload.load(Ordering::Relaxed),
             swept: self.swept.load(Ordering::Relaxed),
+            scrub: self.scrubbing(),
             ..Mark::default()
         };
         self.time.fill(&mut mark);
         mark
+    }
+
+    /// How far all is read through for rot.
+    pub fn scrubbing(&self) -> Scrub {
+        *self.scrub.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how far all is read through for rot.
+    pub fn scrubbed(&self, scrub: Scrub) {
+        *self.scrub.lock().unwrap_or_else(PoisonError::into_inner) = scrub;
     }
 
     /// Bytes written since boot.

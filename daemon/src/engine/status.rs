@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::reference::ResourceType;
 use omir_core::tier::Tier;
@@ -65,6 +66,7 @@ impl Engine {
         counts.insert("tiers", Value::Object(tiers));
         counts.insert("forgotten", int(forgotten));
         counts.insert("versions", int(versions));
+        counts.insert("lost", int(self.catalog().lost_count()));
         let mut disk = Map::new();
         let pressure = shared.pressure();
         let space = self.inner.disk.space().ok();
@@ -75,7 +77,8 @@ impl Engine {
         disk.insert("unsealedLogs", int(shared.unsealed_logs.load(Ordering::Relaxed)));
         let trouble = shared.health().worst().cloned();
         let rotten = shared.rotten_logs.load(Ordering::Relaxed);
-        let damaged = self.damaged_files();
+        let losses = shared.integrity.losses();
+        let damaged = self.damaged_files(&losses);
         let is_damaged = rotten > 0 || !damaged.is_empty();
         let sound = if is_damaged { State::Damaged } else { State::Ok };
         let state = trouble.as_ref().map_or(sound, |trouble| trouble.state);
@@ -89,7 +92,14 @@ impl Engine {
             _ => Some(state.hint().to_owned()),
         };
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
-        disk.insert("damagedFiles", int(self.inner.damage.len() as u64 + rotten));
+        let is_known = |file: &&String| self.inner.damage.iter().any(|known| known.file == **file);
+        let since = losses.iter().filter(|file| !is_known(file)).count();
+        let lost = (self.inner.damage.len() + since) as u64 + rotten;
+        disk.insert("damagedFiles", int(lost));
+        disk.insert("repairs", int(shared.integrity.repairs()));
+        let scrubbed = shared.scrubbing().ended;
+        let scrubbed = (scrubbed != 0).then(|| Timestamp::from_micros(scrubbed).to_string());
+        disk.insert("lastScrub", scrubbed.map_or(Value::Null, Value::from));
         let mut queue = Map::new();
         let accepted = shared.accepted.load(Ordering::Relaxed);
         let committed = shared.committed.load(Ordering::Relaxed);
@@ -160,11 +170,11 @@ impl Engine {
         Value::Object(status)
     }
 
-    /// Files that were damaged at the start, or had been set aside by an earlier one.
-    fn damaged_files(&self) -> Vec<&str> {
+    /// Files that were damaged at the start or found so since, or had been set aside by an earlier one.
+    fn damaged_files<'a>(&'a self, since: &'a [String]) -> Vec<&'a str> {
         let found = self.inner.damage.iter().map(|damage| damage.file.as_str());
         let mut files: Vec<&str> =
-            found.chain(self.inner.set_aside.iter().map(String::as_str)).collect();
+            found.chain(self.inner.set_aside.iter().chain(since).map(String::as_str)).collect();
         files.sort_unstable();
         files.dedup();
         files

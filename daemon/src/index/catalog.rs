@@ -71,6 +71,13 @@ pub struct Span {
     pub last_seq: u64,
 }
 
+/// Restores what the card has lost of a file, in memory.
+pub trait Mend: Send + Sync {
+    /// The file's bytes with all restored that can be; `None` if nothing can. What is still damaged does not pass
+    /// its checksum.
+    fn mended(&self, file: FileId) -> Option<Vec<u8>>;
+}
+
 /// The index in memory.
 #[derive(Default)]
 pub struct Catalog {
@@ -88,6 +95,8 @@ pub struct Catalog {
     /// Rows of versions that are not held any more.
     gone: u64,
     files: HashMap<FileId, Arc<dyn DiskFile>>,
+    /// Who restores what cannot be read.
+    mender: Option<Arc<dyn Mend>>,
     spans: HashMap<FileId, Span>,
     /// Records that are a part of the record.
     children: hashbrown::HashMap<RefKey, Vec<DocId>>,
@@ -238,6 +247,16 @@ impl Catalog {
     pub fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
         self.files.insert(id, file);
         self.spans.insert(id, span);
+    }
+
+    /// Names who restores what cannot be read. Nothing is restored without it.
+    pub fn mended_by(&mut self, mender: Arc<dyn Mend>) {
+        self.mender = Some(mender);
+    }
+
+    /// Who restores what cannot be read.
+    pub fn mender(&self) -> Option<Arc<dyn Mend>> {
+        self.mender.clone()
     }
 
     /// Forgets a file that no version lies in any more. Readers that hold it keep it open.

@@ -1,5 +1,6 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer.
 
+use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
@@ -7,6 +8,7 @@ use zenoh::bytes::Encoding;
 use super::ask::error_value;
 use super::keys::Keys;
 use crate::engine::command::Event;
+use crate::engine::integrity::Finding;
 use crate::error::Error;
 
 /// The way out for events.
@@ -34,6 +36,16 @@ impl Outlet {
         let (of, id) = self.keys.parts(key);
         let key = self.keys.event("rejected", of.unwrap_or("unknown"), id.unwrap_or("unknown"));
         self.put(&key, cbor::to_vec(&error_value(error)), None);
+    }
+
+    /// Announces what became of a file that was found damaged.
+    pub(super) fn found(&self, finding: &Finding) {
+        let (of, name) = finding.file.rsplit_once('/').unwrap_or(("unknown", &finding.file));
+        let key = self.keys.event(finding.outcome.as_str(), of, name);
+        let mut map = Map::new();
+        map.insert("file", finding.file.as_str());
+        map.insert("message", finding.message.as_str());
+        self.put(&key, cbor::to_vec(&Value::Object(map)), None);
     }
 
     fn put(&self, key: &str, payload: Vec<u8>, attachment: Option<String>) {

@@ -88,6 +88,8 @@ impl Service {
             deletes: Deletes::default(),
             events: events.clone(),
         });
+        let outlet = events.clone();
+        context.engine.on_finding(Box::new(move |finding| outlet.found(finding)));
         let listening = context.engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();

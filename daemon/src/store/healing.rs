@@ -37,8 +37,21 @@ pub fn write_sidecar(disk: &dyn Disk, number: u64, bytes: &[u8], facts: &[Fact])
 
 /// The sidecar of a segment, if enough of it can be read.
 pub fn read_sidecar(disk: &dyn Disk, number: u64) -> Option<Sidecar> {
+    look_at_sidecar(disk, number).map(|(sidecar, _)| sidecar)
+}
+
+/// The same; also tells whether all of it can be read.
+pub fn look_at_sidecar(disk: &dyn Disk, number: u64) -> Option<(Sidecar, bool)> {
     let (bytes, _) = disk::read_around(disk, &segment::sidecar_path(number)).ok()?;
-    Sidecar::decode(&bytes).ok().filter(|sidecar| sidecar.segment == number)
+    let sidecar = Sidecar::decode(&bytes).ok().filter(|sidecar| sidecar.segment == number)?;
+    let is_as_written = sidecar.is_as_written(&bytes);
+    Some((sidecar, is_as_written))
+}
+
+/// The seal of a segment, if it can be read. One that has rotted says nothing about the segment.
+fn read_seal(disk: &dyn Disk, number: u64) -> Option<Seal> {
+    let text = disk::read(disk, &segment::signature_path(number)).ok()?;
+    Seal::from_json(&text).ok().filter(Seal::is_authentic)
 }
 
 /// What the sidecar of a segment says of the facts in it; nothing if it cannot be read.
@@ -52,7 +65,7 @@ pub fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
 pub fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>> {
     let sidecar = read_sidecar(disk, number)?;
     // A sidecar of other bytes is left from a sealing that was cut short.
-    seal.is_none_or(|seal| seal.sha256 == sidecar.sha256).then_some(())?;
+    seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let path = segment::path(number);
     let (mut bytes, _) = disk::read_around(disk, &path).ok()?;
     let is_untouched = signature::digest(&bytes) == sidecar.sha256;
@@ -76,25 +89,36 @@ pub fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>
     Some(bytes)
 }
 
+/// The bytes of a segment with all restored that its sidecar can restore; nothing is written. What could not be
+/// restored does not pass its checksum. `None` if there is no sidecar of this segment.
+pub fn restored(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
+    let seal = read_seal(disk, number);
+    let sidecar = read_sidecar(disk, number)?;
+    seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
+    let (mut bytes, _) = disk::read_around(disk, &segment::path(number)).ok()?;
+    sidecar.restore(&mut bytes);
+    Some(bytes)
+}
+
 /// Reads a segment and its sidecar, and mends the one by the other.
 ///
 /// # Errors
 /// Whatever the disk says of writing, and of reading other than that bytes are lost.
 pub fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
-    let text = disk::read(disk, &segment::signature_path(number));
-    let seal = text.ok().and_then(|text| Seal::from_json(&text).ok());
+    let seal = read_seal(disk, number);
     let bytes = match disk::read(disk, &segment::path(number)) {
         Err(error) if !disk::is_loss(&error) => return Err(error),
         bytes => bytes.ok(),
     };
     let digest = bytes.as_deref().map(signature::digest);
-    let sidecar = read_sidecar(disk, number);
-    let signed = seal.as_ref().map(|seal| seal.sha256);
-    let expected = signed.or(sidecar.as_ref().map(|sidecar| sidecar.sha256));
+    let sidecar = look_at_sidecar(disk, number);
+    let signed = seal.as_ref().map(|seal| seal.contents.sha256);
+    let expected = signed.or(sidecar.as_ref().map(|(sidecar, _)| sidecar.sha256));
     if expected.is_none() || digest != expected {
         return Ok(heal(disk, number, seal.as_ref()).map_or(Healed::Lost, Healed::Segment));
     }
-    let is_kept = |sidecar: &Sidecar| sidecar.is_whole() && Some(sidecar.sha256) == expected;
+    let is_kept =
+        |(sidecar, is_whole): &(Sidecar, bool)| *is_whole && Some(sidecar.sha256) == expected;
     if sidecar.as_ref().is_some_and(is_kept) {
         return Ok(Healed::Sound);
     }
@@ -111,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::disk::Folder;
-    use crate::store::signature::{DeviceKey, Digest, digest};
+    use crate::store::signature::{Contents, DeviceKey, Digest, digest};
 
     #[test]
     fn segment_and_sidecar_mend_each_other() {
@@ -121,12 +145,8 @@ mod tests {
         let at = |path: String| dir.path().join(path);
         let (file, beside) = (at(segment::path(3)), at(segment::sidecar_path(3)));
         let whole: Vec<u8> = (0..300_000u32).map(|n| (n / 7) as u8).collect();
-        let seal = DeviceKey::from_secret([7; 32]).sign(
-            3,
-            whole.len() as u64,
-            digest(&whole),
-            Digest::default(),
-        );
+        let contents = Contents { bytes: whole.len() as u64, sha256: digest(&whole), root: None };
+        let seal = DeviceKey::from_secret([7; 32]).sign(3, &contents, Digest::default(), None);
         fs::write(&file, &whole).unwrap();
         fs::write(at(segment::signature_path(3)), seal.to_json()).unwrap();
         // A segment of an old release has none.

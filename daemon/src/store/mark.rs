@@ -33,8 +33,21 @@ pub struct Mark {
     pub today: u64,
     /// The time that what cannot be undone went by; microseconds since 1970, 0 if none was noted.
     pub certain: i64,
+    /// How far what lies on the card was read through for rot.
+    pub scrub: Scrub,
     /// Spans without a clock whose memories are not all dated anew yet.
     pub unsettled: Vec<Unsettled>,
+}
+
+/// How far a scrub is: all segments are read through once in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Scrub {
+    /// When this round began; microseconds since 1970, 0 if none ever did.
+    pub began: i64,
+    /// All up to this transaction was read in this round.
+    pub through: u64,
+    /// When a round came to its end the last time; microseconds since 1970, 0 if none ever did.
+    pub ended: i64,
 }
 
 /// A span of one boot of the machine in which nobody knew the time, or nothing said that the clock was
@@ -96,7 +109,7 @@ impl Unsettled {
 }
 
 /// The members of a mark that a log lists by position.
-const STATE: [&str; 10] = [
+const STATE: [&str; 13] = [
     "now",
     "monotonic",
     "bootId",
@@ -107,11 +120,14 @@ const STATE: [&str; 10] = [
     "day",
     "today",
     "certain",
+    "scrubBegan",
+    "scrubThrough",
+    "scrubEnded",
 ];
 
 impl Mark {
     /// As members of a map.
-    pub fn members(&self) -> [(&'static str, Value); 11] {
+    pub fn members(&self) -> [(&'static str, Value); 14] {
         [
             ("now", int(self.now)),
             ("monotonic", int(self.monotonic)),
@@ -123,6 +139,9 @@ impl Mark {
             ("day", int(self.day)),
             ("today", int(self.today)),
             ("certain", int(self.certain)),
+            ("scrubBegan", int(self.scrub.began)),
+            ("scrubThrough", int(self.scrub.through)),
+            ("scrubEnded", int(self.scrub.ended)),
             ("unsettled", Value::Array(self.unsettled.iter().map(Unsettled::to_value).collect())),
         ]
     }
@@ -160,6 +179,11 @@ impl Mark {
             day: signed("day"),
             today: unsigned("today"),
             certain: signed("certain"),
+            scrub: Scrub {
+                began: signed("scrubBegan"),
+                through: unsigned("scrubThrough"),
+                ended: signed("scrubEnded"),
+            },
             unsettled: map
                 .get("unsettled")
                 .and_then(Value::as_array)
@@ -196,6 +220,11 @@ pub(super) mod tests {
             day: 1_779_926_400_000_000,
             today: 70,
             certain: 1_779_926_400_000_001,
+            scrub: Scrub {
+                began: 1_779_000_000_000_000,
+                through: 99,
+                ended: 1_778_000_000_000_000,
+            },
             unsettled: vec![
                 Unsettled { boot_id: "5d1c".into(), since: 7, ..Unsettled::default() },
                 Unsettled {

@@ -10,8 +10,8 @@ use omir_core::decode::Limits;
 use omir_core::model::Resource;
 use omir_core::value::Value;
 
-use crate::disk::DiskFile;
-use crate::index::catalog::Catalog;
+use crate::disk::{self, DiskFile};
+use crate::index::catalog::{Catalog, Mend};
 use crate::index::doc::{DocId, FileId, Location};
 
 /// Why a version cannot be read.
@@ -71,17 +71,29 @@ pub struct Handle {
     /// Where.
     pub location: Location,
     file: Option<Arc<dyn DiskFile>>,
+    mender: Option<Arc<dyn Mend>>,
 }
 
 impl Handle {
     /// The place of a version.
     pub fn of(catalog: &Catalog, id: DocId) -> Self {
         let location = catalog.doc(id).location;
-        Self { location, file: catalog.file(location.file) }
+        let file = catalog.file(location.file);
+        Self { location, file, mender: catalog.mender() }
     }
 
-    /// The bytes: one CBOR item, checked against the CRC they were written with.
+    /// The bytes: one CBOR item, checked against the CRC they were written with. What the card has lost of them
+    /// is restored where that is possible.
     pub fn bytes(&self) -> Result<Vec<u8>, ReadFault> {
+        self.stored().or_else(|fault| match &fault {
+            ReadFault::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
+            ReadFault::Disk { .. } | ReadFault::BadChecksum { .. } => self.mended().ok_or(fault),
+            ReadFault::Gone { .. } | ReadFault::NotAResource { .. } => Err(fault),
+        })
+    }
+
+    /// The bytes as they lie there.
+    fn stored(&self) -> Result<Vec<u8>, ReadFault> {
         let Location { file, offset, len, crc } = self.location;
         let disk = |error| ReadFault::Disk { file, error };
         let handle = self.file.as_ref().ok_or(ReadFault::Gone { file })?;
@@ -100,6 +112,15 @@ impl Handle {
         let mut bytes = vec![0; self.location.len as usize];
         self.file.as_ref()?.read_at(&mut bytes, u64::from(self.location.offset)).ok()?;
         Some(bytes)
+    }
+
+    /// The bytes from the file as it can be restored.
+    fn mended(&self) -> Option<Vec<u8>> {
+        let Location { file, offset, len, crc } = self.location;
+        let mended = self.mender.as_ref()?.mended(file)?;
+        let start = offset as usize;
+        let bytes = mended.get(start..start.checked_add(len as usize)?)?;
+        (crc32fast::hash(bytes) == crc).then(|| bytes.to_vec())
     }
 
     /// The resource as a value.

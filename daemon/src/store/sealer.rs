@@ -155,7 +155,8 @@ impl Sealer {
         };
         let sealed = merged.bytes;
         let block = segment::index(&sealed).map_err(SealError::Unsealable)?;
-        let seal = self.key.sign(self.next, sealed.len() as u64, block.digest, self.previous);
+        let contents = segment::contents(&sealed, block.digest).map_err(SealError::Unsealable)?;
+        let seal = self.key.sign(self.next, &contents, self.previous, None);
 
         let path = segment::path(self.next);
         let facts = witness::of_block(&block);

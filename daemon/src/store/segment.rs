@@ -21,7 +21,8 @@ use omir_core::value::Value;
 
 use super::manifest::{self, Manifest};
 use super::mark::Mark;
-use super::signature;
+use super::merkle::Root;
+use super::signature::{self, Contents, Digest};
 use super::transaction::{Op, Touch, Transaction};
 use crate::PRODUCER;
 use crate::index::block::{self, Block, By, Row, Tombstone};
@@ -307,6 +308,16 @@ fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegmen
     let items = cbor::array_items(&bytes[of.clone()])
         .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
     Ok(items.into_iter().map(|item| of.start + item.start..of.start + item.end).collect())
+}
+
+/// What is signed of a segment whose digest is known.
+///
+/// # Errors
+/// If the segment cannot be taken apart.
+pub fn contents(bytes: &[u8], sha256: Digest) -> Result<Contents, BadSegment> {
+    let entries = items(bytes, &member(bytes, &(0..bytes.len()), "entry")?)?;
+    let root = Some(Root::of(entries.into_iter().map(|entry| &bytes[entry])));
+    Ok(Contents { bytes: bytes.len() as u64, sha256, root })
 }
 
 /// Takes a segment apart. Never panics, whatever the bytes are.

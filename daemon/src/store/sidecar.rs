@@ -85,9 +85,9 @@ impl Sidecar {
         }
     }
 
-    /// Whether nothing of it was lost.
-    pub fn is_whole(&self) -> bool {
-        self.parity.iter().all(Option::is_some)
+    /// Whether nothing was lost of the file that it was read from.
+    pub fn is_as_written(&self, file: &[u8]) -> bool {
+        self.parity.iter().all(Option::is_some) && self.encode() == file
     }
 
     /// As the bytes of a `.par` file.
@@ -157,18 +157,28 @@ impl Sidecar {
     /// # Errors
     /// If that is not possible; the bytes are then of no use.
     pub fn repair(&self, bytes: &mut Vec<u8>) -> Result<usize, TooDamaged> {
+        let restored = self.restore(bytes);
+        if signature::digest(bytes) == self.sha256 {
+            return Ok(restored);
+        }
+        Err(TooDamaged { blocks: self.damaged_blocks(bytes).len() })
+    }
+
+    /// Restores each stripe that can be restored, whatever is lost of the others. Returns how many blocks were
+    /// restored; what is still damaged tells its own checksum.
+    pub fn restore(&self, bytes: &mut Vec<u8>) -> usize {
         bytes.resize(self.len, 0);
         let damaged = self.damaged_blocks(bytes);
-        let lost = TooDamaged { blocks: damaged.len() };
-        for stripe in damaged.chunk_by(|a, b| a / STRIPE == b / STRIPE) {
-            let restored = match *stripe {
-                [one] => self.restore(bytes, one),
+        let stripes = damaged.chunk_by(|a, b| a / STRIPE == b / STRIPE);
+        let restored = stripes.filter_map(|stripe| {
+            match *stripe {
+                [one] => self.restore_block(bytes, one),
                 [first, second] if second == first + 1 => self.restore_across(bytes, first),
                 _ => None,
-            };
-            restored.ok_or(lost)?;
-        }
-        if signature::digest(bytes) == self.sha256 { Ok(damaged.len()) } else { Err(lost) }
+            }
+            .map(|()| stripe.len())
+        });
+        restored.sum()
     }
 
     /// The parity of a block's stripe added to the sum of what is there: what the stripe lacks.
@@ -179,7 +189,7 @@ impl Sidecar {
         Some(lacking)
     }
 
-    fn restore(&self, bytes: &mut [u8], block: usize) -> Option<()> {
+    fn restore_block(&self, bytes: &mut [u8], block: usize) -> Option<()> {
         let lacking = self.lacking(bytes, block)?;
         add(bytes.get_mut(self.block(block))?, &lacking);
         Some(())

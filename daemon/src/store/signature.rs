@@ -1,21 +1,23 @@
 //! Integrity and signature of a sealed segment: `segments/<number>.sig`, one small JSON object.
 //!
 //! ```json
-//! {"format": "omird-signature-1", "segment": 2, "bytes": 81234, "sha256": "…", "previous": "…",
-//!  "publicKey": "…", "signature": "…"}
+//! {"format": "omird-signature-3", "segment": 2, "bytes": 81234, "sha256": "…", "entries": 12,
+//!  "entriesRoot": "…", "previous": "…", "publicKey": "…", "signature": "…"}
 //! ```
 //!
 //! Everything is lower-case hex. The signature is Ed25519 (RFC 8032) by the device key over
-//! `"omird segment 1\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ previous` with big-endian integers,
-//! where `previous` is the link of the segment before (zeros for the first). The link of a segment
-//! is its SHA-256. So a segment can be neither changed, nor left out, nor put in another order
-//! without the chain telling.
+//! `"omird segment 3\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ entries:u64 ‖ entriesRoot ‖ previous` with
+//! big-endian integers, where `previous` is the link of the segment before (zeros for the first). The link of
+//! a segment is its SHA-256. So a segment can be neither changed, nor left out, nor put in another order
+//! without the chain telling. `entriesRoot` is the root of the tree over the items of its `entry`
+//! ([`merkle`](super::merkle)), so that one of them can be shown to be in it without the others.
 //!
-//! A compacted segment takes the place of a run of others in the chain: its seal has the format
-//! `omird-signature-2`, `previous` is that of the first it replaces, and one more member, `last`, is
-//! the link of the last. The signature is then over
-//! `"omird segment 2\n" ‖ segment:u64 ‖ bytes:u64 ‖ sha256 ‖ previous ‖ last`. The segments around
-//! it stay as they were signed.
+//! A compacted segment takes the place of a run of others in the chain: `previous` is that of the first it
+//! replaces, and one more member, `last`, is the link of the last; it is signed behind `previous`. The segments
+//! around it stay as they were signed.
+//!
+//! Older releases wrote neither `entries` nor `entriesRoot`, and signed what is left with a `1` in place of the
+//! `3`, or with `last` a `2`; such seals stay as they are.
 
 use std::fmt;
 
@@ -26,12 +28,16 @@ use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::merkle::Root;
+
 /// SHA-256 of a segment file.
 pub type Digest = [u8; 32];
 
-const FORMAT: &str = "omird-signature-1";
-/// The format of a seal that stands for a run of segments.
-const FORMAT_COMPACTED: &str = "omird-signature-2";
+const FORMAT: &str = "omird-signature-3";
+/// The format of a seal without a root.
+const FORMAT_PLAIN: &str = "omird-signature-1";
+/// The same of one that stands for a run of segments.
+const FORMAT_PLAIN_COMPACTED: &str = "omird-signature-2";
 
 /// SHA-256 of bytes.
 pub fn digest(bytes: &[u8]) -> Digest {
@@ -53,35 +59,19 @@ impl DeviceKey {
         hex(self.0.verifying_key().as_bytes())
     }
 
-    /// Signs a segment that was sealed from a log.
-    pub fn sign(&self, segment: u64, bytes: u64, sha256: Digest, previous: Digest) -> Seal {
-        self.seal(segment, bytes, sha256, previous, None)
-    }
-
-    /// Signs a segment that replaces a run of others: `previous` is that of the first of them, `last`
-    /// the link of the last.
-    pub fn sign_compacted(
+    /// Signs segment `number`, which follows the one whose link is `previous`. One that replaces a run of others has
+    /// the `previous` of the first of them, and as `last` the link of the last.
+    pub fn sign(
         &self,
-        segment: u64,
-        bytes: u64,
-        sha256: Digest,
-        previous: Digest,
-        last: Digest,
-    ) -> Seal {
-        self.seal(segment, bytes, sha256, previous, Some(last))
-    }
-
-    fn seal(
-        &self,
-        segment: u64,
-        bytes: u64,
-        sha256: Digest,
+        number: u64,
+        contents: &Contents,
         previous: Digest,
         last: Option<Digest>,
     ) -> Seal {
         let public_key = self.0.verifying_key().to_bytes();
+        let contents = *contents;
         let mut seal =
-            Seal { segment, bytes, sha256, previous, last, public_key, signature: [0; 64] };
+            Seal { segment: number, contents, previous, last, public_key, signature: [0; 64] };
         seal.signature = self.0.sign(&seal.message()).to_bytes();
         seal
     }
@@ -93,15 +83,24 @@ impl fmt::Debug for DeviceKey {
     }
 }
 
+/// What is signed of a segment file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contents {
+    /// Its length.
+    pub bytes: u64,
+    /// Its digest.
+    pub sha256: Digest,
+    /// The tree over its entries; older releases signed none.
+    pub root: Option<Root>,
+}
+
 /// The contents of a `.sig` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     /// Number of the segment.
     pub segment: u64,
-    /// Length of the segment file.
-    pub bytes: u64,
-    /// Its digest.
-    pub sha256: Digest,
+    /// The file.
+    pub contents: Contents,
     /// The link of the segment before it.
     pub previous: Digest,
     /// The link of the last segment it replaces; nothing for a segment sealed from a log.
@@ -156,18 +155,24 @@ pub fn chain_breaks<'a>(seals: impl IntoIterator<Item = &'a Seal>) -> Vec<usize>
 impl Seal {
     /// What the seal of the next segment names as its `previous`.
     pub fn link(&self) -> Digest {
-        self.last.unwrap_or(self.sha256)
+        self.last.unwrap_or(self.contents.sha256)
     }
 
     /// What is signed.
     fn message(&self) -> Vec<u8> {
-        let mut message: Vec<u8> = match self.last {
-            None => b"omird segment 1\n".to_vec(),
-            Some(_) => b"omird segment 2\n".to_vec(),
+        let Contents { bytes, sha256, root } = &self.contents;
+        let mut message: Vec<u8> = match (root, self.last) {
+            (None, None) => b"omird segment 1\n".to_vec(),
+            (None, Some(_)) => b"omird segment 2\n".to_vec(),
+            (Some(_), _) => b"omird segment 3\n".to_vec(),
         };
         message.extend_from_slice(&self.segment.to_be_bytes());
-        message.extend_from_slice(&self.bytes.to_be_bytes());
-        message.extend_from_slice(&self.sha256);
+        message.extend_from_slice(&bytes.to_be_bytes());
+        message.extend_from_slice(sha256);
+        if let Some(root) = root {
+            message.extend_from_slice(&root.entries.to_be_bytes());
+            message.extend_from_slice(&root.hash);
+        }
         message.extend_from_slice(&self.previous);
         message.extend(self.last.iter().flatten());
         message
@@ -176,18 +181,27 @@ impl Seal {
     /// As the text of a `.sig` file.
     pub fn to_json(&self) -> String {
         let int = |n: u64| Value::Number(Number::from(n));
-        let format = if self.last.is_some() { FORMAT_COMPACTED } else { FORMAT };
-        let members = [
-            ("format", Value::from(format)),
-            ("segment", int(self.segment)),
-            ("bytes", int(self.bytes)),
-            ("sha256", hex(&self.sha256).into()),
-            ("previous", hex(&self.previous).into()),
-            ("publicKey", hex(&self.public_key).into()),
-            ("signature", hex(&self.signature).into()),
-        ];
-        let last = self.last.map(|last| ("last", hex(&last).into()));
-        let map: Map = members.into_iter().chain(last).map(|(k, v)| (k.to_owned(), v)).collect();
+        let Contents { bytes, sha256, root } = &self.contents;
+        let format = match (root, self.last) {
+            (Some(_), _) => FORMAT,
+            (None, None) => FORMAT_PLAIN,
+            (None, Some(_)) => FORMAT_PLAIN_COMPACTED,
+        };
+        let mut map = Map::new();
+        map.insert("format", format);
+        map.insert("segment", int(self.segment));
+        map.insert("bytes", int(*bytes));
+        map.insert("sha256", hex(sha256));
+        if let Some(root) = root {
+            map.insert("entries", int(root.entries));
+            map.insert("entriesRoot", hex(&root.hash));
+        }
+        map.insert("previous", hex(&self.previous));
+        map.insert("publicKey", hex(&self.public_key));
+        map.insert("signature", hex(&self.signature));
+        if let Some(last) = &self.last {
+            map.insert("last", hex(last));
+        }
         json::to_string(&Value::Object(map)) + "\n"
     }
 
@@ -197,18 +211,28 @@ impl Seal {
         let value = json::from_slice(text, &limits).map_err(|_| SealFault::Unreadable)?;
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         let int = |name: &str| value.get(name).and_then(Value::as_u64);
-        let is_compacted = match text("format") {
-            Some(FORMAT) => false,
-            Some(FORMAT_COMPACTED) => true,
+        let (has_root, has_last) = match text("format") {
+            Some(FORMAT) => (true, value.get("last").is_some()),
+            Some(FORMAT_PLAIN) => (false, false),
+            Some(FORMAT_PLAIN_COMPACTED) => (false, true),
             _ => return Err(SealFault::Unreadable),
         };
         (|| {
             Some(Self {
                 segment: int("segment")?,
-                bytes: int("bytes")?,
-                sha256: unhex(text("sha256")?)?,
+                contents: Contents {
+                    bytes: int("bytes")?,
+                    sha256: unhex(text("sha256")?)?,
+                    root: match has_root {
+                        true => Some(Root {
+                            entries: int("entries")?,
+                            hash: unhex(text("entriesRoot")?)?,
+                        }),
+                        false => None,
+                    },
+                },
                 previous: unhex(text("previous")?)?,
-                last: if is_compacted { Some(unhex(text("last")?)?) } else { None },
+                last: if has_last { Some(unhex(text("last")?)?) } else { None },
                 public_key: unhex(text("publicKey")?)?,
                 signature: unhex(text("signature")?)?,
             })
@@ -218,7 +242,8 @@ impl Seal {
 
     /// Checks the seal against the segment's bytes and the link of the segment before it.
     pub fn verify(&self, segment: &[u8], previous: &Digest) -> Result<(), SealFault> {
-        if self.bytes != segment.len() as u64 || self.sha256 != digest(segment) {
+        let Contents { bytes, sha256, .. } = self.contents;
+        if bytes != segment.len() as u64 || sha256 != digest(segment) {
             return Err(SealFault::DigestDiffers);
         }
         if self.previous != *previous {
@@ -257,8 +282,12 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 mod tests {
     use super::*;
 
+    fn contents(digest: Digest) -> Contents {
+        Contents { bytes: 5, sha256: digest, root: Some(Root::of([&b"entry"[..]])) }
+    }
+
     fn seal() -> Seal {
-        DeviceKey::from_secret([7; 32]).sign(3, 5, digest(b"bytes"), [1; 32])
+        DeviceKey::from_secret([7; 32]).sign(3, &contents(digest(b"bytes")), [1; 32], None)
     }
 
     #[test]
@@ -266,6 +295,20 @@ mod tests {
         let read = Seal::from_json(seal().to_json().as_bytes()).unwrap();
         assert_eq!(read, seal());
         assert_eq!(read.verify(b"bytes", &[1; 32]), Ok(()));
+    }
+
+    #[test]
+    fn seals_of_older_releases_are_read_as_they_were_signed() {
+        let key = DeviceKey::from_secret([7; 32]);
+        let plain = Contents { root: None, ..contents(digest(b"bytes")) };
+        for (last, format) in [(None, "omird-signature-1"), (Some([2; 32]), "omird-signature-2")] {
+            let seal = key.sign(3, &plain, [1; 32], last);
+            let text = seal.to_json();
+            assert!(text.contains(format) && !text.contains("entries"), "{text}");
+            let read = Seal::from_json(text.as_bytes()).unwrap();
+            assert_eq!(read, seal);
+            assert!(read.is_authentic());
+        }
     }
 
     #[test]
@@ -283,12 +326,12 @@ mod tests {
         let mut chain: Vec<Seal> = Vec::new();
         for n in 1..=5u8 {
             let previous = chain.last().map_or(Digest::default(), Seal::link);
-            chain.push(key.sign(u64::from(n), 5, [n; 32], previous));
+            chain.push(key.sign(u64::from(n), &contents([n; 32]), previous, None));
         }
         assert_eq!(chain_breaks(&chain), Vec::<usize>::new());
         for run in [0..1, 0..3, 1..3, 2..5, 0..5] {
             let (first, last) = (&chain[run.start], &chain[run.end - 1]);
-            let seal = key.sign_compacted(6, 5, [6; 32], first.previous, last.link());
+            let seal = key.sign(6, &contents([6; 32]), first.previous, Some(last.link()));
             let read = Seal::from_json(seal.to_json().as_bytes()).unwrap();
             assert_eq!(read, seal);
             assert!(read.is_authentic());
@@ -301,15 +344,18 @@ mod tests {
     #[test]
     fn a_chain_tells_where_a_seal_is_missing_or_moved() {
         let key = DeviceKey::from_secret([7; 32]);
-        let first = key.sign(1, 5, [1; 32], Digest::default());
-        let run = key.sign_compacted(4, 5, [4; 32], first.link(), [3; 32]);
-        let third = key.sign(5, 5, [5; 32], run.link());
+        let first = key.sign(1, &contents([1; 32]), Digest::default(), None);
+        let run = key.sign(4, &contents([4; 32]), first.link(), Some([3; 32]));
+        let third = key.sign(5, &contents([5; 32]), run.link(), None);
         assert_eq!(chain_breaks([&first, &third]), [1]);
         assert_eq!(chain_breaks([&run, &third]), [0]);
         assert_eq!(chain_breaks([&first, &third, &run]), [1, 2]);
         let forged = Seal { last: Some([9; 32]), ..run.clone() };
         assert!(!forged.is_authentic(), "`last` is signed");
         let unmarked = Seal { last: None, ..run };
-        assert!(!unmarked.is_authentic(), "the format is signed");
+        assert!(!unmarked.is_authentic(), "that there is a `last` is signed");
+        let mut rootless = first;
+        rootless.contents.root = None;
+        assert!(!rootless.is_authentic(), "the root is signed");
     }
 }

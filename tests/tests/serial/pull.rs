@@ -106,7 +106,7 @@ fn what_cannot_be_read_is_told_and_the_rest_comes() {
     let needle = b"thing 1";
     rig.disk.rot(&wal::path(1), |bytes| {
         let at = bytes.windows(needle.len()).position(|window| window == needle);
-        bytes[at.expect("it is in the log")] ^= 1;
+        bytes[at.expect("it is in the log")] ^= 3;
     });
     let mut client = rig.call(0.0, 1);
     let mut pull = Pull::default();

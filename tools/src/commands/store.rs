@@ -169,6 +169,8 @@ mod tests {
         let mut damaged = bytes;
         damaged[at] ^= 1;
         fs::write(&segment, damaged).unwrap();
+        assert_eq!(code(&["check", &store]), 1, "its sidecar restores it");
+        fs::remove_file(segment.with_extension("par")).unwrap();
         assert_eq!(code(&["check", &store]), 3);
         assert_eq!(code(&["ls", &store]), 3);
         assert_eq!(code(&["repair", &store, "--into", &path("newer")]), 3);

@@ -212,7 +212,8 @@ impl Folder {
             let seal = offered.seal();
             let agrees = match (sound.get(&offered.segment), &seal) {
                 (Some((_, here)), Some(there)) => {
-                    (here.sha256, here.bytes) == (there.sha256, there.bytes)
+                    (here.contents.sha256, here.contents.bytes)
+                        == (there.contents.sha256, there.contents.bytes)
                 }
                 (Some(_), None) => true,
                 (None, _) => {
@@ -256,8 +257,8 @@ impl Folder {
         file.sync()?;
         let is_signed = offered.seal().is_some_and(|seal| {
             seal.segment == number
-                && seal.bytes == at
-                && seal.sha256[..] == hash.finalize()[..]
+                && seal.contents.bytes == at
+                && seal.contents.sha256[..] == hash.finalize()[..]
                 && seal.is_authentic()
         });
         if !is_signed && self.held.contains_key(&number) {

@@ -59,7 +59,7 @@ fn state(
     if seal.segment != number {
         return Err(format!("its signature file is that of segment {}", seal.segment));
     }
-    if seal.bytes != bytes.len() as u64 || seal.sha256 != digest(bytes) {
+    if seal.contents.bytes != bytes.len() as u64 || seal.contents.sha256 != digest(bytes) {
         return Err("its bytes are not the ones that were signed".to_owned());
     }
     if !seal.is_authentic() {

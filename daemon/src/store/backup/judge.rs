@@ -83,7 +83,7 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judge
 mod tests {
     use super::*;
     use crate::index::catalog::Span;
-    use crate::store::signature::{DeviceKey, Digest, Seal};
+    use crate::store::signature::{Contents, DeviceKey, Digest, Seal};
 
     fn key() -> DeviceKey {
         DeviceKey::from_secret([7; 32])
@@ -93,16 +93,20 @@ mod tests {
         Pins::default().with(&key().public_hex(), [])
     }
 
+    fn contents(sha256: Digest) -> Contents {
+        Contents { bytes: 5, sha256, root: None }
+    }
+
     fn held(seal: Seal, first_seq: u64, last_seq: u64) -> Held {
         let state = Ok(Span { first_seq, last_seq });
-        Held { segment: seal.segment, bytes: seal.bytes, seal: Some(seal), state }
+        Held { segment: seal.segment, bytes: seal.contents.bytes, seal: Some(seal), state }
     }
 
     /// Five segments of two transactions each.
     fn history() -> Vec<Held> {
         let mut previous = Digest::default();
         let seals = (1..=5u8).map(|n| {
-            let seal = key().sign(u64::from(n), 5, [n; 32], previous);
+            let seal = key().sign(u64::from(n), &contents([n; 32]), previous, None);
             previous = seal.link();
             held(seal, 2 * u64::from(n) - 1, 2 * u64::from(n))
         });
@@ -113,7 +117,7 @@ mod tests {
         let (first, last) = (&run[0], &run[run.len() - 1]);
         let (from, to) = (first.seal.as_ref().unwrap(), last.seal.as_ref().unwrap());
         let digest = [u8::try_from(number).unwrap(); 32];
-        let seal = key().sign_compacted(number, 5, digest, from.previous, to.link());
+        let seal = key().sign(number, &contents(digest), from.previous, Some(to.link()));
         held(seal, first.span().unwrap().first_seq, last.span().unwrap().last_seq)
     }
 
@@ -156,7 +160,7 @@ mod tests {
         let mut history = history();
         let last = history[3].seal.as_ref().unwrap().link();
         let stranger = DeviceKey::from_secret([8; 32]);
-        history[4] = held(stranger.sign(5, 5, [5; 32], last), 9, 10);
+        history[4] = held(stranger.sign(5, &contents([5; 32]), last, None), 9, 10);
         let faults = judge(&history, &pins()).faults();
         assert_eq!(faults.len(), 1);
         assert!(faults[0].message.contains(&stranger.public_hex()), "{}", faults[0]);

@@ -59,7 +59,7 @@ impl Offer {
             let mut map = Map::new();
             map.insert("segment", int(offered.segment));
             map.insert("bytes", int(offered.bytes));
-            let sha256 = offered.seal().map(|seal| hex(&seal.sha256));
+            let sha256 = offered.seal().map(|seal| hex(&seal.contents.sha256));
             map.insert("sha256", sha256.map_or(Value::Null, Value::from));
             map.insert("firstSeq", int(offered.first_seq));
             map.insert("lastSeq", int(offered.last_seq));
@@ -107,11 +107,12 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::signature::{DeviceKey, digest};
+    use crate::store::signature::{Contents, DeviceKey, digest};
 
     #[test]
     fn an_offer_survives_the_wire_and_comes_out_in_order() {
-        let seal = DeviceKey::from_secret([7; 32]).sign(9, 5, digest(b"bytes"), [0; 32]);
+        let contents = Contents { bytes: 5, sha256: digest(b"bytes"), root: None };
+        let seal = DeviceKey::from_secret([7; 32]).sign(9, &contents, [0; 32], None);
         let offered = |segment, first_seq, signature: Option<String>| Offered {
             segment,
             bytes: 5,

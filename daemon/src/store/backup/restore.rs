@@ -193,7 +193,7 @@ fn copy(
             (Err(error), _) => return Err(RestoreError::Source(error)),
         };
         if let Some(Held { seal: Some(seal), state: Ok(_), .. }) = held.get(&number)
-            && seal.sha256 != digest(&bytes)
+            && seal.contents.sha256 != digest(&bytes)
         {
             let error = io::Error::other(format!("{path} changed while it was copied"));
             return Err(RestoreError::Source(error));

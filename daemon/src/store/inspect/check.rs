@@ -10,7 +10,7 @@ use super::history::{FileRow, History, State};
 use super::{FileKind, Progress, SET_ASIDE, Source, Store};
 use crate::store::backup::{INFO, Info};
 use crate::store::keys;
-use crate::store::signature::{DeviceKey, Digest, Seal, hex};
+use crate::store::signature::{Contents, DeviceKey, Digest, Seal, hex};
 use crate::store::{segment, wal};
 
 /// The outcome of a check.
@@ -205,7 +205,7 @@ fn judge(
     if number.is_some_and(|number| number != seal.segment) {
         return Some((Kind::SignatureBad, "its signature file is that of another segment"));
     }
-    let is_of_these_bytes = seal.sha256 == row.digest && seal.bytes == row.bytes;
+    let is_of_these_bytes = seal.contents.sha256 == row.digest && seal.contents.bytes == row.bytes;
     if seal.is_authentic() {
         let message = "its bytes are not the ones that were signed";
         return (!is_of_these_bytes).then_some((Kind::DigestDiffers, message));
@@ -215,7 +215,8 @@ fn judge(
         return Some(bad);
     }
     // If the signature holds for the bytes as they are, it is the file beside them that changed.
-    let mut restored = Seal { sha256: row.digest, bytes: row.bytes, ..seal.clone() };
+    let contents = Contents { sha256: row.digest, bytes: row.bytes, ..seal.contents };
+    let mut restored = Seal { contents, ..seal.clone() };
     if !restored.is_authentic()
         && let Some(public) = public.and_then(crate::store::signature::unhex)
     {

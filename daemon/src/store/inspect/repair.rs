@@ -28,6 +28,7 @@ use crate::store::lock;
 use crate::store::segment::{self, Draft};
 use crate::store::signature::{DeviceKey, Digest};
 use crate::store::wal::{self, Log};
+use crate::store::{healing, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]
@@ -290,7 +291,10 @@ impl Writer<'_> {
         // What the daemon will do with it at its first start.
         let block = segment::index(&sealed)
             .map_err(|fault| io::Error::other(format!("segment {number}: {fault}")))?;
-        let seal = self.key.sign(number, sealed.len() as u64, block.digest, self.previous);
+        let contents = segment::contents(&sealed, block.digest)
+            .map_err(|fault| io::Error::other(format!("segment {number}: {fault}")))?;
+        let seal = self.key.sign(number, &contents, self.previous, None);
+        healing::write_sidecar(&self.disk, number, &sealed, &witness::of_block(&block))?;
         disk::replace(&self.disk, &segment::signature_path(number), seal.to_json().as_bytes())?;
         disk::replace(&self.disk, &segment::path(number), &sealed)?;
         self.disk.sync_dir(segment::DIR)?;

@@ -108,7 +108,7 @@ impl Scan {
     /// Whether the segment is, to the byte, the one that was signed.
     pub(super) fn is_signed_as_it_is(&self) -> bool {
         matches!(&self.seal, SealFile::Read(seal)
-            if seal.sha256 == self.digest && seal.bytes == self.len)
+            if seal.contents.sha256 == self.digest && seal.contents.bytes == self.len)
     }
 
     fn finding(&self, kind: Kind, message: impl Into<String>) -> Finding {

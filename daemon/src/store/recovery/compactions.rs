@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-use super::{Recovery, ahead, borne, read_seal, read_segment};
+use super::{Recovery, ahead, borne, expected_digest, read_seal, read_segment};
 use crate::disk::{Disk, Mode};
 use crate::store::cache::Cache;
 use crate::store::manifest::Manifest;
@@ -44,7 +44,7 @@ impl Recovery<'_> {
             let seal = read_seal(disk, *number)?;
             let (extent, is_repaired) = extent(disk, cache, *number, seal.as_ref())?;
             let len = disk.open(&segment::path(*number), Mode::Read).and_then(|file| file.len());
-            let is_as_signed = seal.as_ref().map(|seal| seal.bytes) == len.ok();
+            let is_as_signed = seal.as_ref().map(|seal| seal.contents.bytes) == len.ok();
             Ok((seal, extent, is_as_signed, is_repaired))
         };
         ahead::in_order(&numbers, self.threads, look, |number, looked: io::Result<_>| {
@@ -92,7 +92,8 @@ impl Recovery<'_> {
         let seal = read_seal(self.disk, number)?;
         let read = read_segment(self.disk, number, seal.as_ref())?;
         let digest = read.map(|(bytes, _)| signature::digest(&bytes)).ok();
-        let is_whole = seal.is_some_and(|seal| seal.last.is_some() && Some(seal.sha256) == digest);
+        let is_whole =
+            digest.is_some() && expected_digest(self.disk, number, seal.as_ref()) == digest;
         let present: Vec<u64> =
             replaced.iter().copied().filter(|old| listed.contains_key(old)).collect();
         if is_whole || present.is_empty() {
@@ -130,7 +131,7 @@ fn extent(
     seal: Option<&Seal>,
 ) -> io::Result<(Option<Extent>, bool)> {
     let kept = seal.and_then(|seal| {
-        cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.sha256)
+        cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.contents.sha256)
     });
     if let Some(outline) = kept {
         return Ok((Some((outline.first_seq, outline.replaces)), false));

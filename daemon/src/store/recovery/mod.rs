@@ -126,6 +126,8 @@ pub struct Recovered {
     pub rebuilt: u64,
     /// How many damages were repaired.
     pub repaired: u64,
+    /// Numbers of segments that lack a sidecar or a readable signature: an older release wrote no sidecars.
+    pub bare: Vec<u64>,
 }
 
 struct Recovery<'a> {
@@ -154,6 +156,8 @@ struct Recovery<'a> {
     facts: Vec<Fact>,
     /// Whether acknowledged versions are lost of which no second copy tells.
     has_lost_unknown: bool,
+    /// Segments that are used and have no readable signature.
+    unsigned: Vec<u64>,
 }
 
 /// An error of a disk that is full or read-only: what it did not do is done by the next start, and
@@ -226,6 +230,7 @@ fn recover_on(
         needless_logs: Vec::new(),
         facts: Vec::new(),
         has_lost_unknown: false,
+        unsigned: Vec::new(),
     };
     remove_left_sidecars(disk)?;
     let loaded = recovery.load_segments(cache, &logs, progress)?;
@@ -291,6 +296,8 @@ fn recover_on(
     if log.exists() {
         recovery.catalog.add_log(log_file(log.number()), log.file());
     }
+    let mut bare = recovery.unsigned;
+    bare.extend(without_sidecar(disk, &loaded.pieces)?);
     progress(Progress::Done);
     Ok(Recovered {
         catalog: recovery.catalog,
@@ -312,6 +319,7 @@ fn recover_on(
         damage: recovery.damage,
         rebuilt: recovery.rebuilt,
         repaired: recovery.repaired,
+        bare,
     })
 }
 
@@ -379,7 +387,7 @@ fn read_segment(
 ) -> io::Result<io::Result<(Vec<u8>, bool)>> {
     let read = read(disk, &segment::path(number))?;
     let is_as_signed = match (&read, seal) {
-        (Ok(bytes), Some(seal)) => signature::digest(bytes) == seal.sha256,
+        (Ok(bytes), Some(seal)) => signature::digest(bytes) == seal.contents.sha256,
         _ => false,
     };
     if is_as_signed {
@@ -392,6 +400,14 @@ fn read_segment(
         }
         None => read.map(|bytes| (bytes, false)),
     })
+}
+
+/// Numbers of segments that have no sidecar.
+fn without_sidecar(disk: &dyn Disk, pieces: &[Piece]) -> io::Result<Vec<u64>> {
+    let names = disk.list(segment::DIR)?;
+    let has = |path: String| names.iter().any(|name| path.ends_with(name.as_str()));
+    let numbers = pieces.iter().map(|piece| piece.number);
+    Ok(numbers.filter(|number| !has(segment::sidecar_path(*number))).collect())
 }
 
 /// Removes sidecars whose segments are gone: they may tell of what was forgotten.
@@ -415,7 +431,14 @@ fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
         Ok(text) => Ok(text),
         Err(_) => read(disk, &path)?,
     };
-    Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()))
+    // One that has rotted says nothing about the segment.
+    Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()).filter(Seal::is_authentic))
+}
+
+/// What the digest of a segment was when it was written, by its seal or else by its sidecar.
+fn expected_digest(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Digest> {
+    let signed = seal.map(|seal| seal.contents.sha256);
+    signed.or_else(|| healing::read_sidecar(disk, number).map(|sidecar| sidecar.sha256))
 }
 
 #[cfg(test)]

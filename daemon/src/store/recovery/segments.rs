@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 
 use super::compactions::Listed;
-use super::{Progress, Recovery, ahead, borne, read_segment, unread};
+use super::{Progress, Recovery, ahead, borne, expected_digest, read_segment, unread};
 use crate::disk::{Disk, Mode};
 use crate::index::block::Block;
 use crate::index::catalog::Span;
@@ -129,6 +129,9 @@ impl Recovery<'_> {
                     "not signed as the successor of the one before it"
                 );
             }
+            if seal.is_none() {
+                self.unsigned.push(number);
+            }
             previous = seal.map_or(block.digest, Seal::link);
             let base = self.catalog.load_rows(&block, segment_file(number));
             let file = self.disk.open(&path, Mode::Read)?;
@@ -192,7 +195,7 @@ impl Recovery<'_> {
                     let message = if seal.is_some() {
                         "its bytes are not the ones that were signed; it is readable and served"
                     } else {
-                        "it has no readable signature; it is readable and served"
+                        "neither its signature nor its sidecar is readable; it is served as it is"
                     };
                     self.report(&path, message.to_owned());
                 }
@@ -228,8 +231,8 @@ fn examine(
     let open = disk.open(&path, Mode::Read);
     let len = open.and_then(|file| file.len()).map_err(|error| unread(&path, &error))?;
     let is_kept = |block: &Block| !logs.contains(&block.log) || !block.replaces.is_empty();
-    let kept = seal.filter(|seal| seal.bytes == len).and_then(|seal| {
-        cache.read().unwrap_or_else(PoisonError::into_inner).get(number, &seal.sha256)
+    let kept = seal.filter(|seal| seal.contents.bytes == len).and_then(|seal| {
+        cache.read().unwrap_or_else(PoisonError::into_inner).get(number, &seal.contents.sha256)
     });
     if let Some(block) = kept.filter(is_kept) {
         return Ok(Examined::Kept(block));
@@ -240,6 +243,6 @@ fn examine(
     };
     let made = segment::index_what_is_whole(&bytes);
     let digest = made.as_ref().ok().map(|(block, _)| block.digest);
-    let is_whole = seal.is_some_and(|seal| Some(seal.sha256) == digest);
+    let is_whole = digest.is_some() && expected_digest(disk, number, seal) == digest;
     Ok(Examined::Made { len, is_whole, made })
 }

@@ -1,6 +1,7 @@
 //! Signature files: what is read is written the same, and nothing is authentic but what was signed.
 
-use omird::store::signature::{DeviceKey, Seal, SealFault, digest};
+use omird::store::merkle::Root;
+use omird::store::signature::{Contents, DeviceKey, Seal, SealFault, digest};
 
 use crate::support::Choices;
 
@@ -12,7 +13,9 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(Seal::from_json(seal.to_json().as_bytes()).as_ref(), Ok(&seal));
         assert!(seal.verify(bytes, &seal.previous).is_err());
     }
-    let signed = DeviceKey::from_secret(SECRET).sign(3, 5, digest(b"bytes"), digest(b"before"));
+    let root = Some(Root::of([&b"entry"[..]]));
+    let contents = Contents { bytes: 5, sha256: digest(b"bytes"), root };
+    let signed = DeviceKey::from_secret(SECRET).sign(3, &contents, digest(b"before"), None);
     assert_eq!(signed.verify(b"bytes", &digest(b"before")), Ok(()));
     assert_eq!(signed.verify(b"bytes", &digest(b"others")), Err(SealFault::ChainBroken));
     let mut text = signed.to_json().into_bytes();

@@ -141,17 +141,18 @@ fn signatures_are_judged_one_by_one() {
     assert!(kinds(&look(&data)).contains("signature-bad"));
 
     let seal = Seal::from_json(&original).unwrap();
-    let flipped = Seal { sha256: [3; 32], ..seal.clone() };
+    let contents = Contents { sha256: [3; 32], ..seal.contents };
+    let flipped = Seal { contents, ..seal.clone() };
     fs::write(sig(2), flipped.to_json()).unwrap();
     assert_eq!(kinds(&look(&data)), ["signature-bad"].into(), "the segment is what was signed");
 
     let stranger = DeviceKey::from_secret([8; 32]);
-    let forged = stranger.sign(2, seal.bytes, seal.sha256, seal.previous);
+    let forged = stranger.sign(2, &seal.contents, seal.previous, None);
     fs::write(sig(2), forged.to_json()).unwrap();
     assert_eq!(kinds(&look(&data)), ["foreign-key"].into());
 
     let own = DeviceKey::from_secret([7; 32]);
-    let elsewhere = own.sign(2, seal.bytes, seal.sha256, [5; 32]);
+    let elsewhere = own.sign(2, &seal.contents, [5; 32], None);
     fs::write(sig(2), elsewhere.to_json()).unwrap();
     assert_eq!(kinds(&look(&data)), ["chain-broken"].into());
     assert_eq!(look(&data).verdict(), Verdict::Faulty);

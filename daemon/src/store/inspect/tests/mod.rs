@@ -23,7 +23,7 @@ use crate::engine::settings::{FlashSettings, Settings};
 use crate::engine::{Engine, Parts};
 use crate::store::keys;
 use crate::store::manifest::URL;
-use crate::store::signature::{DeviceKey, Seal};
+use crate::store::signature::{Contents, DeviceKey, Seal};
 use crate::testing::parts;
 
 const BEGAN: i64 = 1_780_000_000_000_000;
