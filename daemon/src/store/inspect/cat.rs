@@ -12,7 +12,7 @@ use omir_core::value::{Map, Value};
 use super::Store;
 use super::history::{Act, History, Place, Row, State, Version};
 use crate::PRODUCER;
-use crate::disk::{DiskFile, Mode};
+use crate::disk::DiskFile;
 use crate::index::block::By;
 use crate::index::key::RefKey;
 use crate::store::segment;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
             Some((file, handle)) if *file == place.file => handle.clone(),
             _ => {
                 let path = self.paths.get(place.file).ok_or(io::ErrorKind::NotFound)?;
-                let handle = self.store.disk.open(path, Mode::Read)?;
+                let handle = self.store.open_read(path)?;
                 self.open = Some((place.file, handle.clone()));
                 handle
             }

@@ -81,6 +81,8 @@ macro_rules! kinds {
 kinds! {
     /// The disk gives errors for part of a file, or for all of it.
     DiskError = "disk-error", Loss;
+    /// Part of the file is damaged, and the next start restores it.
+    Repairable = "repairable", Fault;
     /// The daemon could not read the segment and would set it aside.
     SegmentUnreadable = "segment-unreadable", Loss;
     /// There is no segment with this number.
@@ -95,6 +97,10 @@ kinds! {
     /// The segment's bytes are not the ones that were signed. What of its memories does not pass its
     /// checksum is named beside.
     DigestDiffers = "digest-differs", Fault;
+    /// The segment has no sidecar to restore it from.
+    SidecarMissing = "sidecar-missing", Info;
+    /// The sidecar of the segment is damaged.
+    SidecarDamaged = "sidecar-damaged", Fault;
     /// The segment has no signature.
     SignatureMissing = "signature-missing", Fault;
     /// The signature file is none.

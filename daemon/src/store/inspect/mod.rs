@@ -33,17 +33,19 @@ mod check;
 mod finding;
 mod history;
 mod repair;
+mod restored;
 mod salvage;
 mod scan;
 mod settle;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use omir_core::instant::Timestamp;
 
@@ -152,6 +154,8 @@ pub struct Store {
     /// Nothing can have been recorded later, unless it says so itself and is whole.
     now: Timestamp,
     remark: Option<String>,
+    /// Files that are damaged, as their second copies restore them.
+    restored: Mutex<HashMap<String, Arc<[u8]>>>,
     _lock: Option<Lock>,
 }
 
@@ -180,6 +184,7 @@ impl Store {
             is_folder: true,
             now,
             remark,
+            restored: Mutex::default(),
             _lock: lock,
         };
         for dir in [segment::DIR, wal::DIR] {
@@ -221,6 +226,7 @@ impl Store {
             is_folder: false,
             now,
             remark: None,
+            restored: Mutex::default(),
             _lock: None,
         })
     }

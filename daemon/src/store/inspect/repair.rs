@@ -318,7 +318,9 @@ impl Writer<'_> {
         if !is_sound {
             return Ok(None);
         }
-        let bytes = disk::read(&*self.store.disk, &row.source.path)?;
+        let file = self.store.open_read(&row.source.path)?;
+        let mut bytes = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
+        file.read_at(&mut bytes, 0)?;
         // The card may have changed its mind since the first look.
         let is_same = crate::store::signature::digest(&bytes) == row.digest;
         Ok(is_same.then_some(bytes))

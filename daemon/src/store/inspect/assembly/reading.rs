@@ -11,7 +11,8 @@ use crate::store::signature::Seal;
 use crate::store::witness;
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
-    let (bytes, holes) = match disk::read_around(&*store.disk, &source.path) {
+    let seal = seal_of(store, source);
+    let (bytes, holes, remark) = match store.read(source, &seal) {
         Ok(read) => read,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(io::Error::new(error.kind(), format!("{}: {error}", source.path)));
@@ -33,7 +34,7 @@ pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Resul
         }
     };
     let mut scan = match source.kind {
-        FileKind::Segment(_) => scan::segment(source, &bytes, seal_of(store, source), deep),
+        FileKind::Segment(_) => scan::segment(source, &bytes, seal, deep),
         FileKind::Log(number) => {
             // What its witness calls durable was no write that was cut short.
             let durable = match store.is_folder {
@@ -43,6 +44,8 @@ pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Resul
             scan::log(source, &bytes, usize::try_from(durable).unwrap_or(usize::MAX))
         }
     };
+    scan.findings.extend(remark);
+    scan.findings.extend(store.check_sidecar(source));
     scan.note_disk_errors(&holes);
     Ok(scan)
 }

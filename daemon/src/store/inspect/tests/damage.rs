@@ -93,15 +93,20 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
 fn judge_case(name: &str, case: &str, report: &Report) {
     let verdict = report.verdict();
     let found = kinds(report);
-    if name.ends_with(".facts") || name.ends_with(".par") {
+    if name.ends_with(".facts") {
         // A second copy: the first is whole.
         assert_eq!(verdict, Verdict::Sound, "{case}: {:#?}", report.findings);
+    } else if name.ends_with(".par") {
+        let kind =
+            if case.ends_with("deleted") { Kind::SidecarMissing } else { Kind::SidecarDamaged };
+        assert!(report.findings.iter().any(|f| f.kind == kind), "{case}: {:#?}", report.findings);
+        assert_ne!(verdict, Verdict::Lossy, "{case}: {:#?}", report.findings);
     } else if name.ends_with(".sig") || name.starts_with("keys/") {
         assert_eq!(verdict, Verdict::Faulty, "{case}: {:#?}", report.findings);
     } else if name.ends_with(".omirb") {
         assert_ne!(verdict, Verdict::Sound, "{case}");
         assert!(
-            ["segment-unreadable", "sequence-gap", "digest-differs"]
+            ["segment-unreadable", "sequence-gap", "digest-differs", "repairable"]
                 .iter()
                 .any(|kind| found.contains(kind)),
             "{case}: {found:?}"
@@ -189,6 +194,13 @@ fn one_damaged_memory_is_named_and_the_others_stay() {
         let at = bytes.windows(8).position(|w| w == b"saw door").unwrap();
         bytes[at] = b'S';
     });
+    let into = dir.path().join("restored");
+    assert_eq!(kinds(&look(&data)), ["repairable"].into());
+    assert_eq!(mend(&data, &into).verdict(), Verdict::Sound);
+    assert_eq!(versions(&into), truth, "by its sidecar");
+    for segment in segments(&data) {
+        fs::remove_file(segment.with_extension("par")).unwrap();
+    }
     let report = look(&data);
     assert_eq!(report.verdict(), Verdict::Lossy);
     assert_eq!(kinds(&report), ["bytes-lost", "digest-differs"].into());

@@ -44,6 +44,12 @@ fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
         let at = bytes.windows(8).position(|w| w == b"saw door").unwrap();
         bytes[at] ^= 1;
     });
+    assert_eq!(kinds(&look(&data)), ["repairable"].into(), "a single bit is turned back");
+    change(&log, |bytes| {
+        bytes.copy_from_slice(&original);
+        let at = bytes.windows(8).position(|w| w == b"saw door").unwrap();
+        bytes[at] ^= 3;
+    });
     let report = look(&data);
     assert_eq!(report.verdict(), Verdict::Lossy);
     assert_eq!(kinds(&report), ["frames-lost", "sequence-gap"].into());
