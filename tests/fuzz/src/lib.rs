@@ -57,9 +57,11 @@ pub const DAEMON: &[Target] = &[
     target("recording", ros2::recording::run),
     target("request", daemon::request::run),
     target("segment", daemon::segment::run),
+    target("sidecar", daemon::sidecar::run),
     target("signature", daemon::signature::run),
     target("store", daemon::store::run),
     target("time_range", daemon::time_range::run),
     target("trajectory", daemon::trajectory::run),
     target("transaction", daemon::transaction::run),
+    target("witness", daemon::witness::run),
 ];

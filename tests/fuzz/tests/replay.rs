@@ -128,8 +128,8 @@ replays! { cbor document instant json link link_message number pose profile refe
 #[cfg(feature = "daemon")]
 replays! {
     cbor document instant json link link_message number pose profile reference stream uri value
-    block config interface log manifest message parameters recording request segment signature store
-    time_range trajectory transaction
+    block config interface log manifest message parameters recording request segment sidecar
+    signature store time_range trajectory transaction witness
 }
 
 #[test]
