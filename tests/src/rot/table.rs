@@ -34,7 +34,7 @@ const COLUMNS: [(&str, &str); 11] = [
     ("back", "something forgotten is there"),
     ("reused", "a version number given out twice"),
     ("refuse", "no start"),
-    ("panics", "a panic"),
+    ("panic", "a panic"),
 ];
 /// How many of the columns, from the end, must be zero.
 const FAULTS: usize = 6;
@@ -114,14 +114,14 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut head = " ".repeat(10);
         for (name, _) in COLUMNS {
-            write!(head, "{name:>7}")?;
+            write!(head, " {name}")?;
         }
         writeln!(f, "{}", head.trim_end())?;
         let named = self.rows.iter().map(|(class, row)| (class.as_str(), row));
         for (name, row) in named.chain([("all", &self.all)]) {
             write!(f, "{name:<10}")?;
-            for count in row.counts() {
-                write!(f, "{count:>7}")?;
+            for ((name, _), count) in COLUMNS.iter().zip(row.counts()) {
+                write!(f, " {count:>width$}", width = name.len())?;
             }
             writeln!(f)?;
         }
