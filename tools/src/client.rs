@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
 use omir_core::decode::Limits;
@@ -32,6 +32,12 @@ const FLEET_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// How long saying goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(300);
+
+/// How long nobody is heard before nobody is there.
+const HEARING: Duration = Duration::from_secs(2);
+
+/// Between two questions of who is there.
+const A_MOMENT: Duration = Duration::from_millis(40);
 
 /// A question's payload.
 #[derive(Debug, Clone)]
@@ -173,14 +179,31 @@ impl Client {
     /// # Errors
     /// [`Error::Unreachable`] if the question cannot be sent.
     pub fn robots(&self) -> Result<BTreeSet<String>> {
+    /// A daemon that hangs on a router answers a question of who is alive before it knows that itself, now and then.
+    /// So it is asked until an answer brings nobody new, and where nobody is heard for [`HEARING`].
+    ///
         let replies = self
             .session()?
             .liveliness()
+        let until = Instant::now() + HEARING.min(self.timeout);
+        let mut robots = BTreeSet::new();
+        loop {
+            let known = robots.len();
+            self.hear(&mut robots)?;
+            let is_settled = known > 0 && robots.len() == known;
+            if is_settled || Instant::now() >= until {
+                return Ok(robots);
+            }
+            std::thread::sleep(A_MOMENT);
+        }
+    }
+
+    /// Adds the robots of one answer.
+    fn hear(&self, robots: &mut BTreeSet<String>) -> Result<()> {
             .get(format!("{}/*/alive", self.prefix))
             .timeout(self.timeout)
             .wait()
             .map_err(|why| self.lost(&why))?;
-        let mut robots = BTreeSet::new();
         while let Ok(reply) = replies.recv() {
             if let Ok(token) = reply.result()
                 && let Some(robot) = self.robot_of(token.key_expr().as_str())
@@ -188,7 +211,7 @@ impl Client {
                 robots.insert(robot.to_owned());
             }
         }
-        Ok(robots)
+        Ok(())
     }
 
     /// The robot that is meant: the one named, or the only one alive.
@@ -520,10 +543,7 @@ fn configuration(globals: &Globals) -> Result<Config> {
         };
         let json = json::to_string(&Value::from(endpoints));
         set(&mut config, "connect/endpoints", &json).map_err(|why| {
-            Error::Usage(format!(
-                "--connect {}: {why}; an endpoint looks like tcp/192.168.1.5:7448",
-                globals.connect.join(",")
-            ))
+            Error::Usage(format!("--connect {}: {why}", globals.connect.join(",")))
         })?;
     }
     let several = globals.connect.len() > 1;

@@ -3,6 +3,7 @@
 //! exit codes, what stands on which stream, and how a fleet is asked.
 
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use omird_tests::process::free_endpoint;
 use zenoh::bytes::Encoding;
@@ -236,6 +237,25 @@ fn a_robot_that_is_not_there_ends_with_four() {
     let output = omir(&[&gone], &["status"]);
     assert_ends(&output, 4);
     assert!(text(&output.stderr).contains("no omird answers at"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_robot_that_is_heard_a_moment_later_is_found() {
+    let Robot { endpoint, _session: session, _alive: alive } =
+        Robot::start("r1", |_, _| Some(Ok(STORED)));
+    alive.undeclare().wait().unwrap();
+    let later = session.clone();
+    let heard = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        later.liveliness().declare_token("omir/r1/alive").wait().unwrap()
+    });
+    let output = Command::new(env!("CARGO_BIN_EXE_omir"))
+        .args(["--connect", &endpoint, "remember", "x"])
+        .env_remove("OMIR_ROBOT")
+        .output()
+        .unwrap();
+    assert_ends(&output, 0);
+    drop(heard.join().unwrap());
 }
 
 #[test]
