@@ -38,11 +38,13 @@ pub struct BackupArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   omir restore /media/usb/rover /var/lib/omird && omird --data /var/lib/omird
+  omir restore --replace /media/usb/rover /var/lib/omird  (which goes to omird.before)
   omir restore --force-damaged /media/usb/rover recovered
 
-Digests, signatures and their chain are verified before anything is written; the backup is not
-changed. The data folder appears whole or not at all. Keys that lie in its keys/ already stay;
-without them the daemon makes itself a new key at its first start and goes on with the chain.
+A daemon that uses the folder is stopped before. Digests, signatures and their chain are verified
+before anything is written; the backup is not changed. The data folder appears whole or not at all.
+Keys that lie in its keys/ already stay; without them the daemon makes itself a new key at its first
+start and goes on with the chain.
 
 Exit codes:
   0  done
@@ -54,9 +56,13 @@ pub struct RestoreArgs {
     #[arg(value_name = "BACKUP")]
     pub backup: PathBuf,
 
-    /// Data folder to write; it must not exist, be empty, or hold keys/ only
+    /// Data folder to write; without --replace it does not exist, is empty, or holds keys/ only
     #[arg(value_name = "DATA_DIR")]
     pub data: PathBuf,
+
+    /// Put it in the place of the memory that lies there, which goes to DATA_DIR.before; keys stay
+    #[arg(long)]
+    pub replace: bool,
 
     /// Restore what can be had of a backup that does not verify
     #[arg(long)]
