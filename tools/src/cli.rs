@@ -94,14 +94,15 @@ pub struct Globals {
     #[arg(long, global = true, hide_env_values = true, env = "OMIR_ROBOT", value_name = "NAME", value_parser = values::robot)]
     pub robot: Option<String>,
 
-    /// Zenoh endpoint to connect to instead of tcp/127.0.0.1:7448 and then :7447; repeatable
+    /// Where to connect instead of tcp/127.0.0.1:7448 and then :7447; tcp/ may be left out; repeatable
     #[arg(
         long,
         global = true,
         hide_env_values = true,
         env = "OMIR_CONNECT",
         value_name = "ENDPOINT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = values::endpoint
     )]
     pub connect: Vec<String>,
 
@@ -119,8 +120,8 @@ pub struct Globals {
     #[arg(long, global = true, hide_env_values = true, env = "OMIR_PREFIX", value_name = "PREFIX", default_value = "omir", value_parser = values::prefix)]
     pub prefix: String,
 
-    /// How long to wait for an answer
-    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
+    /// How long to wait for an answer: 500ms, 2min, or a number of seconds
+    #[arg(long, global = true, value_name = "TIME", default_value = "10", value_parser = values::seconds)]
     pub timeout: Duration,
 
     /// JSON instead of tables and sentences, errors included
@@ -326,7 +327,7 @@ pub struct PullArgs {
     pub output: Option<PathBuf>,
 
     /// How long to wait for a cable that was pulled, or a daemon that was stopped, after it had answered
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = values::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = values::seconds)]
     pub wait: Duration,
 
     /// Which memories to fetch.
@@ -360,7 +361,7 @@ pub struct PushArgs {
     pub baud: u32,
 
     /// How long to try again while the daemon is busy
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = values::seconds)]
     pub wait: Duration,
 
     /// What unlocks the port, if it is read-only

@@ -5,6 +5,8 @@
 //! Every call blocks until its answer, its timeout, or the loss of the daemon.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird::recall::query::DEFAULT_FRAME;
+use omird::service::plain;
 use zenoh::bytes::Encoding;
 use zenoh::handlers::FifoChannelHandler;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
@@ -30,14 +33,14 @@ const DEFAULT_ENDPOINTS: [&str; 2] = ["tcp/127.0.0.1:7448", "tcp/127.0.0.1:7447"
 /// How long to wait for the slowest of several endpoints.
 const FLEET_PATIENCE: Duration = Duration::from_millis(1000);
 
-/// How long saying goodbye may take.
-const GOODBYE: Duration = Duration::from_millis(300);
-
 /// How long nobody is heard before nobody is there.
 const HEARING: Duration = Duration::from_secs(2);
 
 /// Between two questions of who is there.
 const A_MOMENT: Duration = Duration::from_millis(40);
+
+/// How long saying goodbye may take.
+const GOODBYE: Duration = Duration::from_millis(300);
 
 /// A question's payload.
 #[derive(Debug, Clone)]
@@ -176,15 +179,12 @@ impl Client {
 
     /// Names of the robots that are alive, in order.
     ///
-    /// # Errors
-    /// [`Error::Unreachable`] if the question cannot be sent.
-    pub fn robots(&self) -> Result<BTreeSet<String>> {
     /// A daemon that hangs on a router answers a question of who is alive before it knows that itself, now and then.
     /// So it is asked until an answer brings nobody new, and where nobody is heard for [`HEARING`].
     ///
-        let replies = self
-            .session()?
-            .liveliness()
+    /// # Errors
+    /// [`Error::Unreachable`] if the question cannot be sent.
+    pub fn robots(&self) -> Result<BTreeSet<String>> {
         let until = Instant::now() + HEARING.min(self.timeout);
         let mut robots = BTreeSet::new();
         loop {
@@ -200,6 +200,9 @@ impl Client {
 
     /// Adds the robots of one answer.
     fn hear(&self, robots: &mut BTreeSet<String>) -> Result<()> {
+        let replies = self
+            .session()?
+            .liveliness()
             .get(format!("{}/*/alive", self.prefix))
             .timeout(self.timeout)
             .wait()
@@ -371,7 +374,7 @@ impl Client {
         target: QueryTarget,
     ) -> Result<FifoChannelHandler<ZenohReply>> {
         let key = zenoh::key_expr::KeyExpr::try_from(key)
-            .map_err(|why| Error::Usage(format!("`{key}` is no Zenoh key: {why}")))?;
+            .map_err(|why| Error::Usage(format!("`{key}` is no Zenoh key: {}", plain(&why))))?;
         let mut get = self
             .session()?
             .get(Selector::from((key, parameters.as_str())))
@@ -430,6 +433,7 @@ impl Client {
     }
 
     fn lost(&self, why: &dyn std::fmt::Display) -> Error {
+        let why = plain(why);
         Error::Unreachable(format!("the connection to {} failed: {why}", self.endpoints))
     }
 
@@ -521,7 +525,7 @@ fn open_within(config: Config, timeout: Duration) -> std::result::Result<Session
     match result.recv_timeout(timeout.max(Duration::from_millis(100))) {
         Ok(Ok(session)) => Ok(session),
         Ok(Err(why)) => {
-            let why = why.to_string();
+            let why = plain(&why);
             // A refused connection is the ordinary case and explains itself.
             let ordinary = why.contains("Unable to connect to any of");
             Err((!ordinary).then_some(why))
@@ -532,7 +536,7 @@ fn open_within(config: Config, timeout: Duration) -> std::result::Result<Session
 
 fn configuration(globals: &Globals) -> Result<Config> {
     let mut config = match &globals.zenoh_config {
-        Some(file) => Config::from_file(file).map_err(|why| Error::input(file, why))?,
+        Some(file) => zenoh_file(file)?,
         None => Config::default(),
     };
     if !globals.connect.is_empty() || !has_endpoints(&config) {
@@ -576,8 +580,23 @@ fn configuration(globals: &Globals) -> Result<Config> {
     Ok(config)
 }
 
+/// Zenoh's own file, or why that is none.
+fn zenoh_file(file: &Path) -> Result<Config> {
+    let refused = |why: &str| {
+        Error::input(file, format!("{why} (--zenoh-config: a file of Zenoh's, in JSON5 or YAML)"))
+    };
+    match std::fs::metadata(file) {
+        Ok(found) if found.is_dir() => return Err(refused("is a folder")),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            return Err(refused("there is no such file"));
+        }
+        _ => {}
+    }
+    Config::from_file(file).map_err(|why| refused(&plain(&why)))
+}
+
 fn set(config: &mut Config, key: &str, value: &str) -> std::result::Result<(), String> {
-    config.insert_json5(key, value).map_err(|why| why.to_string())
+    config.insert_json5(key, value).map_err(|why| plain(&why))
 }
 
 fn is_unset(config: &Config, key: &str) -> bool {
@@ -637,10 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_endpoints_and_files_are_named() {
-        let error = configuration(&globals(&["--connect", "nonsense"])).unwrap_err();
-        assert_eq!(error.exit_code(), crate::error::USAGE);
-        assert!(error.to_string().contains("nonsense"), "{error}");
+    fn a_file_that_is_not_there_is_named() {
         let error = configuration(&globals(&["--zenoh-config", "/no/such"])).unwrap_err();
         assert!(error.to_string().contains("/no/such"), "{error}");
     }

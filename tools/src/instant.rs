@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use omir_core::instant::Timestamp;
+use omir_core::quantity::parse_duration;
 
 /// Nanoseconds in a second.
 pub const NANOS: i128 = 1_000_000_000;
@@ -123,9 +124,12 @@ impl FromStr for When {
         if let Some(seconds) = span_seconds(text) {
             return Ok(Self::Ago(seconds));
         }
+        if let Ok(span) = parse_duration(text) {
+            return Ok(Self::Ago(span.as_secs_f64()));
+        }
         Instant::from_str(text).map(Self::At).map_err(|_| {
             format!(
-                "`{text}` is neither a span such as 90s, 15m, 12h, 7d or 2w, nor a time such as \
+                "`{text}` is neither a span such as 90s, 15min, 12h, 7d or 2w, nor a time such as \
                  2026-01-31T12:00:00Z"
             )
         })
@@ -237,7 +241,9 @@ mod tests {
         assert_eq!(expression("0.5h"), "now(-1800s)");
         assert_eq!(expression("now"), "now(-0s)");
         assert_eq!(expression("2026-01-01"), "2026-01-01T00:00:00Z");
-        for text in ["", "7", "d", "7 days", "-3h", "1.2.3s"] {
+        assert_eq!(expression("7 days"), "now(-604800s)");
+        assert_eq!(expression("90min"), "now(-5400s)");
+        for text in ["", "7", "d", "7 fortnights", "-3h", "1.2.3s"] {
             assert!(text.parse::<When>().is_err(), "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! A daemon at the other end of a serial line (docs/serial.md).
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,27 @@ impl From<Lost> for Error {
     }
 }
 
+/// Why a device cannot be opened, and what to do about it.
+#[must_use]
+pub fn no_device(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => {
+            return "there is no such device; `ls /dev/serial/by-id` shows what is plugged in"
+                .to_owned();
+        }
+        io::ErrorKind::IsADirectory => return "is a folder, and no serial device".to_owned(),
+        io::ErrorKind::InvalidInput => "`ls /dev/serial/by-id` shows those that are",
+        io::ErrorKind::PermissionDenied => {
+            "devices are open to a group: `sudo usermod -aG dialout $USER`"
+        }
+        io::ErrorKind::ResourceBusy => {
+            "another program has it, perhaps a terminal or the daemon itself"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{error}; {remedy}")
+}
+
 /// How long a line is waited for that does not take the goodbye: two frames at 2400 baud.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -65,7 +87,7 @@ impl Line {
     /// [`Lost::Line`] if there is no device, or nobody answers.
     pub fn open(path: &Path, baud: u32, patience: Duration) -> std::result::Result<Line, Lost> {
         let device = Device::open(path, baud)
-            .map_err(|error| Lost::Line(format!("{}: {error}", path.display())))?;
+            .map_err(|error| Lost::Line(format!("{}: {}", path.display(), no_device(&error))))?;
         let mut line = Line {
             path: path.to_owned(),
             device,

@@ -25,7 +25,10 @@ impl Device {
     pub fn open(path: &Path, baud: u32) -> io::Result<Device> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
-        let mut termios = rustix::termios::tcgetattr(&fd)?;
+        let mut termios = rustix::termios::tcgetattr(&fd).map_err(|error| match error {
+            Errno::NOTTY => io::Error::new(io::ErrorKind::InvalidInput, "is no serial device"),
+            other => other.into(),
+        })?;
         termios.make_raw();
         let modes = &mut termios.control_modes;
         modes.remove(ControlModes::CSTOPB | ControlModes::PARENB | ControlModes::CRTSCTS);
@@ -95,6 +98,15 @@ mod tests {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
     use super::*;
+
+    #[test]
+    fn what_is_no_terminal_is_no_device() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for path in [file.path(), Path::new("/dev/null")] {
+            let error = Device::open(path, 115_200).unwrap_err();
+            assert_eq!(error.to_string(), "is no serial device");
+        }
+    }
 
     #[test]
     fn a_full_device_is_waited_for_until_somebody_reads() {

@@ -35,9 +35,9 @@ use self::pool::Pool;
 
 pub use self::ask::selector_parameters;
 pub use self::keys::Keys;
-use self::network::{not_opened, plain};
+use self::network::not_opened;
 
-pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint};
+pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint, plain};
 
 /// Payloads up to this size are decoded on Zenoh's own thread; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;

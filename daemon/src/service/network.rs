@@ -52,10 +52,27 @@ pub struct Network {
     pub file: Option<PathBuf>,
 }
 
-/// What Zenoh says went wrong, without the places in its source that it appends.
-pub(super) fn plain(error: &dyn std::fmt::Display) -> String {
+/// What Zenoh says went wrong, in one line: without the places in its source that it appends, the types that it shows,
+/// and the drawing of a file's line.
+pub fn plain(error: &dyn std::fmt::Display) -> String {
     let text = error.to_string();
-    text.split(" at /").next().unwrap_or_default().trim().to_owned()
+    let text = text.split(" at /").next().unwrap_or_default().trim();
+    if let Some((_, rest)) = text.split_once("msg: \"")
+        && let Some((message, place)) = rest.split_once("\", location: ")
+    {
+        let numbers = place.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+        return match numbers.collect::<Vec<_>>().as_slice() {
+            [line, column, ..] => format!("line {line}, column {column}: {message}"),
+            _ => message.to_owned(),
+        };
+    }
+    if let Some((place, fault)) = text.strip_prefix("--> ").and_then(|text| text.split_once('\n'))
+        && let Some((line, column)) = place.trim().split_once(':')
+        && let Some((_, fault)) = fault.split_once("= ")
+    {
+        return format!("line {line}, column {column}: {}", fault.trim());
+    }
+    text.to_owned()
 }
 
 /// Why the network is not open, from what Zenoh says about it, and what to do.
@@ -244,6 +261,28 @@ mod tests {
 
     fn get(network: &Network, key: &str) -> String {
         network.to_zenoh(32 << 20).unwrap().get_json(key).unwrap()
+    }
+
+    #[test]
+    fn what_zenoh_says_is_one_line_without_its_insides() {
+        for (text, expected) in [
+            (
+                "No such file (os error 2) at /root/.cargo/registry/src/lib.rs:1.",
+                "No such file (os error 2)",
+            ),
+            (
+                "JSON error: Message { msg: \"unknown field `conect`\", location: Some(Location { line: 1, column: 17 }) } at /x.rs:1.",
+                "line 1, column 17: unknown field `conect`",
+            ),
+            ("Json5Err(Message { msg: \"no\", location: None })", "no"),
+            (
+                " --> 2:1\n  |\n2 | \n  | ^---\n  |\n  = expected a value at /x.rs:1.",
+                "line 2, column 1: expected a value",
+            ),
+            ("Unable to connect to any of [tcp/a:1]! ", "Unable to connect to any of [tcp/a:1]!"),
+        ] {
+            assert_eq!(plain(&text), expected);
+        }
     }
 
     #[test]

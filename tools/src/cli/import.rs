@@ -84,8 +84,8 @@ pub struct ImportArgs {
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 
-    /// How long to wait for a daemon that goes away
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    /// How long to wait for a daemon that goes away: 30s, 5min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = values::seconds)]
     pub wait: Duration,
 
     /// Let the file win wherever it differs from what is stored
@@ -170,8 +170,8 @@ pub struct TrajectoryArgs {
     #[arg(long, value_name = "METRES")]
     pub spacing: Option<Spacing>,
 
-    /// Also keep a pose after so long without one
-    #[arg(long, value_name = "SECONDS", value_parser = values::positive)]
+    /// Also keep a pose after so long without one: 500ms, 10s, or a number of seconds
+    #[arg(long, value_name = "TIME", value_parser = values::pause)]
     pub every: Option<f64>,
 
     /// How the axes lie [default: optical for KITTI, ros for the others]
@@ -182,8 +182,8 @@ pub struct TrajectoryArgs {
     #[arg(long, value_name = "0..1", value_parser = values::unit)]
     pub importance: Option<f64>,
 
-    /// Time after which a pose is half forgotten
-    #[arg(long, value_name = "HOURS", value_parser = values::positive)]
+    /// Time after which a pose is half forgotten: 3d, 12h, or a number of hours
+    #[arg(long, value_name = "TIME", value_parser = values::hours)]
     pub half_life: Option<f64>,
 }
 

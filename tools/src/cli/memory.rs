@@ -80,8 +80,8 @@ pub struct RememberArgs {
     #[arg(long, allow_negative_numbers = true, value_name = "0..1", conflicts_with = "file", value_parser = values::unit)]
     pub importance: Option<f64>,
 
-    /// Time after which it is half forgotten
-    #[arg(long, allow_negative_numbers = true, value_name = "HOURS", conflicts_with = "file", value_parser = values::positive)]
+    /// Time after which it is half forgotten: 3d, 12h, or a number of hours
+    #[arg(long, allow_negative_numbers = true, value_name = "TIME", conflicts_with = "file", value_parser = values::hours)]
     pub half_life: Option<f64>,
 
     /// Never let it fade below its floor

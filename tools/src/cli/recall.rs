@@ -1,7 +1,7 @@
 //! `omir recall`, and the filters that `omir export` shares with it.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::builder::PossibleValuesParser;
 use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::Ref;
 
@@ -120,7 +120,7 @@ pub struct RecallArgs {
     pub filters: FilterArgs,
 
     /// At most so many hits
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 10, value_parser = values::limit)]
     pub limit: usize,
 
     /// Leave out the first hits

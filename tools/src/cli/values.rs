@@ -4,9 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use omir_core::quantity::parse_duration;
 use omir_core::reference::{Id, Ref, ResourceType};
+use omird::service::check_endpoint;
 
 use crate::ids;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// A position; z is 0 when it is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,13 +147,17 @@ fn list(f: &mut fmt::Formatter<'_>, numbers: &[f64]) -> fmt::Result {
 }
 
 pub(super) fn numbers(text: &str) -> Result<Vec<f64>, String> {
-    text.split(',').map(finite).collect()
+    let separated = "; numbers are separated by commas, as in 4.2,-1";
+    text.split(',').map(|part| finite(part).map_err(|why| why + separated)).collect()
 }
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
+    let text = text.trim();
+    match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("`{}` is not a finite number", text.trim())),
+        Ok(_) => Err(format!("`{text}` is not a finite number")),
+        Err(_) if text.is_empty() => Err("a number is missing".to_owned()),
+        Err(_) => Err(format!("`{text}` is not a number")),
     }
 }
 
@@ -182,14 +191,61 @@ pub(super) fn not_negative(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Seconds up to a day: nobody waits longer, and sums of it cannot overflow.
+/// A time, in words or as a number of `unit`s.
+fn time(text: &str, unit: Duration) -> Result<f64, String> {
+    if let Ok(number) = text.trim().parse::<f64>() {
+        return finite(text).map(|_| number * unit.as_secs_f64());
+    }
+    parse_duration(text).map(|time| time.as_secs_f64()).map_err(|why| why.to_string())
+}
+
+/// Seconds, or a time in words, up to a day: nobody waits longer, and sums of it cannot overflow.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    not_negative(text).and_then(|number| {
-        if number <= 86_400.0 {
-            Ok(Duration::from_secs_f64(number))
-        } else {
-            Err("expected at most 86400 seconds".to_owned())
-        }
+    match time(text, SECOND)? {
+        seconds if seconds < 0.0 => Err("expected 0 or more".to_owned()),
+        seconds if seconds > 86_400.0 => Err("expected at most a day".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
+/// More seconds than none, or a time in words.
+pub(super) fn pause(text: &str) -> Result<f64, String> {
+    above_none(time(text, SECOND)?)
+}
+
+/// More hours than none, or a time in words.
+pub(super) fn hours(text: &str) -> Result<f64, String> {
+    above_none(time(text, HOUR)? / HOUR.as_secs_f64())
+}
+
+fn above_none(time: f64) -> Result<f64, String> {
+    if time > 0.0 && time.is_finite() {
+        Ok(time)
+    } else {
+        Err("expected a time above 0".to_owned())
+    }
+}
+
+/// How many hits a recall may bring.
+pub(super) fn limit(text: &str) -> Result<usize, String> {
+    text.parse::<usize>().ok().filter(|limit| (1..=1000).contains(limit)).ok_or_else(|| {
+        format!("`{text}` is no number from 1 to 1000; --offset shows the next ones")
+    })
+}
+
+/// An endpoint of Zenoh's; `host:port` alone means TCP.
+pub(super) fn endpoint(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("an endpoint is missing, such as tcp/127.0.0.1:7448".to_owned());
+    }
+    if text.contains('/') {
+        return check_endpoint(text).map(|()| text.to_owned());
+    }
+    let endpoint = format!("tcp/{text}");
+    check_endpoint(&endpoint).map(|()| endpoint).map_err(|_| {
+        let host = text.split(':').next().unwrap_or_default();
+        format!("`{text}` names no port from 0 to 65535; write it as in {host}:7448")
     })
 }
 

@@ -11,6 +11,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use crate::cli::{ConsoleArgs, Globals};
 use crate::error::{Error, Result};
 use crate::output;
+use crate::serial::no_device;
 
 /// Ctrl-], as in telnet.
 const LEAVE: u8 = 0x1d;
@@ -27,7 +28,8 @@ const GATHERING: Duration = Duration::from_secs(600);
 
 pub(super) fn run(globals: &Globals, args: &ConsoleArgs) -> Result<()> {
     let gone = |error: io::Error| Error::Unreachable(format!("{}: {error}", args.port.display()));
-    let device = Device::open(&args.port, args.baud).map_err(gone)?;
+    let device = Device::open(&args.port, args.baud)
+        .map_err(|error| gone(io::Error::other(no_device(&error))))?;
     if !io::stdin().is_terminal() {
         return Script { device, gone, last: Vec::new() }.run(globals.timeout);
     }

@@ -122,14 +122,31 @@ impl Parts {
     }
 }
 
-/// The refusal of a file's bytes: file, encoding, place and fault.
+/// The refusal of a file's bytes: what it is instead of a document, or file, encoding, place and fault.
 pub(super) fn unreadable(file: &Path, encoding: Encoding, why: &DecodeError) -> Error {
+    let refused = |message: String| Error::Input {
+        message: format!("{}: {message}", file.display()),
+        path: Some(why.pointer.clone()),
+    };
+    if std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0) {
+        return refused("is empty".to_owned());
+    }
+    if why.offset == 0 {
+        let name = encoding.name();
+        return refused(format!(
+            "is no OMIR document: .omir holds JSON and .omirb CBOR, and it does not begin as {name} ({})",
+            why.message
+        ));
+    }
     let line = if encoding == Encoding::Json { line_of(file, why.offset) } else { None };
     let line = line.map(|line| format!("line {line}, ")).unwrap_or_default();
-    Error::Input {
-        message: format!("{}: unreadable {}: {line}{why}", file.display(), encoding.name()),
-        path: Some(why.pointer.clone()),
+    if why.message.starts_with("EOF while") {
+        return refused(format!(
+            "ends in the middle ({line}at byte {}): it was cut off",
+            why.offset
+        ));
     }
+    refused(format!("unreadable {}: {line}{why}", encoding.name()))
 }
 
 /// The line, from one on, of a byte of a file that can be read a second time.

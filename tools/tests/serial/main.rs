@@ -25,6 +25,6 @@ fn where_nobody_answers_is_said() {
             .output()
             .unwrap();
         let said = ends_with(&output, 4);
-        assert!(said.contains("No such file"), "{said}");
+        assert!(said.contains("there is no such device"), "{said}");
     }
 }
