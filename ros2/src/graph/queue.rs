@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::qos::{History, Qos};
 
-/// The most that waits under KEEP_ALL: rmw promises everything, memory does not.
+/// The most that waits under KEEP_ALL, unless there is room for more: rmw promises everything, memory does not.
 const KEEP_ALL: usize = 10_000;
 
 /// The most that waits of what publishers had kept: they are asked all at once, and each has a history.
@@ -31,12 +31,14 @@ impl Room {
         Arc::new(Self { used: AtomicUsize::new(0), most })
     }
 
-    /// A queue grows or shrinks; whether there is room for it.
-    fn moves(&self, from: usize, to: usize) -> bool {
+    /// A queue grows or shrinks; whether there is room for it. Beyond its depth it has half of the room, so that no
+    /// burst takes from others what their depths promise.
+    fn moves(&self, from: usize, to: usize, is_beyond: bool) -> bool {
         let (from, to) = (from.saturating_sub(FREE), to.saturating_sub(FREE));
+        let most = if is_beyond { self.most / 2 } else { self.most };
         let moved = |used: usize| {
             let used = used.saturating_sub(from).saturating_add(to);
-            (to <= from || used <= self.most).then_some(used)
+            (to <= from || used <= most).then_some(used)
         };
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).is_ok()
     }
@@ -56,6 +58,8 @@ pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     depth: usize,
+    /// Whether more than the depth may wait while there is room.
+    grows: bool,
     room: Arc<Room>,
 }
 
@@ -107,6 +111,17 @@ impl<T> State<T> {
 }
 
 impl<T> Queue<T> {
+    /// What an item takes beside its bytes: its place, in a list that may be half empty, and what the allocator adds.
+    const OVERHEAD: usize = 2 * size_of::<Item<T>>() + 64;
+
+    /// A queue at least as deep as the history of `qos`: what comes faster than it is taken out waits while there is
+    /// room for it. For what is lost otherwise; who asks something asks again.
+    pub(crate) fn growing(qos: &Qos, room: &Arc<Room>) -> Self {
+        let mut queue = Self::new(qos, room);
+        queue.grows = true;
+        queue
+    }
+
     /// A queue as deep as the history of `qos`.
     pub(crate) fn new(qos: &Qos, room: &Arc<Room>) -> Self {
         let depth = match qos.history {
@@ -123,13 +138,14 @@ impl<T> Queue<T> {
             is_last_taken: false,
         };
         let (state, ready) = (Mutex::new(state), Condvar::new());
-        Self { state, ready, depth, room: Arc::clone(room) }
+        Self { state, ready, depth, grows: false, room: Arc::clone(room) }
     }
 
     /// Adds an item of so many bytes. When its lane is full the oldest ones of it make room and come back,
     /// and when the node's room is used up the oldest ones of this queue; in the end the item itself. One
     /// alone may have as many bytes as the room.
     pub(crate) fn push(&self, item: T, bytes: usize, lane: Lane) -> Vec<T> {
+        let bytes = bytes.saturating_add(Self::OVERHEAD);
         let mut state = self.lock();
         let mut gone = Vec::new();
         if state.closed {
@@ -139,20 +155,21 @@ impl<T> Queue<T> {
             Lane::New => self.depth,
             Lane::Kept => KEPT,
         };
+        let before = state.bytes();
         loop {
             let Sum { items, bytes: there } = *state.sum(lane);
-            let is_full = items >= depth || items > 0 && there.saturating_add(bytes) > MOST_BYTES;
-            let before = state.bytes();
-            if !is_full && self.room.moves(before, before.saturating_add(bytes)) {
+            let is_beyond = items >= depth;
+            let is_full = (is_beyond && !(self.grows && lane == Lane::New))
+                || items > 0 && there.saturating_add(bytes) > MOST_BYTES;
+            let after = state.bytes().saturating_add(bytes);
+            if !is_full && self.room.moves(before, after, is_beyond) {
                 break;
             }
             state.dropped += 1;
-            match state.take(is_full.then_some(lane)) {
-                Some((oldest, _)) => {
-                    self.room.moves(before, state.bytes());
-                    gone.push(oldest);
-                }
+            match state.take((is_full || is_beyond).then_some(lane)) {
+                Some((oldest, _)) => gone.push(oldest),
                 None => {
+                    self.room.moves(before, state.bytes(), false);
                     gone.push(item);
                     return gone;
                 }
@@ -180,7 +197,12 @@ impl<T> Queue<T> {
             if let Some((_, bytes)) = &next {
                 state.in_hand = *bytes;
             }
-            self.room.moves(before, state.bytes());
+            self.room.moves(before, state.bytes(), false);
+            // What a burst had it grow to is given back.
+            if state.items.len() < state.items.capacity() / 4 {
+                let twice = 2 * state.items.len();
+                state.items.shrink_to(twice);
+            }
             if let Some((item, _)) = next {
                 return Some(item);
             }
@@ -208,8 +230,8 @@ impl<T> Queue<T> {
     }
 
     fn empty(&self, state: &mut State<T>) {
-        self.room.moves(state.bytes(), 0);
-        state.items.clear();
+        self.room.moves(state.bytes(), 0, false);
+        state.items = VecDeque::new();
         (state.new, state.kept, state.in_hand) = (Sum::default(), Sum::default(), 0);
     }
 
@@ -239,6 +261,11 @@ mod tests {
         Queue::new(qos, &Room::new(4 * MOST_BYTES))
     }
 
+    /// What an item has of its own that takes so many bytes.
+    fn taking<T>(bytes: usize) -> usize {
+        bytes - Queue::<T>::OVERHEAD
+    }
+
     #[test]
     fn a_full_queue_drops_the_oldest_and_counts_it() {
         let queue = queue(&Qos::DEFAULT.keep_last(2));
@@ -262,18 +289,63 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_beyond_the_depth_is_not_lost_while_there_is_room() {
+        let room = Room::new(4 << 20);
+        let queue = Queue::growing(&Qos::DEFAULT.keep_last(2), &room);
+        assert!((0..1000).all(|n| queue.push(n, 1000, New).is_empty()));
+        assert_eq!((queue.dropped(), queue.lock().items.len()), (0, 1000));
+        assert!((0..1000).all(|n| queue.pop() == Some(n)), "in order");
+        assert!(queue.lock().items.capacity() < 16, "what it grew to is given back");
+    }
+
+    #[test]
+    fn a_burst_beyond_the_room_costs_the_oldest_and_leaves_half_to_others() {
+        const EACH: usize = 1000;
+        let room = Room::new(1 << 20);
+        let new = || Queue::growing(&Qos::DEFAULT.keep_last(2), &room);
+        let (burst, other) = (new(), new());
+        let gone: usize = (0..5000).map(|n| burst.push(n, EACH, New).len()).sum();
+        let fits = (FREE + (1 << 19)) / (EACH + Queue::<i32>::OVERHEAD);
+        assert_eq!(burst.lock().items.len(), fits);
+        assert_eq!((gone, burst.dropped()), (5000 - fits, (5000 - fits) as u64));
+        // Two of the other fill what is left, and more: they have a right to it, and the burst shrinks no further than
+        // by what it takes in.
+        assert!((0..2).all(|n| other.push(n, taking::<i32>(4 << 16), New).is_empty()));
+        assert_eq!(
+            other.push(2, taking::<i32>(4 << 16), New),
+            [0],
+            "beyond its depth there is none left"
+        );
+        assert_eq!(burst.push(5000, EACH, New).len(), 1);
+        assert_eq!(burst.pop(), Some(5001 - fits as i32), "the oldest went");
+        drop((burst, other));
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_was_kept_and_what_is_asked_have_their_bounds_whatever_room_there_is() {
+        let queue = Queue::growing(&Qos::DEFAULT, &Room::new(4 * MOST_BYTES));
+        let out: usize = (0..2 * KEPT).map(|n| queue.push(n, 1, Kept).len()).sum();
+        assert_eq!(out, KEPT);
+        let asked = self::queue(&Qos::SERVICES);
+        let out: usize = (0..100).map(|n| asked.push(n, 1, New).len()).sum();
+        assert_eq!(out as u64, 100 - Qos::SERVICES.depth);
+    }
+
+    #[test]
     fn all_queues_of_a_node_share_its_room() {
         let room = Room::new(10 * FREE);
         let new = || Queue::new(&Qos::DEFAULT.keep_last(10), &room);
         let (one, two, three) = (new(), new(), new());
-        assert!((0..5).all(|n| one.push(n, 2 * FREE, New).is_empty()));
-        assert!(two.push(1, 2 * FREE, New).is_empty(), "a part of it is free");
-        assert_eq!(two.push(2, FREE, New), [1], "its own goes first");
-        assert_eq!(two.push(3, 4 * FREE, New), [2, 3], "then the item itself");
+        let free = |times: usize| taking::<i32>(times * FREE);
+        assert!((0..5).all(|n| one.push(n, free(2), New).is_empty()));
+        assert!(two.push(1, free(2), New).is_empty(), "a part of it is free");
+        assert_eq!(two.push(2, free(1) + 1, New), [1], "its own goes first");
+        assert_eq!(two.push(3, free(4), New), [2, 3], "then the item itself");
         assert_eq!((one.dropped(), two.dropped()), (0, 3));
-        assert!(three.push(1, FREE, New).is_empty(), "small ones always have room");
+        assert!(three.push(1, free(1), New).is_empty(), "small ones always have room");
         assert_eq!([one.pop(), one.pop()], [Some(0), Some(1)]);
-        assert!(two.push(4, 3 * FREE, New).is_empty());
+        assert!(two.push(4, free(3), New).is_empty());
         drop((one, two, three));
         assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
@@ -318,7 +390,7 @@ mod tests {
     #[test]
     fn large_items_make_room_for_each_other_and_one_alone_may_be_large() {
         let queue = queue(&Qos::DEFAULT.keep_last(10));
-        let third = MOST_BYTES / 3;
+        let third = taking::<i32>(MOST_BYTES / 3);
         assert!((1..4).all(|n| queue.push(n, third, New).is_empty()));
         assert_eq!(queue.push(4, 2 * third, New), vec![1, 2]);
         assert_eq!(queue.push(5, 2 * MOST_BYTES, New), vec![3, 4]);

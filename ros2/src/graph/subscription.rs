@@ -28,6 +28,9 @@ use crate::stamp::Stamp;
 /// How long a publisher has to answer with what it kept.
 const KEPT_WITHIN: Duration = Duration::from_secs(10);
 
+/// Zenoh receives up to 64 KiB at once. What has half of that or more keeps no more than as much again.
+const SMALL: usize = 32 << 10;
+
 /// A message with what is known of its way.
 #[derive(Debug, Clone)]
 pub struct Received {
@@ -67,8 +70,8 @@ struct Raw {
 
 impl Node {
     /// Subscribes to `topic`. `each` is called for one message after the other, on a thread that is
-    /// this subscription's alone. Messages that wait beyond the depth of `qos` are dropped, the oldest
-    /// first, and counted.
+    /// this subscription's alone. As many as the depth of `qos` may wait, and more while the node has room for them;
+    /// then they are dropped, the oldest first, and counted.
     ///
     /// With [`Qos::is_latched`] the publishers are asked for what they kept, those there are now and
     /// those that come later; nothing is delivered twice. That does not count against the depth.
@@ -86,7 +89,7 @@ impl Node {
         let topic = self.names().topic(topic)?;
         let endpoint = shared.endpoint(topic.clone(), &ty.name, &ty.hash.to_rihs_string(), qos);
         let key = key_expr(shared.key(&endpoint))?;
-        let queue = Arc::new(Queue::new(&qos, &shared.room));
+        let queue = Arc::new(Queue::growing(&qos, &shared.room));
         let inlet = Arc::new(Inlet {
             shared: Arc::clone(shared),
             topic: topic.clone(),
@@ -227,7 +230,7 @@ impl Inlet {
             }
         };
         let received = (self.shared.clock)();
-        let raw = Raw { payload: sample.payload().clone(), attachment, received, is_kept };
+        let raw = Raw { payload: let_go(sample.payload()), attachment, received, is_kept };
         match (&self.latched, attachment) {
             (None, _) => self.push(raw, Lane::New),
             // Nothing tells which message of whom it is: it is neither ordered nor taken for another.
@@ -303,6 +306,16 @@ impl Shared {
     }
 }
 
+/// The same bytes, and nothing else held for them. Small messages come together in one buffer, which a clone of any
+/// of them would keep.
+fn let_go(payload: &ZBytes) -> ZBytes {
+    if payload.len() < SMALL {
+        ZBytes::from(payload.to_bytes().into_owned())
+    } else {
+        payload.clone()
+    }
+}
+
 /// The attachment of a sample or query, if it has one. rmw_zenoh sends one with everything and means to make
 /// them optional (<https://github.com/ros2/rmw_zenoh/issues/641>); other clients of Zenoh send none.
 pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Option<Attachment>, AttachmentError> {
@@ -342,4 +355,20 @@ impl Worker {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_small_holds_nothing_of_the_buffer_it_came_in() {
+        let place = |bytes: &ZBytes| bytes.to_bytes().as_ptr();
+        let small = ZBytes::from(vec![7; SMALL - 1]);
+        let free = let_go(&small);
+        assert_ne!(place(&free), place(&small));
+        assert_eq!(free.to_bytes(), small.to_bytes());
+        let large = ZBytes::from(vec![7; SMALL]);
+        assert_eq!(place(&let_go(&large)), place(&large), "a copy would cost more than it saves");
+    }
 }

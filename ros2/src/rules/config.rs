@@ -65,7 +65,7 @@ pub struct Ros2 {
     pub transform_wait: Duration,
     /// Whether the time comes from `/clock`; needs `clock.source = "simulated"`.
     pub use_sim_time: bool,
-    /// Messages of a topic that may wait; the oldest is dropped.
+    /// Messages of a topic that may wait in any case.
     pub queue_depth: usize,
     /// Most things a rule remembers having seen.
     pub things: usize,

@@ -98,8 +98,9 @@ fn all_that_was_published_before_comes_whatever_the_depth() {
     assert_eq!(subscription.dropped(), 0);
 }
 
-#[test]
-fn a_slow_subscription_drops_the_oldest_and_says_so() {
+/// What a subscription of depth 2 hears in the end, whose consumer stands still while `burst` comes after the first
+/// message: all but so many of it that are dropped.
+fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
     let (a, b) = sessions();
     let (talker, listener) = (node(&a, "talker"), node(&b, "listener"));
     let ty = talker.ty("std_msgs/msg/String");
@@ -114,21 +115,44 @@ fn a_slow_subscription_drops_the_oldest_and_says_so() {
             let _ = send.send(m);
         })
         .unwrap();
+    // Another node with a room of its own, which tells what has come.
+    let other = node(&b, "other");
+    let (_other, heard) = other.listen("chatter", Qos::DEFAULT);
+    other.sees("/chatter", EntityKind::Subscription);
     talker.sees("/chatter", EntityKind::Subscription);
     let publisher = talker.node.publisher("chatter", &ty, Qos::DEFAULT).unwrap();
     publisher.publish(&talker.text("0")).unwrap();
     begins.recv_timeout(LONG).unwrap();
-    for text in ["1", "2", "3", "4", "5"] {
+    for text in burst {
         publisher.publish(&talker.text(text)).unwrap();
     }
-    let dropped = || (listener.node.counts().dropped == 3).then_some(());
-    listener.node.graph().wait(LONG, |_| dropped()).expect("three are dropped");
-    assert_eq!(subscription.dropped(), 3);
-    for _ in 0..3 {
-        go.send(()).unwrap();
-    }
-    assert_eq!(texts(&receive, 3), ["0", "4", "5"]);
+    assert_eq!(texts(&heard, burst.len() + 1).last(), burst.last());
+    let counted = || (listener.node.counts().dropped == dropped).then_some(());
+    listener.node.graph().wait(LONG, |_| counted()).expect("what is dropped is counted");
     drop(go);
+    let heard = texts(&receive, burst.len() + 1 - usize::try_from(dropped).unwrap());
+    assert_eq!((subscription.dropped(), listener.node.counts().dropped), (dropped, dropped));
+    heard
+}
+
+#[test]
+fn a_burst_beyond_the_depth_waits_for_who_stands_still() {
+    let burst: Vec<String> = (1..=5000).map(|n| n.to_string()).collect();
+    let heard = stalled(&burst, 0);
+    assert_eq!((heard[0].as_str(), &heard[1..]), ("0", &*burst));
+}
+
+#[test]
+fn beyond_the_room_the_oldest_of_a_burst_is_dropped_and_counted() {
+    // 15 of 4 MiB and a few bytes each are less than the 64 MiB of a queue; the first one is worked on.
+    let burst: Vec<String> = (1..=20).map(|n| format!("{n}{}", " ".repeat(4 << 20))).collect();
+    let heard = stalled(&burst, 5);
+    let heard: Vec<&str> = heard.iter().map(|text| text.trim()).collect();
+    let expected: Vec<String> = (6..=20).map(|n| n.to_string()).collect();
+    assert_eq!(
+        (heard[0], &heard[1..]),
+        ("0", &*expected.iter().map(String::as_str).collect::<Vec<_>>())
+    );
 }
 
 #[test]
