@@ -435,10 +435,9 @@ fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
     Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()).filter(Seal::is_authentic))
 }
 
-/// What the digest of a segment was when it was written, by its seal or else by its sidecar.
-fn expected_digest(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Digest> {
-    let signed = seal.map(|seal| seal.contents.sha256);
-    signed.or_else(|| healing::read_sidecar(disk, number).map(|sidecar| sidecar.sha256))
+/// Whether the sidecar of a segment says that this is its digest.
+fn is_vouched_for(disk: &dyn Disk, number: u64, digest: &Digest) -> bool {
+    healing::read_sidecar(disk, number).is_some_and(|sidecar| sidecar.sha256 == *digest)
 }
 
 #[cfg(test)]

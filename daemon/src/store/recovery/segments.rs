@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 
 use super::compactions::Listed;
-use super::{Progress, Recovery, ahead, borne, expected_digest, read_segment, unread};
+use super::{Progress, Recovery, ahead, borne, is_vouched_for, read_segment, unread};
 use crate::disk::{Disk, Mode};
 use crate::index::block::Block;
 use crate::index::catalog::Span;
@@ -28,9 +28,20 @@ enum Examined {
     /// Its block was kept.
     Kept(Block),
     /// Its block was made anew from so many bytes; with what is damaged of the memories.
-    Made { len: u64, is_whole: bool, made: Result<(Block, Vec<BadSegment>), BadSegment> },
+    Made { len: u64, standing: Standing, made: Result<(Block, Vec<BadSegment>), BadSegment> },
     /// The card lost it.
     Lost(io::Error),
+}
+
+/// Whether a segment is what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is what was signed.
+    Signed,
+    /// Its signature is lost, or was never there because a cut came before; its sidecar vouches for it.
+    Vouched,
+    /// Nothing says so.
+    Unknown,
 }
 
 /// The words of a block on their way: number of the segment, row of the first document.
@@ -170,9 +181,9 @@ impl Recovery<'_> {
         logs: &[u64],
     ) -> io::Result<Option<Block>> {
         let path = segment::path(number);
-        let (len, is_whole, made) = match examined {
+        let (len, standing, made) = match examined {
             Examined::Kept(block) => return Ok(Some(block)),
-            Examined::Made { len, is_whole, made } => (len, is_whole, made),
+            Examined::Made { len, standing, made } => (len, standing, made),
             Examined::Lost(error) => {
                 self.set_aside(&path, &format!("the segment cannot be read ({error})"))?;
                 return Ok(None);
@@ -182,7 +193,9 @@ impl Recovery<'_> {
             // A log it stands for could not be dropped when it was sealed; sealing it again would
             // bring back what a compaction dropped.
             Ok((block, lost))
-                if is_whole || !logs.contains(&block.log) || !block.replaces.is_empty() =>
+                if standing == Standing::Signed
+                    || !logs.contains(&block.log)
+                    || !block.replaces.is_empty() =>
             {
                 if let Some(first) = lost.first() {
                     // Its names are lost with it; its second copy knows those that are no first versions.
@@ -191,7 +204,7 @@ impl Recovery<'_> {
                     let count = lost.len();
                     let message = format!("damaged memories: {count}, the first at {first}");
                     self.report(&path, message + "; the others are served");
-                } else if !is_whole {
+                } else if standing == Standing::Unknown {
                     let message = if seal.is_some() {
                         "its bytes are not the ones that were signed; it is readable and served"
                     } else {
@@ -243,6 +256,10 @@ fn examine(
     };
     let made = segment::index_what_is_whole(&bytes);
     let digest = made.as_ref().ok().map(|(block, _)| block.digest);
-    let is_whole = digest.is_some() && expected_digest(disk, number, seal) == digest;
-    Ok(Examined::Made { len, is_whole, made })
+    let standing = match (seal, digest) {
+        (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Standing::Signed,
+        (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Standing::Vouched,
+        _ => Standing::Unknown,
+    };
+    Ok(Examined::Made { len, standing, made })
 }
