@@ -16,6 +16,7 @@ use omird::engine::settings::Settings;
 use omird::error::Code;
 use omird::store::segment;
 use omird::store::signature::{Seal, chain_breaks};
+use omird::store::wal;
 use omird_tests::check::decode;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING};
 use omird_tests::journal::change;
@@ -221,6 +222,37 @@ fn a_lost_signature_of_a_compacted_segment_is_made_anew() {
         .collect();
     assert!(seals.len() > 1);
     assert_eq!(chain_breaks(&seals), Vec::<usize>::new());
+}
+
+#[test]
+fn a_log_that_waits_is_read_in_each_round() {
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    let (day, year) = (Duration::from_secs(86_400), Duration::from_secs(365 * 86_400));
+    let patient = Settings { seal_after: year, purge_after: year, ..patient() };
+    let session =
+        Session::open_with(Arc::new(disk.clone()), &clock, patient, None).expect("it opens");
+    let robot = Robot { disk, clock, session };
+    robot.remember(0, "as it was");
+    robot.clock.advance(100 * day);
+    robot.idle();
+    robot.remember(1, "months later");
+    let log = wal::path(1);
+    let whole = robot.disk.bytes(&log);
+    assert_ne!(robot.disk.paths().iter().filter(|path| path.ends_with(".wal")).count(), 1);
+    robot.disk.rot(&log, |bytes| bytes[100] ^= 1);
+    eventually("the bit is turned back", || {
+        robot.clock.advance(day);
+        robot.idle();
+        robot.disk.bytes(&log) == whole
+    });
+    assert_eq!(robot.text("/disk/state").as_deref(), Some("ok"));
+    robot.disk.rot(&log, |bytes| bytes[100] ^= 3);
+    eventually("it is told", || {
+        robot.clock.advance(day);
+        robot.idle();
+        robot.text("/disk/state").as_deref() == Some("damaged")
+    });
+    assert!(robot.words(1).contains("record 1 months later"));
 }
 
 #[test]

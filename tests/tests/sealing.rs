@@ -305,11 +305,14 @@ fn a_reference_is_not_dropped_because_what_it_means_cannot_be_read_now() {
     session.seal_now(PATIENCE).expect("the disk is good");
     let first = files(&disk, ".omirb").remove(0);
     put(&session, &cup(1));
+    let sidecar = first.replace(".omirb", ".par");
     disk.make_unreadable(&first);
+    disk.make_unreadable(&sidecar);
     session.seal_now(PATIENCE).expect_err("the cup cannot be copied");
     assert_eq!(files(&disk, ".omirb").len(), 1);
     session.compact(Scope::All).expect_err("nor can the log be sealed for that");
     disk.make_readable(&first);
+    disk.make_readable(&sidecar);
     session.seal_now(PATIENCE).expect("the disk is good again");
     session.compact(Scope::All).expect("the disk is good again");
     drop(session);

@@ -13,6 +13,7 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
+use super::scrubbing;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::upkeep::{self, Allowance, Rules, Segment};
@@ -185,6 +186,11 @@ impl Compactor {
             bytes_before: total(sealer),
             ..Compaction::default()
         };
+        // What could not be read may be there again, or be restored by now.
+        let unsound = sealer.pieces.iter().filter(|piece| !piece.is_sound);
+        for number in unsound.map(|piece| piece.number).collect::<Vec<_>>() {
+            scrubbing::scrub(sealer, shared, number);
+        }
         let mut done = Compacted::default();
         let outcome = match scope {
             Scope::Due => loop {

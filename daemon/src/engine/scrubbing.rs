@@ -7,10 +7,11 @@
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::sealing::Closed;
 use super::shared::Shared;
 use crate::store::compact::Piece;
 use crate::store::healing::Healed;
@@ -18,6 +19,7 @@ use crate::store::mark::Scrub;
 use crate::store::mending::Mender;
 use crate::store::sealer::Sealer;
 use crate::store::segment;
+use crate::store::wal;
 
 /// A clock that was put back by more than this has put the beginning of a round into a time to come; microseconds.
 const AMISS: i64 = 86_400_000_000;
@@ -32,8 +34,11 @@ fn due(pieces: &[Piece], round: Scrub, now: i64, period: i64) -> (Option<usize>,
     let elapsed = now.saturating_sub(round.began);
     let next = pieces.iter().position(|piece| piece.last_seq > round.through);
     let Some(next) = next else {
-        if elapsed < period || pieces.is_empty() {
+        if elapsed < period {
             return (None, round);
+        }
+        if pieces.is_empty() {
+            return (None, Scrub { began: now, through: 0, ended: now });
         }
         return due(pieces, Scrub { began: now, through: 0, ..round }, now, period);
     };
@@ -49,11 +54,41 @@ pub(super) struct Scrubber {
     is_allowed: bool,
     /// Segments without a sidecar, as an older release left them.
     bare: BTreeSet<u64>,
+    /// The beginning of the round in which the logs were read; the start has read them all.
+    logs_read: Option<i64>,
 }
 
 impl Scrubber {
     pub(super) fn new(mender: Arc<Mender>, is_allowed: bool, bare: BTreeSet<u64>) -> Self {
-        Self { mender, is_allowed, bare }
+        Self { mender, is_allowed, bare, logs_read: None }
+    }
+
+    /// Reads the logs that wait through, once in a round; names those that turn out to be damaged.
+    pub(super) fn read_logs(
+        &mut self,
+        sealer: &Sealer,
+        waiting: &VecDeque<Closed>,
+        shared: &Shared,
+    ) -> Vec<u64> {
+        let round = shared.scrubbing().began;
+        let before = self.logs_read.replace(round);
+        if !self.is_allowed || before.is_none_or(|before| before == round) || !shared.may_seal() {
+            return Vec::new();
+        }
+        let sound = waiting.iter().filter(|closed| closed.log.is_sound);
+        let read = sound.filter_map(|closed| match sealer.scrub_log(&closed.log) {
+            Ok(Some(0)) => None,
+            Ok(Some(_)) => {
+                shared.integrity.repaired(&wal::path(closed.log.log));
+                None
+            }
+            Ok(None) => Some(closed.log.log),
+            Err(error) => {
+                tracing::warn!(log = closed.log.log, %error, "could not be read through for rot");
+                None
+            }
+        });
+        read.collect()
     }
 
     /// Reads one segment through, if one is due and nobody waits for the writer. Tells whether there may be more.
@@ -87,7 +122,7 @@ impl Scrubber {
 }
 
 /// Reads a segment and mends it, and tells what was found.
-fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) {
+pub(super) fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) {
     let file = segment::path(number);
     match sealer.scrub(number) {
         Ok(None | Some(Healed::Sound)) => shared.integrity.sound(&file),

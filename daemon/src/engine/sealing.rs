@@ -110,6 +110,18 @@ pub(super) fn age(began: Timestamp, now: Timestamp) -> Duration {
     }
 }
 
+/// Notes that a log is sound no more.
+fn set_unsound(waiting: &mut VecDeque<Closed>, log: u64, shared: &Shared) {
+    tracing::error!(
+        log,
+        "a log that was sound is not any more: what is left of it is sealed alone, and the file set aside"
+    );
+    shared.rotten_logs.fetch_add(1, Ordering::Relaxed);
+    for closed in waiting.iter_mut().filter(|closed| closed.log.log == log) {
+        closed.log.is_sound = false;
+    }
+}
+
 /// Starts the sealing thread, which ends when it is told to.
 pub fn seal_in_background(
     sealer: Sealer,
@@ -193,6 +205,9 @@ impl Sealing {
                 let _ = done.send(sealed);
             }
             self.compact_as_asked();
+            for log in self.scrubber.read_logs(&self.sealer, &self.waiting, &self.shared) {
+                set_unsound(&mut self.waiting, log, &self.shared);
+            }
             self.is_more_due = !is_stopping
                 && self.due(false) == 0
                 && (self.compactor.idle(&mut self.sealer, &self.shared)
@@ -247,16 +262,8 @@ impl Sealing {
                     waiting.drain(..count);
                 }
                 Err(SealError::Rotten { log, bytes }) => {
-                    tracing::error!(
-                        log,
-                        bytes,
-                        "a log that was sound is not any more: what is left \
-                        of it is sealed alone, and the file set aside"
-                    );
-                    shared.rotten_logs.fetch_add(1, Ordering::Relaxed);
-                    for closed in waiting.iter_mut().filter(|closed| closed.log.log == log) {
-                        closed.log.is_sound = false;
-                    }
+                    tracing::error!(log, bytes, "bytes of a log are lost");
+                    set_unsound(waiting, log, shared);
                 }
                 Err(error) => {
                     match &error {

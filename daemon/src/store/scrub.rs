@@ -1,4 +1,4 @@
-//! Reading a sealed segment through for rot, on the thread that alone writes and removes segments.
+//! Reading a sealed segment, or a log that waits, through for rot, on the thread that alone writes and removes segments.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
@@ -7,9 +7,11 @@ use std::sync::PoisonError;
 
 use super::compact::Piece;
 use super::healing::{self, Healed};
+use super::recovery::Unsealed;
 use super::sealer::{Sealer, segment_file};
 use super::segment;
 use super::signature::{self, Digest, Seal};
+use super::wal;
 use crate::disk::{self, Mode};
 use crate::index::catalog::Span;
 
@@ -38,6 +40,28 @@ impl Sealer {
             self.sign_anew(at)?;
         }
         Ok(Some(healed))
+    }
+
+    /// Reads a log through that waits to be sealed, and turns back single bits that have rotted. Tells how many; `None`
+    /// if more is lost of it, which sealing finds as well.
+    ///
+    /// # Errors
+    /// Whatever the disk says, other than that bytes are lost.
+    pub fn scrub_log(&self, log: &Unsealed) -> io::Result<Option<usize>> {
+        let mut bytes = match wal::load(&*self.disk, log.log) {
+            Err(error) if disk::is_loss(&error) => return Ok(None),
+            bytes => bytes?,
+        };
+        bytes.truncate(usize::try_from(log.end).unwrap_or(usize::MAX));
+        let mended = wal::mend(&mut bytes, log.log);
+        if !mended.is_empty() {
+            wal::write_mended(&*self.disk, log.log, &mended)?;
+            tracing::warn!(log = log.log, bits = mended.len(), "rotten bits were turned back");
+        }
+        let durable = usize::try_from(log.durable).unwrap_or(usize::MAX);
+        let contents = wal::read_known(&bytes, log.log, durable);
+        let is_whole = contents.is_ok_and(|contents| contents.damage.is_empty());
+        Ok((is_whole && bytes.len() >= durable).then_some(mended.len()))
     }
 
     /// The seal of a segment, if it can be read and is authentic.

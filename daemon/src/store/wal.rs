@@ -456,6 +456,16 @@ pub fn mend(bytes: &mut [u8], number: u64) -> Vec<Mended> {
     mended
 }
 
+/// Writes bits that were turned back to the file of log `number`. Durable on return.
+///
+/// # Errors
+/// Whatever the disk says.
+pub fn write_mended(disk: &dyn Disk, number: u64, mended: &[Mended]) -> io::Result<()> {
+    let file = disk.open(&path(number), Mode::Write)?;
+    mended.iter().try_for_each(|bit| file.write_at(&[bit.byte], bit.at as u64))?;
+    file.sync()
+}
+
 /// The one bit that must be turned for a good frame to begin here, if there is one. Both its checksum and its
 /// transaction must say so.
 fn wrong_bit(bytes: &[u8], number: u64) -> Option<usize> {

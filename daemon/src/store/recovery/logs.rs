@@ -280,10 +280,7 @@ impl Recovery<'_> {
         let path = wal::path(number);
         let mended = wal::mend(bytes, number);
         let Some(first) = mended.first() else { return Ok(()) };
-        let written = self.disk.open(&path, Mode::Write).and_then(|file| {
-            mended.iter().try_for_each(|bit| file.write_at(&[bit.byte], bit.at as u64))?;
-            file.sync()
-        });
+        let written = wal::write_mended(self.disk, number, &mended);
         let count = mended.len();
         tracing::warn!(file = path, bits = count, first = first.at, "rotten bits were turned back");
         self.repaired += count as u64;
