@@ -25,6 +25,7 @@ pub mod store;
 pub mod sync;
 #[cfg(test)]
 mod testing;
+mod zenoh_threads;
 
 /// Who produced a Bundle: its `source`.
 pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

@@ -23,6 +23,7 @@ use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
 use crate::store::keys;
 use crate::store::recovery::Progress;
+use crate::zenoh_threads;
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -143,6 +144,9 @@ pub fn main() -> ExitCode {
 
 /// Runs the program.
 pub fn run(arguments: Arguments) -> ExitCode {
+    if !arguments.check {
+        zenoh_threads::settle();
+    }
     let logs = logs::to_stderr(DEFAULT_FILTER);
     let running = match arguments.resolve(&Host::ask()) {
         Ok(running) => running,
@@ -258,10 +262,10 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let writing = engine.clone();
+    let (writing, reading) = (engine.clone(), service.prover());
     let watchdog = Watchdog::start(vec![
         ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
-        ("the threads that read", Box::new(service.prover())),
+        ("the threads that read", Box::new(move |_| reading())),
     ]);
     if let Err(error) = &watchdog {
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");

@@ -17,7 +17,7 @@ use crate::error::{Code, Error};
 pub type OnBroken = Box<dyn FnOnce(&'static str) + Send>;
 
 /// Calls what an adapter brought along. `doing` is for the log.
-pub(super) fn contain(doing: &str, run: impl FnOnce()) {
+pub(crate) fn contain(doing: &str, run: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
         tracing::error!(
             "{doing} panicked; this is a bug of omird, and nothing that is stored is touched by it"

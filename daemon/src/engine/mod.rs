@@ -89,6 +89,7 @@ use crate::store::wal::{self, LogError};
 use crate::sync::{ReadGuard, RwLock};
 
 pub use self::contained::OnBroken;
+pub(crate) use self::contained::contain;
 pub use self::importing::ImportPermit;
 pub use self::view::{Found, Hit, Recall, Unread, id_of};
 

@@ -4,6 +4,7 @@
 //! never change under a reader.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -341,18 +342,21 @@ impl Engine {
     /// Calls `f` with every live resource of a type, or of all types, as CBOR, oldest first. What cannot be read is
     /// left out, and logged.
     pub fn each(&self, of: Option<ResourceType>, mut f: impl FnMut(Vec<u8>)) {
-        self.each_or_unread(of, |one| match one {
-            Ok(bytes) => f(bytes),
-            Err(unread) => tracing::error!(%unread, "left out"),
+        let _ = self.each_or_unread(of, |one| {
+            match one {
+                Ok(bytes) => f(bytes),
+                Err(unread) => tracing::error!(%unread, "left out"),
+            }
+            ControlFlow::Continue(())
         });
     }
 
-    /// As [`Engine::each`], also with what cannot be read.
+    /// As [`Engine::each`], also with what cannot be read, and until `f` breaks it off.
     pub fn each_or_unread(
         &self,
         of: Option<ResourceType>,
-        mut f: impl FnMut(Result<Vec<u8>, Unread>),
-    ) {
+        mut f: impl FnMut(Result<Vec<u8>, Unread>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let ids: Vec<DocId> = {
             let catalog = self.catalog();
             (0..)
@@ -366,9 +370,10 @@ impl Engine {
         for part in ids.chunks(256) {
             for outgoing in self.outgoing(part.iter().copied()) {
                 let bytes = self.counted(self.emit(&outgoing));
-                f(bytes.map_err(|error| Unread { name: self.name_of(&outgoing), error }));
+                f(bytes.map_err(|error| Unread { name: self.name_of(&outgoing), error }))?;
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// The name of something that cannot be read, if its bytes still tell it: the index knows what its hash must be.

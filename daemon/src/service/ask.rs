@@ -1,5 +1,7 @@
 //! One query: its parameters, its payload, and how it is answered.
 
+use std::sync::Arc;
+
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use percent_encoding::percent_decode_str;
@@ -8,6 +10,7 @@ use zenoh::bytes::Encoding as ZenohEncoding;
 use zenoh::query::Query;
 
 use super::keys::Keys;
+use super::pool::{Pool, UnderWay};
 use crate::engine::ImportPermit;
 use crate::engine::operation::{Asked, Payload};
 use crate::engine::request::{self, Encoding};
@@ -17,10 +20,13 @@ use crate::error::{Code, Error};
 /// Parameters of Zenoh itself that say nothing about memories.
 const OF_ZENOH: [&str; 1] = ["_anyke"];
 
-/// A query with what is needed to answer it.
+/// A query with what is needed to answer it. Whatever goes to its client goes by the pool, also that there is no more.
 pub(super) struct Ask {
-    query: Query,
+    query: Option<Query>,
+    key: String,
     keys: Keys,
+    pool: Arc<Pool>,
+    under_way: Option<UnderWay>,
     /// How the payload is written, and so the answer.
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
@@ -57,7 +63,7 @@ pub(super) fn error_value(error: &Error) -> Value {
 }
 
 impl Ask {
-    pub(super) fn new(query: Query, keys: Keys) -> Self {
+    pub(super) fn new(query: Query, keys: Keys, pool: Arc<Pool>, under_way: UnderWay) -> Self {
         let payload =
             query.payload().map(|bytes| bytes.to_bytes().into_owned()).unwrap_or_default();
         let mut parameters = selector_parameters(query.parameters().as_str());
@@ -78,12 +84,14 @@ impl Ask {
                 }
             }
         }
-        Self { query, keys, encoding, parameters, payload, permit: None }
+        let key = query.key_expr().to_string();
+        let (query, under_way) = (Some(query), Some(under_way));
+        Self { query, key, keys, pool, under_way, encoding, parameters, payload, permit: None }
     }
 
     /// The key expression asked for.
     pub(super) fn key(&self) -> &str {
-        self.query.key_expr().as_str()
+        &self.key
     }
 
     /// Whether the selector gives a parameter of this name.
@@ -124,11 +132,13 @@ impl Ask {
     /// Answers on `omir/<robot>/<operation>` with bytes in the answer's encoding, and something beside them as
     /// JSON in the attachment.
     pub(super) fn reply(self, operation: &str, bytes: Vec<u8>, beside: Option<&Value>) {
-        let key = self.keys.operation(operation);
-        let reply = self.query.reply(&key, bytes).encoding(zenoh_encoding(self.encoding));
-        if let Err(error) = reply.attachment(beside.map(json::to_string)).wait() {
-            tracing::debug!(%error, key, "an answer could not be sent");
-        }
+        let parcel = Parcel::Answer {
+            key: self.keys.operation(operation),
+            encoding: zenoh_encoding(self.encoding),
+            beside: beside.map(json::to_string),
+            bytes,
+        };
+        self.finish(parcel);
     }
 
     /// The same with a value.
@@ -141,30 +151,96 @@ impl Ask {
     pub(super) fn reply_octets(self, operation: &str, bytes: Vec<u8>) {
         let key = self.keys.operation(operation);
         let encoding = ZenohEncoding::APPLICATION_OCTET_STREAM;
-        if let Err(error) = self.query.reply(&key, bytes).encoding(encoding).wait() {
-            tracing::debug!(%error, key, "an answer could not be sent");
-        }
-    }
-
-    /// One of many answers, on its own key.
-    pub(super) fn send(&self, key: &str, bytes: Vec<u8>) {
-        let reply = self.query.reply(key, bytes).encoding(zenoh_encoding(self.encoding)).wait();
-        if let Err(error) = reply {
-            tracing::debug!(%error, key, "an answer could not be sent");
-        }
+        self.finish(Parcel::Answer { key, bytes, encoding, beside: None });
     }
 
     /// Refuses.
     pub(super) fn refuse(self, error: &Error) {
-        self.send_error(error);
+        let parcel = Parcel::refusal(error, self.encoding);
+        self.finish(parcel);
+    }
+
+    /// One of many answers, on its own key. Whether the client takes them: one that does not gets no more.
+    pub(super) fn send(&self, key: String, bytes: Vec<u8>) -> bool {
+        let encoding = zenoh_encoding(self.encoding);
+        self.send_parcel(Parcel::Answer { key, bytes, encoding, beside: None })
     }
 
     /// An error among many answers.
-    pub(super) fn send_error(&self, error: &Error) {
-        let bytes = self.encoding.encode(&error_value(error));
-        let reply = self.query.reply_err(bytes).encoding(zenoh_encoding(self.encoding)).wait();
-        if let Err(error) = reply {
-            tracing::debug!(%error, "a refusal could not be sent");
+    pub(super) fn send_error(&self, error: &Error) -> bool {
+        self.send_parcel(Parcel::refusal(error, self.encoding))
+    }
+
+    /// Where no more is sent, though there is more.
+    pub(super) fn give_up(self) {
+        self.pool.note_dropped();
+        let message = "your client took no answer for seconds, and the others are dropped";
+        self.refuse(&Error::new(Code::Busy, message));
+    }
+
+    fn send_parcel(&self, parcel: Parcel) -> bool {
+        let Some(query) = &self.query else { return false };
+        self.pool
+            .hand_over_here(parcel.len(), |fits| parcel.fitting(fits, self.encoding).send(query))
+    }
+
+    fn finish(mut self, parcel: Parcel) {
+        let (Some(query), under_way) = (self.query.take(), self.under_way.take()) else { return };
+        let encoding = self.encoding;
+        self.pool.hand_over(parcel.len(), move |fits| {
+            parcel.fitting(fits, encoding).send(&query);
+            drop((query, under_way));
+        });
+    }
+}
+
+/// That there is no more to come goes to the client too.
+impl Drop for Ask {
+    fn drop(&mut self) {
+        if let Some(query) = self.query.take() {
+            let under_way = self.under_way.take();
+            self.pool.hand_over(0, move |_| drop((query, under_way)));
+        }
+    }
+}
+
+/// What goes to a client.
+enum Parcel {
+    Answer { key: String, bytes: Vec<u8>, encoding: ZenohEncoding, beside: Option<String> },
+    Refusal { bytes: Vec<u8>, encoding: ZenohEncoding },
+}
+
+impl Parcel {
+    fn refusal(error: &Error, encoding: Encoding) -> Self {
+        let bytes = encoding.encode(&error_value(error));
+        Self::Refusal { bytes, encoding: zenoh_encoding(encoding) }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Answer { bytes, .. } | Self::Refusal { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// This, or why not, where there was no room for it.
+    fn fitting(self, fits: bool, encoding: Encoding) -> Self {
+        if fits {
+            return self;
+        }
+        let message =
+            "too many answers wait for clients that do not take them; try again in a moment";
+        Self::refusal(&Error::new(Code::Busy, message), encoding)
+    }
+
+    fn send(self, query: &Query) {
+        let sent = match self {
+            Self::Answer { key, bytes, encoding, beside } => {
+                query.reply(key, bytes).encoding(encoding).attachment(beside).wait()
+            }
+            Self::Refusal { bytes, encoding } => query.reply_err(bytes).encoding(encoding).wait(),
+        };
+        if let Err(error) = sent {
+            tracing::debug!(%error, "an answer could not be sent");
         }
     }
 }

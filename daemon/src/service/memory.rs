@@ -1,5 +1,6 @@
 //! PUT, DELETE and GET on memory keys: the daemon as an ordinary Zenoh storage.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,9 +109,9 @@ fn no_resource(key: &str) -> Error {
 pub(super) fn each_matching(
     context: &Context,
     key: &str,
-    mut f: impl FnMut(Result<(Ref, Vec<u8>), Unread>),
-) {
-    let Ok(wanted) = keyexpr::new(key) else { return };
+    mut f: impl FnMut(Result<(Ref, Vec<u8>), Unread>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let Ok(wanted) = keyexpr::new(key) else { return ControlFlow::Continue(()) };
     for of in ResourceType::ALL {
         let all = format!("{}/{of}/*", context.keys.operation("memory"));
         if !keyexpr::new(&all).is_ok_and(|all| wanted.intersects(all)) {
@@ -122,19 +123,17 @@ pub(super) fn each_matching(
         };
         context.engine.each_or_unread(Some(of), |one| match one {
             Ok(bytes) => {
-                let Some(id) = id_of(&bytes).and_then(|id| Id::new(id).ok()) else { return };
-                let name = Ref::new(of, id);
-                if is_wanted(&name) {
-                    f(Ok((name, bytes)));
+                let name = id_of(&bytes).and_then(|id| Id::new(id).ok()).map(|id| Ref::new(of, id));
+                match name.filter(is_wanted) {
+                    Some(name) => f(Ok((name, bytes))),
+                    None => ControlFlow::Continue(()),
                 }
             }
-            Err(unread) => {
-                if unread.name.as_ref().is_none_or(is_wanted) {
-                    f(Err(unread));
-                }
-            }
-        });
+            Err(unread) if unread.name.as_ref().is_none_or(is_wanted) => f(Err(unread)),
+            Err(_) => ControlFlow::Continue(()),
+        })?;
     }
+    ControlFlow::Continue(())
 }
 
 /// A GET: one reply for each resource, on its own key. What cannot be read is told of by error replies.
@@ -149,43 +148,49 @@ pub(super) fn get(context: &Context, ask: Ask) {
     }
     context.deletes.settle(SETTLE);
     context.engine.settle(SETTLE);
-    let send = |name: &Ref, bytes: Vec<u8>| {
-        let body = match ask.encoding {
-            Encoding::Cbor => bytes,
-            Encoding::Json => Encoding::Json.encode(&decode_stored(&bytes)?),
-        };
-        ask.send(&context.keys.memory(name), body);
-        Ok(())
-    };
-    if let Some(name) = context.keys.reference(ask.key()) {
-        let sent = match context.engine.get(&name) {
-            Ok(Some(bytes)) => send(&name, bytes),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = sent {
-            context.refuse(ask, &error);
-        }
-        return;
-    }
-    let mut unread = 0;
-    each_matching(context, ask.key(), |one| {
-        let fault = match one {
-            Ok((name, bytes)) => {
-                let sent = send(&name, bytes);
-                sent.err().map(|error| Unread { name: Some(name), error })
+    match context.keys.reference(ask.key()) {
+        None => get_matching(context, ask),
+        Some(name) => {
+            let stored = context.engine.get(&name).transpose();
+            match stored.map(|bytes| body(&ask, bytes?)).transpose() {
+                Ok(Some(body)) => drop(ask.send(context.keys.memory(&name), body)),
+                Ok(None) => {}
+                Err(error) => context.refuse(ask, &error),
             }
-            Err(unread) => Some(unread),
+        }
+    }
+}
+
+/// What is stored, in the encoding of the answer.
+fn body(ask: &Ask, stored: Vec<u8>) -> Result<Vec<u8>, Error> {
+    Ok(match ask.encoding {
+        Encoding::Cbor => stored,
+        Encoding::Json => Encoding::Json.encode(&decode_stored(&stored)?),
+    })
+}
+
+fn get_matching(context: &Context, ask: Ask) {
+    let go_on = |is_taken: bool| {
+        if is_taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let refuse = |message: String| go_on(ask.send_error(&Error::new(Code::Internal, message)));
+    let mut unread = 0;
+    let mut sent = each_matching(context, ask.key(), |one| {
+        let fault = match one {
+            Ok((name, bytes)) => match body(&ask, bytes) {
+                Ok(body) => return go_on(ask.send(context.keys.memory(&name), body)),
+                Err(error) => Unread { name: Some(name), error },
+            },
+            Err(unread) => unread,
         };
-        let Some(fault) = fault else { return };
         tracing::error!(%fault, "left out of a GET");
         unread += 1;
-        if unread <= MAX_TOLD {
-            ask.send_error(&Error::new(Code::Internal, fault.to_string()));
-        }
+        if unread <= MAX_TOLD { refuse(fault.to_string()) } else { ControlFlow::Continue(()) }
     });
-    if unread > MAX_TOLD {
-        let message = format!("{} more cannot be read (omir store check)", unread - MAX_TOLD);
-        ask.send_error(&Error::new(Code::Internal, message));
+    if sent.is_continue() && unread > MAX_TOLD {
+        sent = refuse(format!("{} more cannot be read (omir store check)", unread - MAX_TOLD));
+    }
+    if sent.is_break() {
+        ask.give_up();
     }
 }

@@ -13,9 +13,9 @@ mod operations;
 mod pool;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crossbeam_channel::Receiver;
+use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -30,8 +30,8 @@ use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
 
 use self::ask::Ask;
-use self::deleting::{Delete, Deletes};
-use self::pool::Pool;
+use self::deleting::{Deleter, Deletes};
+use self::pool::{Load, Pool, Running};
 
 pub use self::ask::selector_parameters;
 pub use self::keys::Keys;
@@ -77,8 +77,9 @@ impl Service {
             .map_err(|error| not_opened(&plain(&error)))?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let no_threads = |error| format!("no worker threads: {error}");
-        let pool = Pool::start("omird-reader", workers).map_err(no_threads)?;
-        let deleter = Pool::start("omird-deleter", 1).map_err(no_threads)?;
+        let pool = Pool::start(workers).map_err(no_threads)?;
+        let load = pool.pool().clone();
+        let deleter = Deleter::start().map_err(no_threads)?;
         let events = events::Outlet::new(session.clone(), keys.clone());
         let context = Arc::new(Context {
             engine,
@@ -112,7 +113,7 @@ impl Service {
         };
         let instance = context.engine.new_id();
         let namesake = namesake::watch(&session, keys, &context.engine, &instance).map_err(fail)?;
-        context.engine.tell_of("network", Box::new(move || Some(told(&instance))));
+        context.engine.tell_of("network", Box::new(move || Some(told(&instance, &load.load()))));
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
         Ok(Self {
             session,
@@ -141,11 +142,10 @@ impl Service {
         &self.session
     }
 
-    /// Who asks a reading thread for a sign of life; it comes once one of them has read something. None comes if
-    /// there is no room in their queue by the deadline.
-    pub fn prover(&self) -> impl Fn(Instant) -> Receiver<()> + Send + use<> {
+    /// Who asks a reading thread for a sign of life; it comes once one of them has read something.
+    pub fn prover(&self) -> impl Fn() -> Receiver<()> + Send + use<> {
         let context = self.context.clone();
-        move |deadline| {
+        move || {
             let (proven, waiting) = crossbeam_channel::bounded(1);
             let engine = context.engine.clone();
             let prove = move || {
@@ -153,7 +153,7 @@ impl Service {
                 // Whoever asked may not wait any more.
                 let _ = proven.send(());
             };
-            context.pool.prove(prove, deadline);
+            context.pool.pool().prove(prove);
             waiting
         }
     }
@@ -172,9 +172,13 @@ impl Service {
 }
 
 /// What `status` says of the network.
-fn told(instance: &str) -> Value {
+fn told(instance: &str, load: &Load) -> Value {
+    let number = |n: usize| Value::Number(Number::from(n as u64));
     let mut map = Map::new();
     map.insert("instance", instance);
+    map.insert("queries", number(load.under_way));
+    map.insert("answerBytes", number(load.bytes));
+    map.insert("dropped", Value::Number(Number::from(load.dropped)));
     Value::Object(map)
 }
 
@@ -182,9 +186,8 @@ fn told(instance: &str) -> Value {
 struct Context {
     engine: Engine,
     keys: Keys,
-    pool: Pool<Ask>,
-    /// One thread, so that DELETEs are done in their order.
-    deleter: Pool<Delete>,
+    pool: Running,
+    deleter: Deleter,
     deletes: Deletes,
     events: events::Outlet,
 }
@@ -237,8 +240,8 @@ impl Served {
 }
 
 impl Context {
-    /// Answers a query: small changes at once on Zenoh's thread (the writer does the waiting),
-    /// everything else on a worker.
+    /// Answers a query: small changes are read at once on Zenoh's thread (the writer does the waiting),
+    /// everything else in the pool, which hands all answers over.
     ///
     /// An operation is only meant when it is named: a network browser that asks for `**` must not
     /// forget or store anything, nor make the daemon export all it has. What changes something is asked of one robot by
@@ -248,28 +251,31 @@ impl Context {
         if !served.is_meant_by(key) {
             return;
         }
-        if served.changes()
-            && let Err(error) = self.keys.expect_exactly(served.name(), key)
-        {
-            return self.refuse(Ask::new(query, self.keys.clone()), &error);
-        }
+        let exact = self.keys.expect_exactly(served.name(), key);
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
+        let pool = self.pool.pool();
+        let Some(under_way) = pool.admit() else { return };
+        let mut ask = Ask::new(query, self.keys.clone(), pool.clone(), under_way);
+        if served.changes()
+            && let Err(error) = exact
+        {
+            return self.refuse(ask, &error);
+        }
         let is_handed_over = match served {
             Served::Operation(operation) => operation.is_handed_over(),
             Served::Memory | Served::Status | Served::Backup => false,
         };
         if is_handed_over && size <= INLINE_BYTES {
-            self.answer(served, Ask::new(query, self.keys.clone()));
+            self.answer(served, ask);
             return;
         }
-        let mut ask = Ask::new(query, self.keys.clone());
         let merges = served == Served::Operation(Operation::Remember) && ask.names("merge");
         match self.engine.admit(size, merges) {
             Ok(permit) => ask.permit = permit,
             Err(error) => return self.refuse(ask, &error),
         }
         let context = self.clone();
-        if let Some(ask) = self.pool.run(ask, move |ask| context.answer(served, ask)) {
+        if let Some(ask) = pool.read(ask, move |ask| context.answer(served, ask)) {
             let message = "too many queries are waiting; try again in a moment";
             self.refuse(ask, &Error::new(Code::Busy, message));
         }
