@@ -408,6 +408,38 @@ fn every_refusal_has_its_code_and_place() {
 }
 
 #[test]
+fn what_is_too_large_is_refused_with_the_bound() {
+    let rig = rig(&[]);
+    let client = &rig.client;
+    let json = "application/json";
+    for (selector, mebibytes, bound) in [
+        ("omir/r1/remember", 40, "limits.max_payload_bytes is 4194304"),
+        ("omir/r1/remember?merge=true", 40, "limits.max_import_bytes is 33554432"),
+        ("omir/r1/remember?merge=true", 90, "limits.max_import_bytes is 33554432"),
+        ("omir/r1/recall", 40, "limits.max_payload_bytes is 4194304"),
+    ] {
+        let answer = client.one(selector, Some((vec![b' '; mebibytes << 20], json)));
+        assert_eq!(answer.code(), "TOO_LARGE", "{selector}, {mebibytes} MiB");
+        let Answer::Err(error) = &answer else { unreachable!("it has a code") };
+        assert!(error["message"].as_str().unwrap().contains(bound), "{error}");
+    }
+    for (parameters, is_taken) in
+        [(60_000, true), (65_000, true), (66_000, false), (100_000, false), (1_000_000, false)]
+    {
+        for operation in ["recall?q=", "forget?ref=", "memory/**?format="] {
+            let asked = format!("omir/r1/{operation}{}", "a".repeat(parameters));
+            let answer = client.one(&asked, None);
+            let is_refused = matches!(&answer, Answer::Err(error) if error["code"] == "TOO_LARGE");
+            assert_eq!(is_refused, !is_taken, "{operation} {parameters}: {answer:?}");
+            if let (true, Answer::Err(error)) = (is_refused, &answer) {
+                assert!(error["message"].as_str().unwrap().contains("65536"), "{error}");
+            }
+        }
+    }
+    client.one("omir/r1/recall?q=x", None).value();
+}
+
+#[test]
 fn only_a_named_operation_is_meant() {
     let rig = rig(&[]);
     let client = &rig.client;

@@ -15,7 +15,7 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird::recall::query::DEFAULT_FRAME;
-use omird::service::plain;
+use omird::service::{MOST_PARAMETERS, plain};
 use zenoh::bytes::Encoding;
 use zenoh::handlers::FifoChannelHandler;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
@@ -373,6 +373,7 @@ impl Client {
         payload: Option<&Payload>,
         target: QueryTarget,
     ) -> Result<FifoChannelHandler<ZenohReply>> {
+        check_sizes(key, parameters.as_str())?;
         let key = zenoh::key_expr::KeyExpr::try_from(key)
             .map_err(|why| Error::Usage(format!("`{key}` is no Zenoh key: {}", plain(&why))))?;
         let mut get = self
@@ -473,6 +474,21 @@ impl Drop for Client {
             let _ = closed.recv_timeout(GOODBYE);
         }
     }
+}
+
+/// Zenoh does not come back from sending a longer key, and a daemon takes no more parameters.
+fn check_sizes(key: &str, parameters: &str) -> Result<()> {
+    for (what, bytes, most) in [
+        ("a key", key.len(), usize::from(u16::MAX)),
+        ("what is asked for", parameters.len(), MOST_PARAMETERS),
+    ] {
+        if bytes > most {
+            let message =
+                format!("{what} has {bytes} bytes, and may have {most}; ask for less at a time");
+            return Err(Error::Usage(message));
+        }
+    }
+    Ok(())
 }
 
 /// As a status tells it. An older daemon does not; what it kept lay in `map`.
@@ -669,6 +685,18 @@ mod tests {
         let error = Client::open(&globals(&["--connect", &endpoint])).err().unwrap();
         assert_eq!(error.exit_code(), crate::error::UNREACHABLE);
         assert!(error.to_string().contains(&endpoint), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_with_the_bound() {
+        assert!(check_sizes("omir/r1/recall", &"a".repeat(65_536)).is_ok());
+        for (key, parameters, bound) in
+            [("k", "a".repeat(65_537), "65536"), (&"k".repeat(65_536), String::new(), "65535")]
+        {
+            let error = check_sizes(key, &parameters).unwrap_err();
+            assert_eq!(error.exit_code(), crate::error::USAGE);
+            assert!(error.to_string().contains(bound), "{error}");
+        }
     }
 
     #[test]

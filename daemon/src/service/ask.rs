@@ -6,7 +6,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use percent_encoding::percent_decode_str;
 use zenoh::Wait;
-use zenoh::bytes::Encoding as ZenohEncoding;
+use zenoh::bytes::{Encoding as ZenohEncoding, ZBytes};
 use zenoh::query::Query;
 
 use super::keys::Keys;
@@ -16,6 +16,9 @@ use crate::engine::operation::{Asked, Payload};
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
+
+/// Bytes of a selector's parameters.
+pub const MOST_PARAMETERS: usize = 64 << 10;
 
 /// Parameters of Zenoh itself that say nothing about memories.
 const OF_ZENOH: [&str; 1] = ["_anyke"];
@@ -30,7 +33,7 @@ pub(super) struct Ask {
     /// How the payload is written, and so the answer.
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
-    payload: Vec<u8>,
+    payload: ZBytes,
     /// The permit for its payload, until the change has it.
     pub(super) permit: Option<ImportPermit>,
 }
@@ -63,9 +66,8 @@ pub(super) fn error_value(error: &Error) -> Value {
 }
 
 impl Ask {
-    pub(super) fn new(query: Query, keys: Keys, pool: Arc<Pool>, under_way: UnderWay) -> Self {
-        let payload =
-            query.payload().map(|bytes| bytes.to_bytes().into_owned()).unwrap_or_default();
+    pub(super) fn new(mut query: Query, keys: Keys, pool: Arc<Pool>, under_way: UnderWay) -> Self {
+        let payload = query.payload_mut().map(std::mem::take).unwrap_or_default();
         let mut parameters = selector_parameters(query.parameters().as_str());
         let format = parameters.as_mut().ok().and_then(|list| {
             let at = list.iter().position(|(name, _)| name == "format")?;
@@ -73,7 +75,8 @@ impl Ask {
         });
         let mut encoding = Encoding::Json;
         if !payload.is_empty() {
-            encoding = stated(query.encoding()).unwrap_or_else(|| Encoding::sniff(&payload));
+            let first = payload.slices().next().unwrap_or_default();
+            encoding = stated(query.encoding()).unwrap_or_else(|| Encoding::sniff(first));
         } else {
             match format.as_deref() {
                 None | Some("json") => {}
@@ -112,7 +115,7 @@ impl Ask {
         limits: &RequestLimits,
     ) -> Result<Asked, Error> {
         let parameters = self.selector()?;
-        let bytes = std::mem::take(&mut self.payload);
+        let bytes = std::mem::take(&mut self.payload).to_bytes().into_owned();
         let size = bytes.len();
         let payload = if bytes.is_empty() {
             Payload::None
@@ -248,8 +251,16 @@ impl Parcel {
 /// Splits selector parameters at `;` and decodes their values.
 ///
 /// # Errors
-/// `INVALID_QUERY`, naming the parameter that is given twice or is no text.
+/// `INVALID_QUERY`, naming the parameter that is given twice or is no text; `TOO_LARGE` above [`MOST_PARAMETERS`].
 pub fn selector_parameters(parameters: &str) -> Result<Vec<(String, String)>, Error> {
+    let bytes = parameters.len();
+    if bytes > MOST_PARAMETERS {
+        let message = format!(
+            "parameters of {bytes} bytes in the selector; at most {MOST_PARAMETERS} are taken there: put them into \
+             the payload (docs/keys.md), or ask for less"
+        );
+        return Err(Error::new(Code::TooLarge, message));
+    }
     let mut list: Vec<(String, String)> = Vec::new();
     for part in parameters.split(';').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));

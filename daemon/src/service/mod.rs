@@ -33,7 +33,7 @@ use self::ask::Ask;
 use self::deleting::{Deleter, Deletes};
 use self::pool::{Load, Pool, Running};
 
-pub use self::ask::selector_parameters;
+pub use self::ask::{MOST_PARAMETERS, selector_parameters};
 pub use self::keys::Keys;
 use self::network::not_opened;
 

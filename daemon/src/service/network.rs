@@ -15,6 +15,9 @@ const RETRY: &str = "{ period_init_ms: 500, period_max_ms: 4000, period_increase
 
 /// Bytes of a message beside its payload: key, parameters, attachment.
 const ENVELOPE: usize = 1 << 20;
+/// How many times as large a message as may be is heard out, to be refused in words. Zenoh drops what is larger, and
+/// nobody is told.
+const HEARD_OUT: usize = 3;
 
 /// The role in a Zenoh network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, clap::ValueEnum)]
@@ -139,7 +142,7 @@ impl Network {
         self.to_zenoh(0).map(drop)
     }
 
-    /// As Zenoh's configuration, for messages of up to `most` bytes.
+    /// As Zenoh's configuration, for payloads of up to `most` bytes.
     pub(super) fn to_zenoh(&self, most: usize) -> Result<zenoh::Config, String> {
         let mut config = match &self.file {
             Some(path) => zenoh::Config::from_file(path)
@@ -180,7 +183,8 @@ impl Network {
         // Zenoh puts a message together before anybody looks at it, and by itself allows one gibibyte. A router
         // passes on what is for others, of any size.
         let is_router = config.get_json("mode").is_ok_and(|mode| mode == "\"router\"");
-        let most = (!is_router).then(|| most.saturating_add(ENVELOPE).to_string());
+        let heard = most.saturating_mul(HEARD_OUT).saturating_add(ENVELOPE);
+        let most = (!is_router).then(|| heard.to_string());
         // Keep trying for ever, without giving up the start: the router may come later. A client is nobody without it,
         // and Zenoh would not come back from opening it.
         let patient = |value| (!is_client).then_some(value);
@@ -286,9 +290,9 @@ mod tests {
     }
 
     #[test]
-    fn zenoh_takes_no_larger_messages_than_requests_may_be() {
+    fn zenoh_takes_larger_messages_than_requests_may_be_and_not_any() {
         let most = |network: &Network| get(network, "transport/link/rx/max_message_size");
-        assert_eq!(most(&Network::default()), (33_usize << 20).to_string());
+        assert_eq!(most(&Network::default()), (97_usize << 20).to_string());
         let router = Network { mode: Some(Mode::Router), ..Network::default() };
         assert_eq!(most(&router), (1_usize << 30).to_string(), "it passes on what is for others");
         let text = "{ transport: { link: { rx: { max_message_size: 12345 } } } }";
