@@ -125,6 +125,11 @@ impl Daemon {
         assert_eq!(ready, self.ready);
     }
 
+    /// Its number among processes.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The power is pulled, as far as a process can feel it.
     pub fn kill(mut self) {
         self.child.kill().expect("SIGKILL");
