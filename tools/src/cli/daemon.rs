@@ -19,6 +19,10 @@ pub enum EventKind {
     Tier,
     /// A resource that was not stored
     Rejected,
+    /// A damaged file that is whole again
+    Repaired,
+    /// A file of which something is lost
+    Lost,
 }
 
 impl EventKind {
@@ -31,6 +35,8 @@ impl EventKind {
             Self::Forgotten => "forgotten",
             Self::Tier => "tier",
             Self::Rejected => "rejected",
+            Self::Repaired => "repaired",
+            Self::Lost => "lost",
         }
     }
 }

@@ -67,9 +67,9 @@ mod tests {
     /// As a daemon of three memories says it, an hour after it was started.
     const YOUNG: &str = r#"{"robot":"rover","version":"0.1.0","uptimeSeconds":3600,"bootCount":12,
         "counts":{"types":{"MemoryRecord":2,"Entity":1,"Relationship":0,"Episode":0},
-            "tiers":{"working":2,"session":0,"longterm":0,"archive":0},"forgotten":0,"versions":6},
+            "tiers":{"working":2,"session":0,"longterm":0,"archive":0},"forgotten":0,"versions":6,"lost":0},
         "disk":{"bytes":143360,"maxBytes":null,"freeBytes":52130684928,"segments":1,"unsealedLogs":0,
-            "full":false,"state":"ok","since":null,"lastError":null,"hint":null,"damagedFiles":0},
+            "full":false,"state":"ok","since":null,"lastError":null,"hint":null,"damagedFiles":0,"repairs":0,"lastScrub":null},
         "bytesWrittenSinceBoot":139067,
         "wear":{"sinceBoot":{"bytesWritten":139067,"payloadBytes":2847,"writeAmplification":48.8,"blockBytes":176128},
             "overLife":{"bytesWritten":139067,"payloadBytes":2847,"writeAmplification":48.8},
@@ -103,6 +103,8 @@ mod tests {
             .replace(r#""since":null"#, r#""since":"2026-05-30T09:40:05Z""#)
             .replace(r#""unreadable":0"#, r#""unreadable":17"#)
             .replace(r#""state":"coarse""#, r#""state":"unknown""#)
+            .replace(r#""lost":0"#, r#""lost":3"#)
+            .replace(r#""repairs":0"#, r#""repairs":2"#)
             .replace(r#""waiting":0"#, r#""waiting":1024"#)
             .replace(r#""uptimeSeconds":3600"#, r#""uptimeSeconds":360000"#)
             .replace("2739.14", "1.37")

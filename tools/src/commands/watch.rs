@@ -121,6 +121,9 @@ impl Event {
         members.insert("ref", self.name.as_str());
         match self.kind.as_str() {
             "forgotten" => {}
+            "repaired" | "lost" => {
+                members.insert("message", self.body.get("message").cloned().unwrap_or_default());
+            }
             "rejected" => {
                 members.insert("error", self.body.clone());
             }
@@ -137,6 +140,10 @@ impl Event {
     fn to_line(&self, with_robot: bool, now: Instant) -> String {
         let words = match self.kind.as_str() {
             "forgotten" => String::new(),
+            "repaired" | "lost" => {
+                let message = self.body.get("message").and_then(Value::as_str);
+                message.unwrap_or_default().to_owned()
+            }
             "rejected" => {
                 let field = |name| self.body.get(name).and_then(Value::as_str);
                 format!(
@@ -200,6 +207,16 @@ mod tests {
             "12:00:05  rejected   unknown/unknown  INVALID_RESOURCE no content /content"
         );
         assert!(event.to_json().get("error").is_some());
+        let key = "omir/r1/event/repaired/segments/0000000007.omirb";
+        let body = br#"{"file":"segments/0000000007.omirb","message":"4096 bytes restored"}"#;
+        let event = Event::decode("omir", key, body, None).unwrap();
+        assert_eq!(
+            event.to_line(false, now),
+            "12:00:05  repaired   segments/0000000007.omirb  4096 bytes restored"
+        );
+        assert!(
+            event.to_json().get("message").is_some() && event.to_json().get("resource").is_none()
+        );
         let key = "omir/r1/event/forgotten/MemoryRecord/a";
         let event = Event::decode("omir", key, br#"{"ref":"MemoryRecord/a"}"#, None).unwrap();
         assert_eq!(event.to_line(false, now), "12:00:05  forgotten  MemoryRecord/a");

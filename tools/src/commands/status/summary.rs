@@ -25,6 +25,8 @@ struct Trouble {
 
 /// So many troubles take the room of what is less urgent.
 const MANY: usize = 3;
+/// Of more than these the remedies of the worst are told, and the others in --all.
+const MOST: usize = 5;
 
 /// The whole screen: the verdict, then what there is.
 pub(super) fn whole(status: &Value, now: Instant, width: Option<usize>) -> String {
@@ -33,17 +35,18 @@ pub(super) fn whole(status: &Value, now: Instant, width: Option<usize>) -> Strin
     if troubles.len() >= MANY {
         lines.truncate(2);
     }
-    let verdict = sentence(status, &troubles, width);
+    let remedies = if troubles.len() > MOST { MANY } else { MOST };
+    let verdict = sentence(status, &troubles, remedies, width);
     let lines = table::pairs_in(&lines, width);
     format!("{verdict}\n{lines}\nEverything: omir status --all\n")
 }
 
 /// Whether all is well; else what is wrong, one below the other.
 pub(super) fn verdict(status: &Value, now: Instant, width: Option<usize>) -> String {
-    sentence(status, &troubles(status, now), width)
+    sentence(status, &troubles(status, now), usize::MAX, width)
 }
 
-fn sentence(status: &Value, troubles: &[Trouble], width: Option<usize>) -> String {
+fn sentence(status: &Value, troubles: &[Trouble], remedies: usize, width: Option<usize>) -> String {
     let robot = output::one_line(text(status, "/robot").unwrap_or("?"));
     match troubles {
         [] => format!("{robot} is healthy\n"),
@@ -53,9 +56,11 @@ fn sentence(status: &Value, troubles: &[Trouble], width: Option<usize>) -> Strin
         }
         several => {
             let mut text = format!("{robot}: {} things are wrong\n", several.len());
-            for trouble in several {
+            for (index, trouble) in several.iter().enumerate() {
                 text.push_str(&table::pairs_in(&[("-".to_owned(), trouble.what.clone())], width));
-                text.push_str(&remedy(&trouble.remedy, width));
+                if index < remedies {
+                    text.push_str(&remedy(&trouble.remedy, width));
+                }
             }
             text
         }
@@ -121,6 +126,12 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
         add(
             format!("the card is almost full: {free} free"),
             "Free some space, or bound the store with flash.max_bytes.",
+        );
+    }
+    if let Some(count) = int(status, "/counts/lost").filter(|count| *count > 0) {
+        add(
+            format!("of {count} memories the newest version is lost"),
+            "Remember them anew or forget them: omir store check names them. A backup may have them.",
         );
     }
     if let Some(count) = int(status, "/unreadable").filter(|count| *count > 0) {
@@ -210,6 +221,9 @@ fn card(status: &Value) -> Option<String> {
     }
     if let Some(free) = int(status, "/disk/freeBytes") {
         line.push_str(&format!(", {} free", table::bytes(free)));
+    }
+    if let Some(count) = int(status, "/disk/repairs").filter(|count| *count > 0) {
+        line.push_str(&format!(", {count} times repaired since the start"));
     }
     if let Some(years) = number(status, "/wear/cardYears") {
         line.push_str(&format!(", lasts {} at this rate", card_life(years)));
