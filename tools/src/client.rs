@@ -278,20 +278,27 @@ impl Client {
     /// Calls `f` with the key of each resource that `path`, with wildcards, names, until it says that it has enough.
     ///
     /// # Errors
-    /// As [`Client::ask`]. That there is none is no error.
+    /// As [`Client::ask`], if there was no key. That there is none is no error.
     pub fn each_key(&self, robot: &str, path: &str, mut f: impl FnMut(&str) -> bool) -> Result<()> {
         let key = format!("{}/{robot}/{path}", self.prefix);
         let mut format = Parameters::new();
         // As it lies on the card, which costs the daemon least.
         format.push("format", "cbor");
         let replies = self.send(&key, &format, None, QueryTarget::BestMatching)?;
+        let (mut is_named, mut refused) = (false, None);
         while let Ok(reply) = replies.recv() {
-            let answer = self.outcome(&reply).map_err(|(_, error)| error)?;
-            if !f(&answer.key) {
-                break;
+            match self.outcome(&reply) {
+                Ok(answer) => {
+                    is_named = true;
+                    if !f(&answer.key) {
+                        break;
+                    }
+                }
+                // The card may have lost one of many.
+                Err((_, error)) => refused = refused.or(Some(error)),
             }
         }
-        Ok(())
+        refused.filter(|_| !is_named).map_or(Ok(()), Err)
     }
 
     fn first_reply(

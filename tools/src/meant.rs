@@ -61,6 +61,14 @@ fn only_one(client: &Client, robot: &str, named: &Ref) -> Result<Option<Ref>> {
         }
         found.len() <= MOST
     })?;
+    one_of(named, found)
+}
+
+/// The only one of these, which all begin as `named`.
+///
+/// # Errors
+/// `AMBIGUOUS` if they are several.
+pub fn one_of(named: &Ref, mut found: Vec<Ref>) -> Result<Option<Ref>> {
     found.sort();
     found.dedup();
     match found.as_slice() {

@@ -74,4 +74,12 @@ fn an_entity_needs_no_file() {
         let text = refused(&omir(&daemon, words, ""));
         assert!(text.contains(said), "{words:?}: {text}");
     }
+
+    // The card in hand knows it by the same beginning.
+    let data = folder.path().to_str().unwrap().to_owned();
+    let endpoint = daemon.endpoint.clone();
+    assert!(daemon.stop().success());
+    let line = ["store", "cat", &data, &format!("Entity/{}…", &id[..8])];
+    let output = Command::new(OMIR).env("OMIR_CONNECT", &endpoint).args(line).output().unwrap();
+    assert!(done(&output).contains(r#""name": "charging dock""#));
 }

@@ -108,7 +108,8 @@ pub struct StoreLsArgs {
   omir store cat segments/0000000003.omirb -o third.omir
   omir store cat /var/lib/omird -o everything.omirb
 
-A resource is printed as it lies there, accesses since then not counted in. Without one, everything
+A resource is printed as it lies there, accesses since then not counted in; the beginning of its id
+is enough where no other begins so. Without one, everything
 live comes out as a Bundle that validates alone.",
         store_codes!(),
         "

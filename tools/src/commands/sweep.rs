@@ -2,6 +2,7 @@
 
 use omir_core::value::Value;
 
+use super::view;
 use crate::cli::{Globals, SweepArgs};
 use crate::client::Client;
 use crate::error::Result;
@@ -21,7 +22,13 @@ pub(super) fn run(globals: &Globals, args: &SweepArgs) -> Result<()> {
     }
     let items = report.get("items").and_then(Value::as_array).unwrap_or_default();
     if !items.is_empty() {
-        let rows: Vec<Vec<String>> = items.iter().map(row).collect();
+        let mut rows: Vec<Vec<String>> = items.iter().map(row).collect();
+        if output::width().is_some() {
+            let names: Vec<String> = rows.iter().map(|row| row[1].clone()).collect();
+            for (row, name) in rows.iter_mut().zip(view::short_refs(&names)) {
+                row[1] = name;
+            }
+        }
         output::print(&table::render(&COLUMNS, &rows))?;
     }
     output::print(&summary(&report, items.len()))?;

@@ -1,5 +1,6 @@
 //! How resources look on one line.
 
+use omir_core::reference::ResourceType;
 use omir_core::value::Value;
 pub(super) use omir_core::words::{name, words};
 
@@ -13,14 +14,20 @@ pub(super) fn short_names(resources: &[Value]) -> Vec<String> {
         resource.get(name).and_then(Value::as_str).unwrap_or("?")
     }
     let all: Vec<&str> = resources.iter().map(|resource| field(resource, "id")).collect();
-    let short = resources.iter().zip(&all).map(|(resource, id)| {
-        let id = ids::short(id, &all);
-        match field(resource, "resourceType") {
-            "MemoryRecord" => id.to_owned(),
-            other => format!("{other}/{id}"),
-        }
-    });
-    short.collect()
+    let types = resources.iter().map(|resource| field(resource, "resourceType"));
+    types.zip(&all).map(|(of, id)| short_name(of, ids::short(id, &all))).collect()
+}
+
+/// The same of references.
+pub(super) fn short_refs(references: &[String]) -> Vec<String> {
+    let parts = references.iter().map(|name| name.split_once('/').unwrap_or(("?", name)));
+    let parts: Vec<(&str, &str)> = parts.collect();
+    let all: Vec<&str> = parts.iter().map(|(_, id)| *id).collect();
+    parts.iter().map(|(of, id)| short_name(of, ids::short(id, &all))).collect()
+}
+
+fn short_name(of: &str, id: &str) -> String {
+    if of == ResourceType::MemoryRecord.as_str() { id.to_owned() } else { format!("{of}/{id}") }
 }
 
 /// How long ago it happened, or else was recorded.

@@ -1,13 +1,13 @@
 //! `omir store cat`: what a resource, a file or everything says.
 
 use omir_core::reference::{Id, Ref, ResourceType};
-use omird::store::inspect::{CatError, Reader, State};
+use omird::store::inspect::{CatError, History, Reader, State};
 
 use super::{complete, instant, open, read};
 use crate::cli::{Globals, StoreCatArgs};
 use crate::document;
 use crate::error::{Error, Result};
-use crate::output;
+use crate::{ids, meant, output};
 
 /// What `cat` is to print.
 enum What {
@@ -18,6 +18,7 @@ enum What {
 
 fn what(text: Option<&str>) -> Result<What> {
     let Some(text) = text else { return Ok(What::Everything) };
+    let text = text.trim_end_matches(ids::ELLIPSIS);
     let plain = text.strip_suffix(".damaged").unwrap_or(text);
     if plain.ends_with(".omirb") || plain.ends_with(".wal") {
         return Ok(What::File(text.to_owned()));
@@ -52,6 +53,7 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
             (history.bundle(&store, Some(file)).map_err(unreadable)?, true)
         }
         What::Resource(target) => {
+            let target = meant(&history, target)?;
             let row = history.version(&target, args.version).map_err(unreadable)?;
             if let State::Forgotten { at, by, .. } = row.state {
                 let remark = format!("{target} was forgotten at {} by {by}", instant(at));
@@ -67,6 +69,20 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
         None => output::print_json(&value)?,
     }
     if is_whole_file { complete(&history, &args.path) } else { Ok(()) }
+}
+
+/// The resource of that name, or else the only live one whose id begins so.
+fn meant(history: &History, named: Ref) -> Result<Ref> {
+    let rows = history.rows();
+    if rows.iter().any(|row| row.version.target == named) {
+        return Ok(named);
+    }
+    let live = rows.iter().filter(|row| row.state == State::Live).map(|row| &row.version.target);
+    let begin = live.filter(|target| {
+        target.kind == named.kind && ids::is_meant(named.id.as_str(), target.id.as_str())
+    });
+    let only = meant::one_of(&named, begin.cloned().collect())?;
+    Ok(only.unwrap_or(named))
 }
 
 #[cfg(test)]

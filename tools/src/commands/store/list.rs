@@ -53,6 +53,13 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
         }
         lines.push(line);
     }
+    let width = output::width();
+    if width.is_some() {
+        let names: Vec<String> = lines.iter().map(|line| line[1].clone()).collect();
+        for (line, name) in lines.iter_mut().zip(view::short_refs(&names)) {
+            line[1] = name;
+        }
+    }
     let mut columns = vec![
         Column::Text("content"),
         Column::Id("ref"),
@@ -65,7 +72,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
         columns.push(Column::Words("state"));
     }
     let spare = ["bytes", "where", "version", "recorded"];
-    Ok(output::print(&table::set(&columns, &lines, &spare, output::width()))?)
+    Ok(output::print(&table::set(&columns, &lines, &spare, width))?)
 }
 
 fn state(state: State) -> &'static str {
