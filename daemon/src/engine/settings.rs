@@ -158,7 +158,8 @@ pub struct Settings {
     pub purge_after: Duration,
     /// All that is sealed is read through once in this time, for rot; `None` for never.
     pub scrub_every: Option<Duration>,
-    /// Compaction makes no segment larger than this, nor than a small part of the store.
+    /// Compaction makes no segment larger than this, nor than a small part of the store. A few times as much is
+    /// in memory meanwhile.
     pub segment_max_bytes: u64,
     /// The card.
     pub flash: FlashSettings,
@@ -248,7 +249,7 @@ impl Default for Settings {
             keep_history: Duration::from_secs(604_800),
             purge_after: Duration::from_secs(28 * 86_400),
             scrub_every: Some(Duration::from_secs(30 * 86_400)),
-            segment_max_bytes: 32 << 20,
+            segment_max_bytes: 8 << 20,
             flash: FlashSettings::default(),
             forgetting: Forgetting::default(),
             read_only: false,

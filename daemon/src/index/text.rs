@@ -25,7 +25,7 @@
 mod block;
 mod postings;
 
-pub use block::{BlockError, TextBlock};
+pub use block::{BlockError, TextBlock, TextBlockBuilder};
 
 use super::{DocId, tokenizer};
 use hashbrown::{DefaultHashBuilder, HashTable};

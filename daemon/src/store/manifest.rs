@@ -5,12 +5,19 @@
 //! alone. So the history rides in an extension of one more Episode, which any OMIR consumer may
 //! read as "these memories were sealed then" and which costs a few bytes for each memory.
 //! The layout is specified in `docs/format.md`.
+//!
+//! It is read and written without being a value as a whole: the older versions in it may be most of a
+//! segment, and are never more than bytes here.
+
+use std::ops::Range;
 
 use omir_core::cbor;
+use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
+use super::locate;
 use super::mark::Mark;
 use super::transaction::{MAX_SEQ, Touch};
 use crate::PRODUCER;
@@ -31,7 +38,10 @@ pub fn id(segment: u64) -> String {
     format!("{ID_PREFIX}{segment:010}")
 }
 
-/// How the entries of a segment were recorded.
+/// An older version: what was superseded or forgotten before it was sealed, as the bytes of its resource.
+pub type Older<'a> = (Stamp, &'a [u8]);
+
+/// How the entries of a segment were recorded. The older versions that ride along are apart from it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifest {
     /// Number of the segment.
@@ -54,8 +64,6 @@ pub struct Manifest {
     /// CRC-32 of the bytes of each of those entries, so that a damaged one is known from the whole
     /// ones around it.
     pub crcs: Vec<u32>,
-    /// Versions that were superseded or forgotten before they were sealed.
-    pub superseded: Vec<(Stamp, Value)>,
     /// What was forgotten, and where a compaction dropped a version that ended another.
     pub forgotten: Vec<Tombstone>,
     /// Access states.
@@ -72,6 +80,7 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map {
     members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
+/// The members of a stamp, in the order of the deterministic encoding.
 fn stamp_members(stamp: &Stamp) -> [(&'static str, Value); 4] {
     [
         ("seq", int(stamp.seq)),
@@ -81,44 +90,81 @@ fn stamp_members(stamp: &Stamp) -> [(&'static str, Value); 4] {
     ]
 }
 
+/// A list as it is written, from its items one by one.
+fn list(items: impl ExactSizeIterator<Item = Value>) -> Vec<u8> {
+    let mut out = Vec::new();
+    cbor::write_array_header(items.len(), &mut out);
+    items.for_each(|item| cbor::write(&item, &mut out));
+    out
+}
+
 /// Differences between neighbours, the first to zero: small numbers, few bytes.
-fn deltas(values: impl Iterator<Item = i64>) -> Value {
+fn deltas(values: impl ExactSizeIterator<Item = i64>) -> Vec<u8> {
     let mut before = 0;
-    Value::Array(
-        values
-            .map(|value| {
-                let delta = value.wrapping_sub(before);
-                before = value;
-                int(delta)
-            })
-            .collect(),
-    )
+    list(values.map(|value| {
+        let delta = value.wrapping_sub(before);
+        before = value;
+        int(delta)
+    }))
+}
+
+/// The value of a member of the payload, as it is written.
+enum Member<'a> {
+    Encoded(Vec<u8>),
+    /// The older versions, which are most of a payload: never put together but in the segment.
+    Older(&'a [Older<'a>]),
+}
+
+impl From<Value> for Member<'_> {
+    fn from(value: Value) -> Self {
+        Self::Encoded(cbor::to_vec(&value))
+    }
+}
+
+impl From<Vec<u8>> for Member<'_> {
+    fn from(encoded: Vec<u8>) -> Self {
+        Self::Encoded(encoded)
+    }
+}
+
+/// Gives the bytes of a payload of these members, piece by piece. They come in the order of the
+/// deterministic encoding.
+fn write_payload(members: &[(&str, Member<'_>)], write: &mut dyn FnMut(&[u8])) {
+    let mut piece = Vec::new();
+    cbor::write_map_header(members.len(), &mut piece);
+    for (name, member) in members {
+        cbor::write(&Value::from(*name), &mut piece);
+        match member {
+            Member::Encoded(bytes) => piece.extend_from_slice(bytes),
+            Member::Older(older) => {
+                cbor::write_array_header(older.len(), &mut piece);
+                for (stamp, resource) in *older {
+                    cbor::write_map_header(5, &mut piece);
+                    for (name, value) in stamp_members(stamp) {
+                        cbor::write(&Value::from(name), &mut piece);
+                        cbor::write(&value, &mut piece);
+                    }
+                    cbor::write(&Value::from("resource"), &mut piece);
+                    write(&piece);
+                    write(resource);
+                    piece.clear();
+                }
+            }
+        }
+        write(&piece);
+        piece.clear();
+    }
+}
+
+/// The order of keys in the deterministic encoding (RFC 8949 §4.2.1).
+fn sort(members: &mut [(&str, Member<'_>)]) {
+    members.sort_unstable_by_key(|(name, _)| (name.len(), *name));
 }
 
 impl Manifest {
-    /// The Episode that carries the manifest.
-    pub fn to_value(&self, sealed_at: Timestamp) -> Value {
+    /// The members of the payload, `check` among them.
+    fn members<'a>(&self, older: &'a [Older<'a>]) -> Vec<(&'static str, Member<'a>)> {
         let stamps = || self.entries.iter();
-        let mut payload = object([
-            ("format", int(FORMAT)),
-            ("segment", int(self.segment)),
-            ("log", int(self.log)),
-            ("firstSeq", int(self.first_seq)),
-            ("lastSeq", int(self.last_seq)),
-            ("lastRecorded", int(self.last_recorded)),
-            ("boots", int(self.boots)),
-            ("seq", deltas(stamps().map(|s| s.seq as i64))),
-            ("ordinal", Value::Array(stamps().map(|s| int(s.ordinal)).collect())),
-            ("version", Value::Array(stamps().map(|s| int(s.version)).collect())),
-            ("recorded", deltas(stamps().map(|s| s.recorded))),
-            ("crc", Value::Array(self.crcs.iter().map(|&crc| int(crc)).collect())),
-        ]);
-        let superseded = self.superseded.iter().map(|(stamp, resource)| {
-            let mut map = object(stamp_members(stamp));
-            map.insert("resource", resource.clone());
-            Value::Object(map)
-        });
-        payload.insert("superseded", Value::Array(superseded.collect()));
         let forgotten = self.forgotten.iter().map(|grave| {
             let mut map = object(stamp_members(&grave.stamp));
             match &grave.target {
@@ -133,23 +179,45 @@ impl Manifest {
             };
             Value::Object(map)
         });
-        payload.insert("forgotten", Value::Array(forgotten.collect()));
-        let touched = self.touched.iter().map(Touch::to_item);
-        payload.insert("touched", Value::Array(touched.collect()));
+        let mut members = vec![
+            ("format", int(FORMAT).into()),
+            ("segment", int(self.segment).into()),
+            ("log", int(self.log).into()),
+            ("firstSeq", int(self.first_seq).into()),
+            ("lastSeq", int(self.last_seq).into()),
+            ("lastRecorded", int(self.last_recorded).into()),
+            ("boots", int(self.boots).into()),
+            ("seq", deltas(stamps().map(|s| s.seq as i64)).into()),
+            ("ordinal", list(stamps().map(|s| int(s.ordinal))).into()),
+            ("version", list(stamps().map(|s| int(s.version))).into()),
+            ("recorded", deltas(stamps().map(|s| s.recorded)).into()),
+            ("crc", list(self.crcs.iter().map(|&crc| int(crc))).into()),
+            ("superseded", Member::Older(older)),
+            ("forgotten", list(forgotten).into()),
+            ("touched", list(self.touched.iter().map(Touch::to_item)).into()),
+        ];
         if !self.replaces.is_empty() {
             let numbers = self.replaces.iter().map(|&number| int(number));
-            payload.insert("replaces", Value::Array(numbers.collect()));
+            members.push(("replaces", list(numbers).into()));
         }
         if let Some(mark) = &self.mark {
-            payload.insert("mark", Value::Object(object(mark.members())));
+            members.push(("mark", Value::Object(object(mark.members())).into()));
         }
-        payload.insert("check", int(check(&payload)));
+        sort(&mut members);
+        let mut check = crc32fast::Hasher::new();
+        write_payload(&members, &mut |piece| check.update(piece));
+        members.push(("check", int(check.finalize()).into()));
+        sort(&mut members);
+        members
+    }
 
+    /// Appends the Episode that carries the manifest, with the older versions in it.
+    pub fn write(&self, older: &[Older<'_>], sealed_at: Timestamp, out: &mut Vec<u8>) {
         let content = format!(
             "omird sealed segment {}: {} resources, {} older versions, {} forgotten.",
             self.segment,
             self.entries.len(),
-            self.superseded.len(),
+            older.len(),
             self.forgotten.iter().filter(|grave| grave.is_grave()).count(),
         );
         // Maturity of an Episode in R1 (spec: Design Principles §4).
@@ -158,96 +226,152 @@ impl Manifest {
             ("source", PRODUCER.into()),
             ("maturity", int(3)),
         ]);
-        let extension = object([("url", URL.into()), ("valueJson", Value::Object(payload))]);
-        Value::Object(object([
-            ("resourceType", "Episode".into()),
+        // In the order of the deterministic encoding.
+        let members: [(&str, Value); 6] = [
             ("id", id(self.segment).into()),
             ("meta", Value::Object(meta)),
             ("name", format!("Sealed segment {}", self.segment).into()),
-            ("content", content.into()),
             ("source", "event".into()),
+            ("content", content.into()),
             ("createdAt", sealed_at.to_string().into()),
-            ("extension", Value::Array(vec![Value::Object(extension)])),
-        ]))
+        ];
+        cbor::write_map_header(members.len() + 2, out);
+        for (name, value) in &members {
+            cbor::write(&Value::from(*name), out);
+            cbor::write(value, out);
+        }
+        cbor::write(&Value::from("extension"), out);
+        cbor::write_array_header(1, out);
+        cbor::write_map_header(2, out);
+        for text in ["url", URL, "valueJson"] {
+            cbor::write(&Value::from(text), out);
+        }
+        write_payload(&self.members(older), &mut |piece| out.extend_from_slice(piece));
+        for text in ["resourceType", "Episode"] {
+            cbor::write(&Value::from(text), out);
+        }
     }
+}
 
-    /// Reads the manifest from an Episode; `None` if it is no manifest or not of this format.
-    pub fn from_value(episode: &Value) -> Option<Self> {
-        let payload = payload(episode)?;
-        let u64_of = |name: &str| payload.get(name)?.as_u64();
-        if u64_of("format")? != FORMAT {
-            return None;
+/// A manifest as it was found in the bytes of a segment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it says.
+    pub manifest: Manifest,
+    /// Each older version: its stamp, and where its resource lies.
+    pub superseded: Vec<(Stamp, Range<usize>)>,
+    /// Whether it passes its own checksum.
+    pub is_whole: bool,
+}
+
+/// Reads the manifest from the Episode that lies at `episode`; `None` if it is no manifest or not of this
+/// format. Never panics, whatever the bytes are.
+pub fn read(bytes: &[u8], episode: Range<usize>) -> Option<Found> {
+    let extensions = locate::member(bytes, &episode, "extension").ok()?;
+    let first = locate::items(bytes, &extensions).ok()?.into_iter().next()?;
+    let url = value(bytes, &locate::member(bytes, &first, "url").ok()?)?;
+    if url.as_str()? != URL {
+        return None;
+    }
+    read_payload(bytes, locate::member(bytes, &first, "valueJson").ok()?)
+}
+
+/// Reads the payload of a manifest's extension.
+pub(super) fn read_payload(bytes: &[u8], payload: Range<usize>) -> Option<Found> {
+    let members = locate::members(bytes, &payload).ok()?;
+    let range_of = |name: &str| {
+        let member = members.iter().find(|member| member.name == name)?;
+        Some(member.value.clone())
+    };
+    let value_of = |name: &str| value(bytes, &range_of(name)?);
+    let u64_of = |name: &str| value_of(name)?.as_u64();
+    if u64_of("format")? != FORMAT {
+        return None;
+    }
+    let items_of = |name: &str| locate::items(bytes, &range_of(name)?).ok();
+    let numbers = |name: &str| -> Option<Vec<i64>> {
+        items_of(name)?.iter().map(|item| value(bytes, item)?.as_i64()).collect()
+    };
+    let sums = |name: &str| -> Option<Vec<i64>> {
+        let mut sum = 0i64;
+        let mut numbers = numbers(name)?;
+        for number in &mut numbers {
+            sum = sum.wrapping_add(*number);
+            *number = sum;
         }
-        let list = |name: &str| payload.get(name)?.as_array();
-        let sums = |name: &str| -> Option<Vec<i64>> {
-            let mut sum = 0i64;
-            list(name)?
-                .iter()
-                .map(|delta| {
-                    sum = sum.wrapping_add(delta.as_i64()?);
-                    Some(sum)
-                })
-                .collect()
-        };
-        let (seq, recorded) = (sums("seq")?, sums("recorded")?);
-        let (ordinal, version) = (list("ordinal")?, list("version")?);
-        if [recorded.len(), ordinal.len(), version.len()] != [seq.len(); 3] {
-            return None;
-        }
-        let entries = (0..seq.len())
-            .map(|i| {
-                Some(Stamp {
-                    seq: u64::try_from(seq[i]).ok()?,
-                    ordinal: u32::try_from(ordinal[i].as_u64()?).ok()?,
-                    version: version[i].as_u64()?,
-                    recorded: recorded[i],
-                })
+        Some(numbers)
+    };
+    let unsigned = |name: &str| -> Option<Vec<u64>> {
+        items_of(name)?.iter().map(|item| value(bytes, item)?.as_u64()).collect()
+    };
+    let (seq, recorded) = (sums("seq")?, sums("recorded")?);
+    let (ordinal, version) = (unsigned("ordinal")?, unsigned("version")?);
+    if [recorded.len(), ordinal.len(), version.len()] != [seq.len(); 3] {
+        return None;
+    }
+    let entries = (0..seq.len())
+        .map(|i| {
+            Some(Stamp {
+                seq: u64::try_from(seq[i]).ok()?,
+                ordinal: u32::try_from(ordinal[i]).ok()?,
+                version: version[i],
+                recorded: recorded[i],
             })
-            .collect::<Option<Vec<_>>>()?;
-        // What is salvaged from a damaged segment has none.
-        let crcs = list("crc").unwrap_or_default().iter().map(|crc| crc.as_u64()?.try_into().ok());
-        let crcs = crcs.collect::<Option<Vec<u32>>>()?;
-        let replaces = match payload.get("replaces") {
-            Some(list) => list.as_array()?.iter().map(|n| file_number(n.as_u64()?)).collect(),
-            None => Some(Vec::new()),
-        }?;
-        let superseded = list("superseded")?
-            .iter()
-            .map(|item| Some((stamp_of(item)?, item.get("resource")?.clone())))
-            .collect::<Option<Vec<_>>>()?;
-        let forgotten = list("forgotten")?.iter().map(tombstone_of).collect::<Option<Vec<_>>>()?;
-        let touched = list("touched")?.iter().map(touch_of).collect::<Option<Vec<_>>>()?;
-        Some(Self {
-            segment: file_number(u64_of("segment")?)?,
-            log: file_number(u64_of("log")?)?,
-            replaces,
-            first_seq: u64_of("firstSeq")?,
-            last_seq: u64_of("lastSeq").filter(|&seq| seq <= MAX_SEQ)?,
-            last_recorded: payload.get("lastRecorded")?.as_i64()?,
-            boots: u64_of("boots")?,
-            entries,
-            crcs,
-            superseded,
-            forgotten,
-            touched,
-            mark: payload.get("mark").and_then(Value::as_object).map(Mark::from_map),
         })
-    }
+        .collect::<Option<Vec<_>>>()?;
+    // What is salvaged from a damaged segment has none.
+    let crcs = range_of("crc").map_or(Some(Vec::new()), |_| unsigned("crc"))?;
+    let crcs = crcs.into_iter().map(|crc| crc.try_into().ok()).collect::<Option<Vec<u32>>>()?;
+    let replaces = match range_of("replaces") {
+        Some(_) => unsigned("replaces")?.into_iter().map(file_number).collect(),
+        None => Some(Vec::new()),
+    }?;
+    let older = items_of("superseded")?;
+    let superseded = older.iter().map(|item| older_at(bytes, item)).collect::<Option<Vec<_>>>()?;
+    let each =
+        |name: &str| items_of(name).map(|items| items.into_iter().map(|item| value(bytes, &item)));
+    let forgotten =
+        each("forgotten")?.map(|item| tombstone_of(&item?)).collect::<Option<Vec<_>>>()?;
+    let touched = each("touched")?.map(|item| touch_of(&item?)).collect::<Option<Vec<_>>>()?;
+    let manifest = Manifest {
+        segment: file_number(u64_of("segment")?)?,
+        log: file_number(u64_of("log")?)?,
+        replaces,
+        first_seq: u64_of("firstSeq")?,
+        last_seq: u64_of("lastSeq").filter(|&seq| seq <= MAX_SEQ)?,
+        last_recorded: value_of("lastRecorded")?.as_i64()?,
+        boots: u64_of("boots")?,
+        entries,
+        crcs,
+        forgotten,
+        touched,
+        mark: value_of("mark").as_ref().and_then(Value::as_object).map(Mark::from_map),
+    };
+    let is_whole = u64_of("check") == Some(u64::from(checksum(bytes, &members)));
+    Some(Found { manifest, superseded, is_whole })
 }
 
-/// CRC-32 of a manifest's payload without its member `check`, as deterministic CBOR.
-fn check(payload: &Map) -> u32 {
-    let mut payload = payload.clone();
-    payload.remove("check");
-    crc32fast::hash(&cbor::to_vec(&Value::Object(payload)))
+/// CRC-32 of a payload without its member `check`.
+fn checksum(bytes: &[u8], members: &[locate::Member<'_>]) -> u32 {
+    let others = || members.iter().filter(|member| member.name != "check");
+    let mut header = Vec::new();
+    cbor::write_map_header(others().count(), &mut header);
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&header);
+    others().for_each(|member| crc.update(&bytes[member.key.start..member.value.end]));
+    crc.finalize()
 }
 
-/// Whether the Episode carries a manifest that passes its own checksum.
-pub fn is_whole(episode: &Value) -> bool {
-    let payload = payload(episode).and_then(Value::as_object);
-    payload.is_some_and(|payload| {
-        payload.get("check").and_then(Value::as_u64) == Some(u64::from(check(payload)))
-    })
+fn value(bytes: &[u8], range: &Range<usize>) -> Option<Value> {
+    cbor::from_slice(&bytes[range.clone()], &Limits::default()).ok()
+}
+
+/// The stamp of an older version that an item of a manifest is, and where its resource lies.
+pub(super) fn older_at(bytes: &[u8], item: &Range<usize>) -> Option<(Stamp, Range<usize>)> {
+    let members = locate::members(bytes, item).ok()?;
+    let range_of = |name: &str| Some(&members.iter().find(|member| member.name == name)?.value);
+    let stamp = stamp_by(|name| value(bytes, range_of(name)?))?;
+    Some((stamp, range_of("resource")?.clone()))
 }
 
 /// A number a file can have: the catalog numbers files with 32 bits.
@@ -271,7 +395,7 @@ fn payload(episode: &Value) -> Option<&Value> {
     (extension.get("url")?.as_str()? == URL).then(|| extension.get("valueJson"))?
 }
 
-fn tombstone_of(item: &Value) -> Option<Tombstone> {
+pub(super) fn tombstone_of(item: &Value) -> Option<Tombstone> {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
     let target = match text("ref") {
         Some(name) => Target::Name(name.to_owned()),
@@ -289,7 +413,7 @@ fn tombstone_of(item: &Value) -> Option<Tombstone> {
 }
 
 /// Reads an access state: a list, or the members that stood in its place before.
-fn touch_of(item: &Value) -> Option<Touch> {
+pub(super) fn touch_of(item: &Value) -> Option<Touch> {
     match item {
         Value::Object(map) => Touch::from_map(map.get("ref")?.as_str()?.to_owned(), map),
         item => Touch::from_item(item),
@@ -297,11 +421,15 @@ fn touch_of(item: &Value) -> Option<Touch> {
 }
 
 fn stamp_of(item: &Value) -> Option<Stamp> {
+    stamp_by(|name| item.get(name).cloned())
+}
+
+fn stamp_by(member: impl Fn(&str) -> Option<Value>) -> Option<Stamp> {
     Some(Stamp {
-        seq: item.get("seq")?.as_u64()?,
-        ordinal: u32::try_from(item.get("ordinal")?.as_u64()?).ok()?,
-        version: item.get("version")?.as_u64()?,
-        recorded: item.get("recorded")?.as_i64()?,
+        seq: member("seq")?.as_u64()?,
+        ordinal: u32::try_from(member("ordinal")?.as_u64()?).ok()?,
+        version: member("version")?.as_u64()?,
+        recorded: member("recorded")?.as_i64()?,
     })
 }
 
@@ -322,7 +450,6 @@ mod tests {
             boots: 3,
             entries: vec![stamp(10, 50), stamp(12, 70), stamp(20, 77)],
             crcs: vec![1, u32::MAX, 3],
-            superseded: vec![(stamp(11, 60), Value::from("older"))],
             forgotten: vec![
                 Tombstone::of(&"Entity/x".parse().unwrap(), stamp(13, 71), By::Someone),
                 Tombstone {
@@ -349,15 +476,35 @@ mod tests {
             }],
             mark: Some(Mark { now: 77, written: 9, ..Mark::default() }),
         };
-        let episode = manifest.to_value(Timestamp::from_unix(1_780_000_000, 0));
-        assert!(is_manifest(&episode) && is_whole(&episode));
-        assert_eq!(Manifest::from_value(&episode), Some(manifest));
+        let older = cbor::to_vec(&Value::from("older"));
+        let mut bytes = vec![7, 7];
+        let sealed_at = Timestamp::from_unix(1_780_000_000, 0);
+        manifest.write(&[(stamp(11, 60), &older)], sealed_at, &mut bytes);
+        let found = read(&bytes, 2..bytes.len()).expect("it is a manifest");
+        assert!(found.is_whole);
+        assert_eq!(found.manifest, manifest);
+        let [(older_stamp, range)] = &found.superseded[..] else { panic!("{found:?}") };
+        assert_eq!((*older_stamp, &bytes[range.clone()]), (stamp(11, 60), &older[..]));
+        let episode = cbor::from_slice(&bytes[2..], &Limits::default()).unwrap();
+        assert_eq!(cbor::to_vec(&episode), bytes[2..], "the deterministic encoding");
+        assert!(is_manifest(&episode));
         assert!(omir_core::model::Resource::from_value(episode).is_ok(), "it is a valid Episode");
+
+        let payload = bytes.windows(9).position(|window| window == b"valueJson").unwrap() + 9;
+        let end = bytes.len() - "lresourceTypegEpisode".len();
+        for at in payload..end {
+            let mut rotten = bytes.clone();
+            rotten[at] ^= 1;
+            let found = read(&rotten, 2..rotten.len());
+            assert!(found.is_none_or(|found| !found.is_whole), "byte {at}");
+        }
     }
 
     #[test]
     fn what_only_bears_the_url_is_no_manifest() {
-        let manifest = Manifest::default().to_value(Timestamp::from_unix(1_780_000_000, 0));
+        let mut bytes = Vec::new();
+        Manifest::default().write(&[], Timestamp::from_unix(1_780_000_000, 0), &mut bytes);
+        let manifest = cbor::from_slice(&bytes, &Limits::default()).unwrap();
         let with = |name: &str, value: Value| {
             let mut map = manifest.as_object().unwrap().clone();
             map.insert(name, value);

@@ -7,6 +7,7 @@ pub mod compact;
 pub mod healing;
 pub mod inspect;
 pub mod keys;
+mod locate;
 pub mod lock;
 pub mod manifest;
 pub mod mark;

@@ -140,20 +140,27 @@ impl Sealer {
         if let Some(error) = refused {
             return Err(error.into());
         }
-        let whole = |bytes| Merged { bytes, ..Merged::default() };
-        let merged = match logs.iter().all(|log| log.is_sound) {
-            true => match self.tidy(&draft, now, lapse) {
+        let merge = match logs.iter().all(|log| log.is_sound) {
+            true => match self.tidy(&draft, lapse) {
                 Err(fault @ SealError::Disk(_)) => return Err(fault),
                 Err(fault) => {
                     tracing::warn!(log = newest.log, %fault, "sealed with all that it held");
-                    whole(draft)
+                    None
                 }
-                Ok(merged) => merged,
+                Ok(merge) => Some(merge),
             },
             // Nothing of it is judged by an index that knows only a part.
-            false => whole(draft),
+            false => None,
         };
-        let sealed = merged.bytes;
+        let mut merged = match merge {
+            Some(merge) => {
+                // What stays of it is in the merge: memory is short.
+                drop(draft);
+                merge.finish(now)
+            }
+            None => Merged { bytes: draft, ..Merged::default() },
+        };
+        let sealed = std::mem::take(&mut merged.bytes);
         let block = segment::index(&sealed).map_err(SealError::Unsealable)?;
         let contents = segment::contents(&sealed, block.digest).map_err(SealError::Unsealable)?;
         let seal = self.key.sign(self.next, &contents, self.previous, None);
@@ -164,6 +171,8 @@ impl Sealer {
         disk::replace(&*self.disk, &segment::signature_path(self.next), seal.to_json().as_bytes())?;
         disk::replace(&*self.disk, &path, &sealed)?;
         self.disk.sync_dir(segment::DIR)?;
+        let len = sealed.len() as u64;
+        drop(sealed);
 
         let file = self.disk.open(&path, Mode::Read)?;
         let segment_id = segment_file(self.next);
@@ -173,13 +182,13 @@ impl Sealer {
             catalog.add_segment(segment_id, file, span);
             catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
         }
-        let kept = self.cache.put(self.next, sealed.len() as u64, &block);
+        let kept = self.cache.put(self.next, len, &block);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
         tracing::info!(
             segment = self.next,
             logs = logs.len(),
             versions = block.rows.len(),
-            bytes = sealed.len(),
+            bytes = len,
             superseded = merged.superseded,
             forgotten = merged.forgotten,
             millis = began.elapsed().as_millis() as u64,
@@ -187,7 +196,7 @@ impl Sealer {
         );
         self.pieces.push(Piece {
             number: self.next,
-            bytes: sealed.len() as u64,
+            bytes: len,
             first_seq: block.first_seq,
             last_seq: block.last_seq,
             last_recorded: block.last_recorded,
@@ -227,6 +236,7 @@ impl Sealer {
                 return Err(SealError::Rotten { log, bytes: lost as u64 });
             }
         }
+        draft.reserve(contents.frames.iter().map(|frame| frame.payload.len()).sum());
         for frame in &contents.frames {
             let transaction = match Transaction::decode(frame.payload) {
                 Ok((transaction, _)) => transaction,

@@ -6,9 +6,14 @@
 //! copied in, without references of their own, so that nothing dangles; a reference to something
 //! forgotten is dropped. See `docs/format.md`.
 //!
+//! | module | the question it answers |
+//! |---|---|
+//! | `draft` | what do the transactions of logs come to? |
+//!
 //! Invariant 6 of ARCHITECTURE.md.
 
-use std::collections::{HashMap, HashSet};
+mod draft;
+
 use std::fmt;
 use std::ops::Range;
 
@@ -16,19 +21,23 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
-use omir_core::reference::Ref;
 use omir_core::value::Value;
 
-use super::manifest::{self, Manifest};
-use super::mark::Mark;
+pub use self::draft::Draft;
+use super::locate;
+use super::manifest::{self, Found, Manifest, Older};
 use super::merkle::Root;
 use super::signature::{self, Contents, Digest};
-use super::transaction::{Op, Touch, Transaction};
 use crate::PRODUCER;
-use crate::index::block::{self, Block, By, Row, Tombstone};
+use crate::index::block::{self, Block, Row};
 use crate::index::doc::Stamp;
 use crate::index::facts::{Facts, terms_of};
-use crate::index::text::TextBlock;
+use crate::index::text::TextBlockBuilder;
+
+/// About what a manifest says of an older version, in bytes, beside its resource; and of an entry. Only what is
+/// reserved at first goes by it.
+const OLDER: usize = 64;
+const PER_ENTRY: usize = 24;
 
 /// The folder of the segments.
 pub const DIR: &str = "segments";
@@ -75,170 +84,6 @@ pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
     BadSegment { offset, message: message.into() }
 }
 
-/// What a segment will hold, gathered from the transactions of its log.
-#[derive(Default)]
-pub struct Draft {
-    puts: Vec<(Stamp, Resource)>,
-    newest: HashMap<Ref, usize>,
-    manifest: Manifest,
-    touched: HashMap<String, Touch>,
-    buried: HashSet<Ref>,
-}
-
-impl Draft {
-    /// A draft of segment `number`, made from log file `log`.
-    pub fn new(number: u64, log: u64, boots: u64) -> Self {
-        let manifest = Manifest { segment: number, log, boots, ..Manifest::default() };
-        Self { manifest, ..Self::default() }
-    }
-
-    /// Whether there is nothing to seal: not even a start, whose number must not be missing later.
-    pub fn is_empty(&self) -> bool {
-        self.manifest.first_seq == 0
-    }
-
-    /// Takes in the next transaction. Resources that no longer pass validation are reported and
-    /// left out: they cannot be part of a valid Bundle.
-    pub fn add(&mut self, transaction: &Transaction) -> Result<(), BadSegment> {
-        let recorded = transaction.at.as_micros();
-        self.cover(transaction.seq, recorded);
-        let mut faults = Ok(());
-        for (ordinal, op) in transaction.ops.iter().enumerate() {
-            let stamp = |version| Stamp {
-                seq: transaction.seq,
-                ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
-                version,
-                recorded,
-            };
-            match op {
-                Op::Put { version, resource } => match decode(resource) {
-                    Ok(resource) => self.put(stamp(*version), resource),
-                    Err(fault) => faults = Err(fault),
-                },
-                Op::Forget { target, version, who } => {
-                    self.forget(stamp(*version), target.clone(), transaction.by(*who));
-                }
-                Op::Touch(touch) => self.touch(touch.clone()),
-                Op::Boot { count } => self.manifest.boots = self.manifest.boots.max(*count),
-                Op::Mark(mark) => self.mark(mark),
-            }
-        }
-        faults
-    }
-
-    /// Extends what the segment covers to transaction `seq`. Transactions come in order.
-    pub fn cover(&mut self, seq: u64, recorded: i64) {
-        if self.manifest.first_seq == 0 {
-            self.manifest.first_seq = seq;
-        }
-        self.manifest.last_seq = seq;
-        self.manifest.last_recorded = recorded;
-    }
-
-    /// Takes in the next version.
-    pub fn put(&mut self, stamp: Stamp, resource: Resource) {
-        let reference = resource.reference();
-        self.touched.remove(&reference.to_string());
-        self.buried.remove(&reference);
-        self.newest.insert(reference, self.puts.len());
-        self.puts.push((stamp, resource));
-    }
-
-    /// Takes in the next tombstone.
-    pub fn forget(&mut self, stamp: Stamp, target: Ref, by: By) {
-        self.newest.remove(&target);
-        self.touched.remove(&target.to_string());
-        self.manifest.forgotten.push(Tombstone::of(&target, stamp, by));
-        self.buried.insert(target);
-    }
-
-    /// Takes in a tombstone of a compacted segment, whose name is gone.
-    pub fn bury(&mut self, grave: Tombstone) {
-        self.manifest.forgotten.push(grave);
-    }
-
-    /// Takes in an access state.
-    pub fn touch(&mut self, touch: Touch) {
-        self.touched.insert(touch.target.clone(), touch);
-    }
-
-    /// Takes in the next mark.
-    pub fn mark(&mut self, mark: &Mark) {
-        self.manifest.mark.get_or_insert_default().follow(mark);
-    }
-
-    /// The bytes of the segment.
-    ///
-    /// `earlier` gives the live version of something recorded before this log, or `None` if there
-    /// is no such thing (any more).
-    pub fn build(
-        mut self,
-        sealed_at: Timestamp,
-        mut earlier: impl FnMut(&Ref) -> Option<Resource>,
-    ) -> Vec<u8> {
-        let mut carried: HashMap<Ref, Option<Resource>> = HashMap::new();
-        let mut entries: Vec<Vec<u8>> = Vec::new();
-        for (index, (stamp, resource)) in std::mem::take(&mut self.puts).into_iter().enumerate() {
-            let is_newest = self.newest.get(&resource.reference()) == Some(&index);
-            let whole = is_newest
-                .then(|| self.resolve(resource.clone(), &mut carried, &mut earlier))
-                .flatten();
-            match whole {
-                Some(resource) => {
-                    let bytes = cbor::to_vec(&resource.to_value());
-                    self.manifest.crcs.push(crc32fast::hash(&bytes));
-                    self.manifest.entries.push(stamp);
-                    entries.push(bytes);
-                }
-                None => self.manifest.superseded.push((stamp, resource.to_value())),
-            }
-        }
-        let mut copies: Vec<(Ref, Resource)> =
-            carried.into_iter().filter_map(|(reference, copy)| Some((reference, copy?))).collect();
-        copies.sort_by(|a, b| a.0.cmp(&b.0));
-        entries.extend(copies.into_iter().map(|(_, copy)| cbor::to_vec(&copy.to_value())));
-        self.manifest.touched = self.touched.into_values().collect();
-        self.manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));
-        entries.push(cbor::to_vec(&self.manifest.to_value(sealed_at)));
-        bundle(self.manifest.segment, sealed_at, entries.len(), &entries)
-    }
-
-    /// Drops references to what is gone and notes what must be copied in. `None` if the resource
-    /// cannot stand without something that is gone.
-    fn resolve(
-        &self,
-        mut resource: Resource,
-        carried: &mut HashMap<Ref, Option<Resource>>,
-        earlier: &mut impl FnMut(&Ref) -> Option<Resource>,
-    ) -> Option<Resource> {
-        let mut reachable = |target: &Ref| {
-            if self.newest.contains_key(target) {
-                return true;
-            }
-            if self.buried.contains(target) {
-                return false;
-            }
-            carried
-                .entry(target.clone())
-                .or_insert_with(|| {
-                    let mut copy = earlier(target)?;
-                    copy.retain_references(|_| false);
-                    Some(copy)
-                })
-                .is_some()
-        };
-        let mut stands = true;
-        resource.for_each_reference(|_, required, target| {
-            stands &= !required || reachable(target);
-        });
-        if !stands {
-            return None;
-        }
-        resource.retain_references(|target| reachable(target));
-        Some(resource)
-    }
-}
-
 /// Reads a resource from the bytes of one version.
 ///
 /// # Errors
@@ -252,23 +97,26 @@ pub fn decode(bytes: &[u8]) -> Result<Resource, BadSegment> {
     })
 }
 
-/// A Bundle of `count` encoded entries as one deterministic CBOR map (RFC 8949 §4.2.1: shorter keys
-/// first). Each of `entries` holds one or more, end to end.
+/// A segment: a Bundle as one deterministic CBOR map (RFC 8949 §4.2.1: shorter keys first), of `count`
+/// encoded entries and the manifest behind them. Each of `entries` holds one or more, end to end.
 pub(super) fn bundle<'a>(
-    number: u64,
-    sealed_at: Timestamp,
+    manifest: &Manifest,
     count: usize,
-    entries: impl IntoIterator<Item = &'a Vec<u8>, IntoIter: Clone>,
+    entries: impl Iterator<Item = &'a [u8]> + Clone,
+    older: &[Older<'_>],
+    sealed_at: Timestamp,
 ) -> Vec<u8> {
-    let entries = entries.into_iter();
-    let mut out = Vec::with_capacity(entries.clone().map(Vec::len).sum::<usize>() + 256);
+    let of_older: usize = older.iter().map(|(_, resource)| OLDER + resource.len()).sum();
+    let size = entries.clone().map(<[u8]>::len).sum::<usize>() + of_older;
+    let mut out = Vec::with_capacity(size + PER_ENTRY * manifest.entries.len() + 1024);
     cbor::write_map_header(6, &mut out);
     let text = |out: &mut Vec<u8>, s: &str| cbor::write(&Value::from(s), out);
     text(&mut out, "id");
-    text(&mut out, &manifest::id(number));
+    text(&mut out, &manifest::id(manifest.segment));
     text(&mut out, "entry");
-    cbor::write_array_header(count, &mut out);
+    cbor::write_array_header(count + 1, &mut out);
     entries.for_each(|entry| out.extend_from_slice(entry));
+    manifest.write(older, sealed_at, &mut out);
     text(&mut out, "source");
     text(&mut out, PRODUCER);
     text(&mut out, "generatedAt");
@@ -277,6 +125,7 @@ pub(super) fn bundle<'a>(
     text(&mut out, "R1");
     text(&mut out, "resourceType");
     text(&mut out, "Bundle");
+    out.shrink_to_fit();
     out
 }
 
@@ -294,20 +143,11 @@ pub struct Layout {
     pub is_manifest_whole: bool,
 }
 
-fn member(bytes: &[u8], of: &Range<usize>, name: &str) -> Result<Range<usize>, BadSegment> {
-    let entries = cbor::map_entries(&bytes[of.clone()])
-        .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
-    entries
-        .into_iter()
-        .find(|entry| entry.key == name)
-        .map(|entry| of.start + entry.value_range.start..of.start + entry.value_range.end)
-        .ok_or_else(|| bad(of.start, format!("no `{name}` here")))
-}
-
-fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegment> {
-    let items = cbor::array_items(&bytes[of.clone()])
-        .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
-    Ok(items.into_iter().map(|item| of.start + item.start..of.start + item.end).collect())
+impl Layout {
+    /// Bytes of all versions that were recorded here.
+    pub(super) fn versions_len(&self) -> usize {
+        self.entries.iter().chain(&self.superseded).map(|(_, range)| range.len()).sum()
+    }
 }
 
 /// What is signed of a segment whose digest is known.
@@ -315,36 +155,24 @@ fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegmen
 /// # Errors
 /// If the segment cannot be taken apart.
 pub fn contents(bytes: &[u8], sha256: Digest) -> Result<Contents, BadSegment> {
-    let entries = items(bytes, &member(bytes, &(0..bytes.len()), "entry")?)?;
+    let entries = locate::items(bytes, &locate::member(bytes, &(0..bytes.len()), "entry")?)?;
     let root = Some(Root::of(entries.into_iter().map(|entry| &bytes[entry])));
     Ok(Contents { bytes: bytes.len() as u64, sha256, root })
 }
 
 /// Takes a segment apart. Never panics, whatever the bytes are.
 pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
-    let entries = items(bytes, &member(bytes, &(0..bytes.len()), "entry")?)?;
+    let entries = locate::items(bytes, &locate::member(bytes, &(0..bytes.len()), "entry")?)?;
     let (last, others) =
         entries.split_last().ok_or_else(|| bad(0, "a segment has at least its manifest"))?;
-    let episode = cbor::from_slice(&bytes[last.clone()], &Limits::default())
-        .map_err(|error| bad(last.start + error.offset, error.to_string()))?;
-    let manifest = Manifest::from_value(&episode)
+    let Found { manifest, superseded, is_whole } = manifest::read(bytes, last.clone())
         .ok_or_else(|| bad(last.start, "the last entry is no manifest of this format"))?;
     if manifest.entries.len() > others.len() {
         return Err(bad(last.start, "the manifest tells of more entries than there are"));
     }
-    let extensions = items(bytes, &member(bytes, last, "extension")?)?;
-    let first = extensions.first().ok_or_else(|| bad(last.start, "no extension"))?;
-    let payload = member(bytes, first, "valueJson")?;
-    let older = items(bytes, &member(bytes, &payload, "superseded")?)?;
-    let superseded = manifest
-        .superseded
-        .iter()
-        .zip(older)
-        .map(|((stamp, _), item)| Ok((*stamp, member(bytes, &item, "resource")?)))
-        .collect::<Result<Vec<_>, BadSegment>>()?;
     let (recorded, copies) = others.split_at(manifest.entries.len());
     let entries = manifest.entries.iter().copied().zip(recorded.iter().cloned()).collect();
-    let is_manifest_whole = manifest::is_whole(&episode);
+    let is_manifest_whole = is_whole;
     Ok(Layout { entries, superseded, copies: copies.to_vec(), manifest, is_manifest_whole })
 }
 
@@ -381,7 +209,7 @@ pub fn index_what_is_whole(bytes: &[u8]) -> Result<(Block, Vec<BadSegment>), Bad
         layout.entries.into_iter().chain(layout.superseded).collect();
     versions.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
     let mut rows = Vec::with_capacity(versions.len());
-    let mut terms = Vec::with_capacity(versions.len());
+    let mut text = TextBlockBuilder::default();
     let position = |n: usize| u32::try_from(n).map_err(|_| bad(n, "a segment is at most 4 GiB"));
     for (stamp, range) in versions {
         let raw = &bytes[range.clone()];
@@ -393,14 +221,14 @@ pub fn index_what_is_whole(bytes: &[u8]) -> Result<(Block, Vec<BadSegment>), Bad
             len: position(range.len())?,
             crc: crc32fast::hash(raw),
         });
-        terms.push(terms_of(&resource));
+        text.add(&terms_of(&resource));
     }
     let manifest = layout.manifest;
     let block = Block {
         format: block::FORMAT,
         digest: signature::digest(bytes),
         rows,
-        text: TextBlock::build(terms.iter()),
+        text: text.finish(),
         tombstones: manifest.forgotten,
         touches: manifest.touched,
         log: manifest.log,

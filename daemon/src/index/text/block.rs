@@ -16,7 +16,7 @@
 //!
 //! Blocks come from disk: [`TextBlock::check`] accepts nothing that reading would stumble over.
 
-use super::postings::{MAX_DOCS, Reader, encode, read_varint, write_varint};
+use super::postings::{MAX_DOCS, Postings, Reader, encode, read_varint, write_varint};
 use super::tokenizer::MAX_TOKEN_BYTES;
 use super::{DocId, DocTerms, saturated};
 use hashbrown::HashMap;
@@ -71,39 +71,66 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-impl TextBlock {
-    /// Makes the block of `docs`, which get the numbers 0, 1, 2 and so on.
+/// A text block in the making, document by document: no more of a document is held than its postings.
+#[derive(Default)]
+pub struct TextBlockBuilder {
+    lengths: Vec<u16>,
+    /// The last document with the term, and the postings.
+    lists: HashMap<Box<str>, (DocId, Postings)>,
+}
+
+impl TextBlockBuilder {
+    /// Adds the next document; they get the numbers 0, 1, 2 and so on.
     ///
     /// # Panics
     /// If there are 2³¹ documents or more.
-    pub fn build<'a>(docs: impl Iterator<Item = &'a DocTerms>) -> Self {
-        let mut lengths = Vec::new();
-        let mut lists: HashMap<&str, (DocId, Vec<u8>)> = HashMap::new();
-        for (doc, terms) in (0..).zip(docs) {
-            assert!(doc < MAX_DOCS, "too many documents for one text block");
-            lengths.push(saturated(terms.len()));
-            for (term, count) in terms.iter() {
-                let (last, postings) = lists.entry(term).or_default();
-                encode(doc - *last, count, postings);
-                *last = doc;
-            }
+    pub fn add(&mut self, terms: &DocTerms) {
+        let doc = DocId::try_from(self.lengths.len()).unwrap_or(MAX_DOCS);
+        assert!(doc < MAX_DOCS, "too many documents for one text block");
+        self.lengths.push(saturated(terms.len()));
+        let mut bytes = Vec::with_capacity(10);
+        for (term, count) in terms.iter() {
+            let (last, postings) =
+                self.lists.entry_ref(term).or_insert_with(|| (0, Postings::new()));
+            bytes.clear();
+            encode(doc - *last, count, &mut bytes);
+            postings.extend(&bytes);
+            *last = doc;
         }
+    }
+
+    /// The block.
+    pub fn finish(self) -> TextBlock {
+        let Self { mut lengths, lists } = self;
         let mut lists: Vec<_> = lists.into_iter().collect();
-        lists.sort_unstable_by_key(|&(term, _)| term);
+        lists.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let (mut terms, mut previous) = (Vec::new(), "");
-        for (term, (_, postings)) in lists {
+        for (term, (_, postings)) in &lists {
+            let postings = postings.as_slice();
             let shared = previous.bytes().zip(term.bytes()).take_while(|(a, b)| a == b).count();
             let rest = &term.as_bytes()[shared..];
             // A term has at most 64 bytes.
             terms.extend([shared as u8, rest.len() as u8]);
             terms.extend_from_slice(rest);
             write_varint(postings.len() as u32, &mut terms);
-            terms.extend_from_slice(&postings);
+            terms.extend_from_slice(postings);
             previous = term;
         }
         lengths.shrink_to_fit();
         terms.shrink_to_fit();
-        Self { lengths, terms }
+        TextBlock { lengths, terms }
+    }
+}
+
+impl TextBlock {
+    /// Makes the block of `docs`, which get the numbers 0, 1, 2 and so on.
+    ///
+    /// # Panics
+    /// If there are 2³¹ documents or more.
+    pub fn build<'a>(docs: impl Iterator<Item = &'a DocTerms>) -> Self {
+        let mut block = TextBlockBuilder::default();
+        docs.for_each(|terms| block.add(terms));
+        block.finish()
     }
 
     /// Number of documents.

@@ -1,10 +1,11 @@
 //! What the segment in the place of others holds.
 //!
 //! Versions are read one by one, to find what they refer to; the bytes of those that stay are
-//! copied. So the memory needed is that of the new segment, twice, and of one old one.
+//! copied. So the memory needed is that of the new segment and of one old one, then of the new one twice.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 use std::sync::PoisonError;
 
 use omir_core::cbor;
@@ -17,9 +18,9 @@ use crate::index::block::{By, Ending, Target, Tombstone};
 use crate::index::catalog::{Catalog, End, Fate};
 use crate::index::doc::{DocId, Stamp};
 use crate::index::key::RefKey;
-use crate::store::manifest::Manifest;
+use crate::store::manifest::{Manifest, Older};
 use crate::store::read::{Handle, ReadFault};
-use crate::store::segment::{self, BadSegment, bad};
+use crate::store::segment::{self, BadSegment, Layout, bad};
 use crate::store::transaction::Touch;
 use crate::sync::{ReadGuard, RwLock};
 
@@ -38,7 +39,7 @@ pub(in crate::store) struct Merged {
 }
 
 /// A segment being put together.
-pub(super) struct Merge<'a> {
+pub(in crate::store) struct Merge<'a> {
     catalog: &'a RwLock<Catalog>,
     fates: Vec<Fate>,
     /// What becomes an entry.
@@ -56,8 +57,12 @@ pub(super) struct Merge<'a> {
     first_seq: u64,
     horizon: i64,
     manifest: Manifest,
-    /// The entries, end to end.
-    entries: Vec<u8>,
+    /// All versions that stay, end to end.
+    bytes: Vec<u8>,
+    /// Where the entries lie.
+    entries: Vec<Range<usize>>,
+    /// The older versions: the stamp of each, and where it lies.
+    older: Vec<(Stamp, Range<usize>)>,
     /// Resources recorded elsewhere that entries refer to; nothing for what is gone.
     copies: BTreeMap<Ref, Option<Vec<u8>>>,
     /// Access states of what was recorded before the run, by name.
@@ -119,7 +124,9 @@ impl<'a> Merge<'a> {
             first_seq: span.0,
             horizon,
             manifest,
+            bytes: Vec::new(),
             entries: Vec::new(),
+            older: Vec::new(),
             copies: BTreeMap::new(),
             touched_before: BTreeMap::new(),
             dropped: Vec::new(),
@@ -153,12 +160,18 @@ impl<'a> Merge<'a> {
     }
 
     /// Takes in the next segment.
-    pub(super) fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), BadSegment> {
-        let layout = segment::layout(bytes)?;
+    pub(super) fn take(
+        &mut self,
+        number: u64,
+        bytes: &[u8],
+        layout: Layout,
+    ) -> Result<(), BadSegment> {
         if !layout.is_manifest_whole {
             return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
         }
         let is_log = self.durable.is_some();
+        // As much as may come, at once: what grows by and by is copied, and there twice meanwhile.
+        self.bytes.reserve_exact(layout.versions_len());
         let newest = layout.entries.into_iter().map(|entry| (entry, true));
         let older = layout.superseded.into_iter().map(|entry| (entry, false));
         for ((stamp, range), is_newest) in newest.chain(older) {
@@ -216,17 +229,19 @@ impl<'a> Merge<'a> {
             // No entry of a valid Bundle, but not ours to drop.
             Resolved::Incomplete => (false, false),
         };
+        let start = self.bytes.len();
+        match is_changed {
+            true => cbor::write(&resource.to_value(), &mut self.bytes),
+            false => self.bytes.extend_from_slice(raw),
+        }
+        let range = start..self.bytes.len();
         if !is_entry {
-            self.manifest.superseded.push((stamp, resource.to_value()));
+            self.older.push((stamp, range));
             return Ok(());
         }
-        let start = self.entries.len();
-        match is_changed {
-            true => cbor::write(&resource.to_value(), &mut self.entries),
-            false => self.entries.extend_from_slice(raw),
-        }
-        self.manifest.crcs.push(crc32fast::hash(&self.entries[start..]));
+        self.manifest.crcs.push(crc32fast::hash(&self.bytes[range.clone()]));
         self.manifest.entries.push(stamp);
+        self.entries.push(range);
         self.touch(&fate, &resource);
         Ok(())
     }
@@ -384,18 +399,20 @@ impl<'a> Merge<'a> {
     }
 
     /// The segment.
-    pub(super) fn finish(mut self, sealed_at: Timestamp) -> Merged {
+    pub(in crate::store) fn finish(mut self, sealed_at: Timestamp) -> Merged {
         let manifest = &mut self.manifest;
         manifest.touched.extend(self.touched_before.into_values());
-        manifest.superseded.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
+        self.older.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
+        let raw = |range: &Range<usize>| &self.bytes[range.clone()];
+        let older: Vec<Older<'_>> =
+            self.older.iter().map(|(stamp, range)| (*stamp, raw(range))).collect();
         manifest.forgotten.sort_by_key(|grave| (grave.stamp.seq, grave.stamp.ordinal));
         manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));
         self.dropped.sort_unstable();
         let copies: Vec<Vec<u8>> = self.copies.into_values().flatten().collect();
-        let count = manifest.entries.len() + copies.len() + 1;
-        let episode = cbor::to_vec(&manifest.to_value(sealed_at));
-        let parts = std::iter::once(&self.entries).chain(&copies).chain([&episode]);
-        let bytes = segment::bundle(manifest.segment, sealed_at, count, parts);
+        let count = manifest.entries.len() + copies.len();
+        let parts = self.entries.iter().map(raw).chain(copies.iter().map(Vec::as_slice));
+        let bytes = segment::bundle(manifest, count, parts, &older, sealed_at);
         Merged {
             bytes,
             dropped: self.dropped,

@@ -35,8 +35,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
 
-use self::merge::Merge;
-pub(super) use self::merge::Merged;
+pub(super) use self::merge::{Merge, Merged};
 pub use self::survey::{Survey, Told, survey};
 use super::healing;
 use super::sealer::{SealError, Sealer, segment_file};
@@ -128,24 +127,19 @@ impl From<io::Error> for CompactError {
 }
 
 impl Sealer {
-    /// What the segment of logs holds, of a draft with all that they hold: without what was forgotten,
-    /// and without what was superseded long ago.
-    pub(super) fn tidy(
-        &self,
-        draft: &[u8],
-        sealed_at: Timestamp,
-        lapse: Lapse,
-    ) -> Result<Merged, SealError> {
-        let manifest = segment::layout(draft).map_err(SealError::Unsealable)?.manifest;
-        let span = (manifest.first_seq, manifest.last_seq);
+    /// What of a draft with all that logs hold the segment of them holds: without what was forgotten, and
+    /// without what was superseded long ago.
+    pub(super) fn tidy(&self, draft: &[u8], lapse: Lapse) -> Result<Merge<'_>, SealError> {
+        let layout = segment::layout(draft).map_err(SealError::Unsealable)?;
+        let span = (layout.manifest.first_seq, layout.manifest.last_seq);
         let is_oldest = self.pieces.is_empty();
         let mut merge = Merge::of_logs(&self.catalog, self.next, span, is_oldest, lapse);
-        let taken = merge.take(self.next, draft);
+        let taken = merge.take(self.next, draft, layout);
         if let Some(error) = merge.refused() {
             return Err(error.into());
         }
         taken.map_err(SealError::Unsealable)?;
-        Ok(merge.finish(sealed_at))
+        Ok(merge)
     }
 
     /// What each segment tells of that was forgotten, by a name alone if not by what it said. Reads all
@@ -202,13 +196,14 @@ impl Sealer {
             bytes_before += bytes.len() as u64;
             let from = links.map_or(seal.previous, |(from, _)| from);
             links = Some((from, seal.link()));
-            let taken = merge.take(source.number, &bytes);
+            let layout = segment::layout(&bytes).map_err(|fault| at(source.number, &fault))?;
+            let taken = merge.take(source.number, &bytes, layout);
             if let Some(error) = merge.refused() {
                 return Err(error.into());
             }
             taken.map_err(|fault| at(source.number, &fault))?;
         }
-        let merged = merge.finish(now);
+        let mut merged = merge.finish(now);
         let block = segment::index(&merged.bytes).map_err(|fault| at(first.number, &fault))?;
         let (previous, link) = links.unwrap_or_default();
         let len = merged.bytes.len() as u64;
@@ -231,6 +226,7 @@ impl Sealer {
                 return Err(error.into());
             }
         };
+        merged.bytes = Vec::new();
         self.next += 1;
         let piece = Piece {
             number,

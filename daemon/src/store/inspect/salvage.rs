@@ -18,7 +18,7 @@ use omir_core::value::{Map, Value};
 
 use crate::index::block::Tombstone;
 use crate::index::doc::Stamp;
-use crate::store::manifest::{self, Manifest};
+use crate::store::manifest::{self, Found, Manifest};
 use crate::store::segment;
 use crate::store::transaction::Touch;
 
@@ -67,15 +67,19 @@ pub(super) fn salvage(bytes: &[u8]) -> Salvage {
     let mut salvage = Salvage::default();
     let mut end = bytes.len();
     match manifest {
-        Some((manifest, start)) => {
+        Some((found, start)) => {
             end = start;
-            salvage.manifest = manifest;
+            salvage.superseded = found.superseded;
+            salvage.manifest = found.manifest;
             salvage.manifest_is_whole = true;
         }
-        None => salvage.manifest = Parts::read(&bytes[items_end..]).into_manifest(),
+        None => {
+            let mut parts = Parts::read(bytes, items_end);
+            salvage.superseded = std::mem::take(&mut parts.superseded);
+            salvage.manifest = parts.into_manifest();
+        }
     }
-    let older_from = if salvage.manifest_is_whole { end } else { items_end };
-    salvage.superseded = superseded(bytes, older_from, &salvage.manifest);
+    salvage.superseded.retain(|(_, range)| segment::decode(&bytes[range.clone()]).is_ok());
     if salvage.manifest_is_whole {
         sort_by_checksum(bytes, items, body..end, &mut salvage);
         return salvage;
@@ -206,7 +210,7 @@ fn front(bytes: &[u8]) -> Option<Front> {
 struct Walk {
     items: Vec<Item>,
     /// The manifest and where it begins.
-    manifest: Option<(Manifest, usize)>,
+    manifest: Option<(Found, usize)>,
 }
 
 /// Everything behind `at` that decodes and validates, up to the manifest.
@@ -221,8 +225,8 @@ fn walk(bytes: &[u8], mut at: usize) -> Walk {
             continue;
         };
         if manifest::is_manifest(&value) {
-            match Manifest::from_value(&value).filter(|_| manifest::is_whole(&value)) {
-                Some(manifest) => return Walk { items, manifest: Some((manifest, start)) },
+            match manifest::read(bytes, start..start + used).filter(|found| found.is_whole) {
+                Some(found) => return Walk { items, manifest: Some((found, start)) },
                 None => continue,
             }
         }
@@ -259,29 +263,12 @@ pub(super) fn stated_version(resource: &Resource) -> Option<u64> {
     }
 }
 
-/// Where the older versions of a manifest lie that begins at or behind `from`.
-fn superseded(bytes: &[u8], from: usize, manifest: &Manifest) -> Vec<(Stamp, Range<usize>)> {
-    let mut at = from;
-    let mut found = Vec::new();
-    for (stamp, resource) in &manifest.superseded {
-        // One value has one encoding, so the bytes can be looked for.
-        let encoded = cbor::to_vec(resource);
-        if let Some(start) = find(bytes, &encoded, at)
-            && segment::decode(&encoded).is_ok()
-        {
-            at = start + encoded.len();
-            found.push((*stamp, start..at));
-        }
-    }
-    found
-}
-
 /// The members of a damaged manifest that can still be read.
 #[derive(Default)]
 struct Parts {
     scalars: Map,
     lists: Map,
-    superseded: Vec<(Stamp, Value)>,
+    superseded: Vec<(Stamp, Range<usize>)>,
     forgotten: Vec<Tombstone>,
     touched: Vec<Touch>,
 }
@@ -290,34 +277,36 @@ const SCALARS: [&str; 6] = ["segment", "log", "firstSeq", "lastSeq", "lastRecord
 const LISTS: [&str; 5] = ["seq", "ordinal", "version", "recorded", "crc"];
 
 impl Parts {
-    fn read(bytes: &[u8]) -> Self {
+    /// What can be read behind `from`.
+    fn read(bytes: &[u8], from: usize) -> Self {
         let mut parts = Self::default();
         // The content of a memory may look like anything; what tells of it stands behind the URL.
-        let Some(start) = find(bytes, manifest::URL.as_bytes(), 0) else {
-            parts.read_elements(bytes);
+        let Some(start) = find(bytes, manifest::URL.as_bytes(), from) else {
+            parts.read_elements(bytes, from);
             return parts;
         };
-        let bytes = &bytes[start..];
+        let rest = &bytes[start..];
         for name in SCALARS {
-            if let Some(value) = member(bytes, name, |value| value.as_i64().is_some()) {
+            if let Some(value) = member(rest, name, |value| value.as_i64().is_some()) {
                 parts.scalars.insert(name, value);
             }
         }
         for name in LISTS {
-            if let Some(value) = member(bytes, name, |value| value.as_array().is_some()) {
+            if let Some(value) = member(rest, name, |value| value.as_array().is_some()) {
                 parts.lists.insert(name, value);
             }
         }
-        parts.read_elements(bytes);
+        parts.read_elements(bytes, start);
         parts
     }
 
     /// Older versions, tombstones and access states: maps of four to six members whose first key
     /// is `seq`, `ref` or `key`, and lists of four items whose first is a text.
-    fn read_elements(&mut self, bytes: &[u8]) {
-        let mut at = 0;
+    fn read_elements(&mut self, bytes: &[u8], from: usize) {
+        let mut at = from;
         while at + 5 <= bytes.len() {
             let here = &bytes[at..];
+            let start = at;
             at += 1;
             let keys: [&[u8]; 3] = [b"\x63seq", b"\x63ref", b"\x63key"];
             let begins = match here[0] {
@@ -329,31 +318,29 @@ impl Parts {
                 continue;
             }
             let Ok((value, used)) = cbor::read_item(here, &Limits::default()) else { continue };
-            let list = if value.get("resource").is_some() {
-                "superseded"
+            let is_read = if value.get("resource").is_some() {
+                let older = manifest::older_at(bytes, &(start..start + used));
+                older.map(|older| self.superseded.push(older))
             } else if value.get("seq").is_some() {
-                "forgotten"
+                manifest::tombstone_of(&value).map(|grave| self.forgotten.push(grave))
             } else {
-                "touched"
+                manifest::touch_of(&value).map(|touch| self.touched.push(touch))
             };
-            if let Some(one) = manifest_of(&Map::new(), &[(list, value)]) {
-                self.superseded.extend(one.superseded);
-                self.forgotten.extend(one.forgotten);
-                self.touched.extend(one.touched);
+            if is_read.is_some() {
                 at += used - 1;
             }
         }
     }
 
     fn into_manifest(self) -> Manifest {
-        let read = manifest_of(&self.scalars, &[]).unwrap_or_default();
+        let read = manifest_of(&self.scalars).unwrap_or_default();
         // The stamps are of use only together, and with the checksums.
         let lists = Some(&self.lists).filter(|lists| lists.len() == LISTS.len());
-        let stamps = lists.and_then(|lists| manifest_of(lists, &[]));
+        let stamps = lists.and_then(manifest_of);
         let Manifest { entries, crcs, .. } =
             stamps.filter(|stamps| stamps.entries.len() == stamps.crcs.len()).unwrap_or_default();
-        let Self { superseded, forgotten, touched, .. } = self;
-        Manifest { entries, crcs, superseded, forgotten, touched, ..read }
+        let Self { forgotten, touched, .. } = self;
+        Manifest { entries, crcs, forgotten, touched, ..read }
     }
 }
 
@@ -371,23 +358,17 @@ fn member(bytes: &[u8], name: &str, fits: impl Fn(&Value) -> bool) -> Option<Val
     }
 }
 
-/// A manifest of these members and one element in each of these lists, read by the one reader of
-/// manifests; all other members stand for nothing.
-fn manifest_of(members: &Map, elements: &[(&str, Value)]) -> Option<Manifest> {
+/// A manifest of these members, read by the one reader of manifests; all other members stand for nothing.
+fn manifest_of(members: &Map) -> Option<Manifest> {
     let mut payload = Map::new();
     payload.insert("format", Value::from(manifest::FORMAT));
     for name in SCALARS {
         payload.insert(name, members.get(name).cloned().unwrap_or_else(|| Value::from(0u64)));
     }
     for name in LISTS.into_iter().chain(["superseded", "forgotten", "touched"]) {
-        let element = elements.iter().find(|(list, _)| *list == name);
-        let empty = || Value::Array(element.map(|(_, value)| value.clone()).into_iter().collect());
+        let empty = || Value::Array(Vec::new());
         payload.insert(name, members.get(name).cloned().unwrap_or_else(empty));
     }
-    let mut extension = Map::new();
-    extension.insert("url", manifest::URL);
-    extension.insert("valueJson", Value::Object(payload));
-    let mut episode = Map::new();
-    episode.insert("extension", Value::Array(vec![Value::Object(extension)]));
-    Manifest::from_value(&Value::Object(episode))
+    let encoded = cbor::to_vec(&Value::Object(payload));
+    manifest::read_payload(&encoded, 0..encoded.len()).map(|found| found.manifest)
 }

@@ -1,17 +1,31 @@
 //! The manifest of a segment, in the Episode that carries it.
 
+use omir_core::cbor;
 use omir_core::instant::Timestamp;
-use omird::store::manifest::{self, Manifest};
+use omird::store::manifest::{self, Found, Older};
 
 use crate::support::decode;
 
-/// Reads an Episode; the manifest it carries survives being written again.
+/// Reads an Episode, as it came and in its deterministic encoding.
 pub fn run(bytes: &[u8]) {
-    let Ok(episode) = decode(bytes) else { return };
-    let Some(manifest) = Manifest::from_value(&episode) else {
-        return;
-    };
-    let written = manifest.to_value(Timestamp::EPOCH);
-    assert!(manifest::is_manifest(&written) && manifest::is_whole(&written));
-    assert_eq!(Manifest::from_value(&written), Some(manifest));
+    read(bytes);
+    if let Ok(episode) = decode(bytes) {
+        read(&cbor::to_vec(&episode));
+    }
+}
+
+/// The manifest that an Episode carries survives being written again, with the older versions in it.
+fn read(bytes: &[u8]) {
+    let Some(found) = manifest::read(bytes, 0..bytes.len()) else { return };
+    let older = older(bytes, &found);
+    let mut written = Vec::new();
+    found.manifest.write(&older, Timestamp::EPOCH, &mut written);
+    let again = manifest::read(&written, 0..written.len()).expect("what is written reads");
+    assert!(again.is_whole);
+    assert_eq!(again.manifest, found.manifest);
+    assert_eq!(self::older(&written, &again), older);
+}
+
+fn older<'a>(bytes: &'a [u8], found: &Found) -> Vec<Older<'a>> {
+    found.superseded.iter().map(|(stamp, range)| (*stamp, &bytes[range.clone()])).collect()
 }

@@ -8,7 +8,7 @@ use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird::index::facts::Facts;
-use omird::store::manifest::Manifest;
+use omird::store::manifest::{self, Found, Older};
 use omird::store::segment;
 
 /// Takes a segment apart as it is, and with its checksums mended.
@@ -30,7 +30,6 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
         }
     };
     assert_eq!(layout.entries.len(), layout.manifest.entries.len());
-    assert_eq!(layout.superseded.len(), layout.manifest.superseded.len());
     // Entries and copies follow each other; older versions are in the manifest behind them.
     let ranges = layout.entries.iter().map(|(_, range)| range).chain(&layout.copies);
     let mut end = 0;
@@ -63,9 +62,14 @@ fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut bundle = cbor::from_slice(bytes, &Limits::default()).ok()?;
     let entries = bundle.as_object_mut()?.get_mut("entry")?.as_array_mut()?;
     let (last, others) = entries.split_last_mut()?;
-    let mut manifest = Manifest::from_value(last)?;
+    let encoded = cbor::to_vec(last);
+    let Found { mut manifest, superseded, .. } = manifest::read(&encoded, 0..encoded.len())?;
     let recorded: Vec<Value> = others.iter().take(manifest.entries.len()).cloned().collect();
     manifest.crcs = recorded.iter().map(|entry| crc32fast::hash(&cbor::to_vec(entry))).collect();
-    *last = manifest.to_value(Timestamp::EPOCH);
+    let older: Vec<Older<'_>> =
+        superseded.into_iter().map(|(stamp, range)| (stamp, &encoded[range])).collect();
+    let mut mended = Vec::new();
+    manifest.write(&older, Timestamp::EPOCH, &mut mended);
+    *last = cbor::from_slice(&mended, &Limits::default()).expect("what is written reads");
     Some(cbor::to_vec(&bundle))
 }

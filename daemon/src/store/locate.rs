@@ -1,0 +1,52 @@
+//! Where the parts of encoded documents lie, by the bytes of the whole: a segment is taken apart without
+//! becoming a value.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use omir_core::cbor;
+
+use super::segment::{BadSegment, bad};
+
+/// A member of a map, by where it lies.
+pub(super) struct Member<'a> {
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// The bytes of the name, header included.
+    pub key: Range<usize>,
+    /// The bytes of the value.
+    pub value: Range<usize>,
+}
+
+/// The members of the map that lies at `of`.
+pub(super) fn members<'a>(
+    bytes: &'a [u8],
+    of: &Range<usize>,
+) -> Result<Vec<Member<'a>>, BadSegment> {
+    let entries = cbor::map_entries(&bytes[of.clone()])
+        .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
+    let from = |range: Range<usize>| of.start + range.start..of.start + range.end;
+    let member = |entry: cbor::MapEntry<'a>| Member {
+        name: entry.key,
+        key: from(entry.key_range),
+        value: from(entry.value_range),
+    };
+    Ok(entries.map(member).collect())
+}
+
+/// Where the value of one member lies of the map at `of`.
+pub(super) fn member(
+    bytes: &[u8],
+    of: &Range<usize>,
+    name: &str,
+) -> Result<Range<usize>, BadSegment> {
+    let member = members(bytes, of)?.into_iter().find(|member| member.name == name);
+    member.map(|member| member.value).ok_or_else(|| bad(of.start, format!("no `{name}` here")))
+}
+
+/// Where the items lie of the list at `of`.
+pub(super) fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegment> {
+    let items = cbor::array_items(&bytes[of.clone()])
+        .map_err(|error| bad(of.start + error.offset, error.to_string()))?;
+    Ok(items.into_iter().map(|item| of.start + item.start..of.start + item.end).collect())
+}
