@@ -13,6 +13,7 @@ pub mod engine;
 pub mod error;
 pub mod index;
 pub mod logs;
+pub mod malloc;
 pub mod program;
 pub mod recall;
 #[cfg(feature = "ros2")]

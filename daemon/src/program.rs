@@ -18,6 +18,7 @@ use crate::config::{self, Config, Host};
 use crate::engine::events::Events;
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
+use crate::malloc;
 use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
@@ -139,7 +140,11 @@ fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    run(Arguments::parse())
+    let arguments = Arguments::parse();
+    if !arguments.check {
+        malloc::settle();
+    }
+    run(arguments)
 }
 
 /// Runs the program.
