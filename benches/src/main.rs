@@ -11,6 +11,7 @@ mod echo;
 mod life;
 mod machine;
 mod measure;
+mod memory;
 mod options;
 mod path;
 mod process;
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
     match arguments.next().as_deref() {
         Some(process::DAEMON) => process::be_daemon(arguments),
         Some(life::NAME) => finish(life::run(&life::Options::parse_from(std::env::args().skip(1)))),
+        Some(memory::NAME) => {
+            finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
+        }
         Some(process::ECHO) => finish(echo::serve(arguments)),
         _ => finish(measure::all(&options::Options::parse())),
     }

@@ -24,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs the daemon, and at its end tells what it wrote.
 pub fn be_daemon(arguments: impl Iterator<Item = String>) -> ExitCode {
+    // As the program itself does.
+    omird::malloc::settle();
+    // As the program itself does.
+    omird::malloc::settle();
     let code = omird::program::run(Arguments::parse_from(
         std::iter::once("omird".to_owned()).chain(arguments),
     ));
@@ -52,6 +56,8 @@ pub fn free_endpoint() -> Outcome<String> {
 pub struct Memory {
     /// Everything resident.
     pub resident: u64,
+    /// The most that was resident, since the start or [`Process::forget_peak`].
+    pub peak: u64,
     /// What of it is no file: heap and stacks.
     pub anonymous: u64,
 }
@@ -124,10 +130,17 @@ impl Process {
             let rest = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(rest.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
         };
-        match (field("VmRSS:"), field("RssAnon:")) {
-            (Some(resident), Some(anonymous)) => Ok(Memory { resident, anonymous }),
+        match (field("VmRSS:"), field("VmHWM:"), field("RssAnon:")) {
+            (Some(resident), Some(peak), Some(anonymous)) => {
+                Ok(Memory { resident, peak, anonymous })
+            }
             _ => Err("the kernel does not say how much memory a process has".into()),
         }
+    }
+
+    /// Begins anew to look for the most memory it has.
+    pub fn forget_peak(&self) -> Outcome<()> {
+        Ok(std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")?)
     }
 
     /// Bytes it sent to the disk so far, whole pages, as the kernel counts them.
