@@ -9,7 +9,7 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 31] = [
+const LIVE: [&str; 32] = [
     "log",
     "store.segment_bytes",
     "store.seal_after_s",
@@ -17,6 +17,7 @@ const LIVE: [&str; 31] = [
     "store.mark_interval_s",
     "store.keep_history_s",
     "store.purge_after_s",
+    "store.scrub_days",
     "store.segment_max_bytes",
     "flash.max_bytes",
     "flash.bytes_per_day",
@@ -189,9 +190,12 @@ mod tests {
         let (running, taken, waiting) = reloaded(
             "robot = 'a'\n[limits]\nmax_values = 1000\nreaders = 2",
             "robot = 'b'\nlog = 'debug'\n[limits]\nmax_values = 2000\nreaders = 3\n[store]\ndurability = 'none'\n\
-             touch_interval_s = '1h'\n[network]\nlisten = ['tcp/127.0.0.1:1']",
+             touch_interval_s = '1h'\nscrub_days = 7\n[network]\nlisten = ['tcp/127.0.0.1:1']",
         );
-        assert_eq!(taken, ["limits.max_values", "log", "store.touch_interval_s"]);
+        assert_eq!(
+            taken,
+            ["limits.max_values", "log", "store.scrub_days", "store.touch_interval_s"]
+        );
         assert_eq!(waiting, ["limits.readers", "network.listen", "robot", "store.durability"]);
         let config = running.config();
         assert_eq!((config.robot.as_str(), config.log.as_str(), config.readers), ("a", "debug", 2));
