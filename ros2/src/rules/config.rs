@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use self::words::{base_name, count, frame_name, namespace, not_empty, remapping, topic_pattern};
 use super::pattern::Pattern;
-use super::written::{Complaints, ConfigError, Table, one_of};
+use super::written::{Complaints, ConfigError, Table, Unit, one_of};
 use crate::interface::TypeName;
 
 pub use self::keeping::{Condition, Merging, Worse, Worsening};
@@ -155,12 +155,10 @@ impl Ros2Section {
             keyframes: table
                 .all_parsed("keyframes", |frame| frame_name(frame).map(Pattern::new))
                 .unwrap_or(default.keyframes),
-            tf_buffer: table
-                .number("tf_buffer_s", 0.1..=3600.0)
-                .map_or(default.tf_buffer, Duration::from_secs_f64),
+            tf_buffer: table.seconds("tf_buffer_s", 0.1..=3600.0).unwrap_or(default.tf_buffer),
             transform_wait: table
-                .integer("transform_wait_ms", 0..=5000)
-                .map_or(default.transform_wait, Duration::from_millis),
+                .time("transform_wait_ms", Unit::Millis, 0.0..=5000.0)
+                .map_or(default.transform_wait, |millis| Duration::from_secs_f64(millis / 1e3)),
             use_sim_time: table.flag("use_sim_time").unwrap_or(default.use_sim_time),
             queue_depth: count(&table, "queue_depth", MAX_DEPTH).unwrap_or(default.queue_depth),
             things: count(&table, "things", 1_000_000).unwrap_or(default.things),

@@ -7,7 +7,9 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
+use omir_core::quantity::parse_duration;
 use omir_core::validate::closest;
 use omir_core::value::{Map, Value};
 
@@ -68,6 +70,28 @@ impl Complaints {
     pub fn or<T>(self, value: T) -> Result<T, ConfigError> {
         let complaints = self.0.into_inner();
         if complaints.is_empty() { Ok(value) } else { Err(ConfigError { complaints }) }
+    }
+}
+
+/// What a key counts time in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// `_ms`
+    Millis,
+    /// `_s`
+    Seconds,
+    /// `_h`
+    Hours,
+}
+
+impl Unit {
+    /// Its name, and its nanoseconds.
+    const fn parts(self) -> (&'static str, f64) {
+        match self {
+            Self::Millis => ("milliseconds", 1e6),
+            Self::Seconds => ("seconds", 1e9),
+            Self::Hours => ("hours", 3.6e12),
+        }
     }
 }
 
@@ -152,6 +176,43 @@ impl<'a> Table<'a> {
         let (least, most) = range.into_inner();
         self.complain(name, format_args!("{number} is not between {least} and {most}"));
         None
+    }
+
+    /// A time within `range`, both in `unit`: a number, or a text with a unit of its own, such as `"90min"`.
+    pub fn time(&self, name: &'static str, unit: Unit, range: RangeInclusive<f64>) -> Option<f64> {
+        let (word, nanos) = unit.parts();
+        let value = self.value(name)?;
+        let number = match value {
+            Value::Text(text) => match parse_duration(text) {
+                Ok(time) => time.as_nanos() as f64 / nanos,
+                Err(error) => {
+                    self.complain(name, error);
+                    return None;
+                }
+            },
+            Value::Number(number) => number.as_f64(),
+            other => {
+                let found = other.kind_name();
+                let expected = "expected a time such as \"90min\" or \"3d\", or a number of";
+                self.complain(name, format_args!("{expected} {word}, not {found}"));
+                return None;
+            }
+        };
+        if range.contains(&number) {
+            return Some(number);
+        }
+        let (least, most) = range.into_inner();
+        let (given, word) = match value {
+            Value::Text(text) => (format!("{text:?}"), format!(" {word}")),
+            _ => (number.to_string(), String::new()),
+        };
+        self.complain(name, format_args!("{given} is not between {least} and {most}{word}"));
+        None
+    }
+
+    /// A time of so many seconds.
+    pub fn seconds(&self, name: &'static str, range: RangeInclusive<f64>) -> Option<Duration> {
+        self.time(name, Unit::Seconds, range).map(Duration::from_secs_f64)
     }
 
     /// An integer within `range`.
@@ -317,6 +378,32 @@ mod tests {
                 "a.beyound_deg: there is no such key; is it beyond_deg?",
                 "a.colour: there is no such key; there are beyond_m, name, beyond_deg, depth, \
                  keep, list",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_time_is_a_number_in_the_unit_of_its_key_or_has_its_own() {
+        let text = "a = 90\nb = '1h30m'\nc = '500ms'\nd = 2.5\ne = '3d'\nf = '5 parsecs'\ng = '9'\nh = true\ni = '2h'";
+        let found = complaints(text, |table| {
+            let day = 0.0..=86_400.0;
+            assert_eq!(table.seconds("a", day.clone()), Some(Duration::from_secs(90)));
+            assert_eq!(table.seconds("b", day.clone()), Some(Duration::from_secs(5400)));
+            assert_eq!(table.time("c", Unit::Millis, 0.0..=5000.0), Some(500.0));
+            assert_eq!(table.seconds("d", day.clone()), Some(Duration::from_millis(2500)));
+            assert_eq!(table.time("e", Unit::Hours, 0.0..=100.0), Some(72.0));
+            for name in ["f", "g", "h"] {
+                assert_eq!(table.seconds(name, day.clone()), None);
+            }
+            assert_eq!(table.time("i", Unit::Millis, 0.0..=5000.0), None);
+        });
+        assert_eq!(
+            found,
+            [
+                r#"a.f: "5 parsecs" is no time such as "500ms", "90min", "1h30m" or "3d""#,
+                r#"a.g: "9" has no unit: "30s", "90min", "1h30m" or "3d""#,
+                r#"a.h: expected a time such as "90min" or "3d", or a number of seconds, not a boolean"#,
+                "a.i: \"2h\" is not between 0 and 5000 milliseconds",
             ]
         );
     }

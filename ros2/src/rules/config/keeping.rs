@@ -111,9 +111,7 @@ impl Keep {
             in_own_frame: table.flag("in_own_frame").unwrap_or_default(),
             worsens: worsening(&table),
             thresholds,
-            at_most_every: table
-                .number("at_most_every_s", 0.0..=YEAR_S)
-                .map(Duration::from_secs_f64),
+            at_most_every: table.seconds("at_most_every_s", 0.0..=YEAR_S),
             at_most_per_hour: table.integer("at_most_per_hour", 1..=1_000_000_000),
         };
         table.done();
@@ -182,9 +180,7 @@ fn the_field(table: &Table<'_>) -> Option<FieldRef> {
 
 pub(super) fn merging(table: Table<'_>) -> Merging {
     let seconds = |name, default: u64| {
-        table
-            .number(name, 0.0..=YEAR_S)
-            .map_or(Duration::from_secs(default), Duration::from_secs_f64)
+        table.seconds(name, 0.0..=YEAR_S).unwrap_or(Duration::from_secs(default))
     };
     let merge = Merge {
         within_m: table.number("within_m", 0.0..=1e6),

@@ -11,7 +11,7 @@ use super::keeping::{Keep, Merging, merging};
 use super::words::{field, word_of};
 use crate::rules::levels::Level;
 use crate::rules::template::{FieldRef, Template};
-use crate::rules::written::{Table, one_of};
+use crate::rules::written::{Table, Unit, one_of};
 
 /// What becomes of a message, as far as it is said; the type's own defaults say the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -149,9 +149,9 @@ impl Spec {
             }),
             importance: amount(table, "importance", 0.0, 1.0),
             confidence: amount(table, "confidence", 0.0, 1.0),
-            half_life_h: amount(table, "half_life_h", 0.001, 1_000_000.0),
+            half_life_h: amount_in(table, "half_life_h", 0.001, 1_000_000.0, Some(Unit::Hours)),
             anchored: table.flag("anchored"),
-            expires: table.number("expires_s", 1.0..=100.0 * YEAR_S).map(Duration::from_secs_f64),
+            expires: table.seconds("expires_s", 1.0..=100.0 * YEAR_S),
             pose: table.parsed("pose", |text| match text {
                 "@robot" => Ok(PoseFrom::Robot),
                 "@none" => Ok(PoseFrom::Nowhere),
@@ -204,6 +204,24 @@ impl Spec {
 
 /// A number, the path of one, or a table by level.
 fn amount(table: &Table<'_>, name: &'static str, least: f64, most: f64) -> Option<Amount> {
+    amount_in(table, name, least, most, None)
+}
+
+/// The same where it may be a time in words, too. No field begins with a digit.
+fn amount_in(
+    table: &Table<'_>,
+    name: &'static str,
+    least: f64,
+    most: f64,
+    unit: Option<Unit>,
+) -> Option<Amount> {
+    let in_words = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    match (table.value(name)?, unit) {
+        (Value::Text(text), Some(unit)) if in_words(text) => {
+            return table.time(name, unit, least..=most).map(Amount::Always);
+        }
+        _ => {}
+    }
     match table.value(name)? {
         Value::Text(_) => table.parsed(name, field).map(Amount::Field),
         Value::Object(_) => {

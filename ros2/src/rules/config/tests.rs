@@ -55,6 +55,32 @@ fn the_sample_says_the_defaults_and_shows_every_key() {
 }
 
 #[test]
+fn times_in_words_mean_what_the_plain_numbers_mean() {
+    let rule = "[[ros2.topic]]\ntopic = '/a'\n";
+    for (words, number) in [
+        ("[ros2]\ntf_buffer_s = '1min'".to_owned(), "[ros2]\ntf_buffer_s = 60".to_owned()),
+        (
+            "[ros2]\ntransform_wait_ms = '2s'".to_owned(),
+            "[ros2]\ntransform_wait_ms = 2000".to_owned(),
+        ),
+        (format!("{rule}expires_s = '3d'"), format!("{rule}expires_s = 259200")),
+        (format!("{rule}half_life_h = '3d'"), format!("{rule}half_life_h = 72.0")),
+        (
+            format!("{rule}keep.at_most_every_s = '1h30m'"),
+            format!("{rule}keep.at_most_every_s = 5400"),
+        ),
+        (
+            format!("{rule}merge = {{ within_s = '10min', update_every_s = '500ms' }}"),
+            format!("{rule}merge = {{ within_s = 600, update_every_s = 0.5 }}"),
+        ),
+    ] {
+        let [words, number] = [words, number]
+            .map(|text| section(&text).resolve().unwrap_or_else(|error| panic!("{text}: {error}")));
+        assert_eq!(words, number);
+    }
+}
+
+#[test]
 fn every_complaint_names_its_key() {
     for (text, complaint) in [
         ("[ros2]\ndomain_id = 300", "ros2.domain_id: 300 is not between 0 and 232"),
@@ -115,6 +141,18 @@ fn every_complaint_names_its_key() {
         (
             "[[ros2.topic]]\ntopic = '/a'\nwithout_transform = 'wait'",
             "ros2.topic[0].without_transform: \"wait\" is none of keep, drop",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nhalf_life_h = '9'",
+            "ros2.topic[0].half_life_h: \"9\" has no unit",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nkeep.at_most_every_s = 'soon'",
+            "ros2.topic[0].keep.at_most_every_s: \"soon\" is no time such as",
+        ),
+        (
+            "[ros2]\ntransform_wait_ms = '1h'",
+            "ros2.transform_wait_ms: \"1h\" is not between 0 and 5000 milliseconds",
         ),
         (
             "[[ros2.topic]]\ntopic = '/a'\nkeep.beyond_m = 'far'",
