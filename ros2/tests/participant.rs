@@ -508,3 +508,49 @@ fn a_box_that_moved_and_left_is_stored_where_it_was_seen_last() {
     assert!((x - 1.8).abs() < 1e-9, "{last}");
     assert_eq!(last.pointer("/extension/0/valueJson/stamp"), last.get("eventTime"), "{last}");
 }
+
+#[test]
+fn nothing_is_placed_while_the_robot_does_not_know_where_it_is() {
+    let config = "[[topic]]\ntopic = '/goal'\ntype = 'geometry_msgs/msg/PoseStamped'\ntext = 'at {header.frame_id}'\n\
+                  keep.at_most_every_s = 0\nlocalised = { topic = '/amcl_pose', within_m = 0.5, otherwise = 'drop' }";
+    let scene = Scene::new(config, Shelf::default());
+    let goal = scene.publisher("/goal", "geometry_msgs/msg/PoseStamped");
+    let amcl = scene.publisher("/amcl_pose", "geometry_msgs/msg/PoseWithCovarianceStamped");
+    let stored = |scene: &Scene| scene.times("at map") as u64;
+    let dropped = |scene: &Scene| scene.count("/topics/~1goal/dropped/not-localised");
+    let see = || {
+        let mut pose = Message::new(goal.ty());
+        pose.set("header.frame_id", "map").unwrap();
+        goal.publish(&pose).unwrap();
+    };
+    let localise = |metres: f64| {
+        let mut pose = Message::new(amcl.ty());
+        let mut covariance = vec![0.0; 36];
+        covariance[7] = metres * metres;
+        pose.set("pose.covariance", covariance).unwrap();
+        let before = scene.count("/topics/~1amcl_pose/received");
+        scene.until("the localiser is heard", |scene| {
+            amcl.publish(&pose).unwrap();
+            scene.count("/topics/~1amcl_pose/received") > before
+        });
+    };
+    let seen = |what: &str, holds: &dyn Fn(&Scene) -> bool| {
+        scene.until(what, |scene| {
+            see();
+            holds(scene)
+        });
+    };
+    seen("nobody has said where the robot is", &|scene| dropped(scene) > 0);
+    assert_eq!(stored(&scene), 0);
+    localise(0.1);
+    seen("it knows", &|scene| stored(scene) > 0);
+    localise(3.0);
+    // What was sent before the doubt is through when this is dropped.
+    let before = dropped(&scene);
+    seen("it is lost", &|scene| dropped(scene) > before);
+    let while_lost = stored(&scene);
+    seen("it is still", &|scene| dropped(scene) > before + 3);
+    assert_eq!(stored(&scene), while_lost);
+    localise(0.1);
+    seen("it knows again", &|scene| stored(scene) > while_lost);
+}

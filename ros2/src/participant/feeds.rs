@@ -8,7 +8,7 @@
 //! that does not answer is asked once for all its topics, and what can be listened to without a question
 //! never waits for one.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -188,12 +188,14 @@ impl Looker {
 
     /// Topics that rules name in full, with a type that is known.
     fn hear_what_is_named(&mut self) {
-        let named: Vec<(String, TypeName)> = {
+        // A set: a rule may be for what another asks for.
+        let named: BTreeSet<(String, TypeName)> = {
             let intake = self.context.intake();
             let rules = intake.rules.topics();
             rules
                 .filter(|rule| rule.topic.is_exact())
                 .filter_map(|rule| Some((rule.topic.as_str().to_owned(), rule.type_name.clone()?)))
+                .chain(intake.rules.localisers().map(|(topic, ty)| (topic.to_owned(), ty.clone())))
                 .collect()
         };
         for (topic, name) in named {

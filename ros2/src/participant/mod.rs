@@ -294,8 +294,8 @@ impl Context {
 /// The topics that rules name in full and that remapping gives another name, by that.
 fn renamed(rules: &Rules, node: &Node) -> Result<BTreeMap<String, String>, NodeError> {
     let mut renamed = BTreeMap::new();
-    for topic in rules.topics().filter(|rule| rule.topic.is_exact()) {
-        let topic = topic.topic.as_str();
+    let exact = rules.topics().filter(|rule| rule.topic.is_exact()).map(|rule| rule.topic.as_str());
+    for topic in exact.chain(rules.localisers().map(|(topic, _)| topic)) {
         let resolved = node.names().topic(topic)?;
         if resolved != topic {
             renamed.insert(resolved, topic.to_owned());

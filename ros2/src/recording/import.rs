@@ -156,7 +156,12 @@ impl Import {
         let tf_topics = TfTopics::new(ros2);
         let wants = {
             // Which topics are wanted does not change, so what it is asked of may be a copy.
+            let localisers = &rules;
             let rules: Vec<_> = rules.topics().cloned().collect();
+            let localisers: Vec<_> = {
+                let topics = localisers.localisers();
+                topics.map(|(topic, ty)| (topic.to_owned(), ty.clone())).collect()
+            };
             let tf_topics = tf_topics.clone();
             move |channel: &Channel| {
                 let Ok(ty) = &channel.ty else { return false };
@@ -166,7 +171,10 @@ impl Import {
                     rule.type_name.as_ref().is_none_or(|name| *name == ty.name)
                         && rule.topic.matches(&channel.topic)
                 });
-                tf_topics.has(channel) || is_asked_for && has_rule
+                let tells_where = localisers
+                    .iter()
+                    .any(|(topic, name)| *topic == channel.topic && *name == ty.name);
+                tf_topics.has(channel) || tells_where || is_asked_for && has_rule
             }
         };
         let types = Types::new(registry);

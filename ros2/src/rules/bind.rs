@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::builtin;
 use super::config::{
-    Amount, Condition, Make, Merging, PoseFrom, Spec, StampFrom, TopicRule, Whence,
+    Amount, Condition, Localised, Make, Merging, PoseFrom, Spec, StampFrom, TopicRule, Whence,
     WithoutTransform, Worse, Worsening,
 };
 use super::extract::{has_geo, has_pose};
@@ -51,6 +51,7 @@ pub struct Bound {
     pub geo: Option<Whence>,
     pub stamp: Option<StampFrom>,
     pub without_transform: WithoutTransform,
+    pub localised: Option<Localised>,
     pub levels: Option<Vec<Level>>,
     pub only: Vec<Condition>,
     pub on_change: Vec<FieldRef>,
@@ -249,6 +250,7 @@ impl Bound {
             geo: spec.geo,
             stamp: spec.stamp,
             without_transform: spec.without_transform.unwrap_or(WithoutTransform::Keep),
+            localised: spec.localised,
             levels: keep.levels,
             only: keep.only,
             on_change: keep.on_change,

@@ -5,6 +5,7 @@
 //! [`Rules::compile`](super::Rules::compile), any other as soon as a message shows it.
 
 mod keeping;
+mod localised;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use super::written::{Complaints, ConfigError, Table, Unit, one_of};
 use crate::interface::TypeName;
 
 pub use self::keeping::{Condition, Merging, Worse, Worsening};
+pub use self::localised::{Certain, Fresh, Localised, Otherwise};
 pub use self::spec::{Amount, Make, PoseFrom, Spec, StampFrom, Whence, WithoutTransform};
 
 /// The distributions of ROS 2 that `ros2.distribution` may name.

@@ -7,7 +7,7 @@ use omir_core::geo::GeoPoint;
 use omir_core::space::unit_quaternion;
 
 use super::template::stamp_of;
-use crate::interface::{Element, MessageType, Shape};
+use crate::interface::{Element, FieldType, MessageType, Shape};
 use crate::message::{Message, Value};
 use crate::stamp::Stamp;
 use crate::tf::normalised;
@@ -60,6 +60,26 @@ fn has_pose_at(ty: &MessageType, depth: usize) -> bool {
                 .chain(WITHIN)
                 .filter_map(inner)
                 .any(|inner| has_pose_at(inner, depth + 1)))
+}
+
+/// Whether a message of that type tells the covariance of a pose, as `geometry_msgs/PoseWithCovariance` does.
+pub fn has_covariance(ty: &MessageType) -> bool {
+    has_covariance_at(ty, 0)
+}
+
+fn has_covariance_at(ty: &MessageType, depth: usize) -> bool {
+    let inner = |name: &str| match ty.field(name).map(|(_, field)| &field.ty) {
+        Some(ty) if ty.shape == Shape::Single => match &ty.element {
+            Element::Message(inner) => Some(inner),
+            _ => None,
+        },
+        _ => None,
+    };
+    let is_floats = |ty: &FieldType| ty.shape == Shape::Array(36) && ty.element == Element::F64;
+    let has_own = ty.field("covariance").is_some_and(|(_, field)| is_floats(&field.ty));
+    depth < DEEPEST
+        && (has_own
+            || WITHIN.into_iter().filter_map(inner).any(|one| has_covariance_at(one, depth + 1)))
 }
 
 /// The pose that a message states; `None` if it states none, or with numbers that are not finite.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::Arrival;
 use super::bind::{Bound, PlaceFrom, first_half, watched};
-use super::config::{Condition, Make, StampFrom, Whence, WithoutTransform};
+use super::config::{Condition, Make, Otherwise, StampFrom, Whence, WithoutTransform};
 use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
 use super::keep::{Memo, Sight, Verdict, Watch};
 use super::outcome::{Kept, Outcome, Reason};
@@ -47,6 +47,8 @@ pub struct Candidate<'a> {
     geo: Option<GeoPoint>,
     entity: Option<String>,
     placement: Option<Placement>,
+    /// Whether the robot does not know where it is, and the rule drops it for that.
+    is_lost: bool,
 }
 
 /// A rule that looks at a message.
@@ -107,7 +109,7 @@ impl<'a> Looker<'a> {
             readings: bound.readings.iter().map(|field| field.number(&scene)).collect(),
             badness: bound.worsens.as_ref().and_then(|worsens| worsens.badness(&scene)),
         };
-        Ok(Candidate { scene, index, sight, stated, geo, entity, placement: None })
+        Ok(Candidate { scene, index, sight, stated, geo, entity, placement: None, is_lost: false })
     }
 
     /// What is merged is the same thing on every topic; what is watched is watched on each.
@@ -170,16 +172,26 @@ impl<'a> Looker<'a> {
             Some(stated) => setup.place(&stated, candidate.geo, event, self.tf),
             None => (Placement::default(), None),
         };
+        let asked = bound.localised.as_ref().filter(|_| placement.fixed.is_some());
+        let doubt = asked.and_then(|asked| {
+            let doubt = setup.localisation.judge(asked, event, self.tf).err()?;
+            Some((doubt, asked.otherwise))
+        });
+        let is_in_map = lacks.is_none() && doubt.is_none();
         match bound.place {
             PlaceFrom::Robot | PlaceFrom::FrameOfMessage => {
                 // Where a frame is in itself says nothing, but of where on the Earth it is.
-                placement.own = placement.own.filter(|own| own.geo.is_some() && lacks.is_some());
+                placement.own = placement.own.filter(|own| own.geo.is_some() && !is_in_map);
                 // A robot without that frame has no place; no need to say so each time.
                 let is_silent = bound.without_transform == WithoutTransform::Keep
                     && matches!(lacks, Some(LookupError::UnknownFrame { .. }));
                 placement.missing = placement.missing.filter(|_| !is_silent);
             }
             PlaceFrom::Stated(_) | PlaceFrom::Nowhere => {}
+        }
+        candidate.is_lost = matches!(doubt, Some((_, Otherwise::Drop)));
+        if let Some((why, otherwise)) = doubt {
+            placement.withhold(why, otherwise);
         }
         let stated = || candidate.stated.as_ref().map(StatedPose::spot);
         let spot = placement.spot().or_else(stated);
@@ -207,6 +219,10 @@ impl<'a> Looker<'a> {
             // An element before this one changed what it is compared with.
             _ = self.place(&mut candidate);
             verdict = watch.look(&candidate.sight);
+        }
+        if candidate.is_lost {
+            // Nothing is compared with it later: nobody knows where it was.
+            return Outcome::Dropped(Reason::NotLocalised);
         }
         let is_first = match verdict {
             Verdict::New => true,

@@ -11,6 +11,7 @@ mod extract;
 mod fold;
 mod keep;
 mod levels;
+mod localised;
 mod look;
 mod outcome;
 mod pattern;
@@ -34,7 +35,10 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::spatial::SpatialPose;
 
+use self::config::Certain;
+use self::extract::has_covariance;
 use self::keep::Spot;
+use self::localised::Localisation;
 use self::placing::Setup;
 use self::rule::Rule;
 use self::written::Complaints;
@@ -90,8 +94,10 @@ impl Rules {
             robot_frame: ros2.robot_frame.clone(),
             keyframes: ros2.keyframes.clone(),
             things: ros2.things,
+            localisation: Localisation::new(certain(ros2)),
         };
         let complaints = Complaints::default();
+        check_certain(ros2, registry, &complaints);
         let mut rules: Vec<Rule> = ros2.topics.iter().cloned().map(Rule::new).collect();
         for rule in &mut rules {
             let Some(name) = &rule.written.type_name else { continue };
@@ -108,9 +114,15 @@ impl Rules {
         self.rules.iter().map(|rule| &rule.written)
     }
 
-    /// Whether any rule is for that topic with messages of that type.
+    /// The topics that tell how well the robot knows where it is, and their types: to subscribe to as well.
+    pub fn localisers(&self) -> impl Iterator<Item = (&str, &TypeName)> {
+        self.setup.localisation.topics()
+    }
+
+    /// Whether any rule is for that topic with messages of that type, or asks for what it tells.
     pub fn wants(&self, topic: &str, ty: &TypeName) -> bool {
         self.rules.iter().any(|rule| is_for(rule, topic, ty))
+            || self.localisers().any(|one| one == (topic, ty))
     }
 
     /// The same, and which type a rule names instead.
@@ -120,7 +132,8 @@ impl Rules {
         }
         let named = self.rules.iter().map(|rule| &rule.written);
         let named = named.filter(|rule| rule.topic.is_exact() && rule.topic.matches(topic));
-        let mut wanted = named.filter_map(|rule| rule.type_name.as_ref());
+        let localisers = self.localisers().filter(|(name, _)| *name == topic).map(|(_, ty)| ty);
+        let mut wanted = named.filter_map(|rule| rule.type_name.as_ref()).chain(localisers);
         wanted.next().map_or(Interest::None, Interest::OtherType)
     }
 
@@ -141,6 +154,7 @@ impl Rules {
         let Self { setup, rules, counters } = self;
         let counters = counters_of(counters, arrival.topic);
         counters.received += 1;
+        setup.localisation.hear(arrival.topic, message, arrival.received);
         let mut outcomes = Vec::new();
         for (index, rule) in rules.iter_mut().enumerate() {
             if !is_for(rule, arrival.topic, &message.ty().name) {
@@ -225,6 +239,36 @@ impl Rules {
     /// Why messages are dropped as [`Reason::WrongType`], for each rule and type.
     pub fn misfits(&self) -> impl Iterator<Item = &ConfigError> {
         self.rules.iter().flat_map(Rule::misfits)
+    }
+}
+
+/// What rules ask of covariances.
+fn certain(ros2: &Ros2) -> impl Iterator<Item = &Certain> {
+    let asked = ros2.topics.iter().filter_map(|rule| rule.spec.localised.as_ref());
+    asked.filter_map(|localised| localised.certain.as_ref())
+}
+
+/// Complains about types that tell no covariance, and about a topic with two.
+fn check_certain(ros2: &Ros2, registry: &Registry, complaints: &Complaints) {
+    for (index, asked) in certain(ros2).enumerate() {
+        let Certain { key, topic, type_name, .. } = asked;
+        let mut before = certain(ros2).take(index).filter(|one| one.topic == *topic);
+        if let Some(other) = before.find(|one| one.type_name != *type_name) {
+            complaints.add(
+                format!("{key}.type"),
+                format_args!(
+                    "{topic} has messages of {type_name} here, and of {} in {}",
+                    other.type_name, other.key
+                ),
+            );
+        }
+        let ty = registry.message(&type_name.to_string());
+        if ty.is_ok_and(|ty| !has_covariance(&ty)) {
+            complaints.add(
+                format!("{key}.type"),
+                format_args!("a {type_name} tells no covariance of a pose"),
+            );
+        }
     }
 }
 

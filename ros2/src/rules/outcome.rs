@@ -92,6 +92,8 @@ pub enum Reason {
     TooMany,
     /// No place in the fixed frame.
     NoTransform,
+    /// The robot does not know where it is, by what the rule asks for.
+    NotLocalised,
     /// The type has not the fields that the rule names.
     WrongType,
     /// A name is empty, or an element is not there.
@@ -114,6 +116,7 @@ impl Reason {
             Self::TooSoon => "too-soon",
             Self::TooMany => "too-many",
             Self::NoTransform => "no-transform",
+            Self::NotLocalised => "not-localised",
             Self::WrongType => "wrong-type",
             Self::NoName => "no-name",
             Self::BadPose => "bad-pose",

@@ -5,8 +5,10 @@ use nalgebra::{Point3, UnitQuaternion};
 use omir_core::geo::{EARTH_RADIUS_M, GeoPoint};
 use omir_core::spatial::SpatialPose;
 
+use super::config::Otherwise;
 use super::extract::StatedPose;
 use super::keep::Spot;
+use super::localised::Localisation;
 use super::pattern::Pattern;
 use crate::place::{Observed, Placed, place};
 use crate::stamp::Stamp;
@@ -23,6 +25,8 @@ pub struct Setup {
     pub keyframes: Vec<Pattern>,
     /// Most things a rule knows again.
     pub things: usize,
+    /// How well the robot knew where it was.
+    pub localisation: Localisation,
 }
 
 /// Where a sight lies, as far as that could be found out.
@@ -42,6 +46,17 @@ impl Placement {
     /// All poses it has, that in the fixed frame first.
     pub fn poses(&self) -> impl Iterator<Item = &SpatialPose> {
         self.fixed.iter().chain(&self.own).chain(&self.tied)
+    }
+
+    /// Takes back where it is in the map, and says why. A place on the Earth is none of the map.
+    pub fn withhold(&mut self, why: String, otherwise: Otherwise) {
+        let has_geo = |pose: &SpatialPose| pose.geo.is_some();
+        let is_kept = |pose: &SpatialPose| otherwise == Otherwise::OwnFrame || has_geo(pose);
+        // Of what was told in the map itself, nothing but that is left.
+        let on_earth = self.fixed.take().filter(has_geo);
+        self.tied = None;
+        self.own = self.own.take().filter(is_kept).or(on_earth);
+        self.missing = Some(format!("the robot does not know where it is: {why}"));
     }
 
     /// Where it is, for comparing.

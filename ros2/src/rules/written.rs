@@ -215,6 +215,11 @@ impl<'a> Table<'a> {
         self.time(name, Unit::Seconds, range).map(Duration::from_secs_f64)
     }
 
+    /// Whether a key is there, whatever it holds.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.get(name).is_some()
+    }
+
     /// An integer within `range`.
     pub fn integer(&self, name: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let number = self.of_kind(name, "an integer", |value| value.as_number()?.as_i128())?;

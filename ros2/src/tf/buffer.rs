@@ -189,6 +189,20 @@ impl Buffer {
         }
     }
 
+    /// The last moment, `at` or before, at which a transform said where a frame is that moves.
+    pub fn last_before(&self, frame: &str, at: Stamp) -> Option<Stamp> {
+        match &self.edges[self.frames.find(frame)?.index()] {
+            Edge::Moving(history) => history.last_before(at),
+            _ => None,
+        }
+    }
+
+    /// Whether a frame never moves in its parent.
+    pub fn is_static(&self, frame: &str) -> bool {
+        let edge = self.frames.find(frame).map(|frame| &self.edges[frame.index()]);
+        matches!(edge, Some(Edge::Static { .. }))
+    }
+
     /// How much it keeps.
     pub fn limits(&self) -> Limits {
         self.limits

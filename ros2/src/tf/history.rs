@@ -61,6 +61,12 @@ impl History {
         &self.samples[0]
     }
 
+    /// The stamp of the last sample that is no later.
+    pub(super) fn last_before(&self, at: Stamp) -> Option<Stamp> {
+        let after = self.samples.partition_point(|sample| sample.stamp <= at);
+        Some(self.samples.get(after.checked_sub(1)?)?.stamp)
+    }
+
     /// The mean time between samples; zero if there is but one.
     pub(super) fn mean_period(&self) -> Duration {
         let span = self.newest().stamp.nanos_since(self.oldest().stamp).unsigned_abs();

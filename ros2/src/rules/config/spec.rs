@@ -8,6 +8,7 @@ use omir_core::value::Value;
 
 use super::YEAR_S;
 use super::keeping::{Keep, Merging, merging};
+use super::localised::Localised;
 use super::words::{field, word_of};
 use crate::rules::levels::Level;
 use crate::rules::template::{FieldRef, Template};
@@ -52,6 +53,8 @@ pub struct Spec {
     pub stamp: Option<StampFrom>,
     /// What becomes of it when its place in the fixed frame is not to be had.
     pub without_transform: Option<WithoutTransform>,
+    /// How well the robot must know where it is.
+    pub localised: Option<Localised>,
     /// What is kept.
     pub keep: Option<Keep>,
     /// When it is the same thing.
@@ -167,6 +170,7 @@ impl Spec {
                 "without_transform",
                 &[("keep", WithoutTransform::Keep), ("drop", WithoutTransform::Drop)],
             ),
+            localised: table.table("localised").and_then(Localised::read),
             keep: table.table("keep").map(Keep::read),
             merge: match table.value("merge") {
                 Some(Value::Bool(false)) => Some(Merging::Never),
@@ -196,6 +200,7 @@ impl Spec {
             geo: self.geo.or(default.geo),
             stamp: self.stamp.or(default.stamp),
             without_transform: self.without_transform.or(default.without_transform),
+            localised: self.localised.or(default.localised),
             keep: self.keep.or(default.keep),
             merge: self.merge.or(default.merge),
         }

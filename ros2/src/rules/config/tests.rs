@@ -73,6 +73,14 @@ fn times_in_words_mean_what_the_plain_numbers_mean() {
             format!("{rule}merge = {{ within_s = '10min', update_every_s = '500ms' }}"),
             format!("{rule}merge = {{ within_s = 600, update_every_s = 0.5 }}"),
         ),
+        (
+            format!(
+                "{rule}localised = {{ topic = '/b', age_s = '1min', frame = 'odom', frame_age_s = '2s' }}"
+            ),
+            format!(
+                "{rule}localised = {{ topic = '/b', age_s = 60, frame = 'odom', frame_age_s = 2 }}"
+            ),
+        ),
     ] {
         let [words, number] = [words, number]
             .map(|text| section(&text).resolve().unwrap_or_else(|error| panic!("{text}: {error}")));
@@ -141,6 +149,42 @@ fn every_complaint_names_its_key() {
         (
             "[[ros2.topic]]\ntopic = '/a'\nwithout_transform = 'wait'",
             "ros2.topic[0].without_transform: \"wait\" is none of keep, drop",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised = true",
+            "ros2.topic[0].localised: expected a table, not a boolean",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised = {}",
+            "ros2.topic[0].localised.topic: is missing; a rule asks for a topic with a covariance, or",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised.within_m = 1",
+            "ros2.topic[0].localised.topic: is missing; within_m is about the covariance",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised.topic = '/b'",
+            "ros2.topic[0].localised.within_m: is missing; say how certain",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised = { topic = '/*', within_m = 1 }",
+            "ros2.topic[0].localised.topic: \"/*\" is more than one topic",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised = { topic = '/b', within_m = -1 }",
+            "ros2.topic[0].localised.within_m: -1 is not between 0 and 1000000",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised.frame = 'odom'",
+            "ros2.topic[0].localised.frame_age_s: is missing; it says how old",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised.frame_age_s = '2s'",
+            "ros2.topic[0].localised.frame: is missing; it is the frame that the localiser moves",
+        ),
+        (
+            "[[ros2.topic]]\ntopic = '/a'\nlocalised = { topic = '/b', within_m = 1, otherwise = 'keep' }",
+            "ros2.topic[0].localised.otherwise: \"keep\" is none of drop, unplaced, own_frame",
         ),
         (
             "[[ros2.topic]]\ntopic = '/a'\nhalf_life_h = '9'",

@@ -1,6 +1,7 @@
 //! Each well-known type with real values, and types nobody here has heard of.
 
 mod configured;
+mod localised;
 mod pace;
 mod things;
 mod types;
