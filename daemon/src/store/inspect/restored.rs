@@ -11,14 +11,12 @@ use super::{FileKind, Source, Store};
 use crate::disk::{self, DiskFile, Mode};
 use crate::store::{healing, segment, signature, wal};
 
+/// The bytes of a file, where the disk gives errors, and what is to be said of it.
+type Seen = (Vec<u8>, Vec<Range<usize>>, Option<Finding>);
+
 impl Store {
-    /// The bytes of a file, restored as far as that is possible, with where the disk gives errors, and what is to be
-    /// said of it.
-    pub(super) fn read(
-        &self,
-        source: &Source,
-        seal: &SealFile,
-    ) -> io::Result<(Vec<u8>, Vec<Range<usize>>, Option<Finding>)> {
+    /// Looks at a file, restored as far as that is possible.
+    pub(super) fn read(&self, source: &Source, seal: &SealFile) -> io::Result<Seen> {
         let (bytes, holes) = disk::read_around(&*self.disk, &source.path)?;
         let restored = match source.kind {
             _ if !self.is_folder || source.is_set_aside => None,
