@@ -1,5 +1,5 @@
 //! What a daemon holds does not grow with what it was asked: memory, threads and descriptors after many clients did
-//! everything again and again, and came and went. The long version: see below.
+//! everything again and again, and came and went.
 
 use std::path::PathBuf;
 use std::thread;
