@@ -32,7 +32,7 @@ pub const ONLY_SYNCED: u64 = 0;
 /// The seed of [`CutDisk::survivors`] that keeps everything that was written.
 pub const EVERYTHING: u64 = 1;
 
-/// Files take up whole blocks of so many bytes.
+/// Files take up whole blocks of so many bytes, unless [`CutDisk::set_block`] says otherwise.
 pub const BLOCK: u64 = 512;
 
 /// Which operations are made to fail.
@@ -50,9 +50,10 @@ pub struct CutDisk {
     card: Arc<Mutex<Card>>,
 }
 
-#[derive(Default)]
 struct Card {
     files: Vec<Content>,
+    /// Files take up whole blocks of so many bytes.
+    block: u64,
     /// By path; the root is the empty one.
     folders: BTreeMap<String, Names>,
     operations: u64,
@@ -84,9 +85,27 @@ enum Fate {
     Cut,
 }
 
-/// The space that `bytes` take.
-fn blocks(bytes: u64) -> u64 {
-    bytes.next_multiple_of(BLOCK)
+impl Default for Card {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            block: BLOCK,
+            folders: BTreeMap::new(),
+            operations: 0,
+            cut_at: None,
+            is_off: false,
+            failing: None,
+            capacity: None,
+            unreadable: BTreeSet::new(),
+            holes: Vec::new(),
+            is_blind: false,
+            is_read_only: false,
+            is_out: false,
+            pull_at: None,
+            stale_below: 0,
+            returns: 0,
+        }
+    }
 }
 
 fn no_power() -> io::Error {
@@ -150,9 +169,14 @@ impl CutDisk {
     }
 
     /// Bounds the space of all files together, in bytes; `None` for no bound. Every file takes whole
-    /// blocks of [`BLOCK`] bytes.
+    /// blocks.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.card().capacity = bytes;
+    }
+
+    /// Sets how many bytes a block has.
+    pub fn set_block(&self, bytes: u64) {
+        self.card().block = bytes;
     }
 
     /// Space of all files together, in bytes.
@@ -368,7 +392,12 @@ impl Card {
                 Node::Folder => None,
             })
             .collect();
-        linked.iter().map(|&file| blocks(self.files[file].bytes().len() as u64)).sum()
+        linked.iter().map(|&file| self.space_of(file)).sum()
+    }
+
+    /// The space that a file takes.
+    fn space_of(&self, file: usize) -> u64 {
+        (self.files[file].bytes().len() as u64).next_multiple_of(self.block)
     }
 
     fn names(&self, folder: &str) -> io::Result<&Names> {
@@ -391,10 +420,10 @@ impl Card {
     /// Changes a file's bytes as far as there is room for.
     fn change(&mut self, file: usize, change: Change) -> io::Result<()> {
         let fate = self.begin(false)?;
-        let own = blocks(self.files[file].bytes().len() as u64);
+        let own = self.space_of(file);
         let others = self.used().saturating_sub(own);
         let room = self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(others));
-        let room = room.max(own) / BLOCK * BLOCK;
+        let room = room.max(own) / self.block * self.block;
         match fate {
             Fate::Cut => {
                 self.files[file].change(change);
@@ -591,5 +620,9 @@ impl DiskFile for CutFile {
         let mut card = self.card();
         card.reach(self.file)?;
         card.change(self.file, Change::Truncate(len))
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.truncate(len)
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use omird::engine::settings::{FlashSettings, Settings};
 use omird::error::Code;
 use omird::store::wal;
 use omird_tests::check::{reopen, store};
@@ -11,7 +12,7 @@ use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, Step};
 use omird_tests::model::Request;
-use omird_tests::session::{Session, TestClock};
+use omird_tests::session::{Session, TestClock, settings};
 
 struct Run {
     disk: CutDisk,
@@ -135,14 +136,19 @@ fn any_operation_may_fail() {
 #[test]
 fn what_a_failed_sync_left_behind_does_not_come_back() {
     let mut run = Run::new();
+    let flash = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
+    let settings = Settings { flash, ..settings() };
+    let disk = Arc::new(run.disk.clone());
+    let session = Session::open_with(disk, &run.clock, settings, None);
+    run.session = Some(session.expect("it opens"));
     for n in 0..3 {
         run.step(&witness(n)).expect("the disk is good");
     }
     // The sync fails, and so does that of cutting off what it was to write: it may be on the card
-    // or not. There is room for a new log, but none to seal the old one.
+    // or not. There is room for a new log, but none to seal the old one, and no reserve.
     let (used, operations) = (run.disk.used(), run.disk.operations());
     run.disk.fail(Failing::Syncs, operations, 2);
-    run.disk.set_capacity(Some(used + BLOCK));
+    run.disk.set_capacity(Some(used + 20 * BLOCK));
     assert_eq!(run.step(&witness(3)), Err(Code::Internal));
     run.step(&witness(4)).expect("the engine goes on with a new log");
     assert!(run.disk.paths().contains(&wal::path(1)) && run.disk.paths().contains(&wal::path(2)));

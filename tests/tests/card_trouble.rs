@@ -165,6 +165,11 @@ fn what_is_on_a_disk_full_to_the_brim_can_be_forgotten() {
 #[test]
 fn a_compaction_that_a_full_disk_refuses_says_so() {
     let mut run = Run::new();
+    let flash = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
+    run.session = None;
+    let disk = Arc::new(run.disk.clone());
+    let settings = Settings { flash, ..settings() };
+    run.session = Some(Session::open_with(disk, &run.clock, settings, None).expect("it opens"));
     for n in 0..6 {
         run.ask(&remember(&format!("memory-{n}"))).unwrap();
     }
@@ -190,7 +195,7 @@ fn room_on_the_disk_is_noticed_with_nobody_asking() {
     }
     assert_eq!(run.state(), "full");
     run.ask(&Request::Remember(vec![life::entity("more", "More")])).unwrap_err();
-    run.disk.set_capacity(Some(run.disk.used() + 40 * BLOCK));
+    run.disk.set_capacity(Some(run.disk.used() + 200 * BLOCK));
     run.wait_until_ok();
     assert!(run.disk.paths().iter().any(|path| path == RESERVE), "it is kept again");
 }

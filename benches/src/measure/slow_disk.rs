@@ -66,4 +66,8 @@ impl DiskFile for SlowFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.inner.truncate(len)
     }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.inner.allocate(len)
+    }
 }

@@ -201,6 +201,12 @@ impl DiskFile for CountedFile {
         }
         Ok(())
     }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.inner.allocate(len)?;
+        self.usage.grown(&self.path, len);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
 use super::{Disk, DiskFile, Gone, Mode, Space};
 
 /// Tells how often the folder came back, as [`Disk::mounting`].
@@ -128,6 +131,18 @@ impl DiskFile for FolderFile {
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        loop {
+            match rustix::fs::fallocate(&self.0, FallocateFlags::empty(), 0, len) {
+                Err(Errno::INTR) => {}
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    return super::write_zeros(self, len);
+                }
+                allocated => return Ok(allocated?),
+            }
+        }
     }
 }
 

@@ -129,6 +129,21 @@ pub trait DiskFile: Send + Sync {
     fn sync(&self) -> io::Result<()>;
     /// Cuts or extends the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Takes room for `len` bytes of an empty file, which read as zeros; writes them where the file system can
+    /// do no better.
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        write_zeros(self, len)
+    }
+}
+
+/// Fills an empty file with zeros, to take room on a file system that cannot do so otherwise.
+fn write_zeros<F: DiskFile + ?Sized>(file: &F, len: u64) -> io::Result<()> {
+    let zeros = [0; SECTOR];
+    for at in (0..len).step_by(SECTOR) {
+        let part = (len - at).min(SECTOR as u64) as usize;
+        file.write_at(&zeros[..part], at)?;
+    }
+    Ok(())
 }
 
 /// Reads a whole file.
@@ -185,6 +200,41 @@ pub fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
         let _ = disk.remove(&temporary);
     }
     written
+}
+
+/// There is less room than something needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRoom {
+    /// Bytes it needs.
+    pub needed: u64,
+    /// Bytes there are for it.
+    pub free: u64,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes are needed and {} are free for it", self.needed, self.free)
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+impl From<NoRoom> for io::Error {
+    fn from(lack: NoRoom) -> Self {
+        Self::new(io::ErrorKind::StorageFull, lack)
+    }
+}
+
+/// Checks that there is room for so many bytes, before any of them is written. A disk that cannot tell has
+/// room.
+///
+/// # Errors
+/// [`NoRoom`].
+pub fn check_room(disk: &dyn Disk, needed: u64) -> io::Result<()> {
+    match disk.space() {
+        Ok(Space { free, .. }) if free < needed => Err(NoRoom { needed, free }.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Whether an error means that there is no room left (`ENOSPC`, `EDQUOT`, or `EFBIG`).

@@ -213,6 +213,10 @@ impl DiskFile for Reader {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.opened()?.truncate(len)
     }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.0.opened()?.allocate(len)
+    }
 }
 
 #[cfg(test)]

@@ -120,4 +120,8 @@ impl DiskFile for SteadyFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.truncate(len)
     }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.file.allocate(len)
+    }
 }

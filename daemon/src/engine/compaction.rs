@@ -4,6 +4,7 @@
 //! Which segments are due is decided in [`upkeep`]; how a run becomes one segment is
 //! `store/compact`.
 
+use std::ops::Range;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,20 +14,25 @@ use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
+use super::reserve::{BESIDE, with_reserve};
 use super::scrubbing;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::upkeep::{self, Allowance, Rules, Segment};
+use super::upkeep::{self, Allowance, Full, Rules, Segment};
 use super::writer::Message;
 use super::{Engine, busy, stopping};
 use crate::error::{Code, Error};
-use crate::store::compact::{CompactError, Compacted, Piece, Survey, Told, survey};
+use crate::store::compact::{CompactError, Compacted, Piece, Survey, Told, survey, survey_logs};
+use crate::store::room;
 use crate::store::sealer::Sealer;
 
 /// How often it is looked whether anything is due.
 const LOOK: Duration = Duration::from_secs(600);
 /// The same while the store takes more of the card than it may.
 pub const LOOK_WHEN_SHORT: Duration = Duration::from_secs(10);
+
+/// The same while the disk is full.
+pub const LOOK_WHEN_FULL: Duration = Duration::from_secs(1);
 
 /// How long what was read of all segments stands, if what was forgotten may stay longer than that.
 const READ: Duration = Duration::from_secs(86_400);
@@ -112,6 +118,12 @@ pub(super) struct Compactor {
     is_allowed: bool,
     allowance: Box<dyn Fn() -> Allowance + Send>,
     looked: Instant,
+    /// When the disk was full last.
+    was_full: Option<Instant>,
+    /// The newest transaction when no more was to be made.
+    exhausted: Option<u64>,
+    /// Whether so much is dead in logs that room is made by sealing them.
+    has_dead_logs: bool,
     /// When it was last looked what every segment tells of, and what was found, by number.
     read: Option<(Instant, Vec<(u64, Told)>)>,
 }
@@ -125,6 +137,9 @@ impl Compactor {
             is_allowed: !settings.read_only,
             allowance,
             looked: Instant::now(),
+            was_full: None,
+            exhausted: None,
+            has_dead_logs: false,
             read: None,
         }
     }
@@ -135,9 +150,70 @@ impl Compactor {
         self.rules = rules(settings);
     }
 
+    /// Whether room is made: the disk is full, or was so within the time between two looks.
+    pub(super) fn is_to_make_room(&self, shared: &Shared) -> bool {
+        shared.is_full() || self.was_full.is_some_and(|at| at.elapsed() < LOOK)
+    }
+
+    /// Whether logs are to be sealed because what is dead in them takes room that lacks.
+    pub(super) fn has_dead_logs(&self) -> bool {
+        self.has_dead_logs
+    }
+
     /// How long what was superseded is kept; microseconds.
     pub(super) fn history_micros(&self) -> i64 {
         micros(self.history)
+    }
+
+    /// Makes room, by one run of segments or by having logs sealed. Nobody need be idle for that. Tells whether there
+    /// may be more to make.
+    pub(super) fn make_room(&mut self, sealer: &mut Sealer, shared: &Shared) -> bool {
+        if shared.is_full() {
+            self.was_full = Some(Instant::now());
+        }
+        let newest = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).newest();
+        let is_known = self.exhausted == Some(newest) && self.looked.elapsed() < LOOK_WHEN_SHORT;
+        if !self.is_allowed || !shared.may_seal() || is_known {
+            shared.is_making_room.store(false, Ordering::Release);
+            return false;
+        }
+        let made = self.step(sealer, shared, &mut Compacted::default());
+        if let Err(error) = &made {
+            tracing::warn!(%error, "no room could be made yet");
+        }
+        // A cut may have come between a compaction and this.
+        purge_index(sealer);
+        let is_more_due = matches!(made, Ok(true));
+        self.has_dead_logs = !is_more_due && self.look_at_logs(sealer, shared);
+        if self.has_dead_logs {
+            // What is dead in a log goes only once its end is in a log that is closed.
+            shared.is_log_to_close.store(true, Ordering::Release);
+        }
+        self.exhausted = (!is_more_due && !self.has_dead_logs).then_some(newest);
+        self.looked = Instant::now();
+        shared.is_making_room.store(is_more_due || self.has_dead_logs, Ordering::Release);
+        is_more_due
+    }
+
+    /// Whether so much is dead in logs that sealing them is worth it.
+    fn look_at_logs(&self, sealer: &Sealer, shared: &Shared) -> bool {
+        let Some(full) = self.full(shared) else { return false };
+        let horizon = shared.time.history().as_micros().saturating_sub(micros(self.history));
+        let logs = {
+            let catalog = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            survey_logs(&catalog, &sealer.pieces, horizon)
+        };
+        let (before, after) = (logs.live + logs.dead, room::of_segment(logs.live));
+        logs.dead > 0 && after <= full.room && full.is_worth(before, after)
+    }
+
+    /// What there is to work with, if room is to be made.
+    fn full(&self, shared: &Shared) -> Option<Full> {
+        self.is_to_make_room(shared).then(|| {
+            let reserve = shared.reserve();
+            let room = reserve.free_with().saturating_sub(BESIDE);
+            Full { room, is_dire: !reserve.has_room() }
+        })
     }
 
     /// Compacts one run if it is time to look and one is due. Tells whether there may be more.
@@ -228,12 +304,26 @@ impl Compactor {
         if shared.is_stopping.load(Ordering::Acquire) {
             return Ok(false);
         }
+        let allowance = Allowance { full: self.full(shared), ..(self.allowance)() };
         let segments = self.segments(sealer, shared, now);
-        let Some(run) = upkeep::due(&segments, &self.rules, &(self.allowance)()) else {
+        let Some(run) = upkeep::due(&segments, &self.rules, &allowance) else {
             return Ok(false);
         };
-        done.add(&sealer.compact(run, now, self.history)?);
+        done.add(&self.compact(run, now, sealer, shared)?);
         Ok(true)
+    }
+
+    /// Compacts a run, with the reserve given up for it if need be.
+    fn compact(
+        &self,
+        run: Range<usize>,
+        now: Timestamp,
+        sealer: &mut Sealer,
+        shared: &Shared,
+    ) -> Result<Compacted, CompactError> {
+        with_reserve(shared.reserve_to_lend(), CompactError::is_full, || {
+            sealer.compact(run.clone(), now, self.history)
+        })
     }
 
     /// Compacts all that is in scope, whether it is due or not.
@@ -244,7 +334,7 @@ impl Compactor {
         shared: &Shared,
         done: &mut Compacted,
     ) -> Result<(), CompactError> {
-        // Again after each one that turns out to be damaged: it is passed over then.
+        // Again after each one that turns out to be damaged: it is passed over then. And while room comes.
         while self.rewrite_once(scope, sealer, shared, done)? {}
         let unsound = sealer.pieces.iter().find(|piece| !piece.is_sound);
         unsound.map_or(Ok(()), |piece| {
@@ -257,7 +347,8 @@ impl Compactor {
         })
     }
 
-    /// Tells whether it came upon a damaged segment, and may go on without that.
+    /// Tells whether there may be more: it came upon a damaged segment, and may go on without that, or made room for
+    /// what there was none for.
     fn rewrite_once(
         &mut self,
         scope: Scope,
@@ -271,27 +362,38 @@ impl Compactor {
         let tells = |at: usize| segments[at].has_forgotten;
         let is_wanted = |at: usize| scope == Scope::All || tells(at);
         let gains = |at: usize| tells(at) || segments[at].dead > 0;
-        let runs = upkeep::all(&segments, self.rules.segment_max, is_wanted, gains);
+        let full = self.full(shared);
+        let fits = full.map_or(u64::MAX, |full| room::largest_in(full.room));
+        let runs = upkeep::all(&segments, self.rules.segment_max.min(fits), is_wanted, gains);
         self.read = None;
         // From the oldest on: a tombstone may go when nothing older is left.
-        let mut replaced = 0;
+        let (mut replaced, mut compacted_any) = (0, false);
+        let mut refused = None;
         for run in runs {
             if shared.is_stopping.load(Ordering::Acquire) {
                 break;
             }
             let len = run.len();
             let run = run.start - replaced..run.end - replaced;
-            match sealer.compact(run, now, self.history) {
-                Ok(compacted) => done.add(&compacted),
+            match self.compact(run, now, sealer, shared) {
+                Ok(compacted) => {
+                    done.add(&compacted);
+                    compacted_any = true;
+                    replaced += len - 1;
+                }
                 Err(CompactError::Segment { number, message }) => {
                     tracing::warn!(segment = number, message, "not compacted");
                     return Ok(true);
                 }
+                // There may be room for others, and for this one after them.
+                Err(error) if error.is_full() => refused = Some(error),
                 Err(error) => return Err(error),
             }
-            replaced += len - 1;
         }
-        Ok(false)
+        match refused {
+            Some(error) if !compacted_any => Err(error),
+            refused => Ok(refused.is_some()),
+        }
     }
 
     /// The segments as the decision sees them.
@@ -389,7 +491,11 @@ impl Engine {
 fn refusal(error: &CompactError) -> Error {
     match error {
         CompactError::Disk(error) if crate::disk::is_full(error) => {
-            Error::new(Code::StorageFull, "there is no room for a compacted segment")
+            let message = format!(
+                "the disk is full, and there is no room for a compacted segment beside the old one ({error}); forget \
+                 more, or free some space, and try again"
+            );
+            Error::new(Code::StorageFull, message)
         }
         error => Error::new(Code::Internal, format!("not compacted: {error}")),
     }

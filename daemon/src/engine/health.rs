@@ -71,8 +71,8 @@ impl State {
                  segments only. Report lastError"
             }
             Self::Full => {
-                "the disk is full; what is stored can still be read, and forgetting works. Free \
-                 some space and try again"
+                "the disk is full; what is stored can still be read. Forget something, which makes \
+                 room within seconds, or free some space, and try again"
             }
             Self::ReadOnly => {
                 "the disk is mounted read-only, perhaps after errors; what is stored can still be \
@@ -178,8 +178,8 @@ impl Health {
     /// What a client is told whose change could not be written.
     pub fn refusal(&self) -> Error {
         match self.of(Part::Log) {
-            Some(Trouble { state: State::Full, .. }) => {
-                Error::new(Code::StorageFull, State::Full.hint())
+            Some(Trouble { state: State::Full, error, .. }) => {
+                Error::new(Code::StorageFull, format!("{} ({error})", State::Full.hint()))
             }
             Some(trouble) => {
                 let message = format!("{} ({})", trouble.state.hint(), trouble.error);

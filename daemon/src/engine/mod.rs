@@ -192,8 +192,10 @@ impl Engine {
     /// is reported by [`Engine::damage`] and the rest is served.
     pub fn open(parts: Parts, progress: &mut dyn FnMut(Progress)) -> io::Result<Self> {
         let Parts { disk, index, clock, key, random, settings, events } = parts;
-        let settings = settings.for_its_card();
+        let settings = settings.for_its_card(disk.space().ok().map(|space| space.total));
         let mounting = disk.mounting()?;
+        // Beside the counters: it is no part of what is stored.
+        let mut reserve = Reserve::of(disk.clone(), settings.flash.reserve_bytes);
         let usage = Arc::new(Usage::default());
         let counted = Arc::new(Counted::new(disk, usage.clone()));
         // Who counts what cannot be read comes into being only after the first reads.
@@ -218,8 +220,11 @@ impl Engine {
 
         let boots = found.boots + 1;
         let time = Time::new(clock, boots, found.latest, &found.mark).knowing(found.stamps);
+        // Once the leftovers of a cut are gone, and before anything takes their room.
+        let kept = reserve.keep();
         let shared =
-            Arc::new(Shared::new(time, &found.mark, usage, settings.clone(), found.repaired));
+            Shared::new(time, &found.mark, usage, settings.clone(), reserve, found.repaired);
+        let shared = Arc::new(shared);
         shared.index_bytes.store(cache.size_on_disk(), Ordering::Relaxed);
         let _ = watcher.set(shared.clone());
         let (now, at) = (shared.time.moment().now, shared.time.order());
@@ -252,8 +257,7 @@ impl Engine {
                 shared.trouble(&*disk, Part::Log, &error);
             }
         }
-        let mut reserve = Reserve::of(&*disk, settings.flash.reserve_bytes);
-        if log_is_sound && let Err(error) = reserve.keep(&*disk) {
+        if log_is_sound && let Err(error) = kept {
             shared.trouble(&*disk, Part::Log, &error);
         }
 
@@ -288,6 +292,7 @@ impl Engine {
             move || upkeep::Allowance {
                 may_write: shared.budget().may_write(),
                 is_short: shared.pressure().bytes_to_free() > 0,
+                full: None,
             }
         };
         let compactor = Compactor::new(&settings, Box::new(allowance));
@@ -307,7 +312,6 @@ impl Engine {
             log_has_news,
             log_is_sound,
             log_began,
-            reserve,
             mounting,
             next_seq,
             last_sync: Instant::now(),

@@ -12,7 +12,8 @@ impl Engine {
     /// `read_only`, and whether it is swept at all (`sweep_interval`).
     pub fn reconfigure(&self, settings: Settings) {
         let before = self.settings();
-        let mut settings = settings.for_its_card();
+        let mut settings =
+            settings.for_its_card(self.inner.disk.space().ok().map(|space| space.total));
         settings.queue_requests = before.queue_requests;
         settings.index_from_bytes = before.index_from_bytes;
         settings.flash.reserve_bytes = before.flash.reserve_bytes;

@@ -19,6 +19,7 @@ use omir_core::instant::Timestamp;
 use super::compaction::{self, Answer, Compactor, Scope};
 use super::contained::{contain, spawn};
 use super::health::{Part, State, Trouble};
+use super::reserve::with_reserve;
 use super::scrubbing::Scrubber;
 use super::settings::Settings;
 use super::shared::Shared;
@@ -45,6 +46,8 @@ pub enum SealOrder {
     Look(Sender<()>),
     /// Try all that is waiting, once, and say whether anything is left.
     Report(Sender<Sealed>),
+    /// Make room on a disk that is full, without waiting until it is time to look.
+    MakeRoom,
     /// Compact, once everything before is sealed.
     Compact(Scope, Answer),
     /// Seal what is due, or all if there is no segment yet, once, and stop.
@@ -187,7 +190,7 @@ impl Sealing {
                 Ok(SealOrder::Report(done)) => report = Some(done),
                 Ok(SealOrder::Compact(scope, answer)) => self.asked.push((scope, answer)),
                 Ok(SealOrder::Stop) => is_stopping = true,
-                Err(RecvTimeoutError::Timeout) => {}
+                Ok(SealOrder::MakeRoom) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.shared.broken.refusal().is_some() {
@@ -208,10 +211,7 @@ impl Sealing {
             for log in self.scrubber.read_logs(&self.sealer, &self.waiting, &self.shared) {
                 set_unsound(&mut self.waiting, log, &self.shared);
             }
-            self.is_more_due = !is_stopping
-                && self.due(false) == 0
-                && (self.compactor.idle(&mut self.sealer, &self.shared)
-                    || self.scrubber.idle(&mut self.sealer, &self.shared));
+            self.is_more_due = !is_stopping && self.keep_up();
             self.count();
         }
     }
@@ -224,13 +224,29 @@ impl Sealing {
         self.history = self.compactor.history_micros();
     }
 
-    fn next(&self) -> Result<SealOrder, RecvTimeoutError> {
-        if self.due(false) > 0 {
-            // After a failure: wait, unless there is more news first.
-            return self.orders.recv_timeout(RETRY);
+    /// Compacts one run, if any is due. Tells whether there may be more.
+    fn keep_up(&mut self) -> bool {
+        let Self { compactor, sealer, shared, .. } = self;
+        if compactor.is_to_make_room(shared) {
+            return compactor.make_room(sealer, shared)
+                || (self.due(false) == 0 && self.scrubber.idle(&mut self.sealer, &self.shared));
         }
+        shared.is_making_room.store(false, Ordering::Release);
+        self.due(false) == 0
+            && (self.compactor.idle(&mut self.sealer, &self.shared)
+                || self.scrubber.idle(&mut self.sealer, &self.shared))
+    }
+
+    fn next(&self) -> Result<SealOrder, RecvTimeoutError> {
         if !self.is_more_due {
-            return self.orders.recv_timeout(compaction::LOOK_WHEN_SHORT);
+            let is_short = self.compactor.is_to_make_room(&self.shared);
+            let wait = match (is_short, self.due(false) > 0) {
+                (true, _) => compaction::LOOK_WHEN_FULL,
+                // After a failure, unless there is more news first.
+                (false, true) => RETRY,
+                (false, false) => compaction::LOOK_WHEN_SHORT,
+            };
+            return self.orders.recv_timeout(wait);
         }
         self.orders.try_recv().map_err(|error| match error {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
@@ -241,7 +257,8 @@ impl Sealing {
     /// How many of the oldest logs are to be sealed now; with `is_urgent` as many as may be.
     fn due(&self, is_urgent: bool) -> usize {
         let is_short = || self.shared.pressure().bytes_to_free() > 0;
-        let is_urgent = is_urgent || (!self.waiting.is_empty() && is_short());
+        let is_urgent =
+            is_urgent || self.compactor.has_dead_logs() || (!self.waiting.is_empty() && is_short());
         due(&self.waiting, self.shared.time.history(), &self.rules, is_urgent)
     }
 
@@ -255,7 +272,11 @@ impl Sealing {
             }
             let logs: Vec<Unsealed> = waiting.iter().take(count).map(|closed| closed.log).collect();
             let horizon = shared.time.history().as_micros().saturating_sub(*history);
-            match sealer.seal(&logs, shared.time.order(), Lapse { horizon, durable: *durable }) {
+            let lapse = Lapse { horizon, durable: *durable };
+            let sealed = with_reserve(shared.reserve_to_lend(), SealError::is_full, || {
+                sealer.seal(&logs, shared.time.order(), lapse)
+            });
+            match sealed {
                 Ok(_) => {
                     shared.well(Part::Seal);
                     shared.index_bytes.store(sealer.cache.size_on_disk(), Ordering::Relaxed);
@@ -297,10 +318,10 @@ impl Sealing {
     fn unsealed(&self) -> Error {
         let is_full = |trouble: &Trouble| trouble.state == State::Full;
         if self.shared.health().of(Part::Seal).is_some_and(is_full) {
-            let bytes: u64 = self.waiting.iter().map(|closed| closed.log.end).sum();
             let message = format!(
-                "the disk is full, and what is in the log must be sealed first: that needs up to {bytes} \
-                 bytes of room; forget more, or free some space, and try again"
+                "the disk is full, and what is in the log must be sealed first ({}); forget more, or free some \
+                 space, and try again",
+                self.fault
             );
             return Error::new(Code::StorageFull, message);
         }

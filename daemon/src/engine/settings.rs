@@ -5,6 +5,7 @@ use std::time::Duration;
 use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
 
+use super::reserve;
 use crate::index::fading::Fading;
 use crate::recall::query::DEFAULT_FRAME;
 
@@ -109,7 +110,8 @@ pub struct FlashSettings {
     /// copy the rest. The makers' formula for the life of a card divides by it (JEDEC's write
     /// amplification factor); they measure it and seldom state it. 4 is a guess.
     pub card_write_factor: u64,
-    /// Bytes kept for a full disk, so that forgetting works on it; 0 for none.
+    /// Bytes kept for a full disk, so that forgetting works on it and makes room; 0 for none. At least what sealing
+    /// the largest log takes is kept, whatever is less here.
     pub reserve_bytes: u64,
 }
 
@@ -126,8 +128,12 @@ impl Default for FlashSettings {
     }
 }
 
-/// A log is let grow to so many bytes, however little the store may take of its card.
-const SMALLEST_LOG: u64 = 64 << 10;
+/// A log is let grow to so many bytes, however little the store may take of its card: what lies beside a segment
+/// takes four blocks, however small that is.
+const SMALLEST_LOG: u64 = 128 << 10;
+/// Logs and segments are no larger than this part of the card: so much must be free to rewrite one, on a card that
+/// is full.
+const PARTS: u64 = 32;
 
 /// How the engine runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -222,13 +228,24 @@ impl Default for Forgetting {
 }
 
 impl Settings {
-    /// What a log is let grow to, and a segment, where the store may take little of its card: nothing
-    /// is freed before it is sealed, and a compaction needs room for what it makes.
-    pub(super) fn for_its_card(mut self) -> Self {
+    /// What a log is let grow to, and a segment, on a card of `total` bytes, or where the store may take little of
+    /// its card: nothing is freed before it is sealed, and a compaction needs room for what it makes. The reserve
+    /// has that room.
+    pub(super) fn for_its_card(mut self, total: Option<u64>) -> Self {
+        let mut bound = |log: u64, segment: u64| {
+            self.segment_bytes = self.segment_bytes.min(log.max(SMALLEST_LOG));
+            self.segment_max_bytes = self.segment_max_bytes.min(segment.max(SMALLEST_LOG));
+        };
+        if let Some(total) = total {
+            bound(total / PARTS, total / PARTS);
+        }
         let max = self.flash.max_bytes;
         if max > 0 {
-            self.segment_bytes = self.segment_bytes.min((max / 8).max(SMALLEST_LOG));
-            self.segment_max_bytes = self.segment_max_bytes.min((max / 4).max(SMALLEST_LOG));
+            bound(max / 8, max / 4);
+        }
+        if self.flash.reserve_bytes > 0 {
+            let least = reserve::least(self.segment_bytes);
+            self.flash.reserve_bytes = self.flash.reserve_bytes.max(least);
         }
         self
     }
@@ -263,6 +280,24 @@ mod tests {
     use omir_core::decode::Limits;
 
     use super::*;
+    use crate::store::room;
+
+    #[test]
+    fn a_small_card_has_small_logs_and_a_reserve_that_one_fits_into() {
+        let on = |mib: u64| Settings::default().for_its_card(Some(mib << 20));
+        assert_eq!(on(16 << 10).segment_bytes, Settings::default().segment_bytes);
+        for mib in [1, 4, 16, 64, 256, 16 << 10] {
+            let settings = on(mib);
+            let reserve = settings.flash.reserve_bytes;
+            assert!(settings.segment_bytes <= SMALLEST_LOG.max((mib << 20) / PARTS));
+            assert!(settings.segment_bytes <= settings.segment_max_bytes);
+            assert!(reserve >= room::of_segment(settings.segment_bytes), "{mib} MiB");
+            assert!(reserve <= (mib << 20) / 4, "{mib} MiB: {reserve}");
+        }
+        let none = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
+        let none = Settings { flash: none, ..Settings::default() }.for_its_card(Some(1 << 20));
+        assert_eq!(none.flash.reserve_bytes, 0);
+    }
 
     #[test]
     fn what_is_accepted_leaves_readers_room_for_what_it_is_wrapped_in() {

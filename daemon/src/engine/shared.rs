@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
@@ -13,6 +13,7 @@ use super::farewells::Farewells;
 use super::health::{self, Health, Part, State};
 use super::integrity::Integrity;
 use super::pressure::Pressure;
+use super::reserve::Reserve;
 use super::settings::Settings;
 use super::time::Time;
 use crate::clock::ClockState;
@@ -94,6 +95,12 @@ pub struct Shared {
     pub farewells: Farewells,
     /// Whether a thread of the engine ended by a panic.
     pub broken: Arc<Broken>,
+    /// What is given up on a full disk. Held by who works with the room that gives.
+    reserve: Mutex<Reserve>,
+    /// Whether room is being made on a full disk, or is about to be.
+    pub is_making_room: AtomicBool,
+    /// Whether the log is to be closed, because what is dead in logs takes room that lacks.
+    pub is_log_to_close: AtomicBool,
     /// Whether the engine was told to stop: nothing long is begun any more.
     pub is_stopping: AtomicBool,
 }
@@ -105,6 +112,7 @@ impl Shared {
         mark: &Mark,
         usage: Arc<Usage>,
         settings: Settings,
+        reserve: Reserve,
         repaired: u64,
     ) -> Self {
         let per_day = settings.flash.bytes_per_day;
@@ -138,6 +146,9 @@ impl Shared {
             is_sweep_asked: AtomicBool::default(),
             farewells: Farewells::default(),
             broken: Arc::default(),
+            reserve: Mutex::new(reserve),
+            is_making_room: AtomicBool::default(),
+            is_log_to_close: AtomicBool::default(),
             is_stopping: AtomicBool::default(),
         }
     }
@@ -224,6 +235,34 @@ impl Shared {
     /// How the card is doing.
     pub fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is given up on a full disk. Waits for who works with the room that gives.
+    pub fn reserve(&self) -> MutexGuard<'_, Reserve> {
+        self.reserve.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for whoever cannot wait; `None` while someone works with that room.
+    pub fn reserve_at_hand(&self) -> Option<MutexGuard<'_, Reserve>> {
+        match self.reserve.try_lock() {
+            Ok(reserve) => Some(reserve),
+            Err(TryLockError::Poisoned(reserve)) => Some(reserve.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The reserve, to be lent: see [`with_reserve`](super::reserve::with_reserve).
+    pub fn reserve_to_lend(&self) -> &Mutex<Reserve> {
+        &self.reserve
+    }
+
+    /// Whether the disk is so full that room is worth more than wear.
+    pub fn is_full(&self) -> bool {
+        let is_full =
+            |part| self.health().of(part).is_some_and(|trouble| trouble.state == State::Full);
+        is_full(Part::Log)
+            || is_full(Part::Seal)
+            || self.reserve_at_hand().is_none_or(|reserve| reserve.lacks())
     }
 
     /// Time since the start, as the card's health counts it.

@@ -13,9 +13,15 @@
 //!   dead. It waits only for a day whose budget is not used up; what it writes beyond that is owed. What
 //!   a rule let go of is only dead: nobody minds that it is there.
 //! - Where the store takes more of the card than it may, a tenth is enough.
+//! - On a disk that is full, room is worth more than wear: whatever frees a block in [`WORTH`] is rewritten, what frees
+//!   most for what it writes first, of what fits into the room there is. Where not even the reserve can be kept, each
+//!   block is worth it.
 
 use std::ops::Range;
 use std::time::Duration;
+
+use super::reserve;
+use crate::store::room::{self, BLOCK};
 
 /// So many small neighbours are merged, however little that is.
 const MANY: usize = 16;
@@ -28,6 +34,8 @@ const PARTS: u64 = 32;
 /// But segments up to this are, in bytes: below it what each of them says of itself, and the copies it
 /// holds of what it refers to, take up too much.
 const LEAST: u64 = 128 << 10;
+/// On a full disk a block that is freed is worth so many that are written for it.
+const WORTH: u64 = 32;
 /// Small segments stay as they are until the youngest is so old.
 const SETTLED: Duration = Duration::from_secs(86_400);
 
@@ -72,12 +80,31 @@ pub struct Allowance {
     pub may_write: u64,
     /// Whether the store takes more of the card than it may: then room is worth more than wear.
     pub is_short: bool,
+    /// What there is to work with on a disk that is full; `None` on one that is not.
+    pub full: Option<Full>,
+}
+
+/// What there is to work with on a disk that is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full {
+    /// Bytes that a new segment may take, beside those it replaces.
+    pub room: u64,
+    /// Whether there is no room even for the reserve.
+    pub is_dire: bool,
+}
+
+impl Full {
+    /// Whether it is worth it to write so many bytes in the place of others.
+    pub fn is_worth(&self, before: u64, after: u64) -> bool {
+        let freed = before.saturating_sub(after);
+        freed >= BLOCK && (self.is_dire || freed >= after / WORTH)
+    }
 }
 
 impl Default for Allowance {
     /// No bound.
     fn default() -> Self {
-        Self { may_write: u64::MAX, is_short: false }
+        Self { may_write: u64::MAX, is_short: false, full: None }
     }
 }
 
@@ -86,8 +113,15 @@ impl Default for Allowance {
 pub fn due(segments: &[Segment], rules: &Rules, allowance: &Allowance) -> Option<Range<usize>> {
     let left: u64 = segments.iter().map(Segment::left).sum();
     let rules = &Rules { segment_max: rules.segment_max.min(LEAST.max(left / PARTS)), ..*rules };
-    let limit = rules.segment_max.min(allowance.may_write);
     let is_overdue = |s: &Segment| s.forgotten_for.is_some_and(|held| held >= rules.purge_after);
+    if let Some(full) = &allowance.full {
+        let fits = |s: &Segment| s.is_sound && room::of_segment(s.left()) <= full.room;
+        let overdue = || segments.iter().position(|s| is_overdue(s) && fits(s));
+        // Two that lost two fifths each become one.
+        let most = reserve::segment(rules.segment_max);
+        return freeing(segments, most, full).or_else(|| overdue().map(|at| at..at + 1));
+    }
+    let limit = rules.segment_max.min(allowance.may_write);
     let is_wasteful = |s: &Segment| match allowance.is_short {
         true => s.dead > 0 && s.dead >= s.bytes / 10,
         false => s.dead > 0 && s.dead >= s.bytes / 2,
@@ -97,6 +131,32 @@ pub fn due(segments: &[Segment], rules: &Rules, allowance: &Allowance) -> Option
     grown(segments, limit, overdue, is_overdue)
         .or_else(|| grown(segments, limit, allowance.may_write, is_wasteful))
         .or_else(|| small(segments, rules, limit))
+}
+
+/// The run that frees most for what is written, of those that fit into the room and are worth it. Several become
+/// one within `limit`; one alone may be larger.
+fn freeing(segments: &[Segment], limit: u64, full: &Full) -> Option<Range<usize>> {
+    let mut best: Option<(Range<usize>, u64, u64)> = None;
+    for first in 0..segments.len() {
+        let (mut before, mut left) = (0u64, 0u64);
+        for (at, segment) in segments.iter().enumerate().skip(first) {
+            before = before.saturating_add(room::of_segment(segment.bytes));
+            left = left.saturating_add(segment.left());
+            let after = room::of_segment(left);
+            let is_one = at == first;
+            if !segment.is_sound || after > full.room || (!is_one && left > limit) {
+                break;
+            }
+            let freed = before.saturating_sub(after);
+            let is_better = best.as_ref().is_none_or(|(_, most, cost)| {
+                u128::from(freed) * u128::from(*cost) > u128::from(*most) * u128::from(after)
+            });
+            if is_better && full.is_worth(before, after) {
+                best = Some((first..at + 1, freed, after));
+            }
+        }
+    }
+    best.map(|(run, ..)| run)
 }
 
 /// The first segment that is wanted, with the neighbours behind it that are wanted too, as far as
@@ -250,6 +310,32 @@ mod tests {
         assert_eq!(due(&segments, &RULES, &owing), None);
     }
 
+    #[test]
+    fn on_a_full_disk_what_frees_most_and_fits_comes_first() {
+        let on = |room: u64, is_dire| {
+            let full = Some(Full { room, is_dire });
+            Allowance { may_write: 0, is_short: false, full }
+        };
+        let mut segments = vec![segment(MIB, 0); 6];
+        let wide = on(2 * MIB, false);
+        assert_eq!(due(&segments, &RULES, &wide), None, "nothing is dead");
+        segments[1].dead = MIB / 10;
+        assert_eq!(due(&segments, &RULES, &wide), Some(1..2), "also without a budget");
+        segments[4].dead = MIB / 2;
+        assert_eq!(due(&segments, &RULES, &wide), Some(4..5));
+        assert_eq!(due(&segments, &RULES, &on(MIB / 4, false)), None, "neither fits");
+        segments[3].dead = MIB * 9 / 10;
+        assert_eq!(due(&segments, &RULES, &on(MIB / 4, false)), Some(3..4));
+        segments[3].is_sound = false;
+        segments[4].dead = 0;
+        segments[1].dead = MIB / 64;
+        assert_eq!(due(&segments, &RULES, &wide), None, "too little for what it costs");
+        assert_eq!(due(&segments, &RULES, &on(2 * MIB, true)), Some(1..2));
+        // What lies beside each of them takes room as well.
+        let small = vec![segment(LEAST / 8, 0); 4];
+        assert!(due(&small, &RULES, &wide).is_some_and(|run| run.len() > 1));
+    }
+
     fn any_segment() -> impl Strategy<Value = Segment> {
         let sizes = prop_oneof![0..100_000u64, 0..40 * MIB];
         let held = proptest::option::of(0..3 * DAY.as_secs());
@@ -273,7 +359,7 @@ mod tests {
             may_write in prop_oneof![Just(u64::MAX), 0..50 * MIB],
             is_short in any::<bool>(),
         ) {
-            let allowance = Allowance { may_write, is_short };
+            let allowance = Allowance { may_write, is_short, full: None };
             let Some(run) = due(&segments, &RULES, &allowance) else {
                 for s in segments.iter().filter(|s| s.is_sound && s.left() <= may_write) {
                     prop_assert!(s.forgotten_for.is_none_or(|held| held < DAY));
@@ -291,6 +377,28 @@ mod tests {
             let wasteful = chosen.iter().all(|s| s.dead > 0 && s.dead >= s.bytes / share);
             let merged = chosen.len() > 1 && chosen.iter().all(|s| s.age >= DAY);
             prop_assert!(overdue || wasteful || merged);
+        }
+
+        #[test]
+        fn making_room_comes_to_an_end_and_needs_no_more_than_there_is(
+            mut segments in proptest::collection::vec(any_segment(), 0..60),
+            room in 0..40 * MIB,
+            is_dire in any::<bool>(),
+        ) {
+            let full = Full { room, is_dire };
+            let allowance = Allowance { may_write: 0, is_short: false, full: Some(full) };
+            let taken = |segments: &[Segment]| -> u64 {
+                segments.iter().map(|s| room::of_segment(s.bytes)).sum()
+            };
+            while let Some(run) = due(&segments, &RULES, &allowance) {
+                let is_overdue = segments[run.start].forgotten_for.is_some_and(|held| held >= DAY);
+                let before = taken(&segments);
+                let left: u64 = segments[run.clone()].iter().map(Segment::left).sum();
+                prop_assert!(room::of_segment(left) <= room);
+                prop_assert!(segments[run.clone()].iter().all(|s| s.is_sound));
+                segments.splice(run, [segment(left, 0)]);
+                prop_assert!(is_overdue || taken(&segments) + BLOCK <= before);
+            }
         }
 
         #[test]

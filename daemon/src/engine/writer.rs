@@ -25,7 +25,7 @@ use super::health::{Part, State};
 use super::importing::ImportPermit;
 use super::plan::{NoPlan, Plan, Planner, Step};
 use super::publisher::Delivery;
-use super::reserve::Reserve;
+use super::reserve;
 use super::sealing::{SealOrder, Sealed};
 use super::settings::{Durability, Settings};
 use super::settle::Settling;
@@ -43,7 +43,7 @@ use crate::sync::RwLock;
 
 /// Most changes that one sync acknowledges.
 const GROUP_CHANGES: usize = 1024;
-/// Most log bytes that one sync acknowledges.
+/// Most log bytes that one sync acknowledges, where logs may be large.
 const GROUP_BYTES: u64 = 4 << 20;
 /// How often it is worked out anew how far everything has faded, for recalls to skip by.
 const GLANCE: Duration = Duration::from_secs(600);
@@ -98,8 +98,6 @@ pub struct Writer {
     pub(super) log_is_sound: bool,
     /// When the log was begun, as [`Unsealed::began`].
     pub(super) log_began: Timestamp,
-    /// What is given up for forgetting on a full disk.
-    pub(super) reserve: Reserve,
     /// How often the data folder has come back; a log from before is not written on.
     pub(super) mounting: u64,
     pub(super) next_seq: u64,
@@ -199,6 +197,10 @@ impl Writer {
     fn group(&mut self, first: (Change, usize, Reply)) -> Option<Message> {
         // Before anything is staged: what was in the way may be gone by now.
         self.make_ready(grows(&first.0));
+        if !grows(&first.0) {
+            self.let_room_be_made();
+        }
+        let most = GROUP_BYTES.min(reserve::group(self.settings.segment_bytes));
         let catalog = self.catalog.clone();
         let (now, at) = (self.shared.time.moment().now, self.shared.time.order());
         let mut planner = Planner::new(&catalog, self.settings.limits.max_resource_bytes, now);
@@ -210,6 +212,18 @@ impl Writer {
             let planned = match self.no_room(&change) {
                 Some(error) => Err(NoPlan::Refused(error)),
                 None => planner.plan(&mut change, now),
+            };
+            let planned = match planned {
+                Ok(plan) if grows(&change) => match self.no_room_for(&plan) {
+                    // What is planned next would go by what is not written.
+                    Some(error) => {
+                        group.weight += bytes;
+                        group.refused.push((reply, error));
+                        break;
+                    }
+                    None => Ok(plan),
+                },
+                planned => planned,
             };
             match planned {
                 Ok(mut plan) => {
@@ -228,7 +242,7 @@ impl Writer {
                     break;
                 }
             }
-            let is_full = group.entries.len() >= GROUP_CHANGES || self.log.staged() >= GROUP_BYTES;
+            let is_full = group.entries.len() >= GROUP_CHANGES || self.log.staged() >= most;
             if is_full {
                 break;
             }
@@ -282,9 +296,11 @@ impl Writer {
             && outcome.is_err()
             && group.shrinks
             && self.log_trouble() == Some(State::Full)
-            && self.reserve.give_up(&*self.disk)
         {
-            tracing::warn!("the reserve is given up, so that what is forgotten can be noted");
+            // Also where it is lent, and comes back: then room was made.
+            if self.shared.reserve().give_up() {
+                tracing::warn!("the reserve is given up, so that what is forgotten can be noted");
+            }
             if self.log_is_sound || self.begin_log() {
                 self.stage_again(&mut group.entries);
                 outcome = self.write(first);
@@ -426,6 +442,9 @@ impl Writer {
         }
         if self.last_mark.elapsed() >= self.settings.mark_interval {
             self.note(Vec::new());
+        }
+        if self.log_has_changes && self.shared.is_log_to_close.swap(false, Ordering::AcqRel) {
+            self.rotate();
         }
         if may_try && self.is_log_due() {
             self.let_sealing_catch_up();

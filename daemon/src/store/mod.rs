@@ -15,6 +15,7 @@ pub mod mending;
 pub mod merkle;
 pub mod read;
 pub mod recovery;
+pub mod room;
 mod scrub;
 pub mod sealer;
 pub mod segment;

@@ -17,15 +17,17 @@ use omir_core::reference::Ref;
 
 use super::cache::Cache;
 use super::compact::{Lapse, Merged, Piece};
-use super::healing;
 use super::read::{Handle, ReadFault};
 use super::recovery::Unsealed;
+use super::room;
 use super::segment::{self, BadSegment, Draft};
-use super::signature::{DeviceKey, Digest};
+use super::sidecar::Sidecar;
+use super::signature::{DeviceKey, Digest, Seal};
 use super::transaction::{Transaction, Unreadable};
 use super::wal;
-use super::witness;
-use crate::disk::{self, Disk, Mode};
+use super::witness::{self, Fact};
+use crate::disk::{self, Disk, DiskFile, Mode};
+use crate::index::block::Block;
 use crate::index::catalog::{Catalog, Span};
 use crate::index::doc::FileId;
 use crate::index::key::RefKey;
@@ -63,6 +65,13 @@ pub enum SealError {
     /// What was built is no segment: our bug, which no retry mends. Segments come in the order of what they hold,
     /// so nothing later can be sealed before.
     Unsealable(BadSegment),
+}
+
+impl SealError {
+    /// Whether there was no room on the disk.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Disk(error) if disk::is_full(error))
+    }
 }
 
 impl std::fmt::Display for SealError {
@@ -165,16 +174,10 @@ impl Sealer {
         let contents = segment::contents(&sealed, block.digest).map_err(SealError::Unsealable)?;
         let seal = self.key.sign(self.next, &contents, self.previous, None);
 
-        let path = segment::path(self.next);
         let facts = witness::of_block(&block);
-        healing::write_sidecar(&*self.disk, self.next, &sealed, &facts)?;
-        disk::replace(&*self.disk, &segment::signature_path(self.next), seal.to_json().as_bytes())?;
-        disk::replace(&*self.disk, &path, &sealed)?;
-        self.disk.sync_dir(segment::DIR)?;
+        let file = self.write(self.next, &seal, &sealed, &facts)?;
         let len = sealed.len() as u64;
         drop(sealed);
-
-        let file = self.disk.open(&path, Mode::Read)?;
         let segment_id = segment_file(self.next);
         {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
@@ -182,8 +185,7 @@ impl Sealer {
             catalog.add_segment(segment_id, file, span);
             catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
         }
-        let kept = self.cache.put(self.next, len, &block);
-        self.bytes_written.fetch_add(kept, Ordering::Relaxed);
+        self.keep_block(self.next, len, &block);
         tracing::info!(
             segment = self.next,
             logs = logs.len(),
@@ -207,6 +209,48 @@ impl Sealer {
         self.next += 1;
         self.drop_logs(logs);
         Ok(true)
+    }
+
+    /// Writes a segment: its sidecar, its signature and, last, itself. Durable on return, and open. Nothing is
+    /// written that there is no room for.
+    pub(super) fn write(
+        &self,
+        number: u64,
+        seal: &Seal,
+        bytes: &[u8],
+        facts: &[Fact],
+    ) -> io::Result<Arc<dyn DiskFile>> {
+        let sidecar = Sidecar::of(number, bytes, witness::encode(facts)).encode();
+        let seal = seal.to_json();
+        let files = [
+            (segment::sidecar_path(number), sidecar.as_slice()),
+            (segment::signature_path(number), seal.as_bytes()),
+            (segment::path(number), bytes),
+        ];
+        let taken = files.iter().map(|(_, bytes)| room::of_file(bytes.len() as u64)).sum();
+        disk::check_room(&*self.disk, taken)?;
+        let written = files
+            .iter()
+            .try_for_each(|(path, bytes)| disk::replace(&*self.disk, path, bytes))
+            .and_then(|()| self.disk.sync_dir(segment::DIR))
+            .and_then(|()| self.disk.open(&segment::path(number), Mode::Read));
+        if written.is_err() {
+            // It may have got its name all the same; nothing stands for anything yet.
+            for (path, _) in files.iter().rev() {
+                let _ = self.disk.remove(path);
+            }
+        }
+        written
+    }
+
+    /// Keeps the index of a segment, where that leaves room for memories.
+    pub(super) fn keep_block(&mut self, number: u64, len: u64, block: &Block) {
+        if self.cache.is_for(len) && disk::check_room(&*self.disk, len).is_err() {
+            tracing::debug!(segment = number, "the disk is full, and the index is not kept");
+            return;
+        }
+        let kept = self.cache.put(number, len, block);
+        self.bytes_written.fetch_add(kept, Ordering::Relaxed);
     }
 
     /// Puts the transactions of a log into a draft.

@@ -72,6 +72,16 @@ impl fmt::Display for TooDamaged {
 
 impl std::error::Error for TooDamaged {}
 
+/// Bytes of the `.par` file of a segment of so many bytes, with so many of a witness.
+pub fn encoded_len(bytes: u64, witness: u64) -> u64 {
+    let block = BLOCK as u64;
+    let stripe = block * STRIPE as u64;
+    let head = FIXED as u64 + 4 * bytes.div_ceil(block) + witness + 4;
+    let (whole, rest) = (bytes / stripe, bytes % stripe);
+    let last = if rest == 0 { 0 } else { rest.min(block) + 4 };
+    2 * head + 4 + whole * (block + 4) + last
+}
+
 impl Sidecar {
     /// The sidecar of a segment.
     pub fn of(segment: u64, bytes: &[u8], witness: Vec<u8>) -> Self {

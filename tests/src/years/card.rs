@@ -198,4 +198,9 @@ impl DiskFile for CardFile {
         self.state.powered()?;
         self.inner.truncate(len)
     }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.state.powered()?;
+        self.inner.allocate(len)
+    }
 }

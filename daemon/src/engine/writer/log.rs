@@ -6,12 +6,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{BREATH, Writer, grows};
+use crate::disk::NoRoom;
 use crate::engine::command::Change;
 use crate::engine::health::{Part, State};
+use crate::engine::plan::Plan;
+use crate::engine::reserve::{self, BESIDE};
 use crate::engine::sealing::{self, Closed, SealOrder};
 use crate::engine::settings::{Durability, Settings};
+use crate::engine::shared::Shared;
 use crate::error::{Code, Error};
 use crate::store::recovery::Unsealed;
+use crate::store::room::{self, BLOCK};
 use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{Log, LogError};
@@ -29,6 +34,12 @@ const WHEN_SHORT: Duration = Duration::from_secs(3600);
 /// But no longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
+/// So much is free beside the reserve where anything new is taken in: the next block of the log and of its
+/// witness.
+const NEW: u64 = 2 * BLOCK;
+/// What an operation takes in a log beside its resource, at most.
+const OP: u64 = 128;
+
 impl Writer {
     /// Deals with what is known to be the matter with the disk: a data folder that came back, a log
     /// that is in doubt, a reserve that lacks.
@@ -41,25 +52,49 @@ impl Writer {
             }
             _ => {}
         }
-        if !self.log_is_sound
-            && !self.begin_log()
-            && !grows
-            && self.log_trouble() == Some(State::Full)
-            && self.reserve.give_up(&*self.disk)
-        {
-            self.begin_log();
+        if !self.log_is_sound {
+            let _ = if grows { self.begin_log() } else { self.begin_log_even_if_full() };
         }
         self.tend_reserve();
     }
 
     /// Makes the reserve again, if it was given up and there is room.
     fn tend_reserve(&mut self) {
-        if self.reserve.lacks()
-            && self.log_is_sound
-            && self.reserve.has_room(&*self.disk)
-            && let Err(error) = self.reserve.keep(&*self.disk)
+        let Some(mut reserve) = self.shared.reserve_at_hand() else { return };
+        if self.log_is_sound
+            && reserve.has_room()
+            && let Err(error) = reserve.keep()
         {
             self.shared.trouble(&*self.disk, Part::Log, &error);
+        }
+    }
+
+    /// Waits while room is made, where what is to be forgotten would take what that needs. Where there is no room
+    /// to be made nothing waits.
+    pub(super) fn let_room_be_made(&mut self) {
+        let log = self.settings.segment_bytes;
+        let needed = reserve::to_work(log).saturating_add(reserve::group(log));
+        let lacks = |shared: &Shared| {
+            let reserve = shared.reserve_at_hand();
+            reserve.is_none_or(|reserve| reserve.lacks() && reserve.free() < needed)
+        };
+        if !lacks(&self.shared) {
+            return;
+        }
+        self.order_room();
+        let began = Instant::now();
+        while self.shared.is_making_room.load(Ordering::Acquire)
+            && lacks(&self.shared)
+            && began.elapsed() < LONGEST_WAIT
+        {
+            std::thread::sleep(BREATH);
+        }
+    }
+
+    /// Has room made as soon as may be.
+    fn order_room(&self) {
+        if !self.shared.is_making_room.swap(true, Ordering::AcqRel) {
+            let _ = self.sealing.send(SealOrder::MakeRoom);
         }
     }
 
@@ -69,9 +104,15 @@ impl Writer {
 
     /// Notes that the disk takes what is new. With the reserve given up it is full all the same.
     pub(super) fn note_success(&self) {
-        if !self.reserve.lacks() || self.log_trouble() != Some(State::Full) {
+        if self.log_trouble() != Some(State::Full) || self.lack().is_none() {
             self.shared.well(Part::Log);
         }
+    }
+
+    /// What lacks on a disk that was full until it is not any more, also where the reserve is lent.
+    fn lack(&self) -> Option<NoRoom> {
+        let free = self.shared.reserve_at_hand().map_or(0, |reserve| reserve.free_beside());
+        (free < 2 * BESIDE).then_some(NoRoom { needed: 2 * BESIDE, free })
     }
 
     /// Why a change is not even tried: what is left of a full disk is for forgetting.
@@ -79,10 +120,28 @@ impl Writer {
         if !grows(change) {
             return None;
         }
-        if self.reserve.lacks() && self.log_trouble() == Some(State::Full) {
-            return Some(self.shared.refusal());
-        }
         self.shared.pressure().refusal(self.shared.can_free.load(Ordering::Relaxed))
+    }
+
+    /// Why a plan that brings something new is not even tried: there must be room beside the reserve, and what is
+    /// longer than a log otherwise gets needs room to be sealed, too.
+    pub(super) fn no_room_for(&self, plan: &Plan) -> Option<Error> {
+        let len = |op: &Op| match op {
+            Op::Put { resource, .. } => resource.len() as u64 + OP,
+            _ => OP,
+        };
+        let bytes = plan.ops.iter().map(len).sum::<u64>();
+        let log = self.settings.segment_bytes;
+        let beyond = room::of_segment(self.log.len().saturating_add(bytes))
+            .saturating_sub(room::of_segment(reserve::segment(log)));
+        let needed = self.log.staged().saturating_add(bytes).saturating_add(beyond) + NEW;
+        let free = self.shared.reserve().free_beside();
+        (free < needed && bytes > 0).then(|| {
+            let lack = NoRoom { needed, free };
+            self.shared.trouble(&*self.disk, Part::Log, &lack.into());
+            self.order_room();
+            self.shared.refusal()
+        })
     }
 
     /// Writes what is staged, beginning with transaction `first`, and makes it as durable as the
@@ -139,6 +198,14 @@ impl Writer {
             self.begin_log();
         }
         refusal
+    }
+
+    /// Begins a new log, with the reserve given up for it if need be.
+    pub(super) fn begin_log_even_if_full(&mut self) -> bool {
+        self.begin_log()
+            || (self.log_trouble() == Some(State::Full)
+                && self.shared.reserve().give_up()
+                && self.begin_log())
     }
 
     /// Begins a new log and sends the old one to be sealed. On failure the old one stays.
@@ -212,11 +279,9 @@ impl Writer {
     pub(super) fn try_again(&mut self) {
         self.make_ready(true);
         if self.log_is_sound && self.log_trouble().is_some() {
-            if self.reserve.has_room(&*self.disk) {
-                self.note(Vec::new());
-            } else {
-                let full = std::io::ErrorKind::StorageFull.into();
-                self.shared.trouble(&*self.disk, Part::Log, &full);
+            match self.lack() {
+                None => self.note(Vec::new()),
+                Some(lack) => self.shared.trouble(&*self.disk, Part::Log, &lack.into()),
             }
         }
     }
@@ -230,7 +295,7 @@ impl Writer {
             self.refuse(error);
             return false;
         }
-        self.begin_log()
+        self.begin_log_even_if_full()
     }
 
     /// Journals what is no memory, with a mark: it costs no sync of its own then.

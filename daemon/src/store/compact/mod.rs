@@ -30,19 +30,18 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
 
 pub(super) use self::merge::{Merge, Merged};
-pub use self::survey::{Survey, Told, survey};
+pub use self::survey::{InLogs, Survey, Told, survey, survey_logs};
 use super::healing;
 use super::sealer::{SealError, Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
-use super::witness::{self, Fact};
-use crate::disk::{self, Mode};
+use super::witness;
+use crate::disk;
 use crate::index::catalog::Span;
 
 /// A sealed segment, as a row of the list of all.
@@ -109,6 +108,13 @@ pub enum CompactError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+impl CompactError {
+    /// Whether there was no room on the disk.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Disk(error) if disk::is_full(error))
+    }
 }
 
 impl fmt::Display for CompactError {
@@ -215,17 +221,8 @@ impl Sealer {
             // Before the new segment is there: from then on a start forgets what was replaced.
             self.cache.expect_purge();
         }
-        let path = segment::path(number);
         let facts = witness::of_block(&block);
-        let written = self.write(number, &seal, &merged.bytes, &facts);
-        let file = match written.and_then(|()| self.disk.open(&path, Mode::Read)) {
-            Ok(file) => file,
-            Err(error) => {
-                // It may have got its name all the same; nothing stands for anything yet.
-                let _ = self.disk.remove(&path);
-                return Err(error.into());
-            }
-        };
+        let file = self.write(number, &seal, &merged.bytes, &facts)?;
         merged.bytes = Vec::new();
         self.next += 1;
         let piece = Piece {
@@ -247,8 +244,7 @@ impl Sealer {
             catalog.compact(&block.rows, segment_file(number), &merged.dropped, &merged.tombstones);
             old.iter().for_each(|&old| catalog.drop_file(segment_file(old)));
         }
-        let kept = self.cache.put(number, len, &block);
-        self.bytes_written.fetch_add(kept, Ordering::Relaxed);
+        self.keep_block(number, len, &block);
         self.cache.remove(&old);
         if let Err(error) = self.remove_leftovers() {
             tracing::warn!(%error, "compacted segments could not be removed yet");
@@ -270,15 +266,6 @@ impl Sealer {
             "compacted"
         );
         Ok(compacted)
-    }
-
-    /// Writes the sidecar, the signature and, last, the segment.
-    fn write(&self, number: u64, seal: &Seal, bytes: &[u8], facts: &[Fact]) -> io::Result<()> {
-        let signature = segment::signature_path(number);
-        healing::write_sidecar(&*self.disk, number, bytes, facts)?;
-        disk::replace(&*self.disk, &signature, seal.to_json().as_bytes())?;
-        disk::replace(&*self.disk, &segment::path(number), bytes)?;
-        self.disk.sync_dir(segment::DIR)
     }
 
     /// The bytes of a segment and its seal, if they belong together.

@@ -60,6 +60,29 @@ pub fn survey(catalog: &Catalog, pieces: &[Piece], horizon: i64) -> Vec<Survey> 
     pieces.iter().map(of).collect()
 }
 
+/// What is in logs, of what a segment would hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InLogs {
+    /// Bytes of versions that a segment would hold.
+    pub live: u64,
+    /// Bytes of those that it would not.
+    pub dead: u64,
+}
+
+/// Looks at what is recorded behind all segments. What was superseded before `horizon` (microseconds) counts as dead.
+pub fn survey_logs(catalog: &Catalog, pieces: &[Piece], horizon: i64) -> InLogs {
+    let first = pieces.last().map_or(0, |piece| piece.last_seq.saturating_add(1));
+    let mut found = InLogs::default();
+    for fate in catalog.fates(first, u64::MAX, horizon) {
+        let len = u64::from(catalog.doc(fate.id).location.len);
+        match fate.end {
+            End::Live | End::Kept => found.live += len,
+            End::Superseded | End::Forgotten => found.dead += len,
+        }
+    }
+    found
+}
+
 /// What a segment tells of that was forgotten, by a name alone if not by what it said: in copies,
 /// references, access states and tombstones.
 ///

@@ -24,6 +24,7 @@ proptest! {
     ) {
         let whole = noise(len, seed);
         let sidecar = Sidecar::of(7, &whole, vec![1, 2, 3]);
+        prop_assert_eq!(sidecar.encode().len() as u64, encoded_len(len as u64, 3));
         let read = Sidecar::decode(&sidecar.encode()).unwrap();
         prop_assert_eq!(&read, &sidecar);
         let mut rotten = whole.clone();
