@@ -25,9 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Runs the daemon, and at its end tells what it wrote.
 pub fn be_daemon(arguments: impl Iterator<Item = String>) -> ExitCode {
     // As the program itself does.
-    omird::malloc::settle();
-    // As the program itself does.
-    omird::malloc::settle();
+    omird::restart::with_settings();
     let code = omird::program::run(Arguments::parse_from(
         std::iter::once("omird".to_owned()).chain(arguments),
     ));

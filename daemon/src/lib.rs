@@ -16,6 +16,7 @@ pub mod logs;
 pub mod malloc;
 pub mod program;
 pub mod recall;
+pub mod restart;
 #[cfg(feature = "ros2")]
 pub mod ros2;
 #[cfg(feature = "serial")]

@@ -18,13 +18,12 @@ use crate::config::{self, Config, Host};
 use crate::engine::events::Events;
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
-use crate::malloc;
+use crate::restart;
 use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
 use crate::store::keys;
 use crate::store::recovery::Progress;
-use crate::zenoh_threads;
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -142,16 +141,13 @@ fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if !arguments.check {
-        malloc::settle();
+        restart::with_settings();
     }
     run(arguments)
 }
 
 /// Runs the program.
 pub fn run(arguments: Arguments) -> ExitCode {
-    if !arguments.check {
-        zenoh_threads::settle();
-    }
     let logs = logs::to_stderr(DEFAULT_FILTER);
     let running = match arguments.resolve(&Host::ask()) {
         Ok(running) => running,

@@ -114,11 +114,6 @@ impl Daemon {
             .stdout(Stdio::piped())
     }
 
-    /// Number of its process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits for the ready line of a daemon that was only spawned.
     ///
     /// # Panics

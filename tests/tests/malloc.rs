@@ -11,7 +11,7 @@ fn a_daemon_that_was_started_without_them_has_the_settings_of_malloc() {
     let folder = tempfile::tempdir().expect("a folder");
     let daemon = Daemon::start(PROGRAM, folder.path(), "r1", &[]);
     let told = |what: &str| {
-        let path = format!("/proc/{}/{what}", daemon.id());
+        let path = format!("/proc/{}/{what}", daemon.pid());
         std::fs::read_to_string(path).expect("the process that was started serves")
     };
     let environment = told("environ");

@@ -65,8 +65,8 @@ impl Operation {
         }
     }
 
-    /// Whether it is there to change something (invariant 12 of ARCHITECTURE.md). A recall is not, although it counts accesses; a sweep is, also where
-    /// it only looks.
+    /// Whether it changes something (invariant 12 of ARCHITECTURE.md). A recall does not, although it counts accesses. A
+    /// sweep does, also one with `dryRun`.
     pub fn changes(self) -> bool {
         match self {
             Self::Remember

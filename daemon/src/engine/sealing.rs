@@ -27,6 +27,7 @@ use crate::error::{Code, Error};
 use crate::store::compact::Lapse;
 use crate::store::recovery::Unsealed;
 use crate::store::sealer::{SealError, Sealer};
+use crate::store::wal;
 
 /// How long a log that could not be sealed waits for the next try.
 const RETRY: Duration = Duration::from_secs(10);
@@ -115,11 +116,8 @@ pub(super) fn age(began: Timestamp, now: Timestamp) -> Duration {
 
 /// Notes that a log is sound no more.
 fn set_unsound(waiting: &mut VecDeque<Closed>, log: u64, shared: &Shared) {
-    tracing::error!(
-        log,
-        "a log that was sound is not any more: what is left of it is sealed alone, and the file set aside"
-    );
-    shared.rotten_logs.fetch_add(1, Ordering::Relaxed);
+    let message = "it was sound and is not any more: what is left of it is sealed alone, and the file set aside";
+    shared.integrity.lost(&wal::path(log), message);
     for closed in waiting.iter_mut().filter(|closed| closed.log.log == log) {
         closed.log.is_sound = false;
     }
@@ -283,7 +281,7 @@ impl Sealing {
                     waiting.drain(..count);
                 }
                 Err(SealError::Rotten { log, bytes }) => {
-                    tracing::error!(log, bytes, "bytes of a log are lost");
+                    tracing::warn!(log, bytes, "bytes of a log are lost");
                     set_unsound(waiting, log, shared);
                 }
                 Err(error) => {

@@ -67,8 +67,6 @@ pub struct Shared {
     settings: RwLock<Arc<Settings>>,
     /// Logs that wait to be sealed.
     pub unsealed_logs: AtomicU64,
-    /// Logs that became unreadable in part after the start.
-    pub rotten_logs: AtomicU64,
     /// Segments on disk.
     pub segments: AtomicU64,
     /// What was written since boot, and what lies on the disk.
@@ -132,7 +130,6 @@ impl Shared {
             can_free: AtomicBool::default(),
             settings: RwLock::new(Arc::new(settings)),
             unsealed_logs: AtomicU64::default(),
-            rotten_logs: AtomicU64::default(),
             segments: AtomicU64::default(),
             usage,
             began: AtomicI64::new(mark.began),

@@ -76,10 +76,9 @@ impl Engine {
         disk.insert("segments", int(shared.segments.load(Ordering::Relaxed)));
         disk.insert("unsealedLogs", int(shared.unsealed_logs.load(Ordering::Relaxed)));
         let trouble = shared.health().worst().cloned();
-        let rotten = shared.rotten_logs.load(Ordering::Relaxed);
         let losses = shared.integrity.losses();
         let damaged = self.damaged_files(&losses);
-        let is_damaged = rotten > 0 || !damaged.is_empty();
+        let is_damaged = !damaged.is_empty();
         let sound = if is_damaged { State::Damaged } else { State::Ok };
         let state = trouble.as_ref().map_or(sound, |trouble| trouble.state);
         disk.insert("full", Value::Bool(state == State::Full));
@@ -94,7 +93,7 @@ impl Engine {
         disk.insert("hint", hint.map_or(Value::Null, Value::from));
         let is_known = |file: &&String| self.inner.damage.iter().any(|known| known.file == **file);
         let since = losses.iter().filter(|file| !is_known(file)).count();
-        let lost = (self.inner.damage.len() + since) as u64 + rotten;
+        let lost = (self.inner.damage.len() + since) as u64;
         disk.insert("damagedFiles", int(lost));
         disk.insert("repairs", int(shared.integrity.repairs()));
         let scrubbed = shared.scrubbing().ended;

@@ -18,15 +18,17 @@ pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engi
             tracing::error!("SIGHUP: {told}");
             told
         }
-        Ok(outcome) => {
+        Ok(mut outcome) => {
             if !outcome.taken.is_empty() {
                 engine.reconfigure(running.config().settings.clone());
             }
             let is_log_new = outcome.taken.iter().any(|key| key == "log");
+            let mut told = String::new();
             if is_log_new && !logs.follow(&filter(&running.config().log)) {
-                tracing::warn!("SIGHUP: log: RUST_LOG is set, and says what is logged");
+                outcome.taken.retain(|key| key != "log");
+                told.push_str("; log waits: RUST_LOG says what is logged");
             }
-            let told = in_words(&outcome);
+            told.insert_str(0, &in_words(&outcome));
             // Louder where somebody has to do something.
             if outcome.waiting.is_empty() {
                 tracing::info!("SIGHUP: {told}");
