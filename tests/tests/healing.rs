@@ -124,10 +124,6 @@ fn a_sector_that_cannot_be_read_is_restored_as_well() {
 #[test]
 fn what_nobody_reads_is_found_within_a_round() {
     let robot = Robot::new(4);
-    eventually("the round begins", || {
-        robot.idle();
-        robot.session.status("robot").pointer("/disk/lastScrub").is_some()
-    });
     let paths: Vec<String> = (1..=4).map(segment::path).collect();
     let whole: Vec<Vec<u8>> = paths.iter().map(|path| robot.disk.bytes(path)).collect();
     for path in &paths {

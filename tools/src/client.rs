@@ -285,20 +285,16 @@ impl Client {
         // As it lies on the card, which costs the daemon least.
         format.push("format", "cbor");
         let replies = self.send(&key, &format, None, QueryTarget::BestMatching)?;
-        let (mut is_named, mut refused) = (false, None);
+        let mut refused = None;
         while let Ok(reply) = replies.recv() {
             match self.outcome(&reply) {
-                Ok(answer) => {
-                    is_named = true;
-                    if !f(&answer.key) {
-                        break;
-                    }
-                }
-                // The card may have lost one of many.
+                Ok(answer) if f(&answer.key) => {}
+                // Who has enough does not ask what else there is.
+                Ok(_) => return Ok(()),
                 Err((_, error)) => refused = refused.or(Some(error)),
             }
         }
-        refused.filter(|_| !is_named).map_or(Ok(()), Err)
+        refused.map_or(Ok(()), Err)
     }
 
     fn first_reply(

@@ -47,7 +47,7 @@ pub fn by(client: &Client, robot: &str, named: &Ref) -> Result<Ref> {
 /// The only one whose id begins with that of `named`.
 fn only_one(client: &Client, robot: &str, named: &Ref) -> Result<Option<Ref>> {
     // Whoever forgets something twice does not mean another the second time.
-    if was_forgotten(client, robot, named) {
+    if was_forgotten(client, robot, named)? {
         return Ok(None);
     }
     let key = format!("memory/{}/{}$*", named.kind, named.id);
@@ -78,11 +78,15 @@ pub fn one_of(named: &Ref, mut found: Vec<Ref>) -> Result<Option<Ref>> {
     }
 }
 
-fn was_forgotten(client: &Client, robot: &str, named: &Ref) -> bool {
+fn was_forgotten(client: &Client, robot: &str, named: &Ref) -> Result<bool> {
     let mut parameters = Parameters::new();
     parameters.push("ref", &named.to_string());
-    let told = client.ask(robot, "explain", &parameters, None).and_then(|reply| reply.value());
-    told.is_ok_and(|told| told.get("forgotten").and_then(Value::as_bool) == Some(true))
+    match client.ask(robot, "explain", &parameters, None).and_then(|reply| reply.value()) {
+        Ok(told) => Ok(told.get("forgotten").and_then(Value::as_bool) == Some(true)),
+        // It never was.
+        Err(error) if error.code() == Code::NotFound.as_str() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn ambiguous(named: &Ref, several: &[Ref]) -> Error {

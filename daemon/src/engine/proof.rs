@@ -1,19 +1,24 @@
 //! Proofs of life: that the writer deals with messages, and that what is stored can be read.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
 use super::Engine;
 use super::writer::Message;
 
+/// How long a question waits for room in the queue.
+const FOR_ROOM: Duration = Duration::from_secs(2);
+
 impl Engine {
     /// Asks the writer for a sign of life; it comes once all that was queued before is dealt with. None comes after
-    /// the writer has ended, nor if the queue has no room by `deadline`.
+    /// the writer has ended, nor if the queue has no room by `deadline`, or within seconds: whoever waits for the sign
+    /// asks again.
     pub fn prove_writing(&self, deadline: Instant) -> Receiver<()> {
         let (proven, waiting) = crossbeam_channel::bounded(1);
         if let Some(queue) = self.queue() {
-            let _ = queue.send_deadline(Message::Proof(proven), deadline);
+            let soon = deadline.min(Instant::now() + FOR_ROOM);
+            let _ = queue.send_deadline(Message::Proof(proven), soon);
         }
         waiting
     }

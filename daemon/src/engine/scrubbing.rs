@@ -71,10 +71,11 @@ impl Scrubber {
         shared: &Shared,
     ) -> Vec<u64> {
         let round = shared.scrubbing().began;
-        let before = self.logs_read.replace(round);
-        if !self.is_allowed || before.is_none_or(|before| before == round) || !shared.may_seal() {
+        let before = *self.logs_read.get_or_insert(round);
+        if !self.is_allowed || before == round || !shared.may_seal() {
             return Vec::new();
         }
+        self.logs_read = Some(round);
         let sound = waiting.iter().filter(|closed| closed.log.is_sound);
         let read = sound.filter_map(|closed| match sealer.scrub_log(&closed.log) {
             Ok(Some(0)) => None,
@@ -102,15 +103,20 @@ impl Scrubber {
             return false;
         }
         if let Some(number) = self.mender.take().or_else(|| self.bare.pop_first()) {
-            scrub(sealer, shared, number);
-            return true;
+            let is_read = self.scrub(sealer, shared, number);
+            if !is_read {
+                self.mender.put_back(number);
+            }
+            return is_read;
         }
         let Some(period) = shared.settings().scrub_every else { return false };
         let now = shared.now().0.as_micros();
         let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX);
         let (next, mut round) = due(&sealer.pieces, shared.scrubbing(), now, period);
         if let Some(piece) = next.and_then(|next| sealer.pieces.get(next).cloned()) {
-            scrub(sealer, shared, piece.number);
+            if !self.scrub(sealer, shared, piece.number) {
+                return false;
+            }
             round.through = piece.last_seq;
             if sealer.pieces.last().is_some_and(|last| last.last_seq == piece.last_seq) {
                 round.ended = now;
@@ -119,10 +125,19 @@ impl Scrubber {
         shared.scrubbed(round);
         next.is_some()
     }
+
+    /// Reads a segment and mends it. Returns whether it could be read and written.
+    fn scrub(&self, sealer: &mut Sealer, shared: &Shared, number: u64) -> bool {
+        let outcome = scrub(sealer, shared, number);
+        if let Some(is_lost) = outcome {
+            self.mender.done(number, is_lost);
+        }
+        outcome.is_some()
+    }
 }
 
-/// Reads a segment and mends it, and tells what was found.
-pub(super) fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) {
+/// Reads a segment and mends it, and tells what was found: whether some of it is lost; `None` if the disk refused.
+pub(super) fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) -> Option<bool> {
     let file = segment::path(number);
     match sealer.scrub(number) {
         Ok(None | Some(Healed::Sound)) => shared.integrity.sound(&file),
@@ -133,9 +148,14 @@ pub(super) fn scrub(sealer: &mut Sealer, shared: &Shared, number: u64) {
         }
         Ok(Some(Healed::Lost)) => {
             shared.integrity.lost(&file, "it is damaged beyond what its sidecar can restore");
+            return Some(true);
         }
-        Err(error) => tracing::warn!(file, %error, "could not be read through for rot"),
+        Err(error) => {
+            tracing::warn!(file, %error, "could not be read through for rot, or not be repaired, yet");
+            return None;
+        }
     }
+    Some(false)
 }
 
 #[cfg(test)]

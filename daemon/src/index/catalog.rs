@@ -75,7 +75,7 @@ pub struct Span {
 pub trait Mend: Send + Sync {
     /// The file's bytes with all restored that can be; `None` if nothing can. What is still damaged does not pass
     /// its checksum.
-    fn mended(&self, file: FileId) -> Option<Vec<u8>>;
+    fn mended(&self, file: FileId) -> Option<Arc<[u8]>>;
 }
 
 /// The index in memory.

@@ -80,6 +80,9 @@ impl Drop for Delete {
 /// # Errors
 /// `BUSY` if too many wait.
 pub(super) fn take_on(context: &Arc<Context>, key: &str) -> Result<(), Error> {
+    if context.deleter.queue.is_full() {
+        return Err(Error::new(Code::Busy, "too many DELETEs wait; try again in a moment"));
+    }
     let place = submit(context, Change::Forget(Vec::new()));
     context.deletes.begun.fetch_add(1, Ordering::AcqRel);
     let delete = Delete { context: context.clone(), key: key.to_owned(), place };

@@ -146,8 +146,10 @@ pub(super) fn get(context: &Context, ask: Ask) {
     }) {
         return context.refuse(ask, &error);
     }
-    context.deletes.settle(SETTLE);
-    context.engine.settle(SETTLE);
+    context.pool.pool().wait(|| {
+        context.deletes.settle(SETTLE);
+        context.engine.settle(SETTLE);
+    });
     match context.keys.reference(ask.key()) {
         None => get_matching(context, ask),
         Some(name) => {

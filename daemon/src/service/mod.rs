@@ -248,13 +248,16 @@ impl Context {
     /// its exact name, so that whoever denies that key has denied it.
     fn dispatch(self: &Arc<Self>, served: Served, query: Query) {
         let key = query.key_expr().as_str();
+        let pool = self.pool.pool();
         if !served.is_meant_by(key) {
-            return;
+            // That there is no answer is sent as it is dropped, and may wait for the client.
+            return pool.hand_over(0, move |_| drop(query));
         }
         let exact = self.keys.expect_exactly(served.name(), key);
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
-        let pool = self.pool.pool();
-        let Some(under_way) = pool.admit() else { return };
+        let Some(under_way) = pool.admit() else {
+            return pool.hand_over(0, move |_| drop(query));
+        };
         let mut ask = Ask::new(query, self.keys.clone(), pool.clone(), under_way);
         if served.changes()
             && let Err(error) = exact

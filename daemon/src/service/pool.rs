@@ -170,12 +170,12 @@ impl Pool {
         None
     }
 
-    /// Has a thread that reads do something, behind the work that waits. Nobody does if even the room that is kept for
-    /// such is full: then nobody reads.
+    /// Has the next thread that gets a turn to read do something, before the work that waits. Nobody does if even the
+    /// room that is kept for such is full: then nobody reads.
     pub(super) fn prove(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         if state.asked.len() < WAITING + PROOFS {
-            state.asked.push_back(Box::new(job));
+            state.asked.push_front(Box::new(job));
             self.wake(&mut state);
         }
     }
@@ -213,6 +213,12 @@ impl Pool {
         let began = Instant::now();
         answer(room.is_some());
         room.is_some() && began.elapsed() < PATIENCE
+    }
+
+    /// Waits for something else than reading; who has a turn to read gives it up meanwhile.
+    pub(super) fn wait(self: &Arc<Self>, wait: impl FnOnce()) {
+        let _turn = READS.get().then(|| GivenUp::of(self));
+        wait();
     }
 
     /// Counts a query that is not, or not wholly, answered.

@@ -15,8 +15,8 @@ use super::{WATCHDOG, tell};
 pub type Witness = (&'static str, Box<dyn Fn(Instant) -> Receiver<()> + Send>);
 
 /// The time that the manager has patience is cut into so many parts. A look takes one at most, and so does the pause
-/// after it: the next sign comes in time, however slow the look was.
-const PARTS: u32 = 3;
+/// after it. After a look in vain the next one comes soon: there are several before the patience is over.
+const PARTS: u32 = 6;
 
 /// Gives signs of life until it is dropped.
 pub struct Watchdog {
@@ -63,15 +63,21 @@ fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option
 
 fn run(witnesses: &[Witness], part: Duration, stopped: &Receiver<()>) {
     loop {
-        match silent(witnesses, Instant::now() + part, stopped) {
+        let pause = match silent(witnesses, Instant::now() + part, stopped) {
             None => return,
-            Some(silent) if silent.is_empty() => tell(WATCHDOG),
-            Some(silent) => tracing::error!(
-                "no sign of life from {} in {part:?}: the service manager is given none either, and may end omird",
-                silent.join(" and ")
-            ),
-        }
-        if stopped.recv_timeout(part) != Err(RecvTimeoutError::Timeout) {
+            Some(silent) if silent.is_empty() => {
+                tell(WATCHDOG);
+                part
+            }
+            Some(silent) => {
+                tracing::error!(
+                    "no sign of life from {} in {part:?}: the service manager is given none either, and may end omird",
+                    silent.join(" and ")
+                );
+                part / 4
+            }
+        };
+        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }

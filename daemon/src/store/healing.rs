@@ -114,8 +114,27 @@ pub fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
     let sidecar = look_at_sidecar(disk, number);
     let signed = seal.as_ref().map(|seal| seal.contents.sha256);
     let expected = signed.or(sidecar.as_ref().map(|(sidecar, _)| sidecar.sha256));
+    if expected.is_none()
+        && let Some(block) = bytes.as_deref().and_then(|bytes| segment::index(bytes).ok())
+    {
+        // Its own checksums are all that vouches for it.
+        write_sidecar(
+            disk,
+            number,
+            bytes.as_deref().unwrap_or_default(),
+            &witness::of_block(&block),
+        )?;
+        disk.sync_dir(segment::DIR)?;
+        return Ok(Healed::Sidecar);
+    }
     if expected.is_none() || digest != expected {
-        return Ok(heal(disk, number, seal.as_ref()).map_or(Healed::Lost, Healed::Segment));
+        let Some(healed) = heal(disk, number, seal.as_ref()) else { return Ok(Healed::Lost) };
+        // It says so where it could not be written back: then it is tried again.
+        let written = disk::read(disk, &segment::path(number))?;
+        return match written == healed {
+            true => Ok(Healed::Segment(healed)),
+            false => Err(io::Error::other("what was repaired could not be written back yet")),
+        };
     }
     let is_kept =
         |(sidecar, is_whole): &(Sidecar, bool)| *is_whole && Some(sidecar.sha256) == expected;

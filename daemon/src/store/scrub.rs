@@ -26,6 +26,10 @@ impl Sealer {
             return Ok(None);
         };
         let healed = healing::scrub(&*self.disk, number)?;
+        if healed == Healed::Lost {
+            // Where the card is away nothing can be read, and nothing is lost.
+            self.disk.mounting()?;
+        }
         self.pieces[at].is_sound = healed != Healed::Lost;
         if let Healed::Segment(bytes) = &healed {
             let piece = &mut self.pieces[at];
@@ -49,7 +53,10 @@ impl Sealer {
     /// Whatever the disk says, other than that bytes are lost.
     pub fn scrub_log(&self, log: &Unsealed) -> io::Result<Option<usize>> {
         let mut bytes = match wal::load(&*self.disk, log.log) {
-            Err(error) if disk::is_loss(&error) => return Ok(None),
+            Err(error) if disk::is_loss(&error) => {
+                // Where the card is away nothing can be read, and nothing is lost.
+                return self.disk.mounting().map(|_| None);
+            }
             bytes => bytes?,
         };
         bytes.truncate(usize::try_from(log.end).unwrap_or(usize::MAX));

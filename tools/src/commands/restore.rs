@@ -44,7 +44,17 @@ pub(super) fn run(globals: &Globals, args: &RestoreArgs) -> Result<()> {
         if is_new && fs::remove_file(args.data.join("lock")).is_ok() {
             let _ = fs::remove_dir(&args.data);
         }
-        refused(args, &why)
+        let error = refused(args, &why);
+        match &set_aside {
+            None => error,
+            Some(folder) => Error::Input {
+                message: format!(
+                    "{error}\nNothing is restored yet; what lay there is in {}. Run it once more, or move that back",
+                    folder.display()
+                ),
+                path: None,
+            },
+        }
     })?;
     drop(target);
     if globals.json {
