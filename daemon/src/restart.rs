@@ -1,5 +1,5 @@
 //! Starts this program again with variables that are read from the environment only at a start, by
-//! [`malloc`] and by Zenoh ([`zenoh_threads`](crate::zenoh_threads)): the same process, with its arguments and its
+//! [`malloc`] and by Zenoh (`zenoh_threads.rs`): the same process, with its arguments and its
 //! descriptors. Setting a variable in a running process is not safe.
 
 use std::env;

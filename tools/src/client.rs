@@ -180,7 +180,7 @@ impl Client {
     /// Names of the robots that are alive, in order.
     ///
     /// A daemon that hangs on a router answers a question of who is alive before it knows that itself, now and then.
-    /// So it is asked until an answer brings nobody new, and where nobody is heard for [`HEARING`].
+    /// So it is asked until an answer brings nobody new, and where nobody is heard for `HEARING`.
     ///
     /// # Errors
     /// [`Error::Unreachable`] if the question cannot be sent.
