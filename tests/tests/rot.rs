@@ -14,7 +14,7 @@ use omir_core::value::Value;
 use omird::disk::Disk;
 use omird::engine::chore::Chore;
 use omird::engine::compaction::Scope;
-use omird::engine::settings::Settings;
+use omird::engine::settings::{FlashSettings, Settings};
 use omird::error::Code;
 use omird::index::key::RefKey;
 use omird::recall::Query;
@@ -422,16 +422,19 @@ fn bytes_that_rot_under_a_running_engine_are_refused() {
 fn the_end_of_an_older_log_is_missed() {
     // Two logs, as after a stop in which sealing failed: the second says how far the first went.
     let (disk, clock) = (CutDisk::new(), TestClock::new());
-    let session = Session::open(&disk, &clock).expect("it opens");
+    let flash = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
+    let settings = Settings { flash, ..settings() };
+    let session = Session::open_with(Arc::new(disk.clone()), &clock, settings, None);
+    let session = session.expect("it opens");
     let mut journal = Journal::default();
     for n in 0..3 {
         let entity = life::entity(&format!("e{n}"), "Something");
         let request = Request::Remember(vec![entity]);
         journal.request(&session, &request).expect("the disk is good");
     }
-    // A failing sync begins a new log; without room the old one is not sealed.
+    // A failing sync begins a new log; without room and reserve the old one is not sealed.
     disk.fail(Failing::Syncs, 0, 1);
-    disk.set_capacity(Some(disk.used() + BLOCK));
+    disk.set_capacity(Some(disk.used() + 20 * BLOCK));
     let refused = Request::Remember(vec![life::entity("refused", "Refused")]);
     journal.request(&session, &refused).expect_err("the sync fails");
     disk.cut();
