@@ -16,6 +16,7 @@ use omir_core::value::Value;
 use omird::disk::{self, Disk, DiskFile, Folder as RealDisk, Mode};
 use omird::engine::Engine;
 use omird::engine::backup::MAX_PIECE;
+use omird::engine::settings::{FlashSettings, Settings};
 use omird::error::Code;
 use omird::recall::Query;
 use omird::store::backup::{
@@ -492,7 +493,10 @@ fn a_piece_is_bounded_and_what_is_gone_is_not_found() {
 #[test]
 fn what_cannot_be_sealed_is_no_reason_to_back_up_nothing() {
     let (disk, clock, mut journal) = lived();
-    let session = Session::open(&disk, &clock).unwrap();
+    // With a reserve it would be sealed all the same.
+    let flash = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };
+    let without = Settings { flash, ..settings() };
+    let session = Session::open_with(Arc::new(disk.clone()), &clock, without, None).unwrap();
     let sealed = Robot::of(&session).offer.segments.len();
     remember(&session, &mut journal, &["new"]);
     disk.set_capacity(Some(disk.used()));
