@@ -253,13 +253,12 @@ impl Shared {
         &self.reserve
     }
 
-    /// Whether the disk is so full that room is worth more than wear.
+    /// Whether the disk is so full that room is worth more than wear. Asked by who lends the reserve, so that nobody
+    /// works with it just now; the writer has it for a moment only.
     pub fn is_full(&self) -> bool {
         let is_full =
             |part| self.health().of(part).is_some_and(|trouble| trouble.state == State::Full);
-        is_full(Part::Log)
-            || is_full(Part::Seal)
-            || self.reserve_at_hand().is_none_or(|reserve| reserve.lacks())
+        is_full(Part::Log) || is_full(Part::Seal) || self.reserve().lacks()
     }
 
     /// Time since the start, as the card's health counts it.

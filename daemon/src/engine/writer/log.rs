@@ -202,10 +202,11 @@ impl Writer {
 
     /// Begins a new log, with the reserve given up for it if need be.
     pub(super) fn begin_log_even_if_full(&mut self) -> bool {
-        self.begin_log()
-            || (self.log_trouble() == Some(State::Full)
-                && self.shared.reserve().give_up()
-                && self.begin_log())
+        if self.begin_log() {
+            return true;
+        }
+        let gave = self.log_trouble() == Some(State::Full) && self.shared.reserve().give_up();
+        gave && self.begin_log()
     }
 
     /// Begins a new log and sends the old one to be sealed. On failure the old one stays.
