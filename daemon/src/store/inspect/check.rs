@@ -11,7 +11,7 @@ use super::{FileKind, Progress, SET_ASIDE, Source, Store};
 use crate::store::backup::{INFO, Info};
 use crate::store::keys;
 use crate::store::signature::{Contents, DeviceKey, Digest, Seal, hex};
-use crate::store::{segment, wal};
+use crate::store::{segment, wal, witness};
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]
@@ -273,7 +273,12 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
             let is_key = dir == "keys"
                 && ["device.key", "device.pub", "former.pub"].contains(&name.as_str());
             let sidecar = path.strip_suffix(".par").map(|stem| format!("{stem}.sig"));
-            let is_known = sidecar.is_some_and(|path| numbers.contains_key(&path))
+            let is_witness = dir == wal::DIR
+                && witness::number_of(&name).is_some_and(|number| {
+                    store.sources.iter().any(|source| source.kind == FileKind::Log(number))
+                });
+            let is_known = is_witness
+                || sidecar.is_some_and(|path| numbers.contains_key(&path))
                 || Source::of(dir, &name).is_some_and(|_| dir != "keys")
                 || numbers.contains_key(&path)
                 || is_key;
@@ -285,6 +290,11 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
                 (Kind::Temporary, "was being written when the power went; it means nothing")
             } else if dir == segment::DIR && plain.ends_with(".par") {
                 (Kind::LeftoverSignature, "a sidecar without its segment")
+            } else if dir == wal::DIR && plain.ends_with(".facts") {
+                (
+                    Kind::LeftoverWitness,
+                    "a witness without its log: the next start hears it if the log was lost, or else removes it",
+                )
             } else if dir == segment::DIR && plain.ends_with(".sig") {
                 (Kind::LeftoverSignature, "a signature without its segment")
             } else if name != plain {

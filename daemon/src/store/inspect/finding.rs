@@ -156,6 +156,8 @@ kinds! {
     Temporary = "temporary", Info;
     /// A signature without a segment is left over.
     LeftoverSignature = "leftover-signature", Info;
+    /// A witness without its log.
+    LeftoverWitness = "leftover-witness", Info;
     /// A file that does not belong here.
     Stranger = "stranger", Info;
     /// There is no index; the next start rebuilds it.

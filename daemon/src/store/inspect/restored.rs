@@ -47,7 +47,7 @@ impl Store {
         let is_whole = sidecar.sha256 != digest && signature::digest(&restored) == sidecar.sha256;
         let blocks = sidecar.damaged_blocks(bytes).len();
         let message = format!(
-            "{blocks} blocks of 4 KiB are damaged; its sidecar restores them at the next start"
+            "damaged blocks of 4 KiB: {blocks}; its sidecar restores them at the next start"
         );
         is_whole.then_some((restored, message))
     }

@@ -223,7 +223,7 @@ fn card(status: &Value) -> Option<String> {
         line.push_str(&format!(", {} free", table::bytes(free)));
     }
     if let Some(count) = int(status, "/disk/repairs").filter(|count| *count > 0) {
-        line.push_str(&format!(", {count} times repaired since the start"));
+        line.push_str(&format!(", repairs since the start: {count}"));
     }
     if let Some(years) = number(status, "/wear/cardYears") {
         line.push_str(&format!(", lasts {} at this rate", card_life(years)));
@@ -254,7 +254,7 @@ fn taken_in(status: &Value) -> Option<String> {
         other => format!("acknowledged before it is on the card ({other})"),
     };
     if let Some(count) = int(status, "/rejected").filter(|count| *count > 0) {
-        line.push_str(&format!("; {count} requests refused since the start"));
+        line.push_str(&format!("; requests refused since the start: {count}"));
     }
     Some(line)
 }

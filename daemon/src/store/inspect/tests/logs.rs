@@ -35,6 +35,17 @@ fn an_unfinished_seal_is_no_fault() {
 }
 
 #[test]
+fn a_witness_is_known_and_one_without_its_log_is_named() {
+    let dir = made();
+    let data = dir.path().join("data");
+    let has = |kind| look(&data).findings.iter().any(|finding| finding.kind == kind);
+    assert!(!has(Kind::Stranger) && !has(Kind::LeftoverWitness));
+    let facts = only_log(&data).with_extension("facts");
+    fs::copy(&facts, facts.with_file_name("0000000099.facts")).unwrap();
+    assert!(!has(Kind::Stranger) && has(Kind::LeftoverWitness));
+}
+
+#[test]
 fn damage_within_a_log_is_named_and_a_torn_end_is_not() {
     let dir = made();
     let data = dir.path().join("data");
