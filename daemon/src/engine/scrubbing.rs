@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::sealing::Closed;
 use super::shared::Shared;
@@ -23,6 +24,9 @@ use crate::store::wal;
 
 /// A clock that was put back by more than this has put the beginning of a round into a time to come; microseconds.
 const AMISS: i64 = 86_400_000_000;
+
+/// Pause after a segment that could not be read or repaired: a card that is full stays so for a while.
+const RETRY: Duration = Duration::from_secs(600);
 
 /// Which segment is due, of all in the order of their transactions; and where the round stands.
 fn due(pieces: &[Piece], round: Scrub, now: i64, period: i64) -> (Option<usize>, Scrub) {
@@ -56,11 +60,13 @@ pub(super) struct Scrubber {
     bare: BTreeSet<u64>,
     /// The beginning of the round in which the logs were read; the start has read them all.
     logs_read: Option<i64>,
+    /// When the disk refused something last.
+    refused: Option<Instant>,
 }
 
 impl Scrubber {
     pub(super) fn new(mender: Arc<Mender>, is_allowed: bool, bare: BTreeSet<u64>) -> Self {
-        Self { mender, is_allowed, bare, logs_read: None }
+        Self { mender, is_allowed, bare, logs_read: None, refused: None }
     }
 
     /// Reads the logs that wait through, once in a round; names those that turn out to be damaged.
@@ -99,7 +105,8 @@ impl Scrubber {
         if !self.is_allowed || is_busy || shared.is_stopping.load(Ordering::Acquire) {
             return false;
         }
-        if !shared.may_seal() {
+        let is_pausing = self.refused.is_some_and(|at| at.elapsed() < RETRY);
+        if is_pausing || !shared.may_seal() {
             return false;
         }
         if let Some(number) = self.mender.take().or_else(|| self.bare.pop_first()) {
@@ -127,8 +134,9 @@ impl Scrubber {
     }
 
     /// Reads a segment and mends it. Returns whether it could be read and written.
-    fn scrub(&self, sealer: &mut Sealer, shared: &Shared, number: u64) -> bool {
+    fn scrub(&mut self, sealer: &mut Sealer, shared: &Shared, number: u64) -> bool {
         let outcome = scrub(sealer, shared, number);
+        self.refused = outcome.is_none().then(Instant::now);
         if let Some(is_lost) = outcome {
             self.mender.done(number, is_lost);
         }
