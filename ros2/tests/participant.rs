@@ -323,6 +323,38 @@ fn what_was_heard_is_not_heard_again_when_its_topic_turns_out_to_be_latched() {
 }
 
 #[test]
+fn no_message_is_lost_while_its_topic_turns_out_to_be_latched() {
+    let config = "[[topic]]\ntopic = '/chat'\nkeep.at_most_every_s = 0";
+    for round in 0..3 {
+        let scene = Scene::new(config, Shelf::default());
+        let plain = scene.publisher("/chat", "std_msgs/msg/String");
+        scene.say(&plain, "plain");
+        let mut sent = 0;
+        let mut speak = || {
+            sent += 1;
+            send(&plain, &format!("number {sent}"));
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        (0..50).for_each(|_| speak());
+        let other = node(&scene.other, "keeper", Registry::standard());
+        let keeper = other.publisher("/chat", plain.ty(), Qos::LATCHED.keep_last(10)).unwrap();
+        send(&keeper, "kept");
+        // The daemon looks at the graph twice a second: it changes its subscription meanwhile.
+        let end = Instant::now() + Duration::from_millis(1500);
+        while Instant::now() < end {
+            speak();
+        }
+        scene.until("the last is heard", |scene| scene.times(&format!("number {sent}")) >= 1);
+        let wrong: Vec<_> = (1..=sent)
+            .map(|n| (n, scene.times(&format!("number {n}"))))
+            .filter(|(_, times)| *times != 1)
+            .collect();
+        assert!(wrong.is_empty(), "round {round}: {wrong:?}: {:?}", scene.status(""));
+        assert_eq!(scene.times("kept"), 1);
+    }
+}
+
+#[test]
 fn a_topic_that_has_another_type_by_now_is_not_listened_to_as_before() {
     let scene = Scene::new("[[topic]]\ntopic = '/note'\ntext = '{data}'", Shelf::default());
     let listened = |scene: &Scene| -> Vec<String> {

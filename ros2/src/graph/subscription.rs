@@ -97,6 +97,42 @@ impl Node {
             queue: Arc::clone(&queue),
             latched: qos.is_latched().then(|| Mutex::new(Latched::new())),
         });
+        let held = Arc::new(Held::default());
+        held.hold(AtDrop({
+            let queue = Arc::clone(&queue);
+            move || queue.close()
+        }));
+        // What was published before is asked for first, so that new messages wait for it.
+        if qos.is_latched() {
+            Inlet::ask(&inlet, &format!("{key}/@adv/**"), qos.depth);
+        }
+        let live = shared
+            .session
+            .declare_subscriber(key.clone())
+            .callback({
+                let inlet = Arc::clone(&inlet);
+                move |sample| inlet.take(&sample, false)
+            })
+            .wait()
+            .map_err(NodeError::zenoh("declare a subscriber"))?;
+        held.hold(live);
+        if qos.is_latched() {
+            let caches = shared
+                .session
+                .liveliness()
+                .declare_subscriber(format!("{key}/@adv/pub/**"))
+                .history(true)
+                .callback(move |token| {
+                    if token.kind() == SampleKind::Put {
+                        Inlet::ask(&inlet, token.key_expr(), qos.depth);
+                    }
+                })
+                .wait()
+                .map_err(NodeError::zenoh("watch for latched publishers"))?;
+            held.hold(caches);
+        }
+        shared.announce(EntityKind::Subscription, Some(endpoint), &held)?;
+        // The thread starts last: a failure above never waits for `each`.
         let worker = Worker::start(&topic, {
             let (shared, queue) = (Arc::clone(shared), Arc::clone(&queue));
             let (topic, ty) = (topic.clone(), Arc::clone(ty));
@@ -115,44 +151,7 @@ impl Node {
                 }
             }
         })?;
-        let held = Arc::new(Held::default());
-        held.hold(AtDrop({
-            let queue = Arc::clone(&queue);
-            move || queue.close()
-        }));
-        // From here on a failure drops this, which ends the thread.
-        let subscription = Subscription { held, queue, topic, worker };
-        // What was published before is asked for first, so that new messages wait for it.
-        if qos.is_latched() {
-            Inlet::ask(&inlet, &format!("{key}/@adv/**"), qos.depth);
-        }
-        let live = shared
-            .session
-            .declare_subscriber(key.clone())
-            .callback({
-                let inlet = Arc::clone(&inlet);
-                move |sample| inlet.take(&sample, false)
-            })
-            .wait()
-            .map_err(NodeError::zenoh("declare a subscriber"))?;
-        subscription.held.hold(live);
-        if qos.is_latched() {
-            let caches = shared
-                .session
-                .liveliness()
-                .declare_subscriber(format!("{key}/@adv/pub/**"))
-                .history(true)
-                .callback(move |token| {
-                    if token.kind() == SampleKind::Put {
-                        Inlet::ask(&inlet, token.key_expr(), qos.depth);
-                    }
-                })
-                .wait()
-                .map_err(NodeError::zenoh("watch for latched publishers"))?;
-            subscription.held.hold(caches);
-        }
-        shared.announce(EntityKind::Subscription, Some(endpoint), &subscription.held)?;
-        Ok(subscription)
+        Ok(Subscription { held, queue, topic, worker })
     }
 }
 

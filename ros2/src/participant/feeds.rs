@@ -54,6 +54,27 @@ struct State {
 /// The last of each publisher's messages that were delivered: number and time of sending.
 type Marks = HashMap<Gid, (i64, Stamp)>;
 
+/// What an earlier subscription to the same feed delivered.
+#[derive(Default)]
+struct HeardBefore {
+    marks: Marks,
+    /// When it stopped listening. Without an earlier one: `None`.
+    until: Option<Stamp>,
+}
+
+impl HeardBefore {
+    /// Returns true if the earlier subscription delivered this message.
+    fn includes(&self, received: &Received) -> bool {
+        match received.publisher {
+            Some(publisher) => self.marks.get(&publisher).is_some_and(|(sequence, source)| {
+                received.sequence <= *sequence && received.source <= *source
+            }),
+            // A message without an attachment has no number: its time of arrival decides.
+            None => !received.is_kept && self.until.is_some_and(|until| received.received < until),
+        }
+    }
+}
+
 enum What {
     /// It is listened to.
     Heard {
@@ -442,23 +463,19 @@ impl Looker {
                 ..Qos::DEFAULT
             }
         };
-        // The one before goes first, when all that it heard is handed on: both would hear everything. What it has
-        // delivered the publishers may have kept for this one.
-        let before = match self.feeds.remove(&feed).map(|state| state.what) {
-            Some(What::Heard { delivered, subscription, .. }) => {
-                subscription.finish();
-                delivered
-            }
-            _ => Arc::default(),
-        };
-        let before = std::mem::take(&mut *before.lock().unwrap_or_else(PoisonError::into_inner));
+        // The new subscription starts before the old one ends, so no message falls between them. Both
+        // hear what arrives meanwhile: the new one waits for this lock until the old one has handed on
+        // all it heard, and then leaves that out. The publishers may also have kept it for the new one.
+        let before = self.feeds.remove(&feed);
+        let heard_before = Arc::<Mutex<HeardBefore>>::default();
+        let mut settled = heard_before.lock().unwrap_or_else(PoisonError::into_inner);
         let delivered = Arc::<Mutex<Marks>>::default();
         let (context, node) = (self.context.clone(), self.node.graph().clone());
         let (topic, marks) = (feed.topic.clone(), delivered.clone());
+        let earlier = heard_before.clone();
         let each = move |received: Received| {
             let (sequence, source) = (received.sequence, received.source);
-            let is_known = |(last, at): &(i64, Stamp)| sequence <= *last && source <= *at;
-            if received.publisher.is_some_and(|who| before.get(&who).is_some_and(is_known)) {
+            if earlier.lock().unwrap_or_else(PoisonError::into_inner).includes(&received) {
                 return;
             }
             if let (false, Some(publisher)) = (is_latched, received.publisher) {
@@ -472,7 +489,15 @@ impl Looker {
             let who = who.map(|entity| entity.node_name());
             context.observe(&topic, who, received);
         };
-        match self.node.subscribe(&feed.topic, ty, qos, each) {
+        let subscribed = self.node.subscribe(&feed.topic, ty, qos, each);
+        if let Some(What::Heard { delivered, subscription, .. }) = before.map(|state| state.what) {
+            settled.until = Some((self.context.clock)());
+            subscription.finish();
+            settled.marks =
+                std::mem::take(&mut *delivered.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        drop(settled);
+        match subscribed {
             Ok(subscription) => {
                 tracing::info!(topic = feed.topic, ty = %ty.name, "listening");
                 let ty = ty.clone();
