@@ -56,8 +56,8 @@ fn read_seal(disk: &dyn Disk, number: u64) -> Option<Seal> {
 
 /// What the sidecar of a segment says of the facts in it; nothing if it cannot be read.
 pub fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
-    let sidecar = read_sidecar(disk, number);
-    sidecar.and_then(|sidecar| witness::decode(&sidecar.witness)).unwrap_or_default()
+    let witness = read_sidecar(disk, number).and_then(|sidecar| sidecar.witness);
+    witness.and_then(|witness| witness::decode(&witness)).unwrap_or_default()
 }
 
 /// The bytes of a segment that is not what was signed, or cannot be read, restored by its sidecar and

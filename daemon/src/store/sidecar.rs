@@ -8,10 +8,16 @@
 //! the checksums tell where the loss begins. A second parity block would cost more writing than the card
 //! is to bear; see `docs/life.md`.
 //!
-//! Layout, all integers big-endian: `head ‖ (parity ‖ crc32) per stripe ‖ head ‖ length of head: u32`,
-//! `head = "omirpar1" ‖ segment: u64 ‖ length: u64 ‖ sha256 ‖ length of witness: u32 ‖ crc32 per block ‖
-//! witness ‖ crc32 of the head so far`. The head is there twice, so that one lost sector of the sidecar
-//! never makes it useless.
+//! Layout, all integers big-endian:
+//!
+//! ```text
+//! file = head ‖ witness ‖ crc32 of witness ‖ (parity ‖ crc32) per stripe ‖ head ‖ length of head: u32
+//! head = "omirpar2" ‖ segment: u64 ‖ length: u64 ‖ sha256 ‖ length of witness: u32 ‖ crc32 per block
+//!        ‖ crc32 of the head so far
+//! ```
+//!
+//! The head is there twice, so one lost sector of the sidecar never makes it useless. The witness is there
+//! once: the segment itself states the same facts, and a lost witness is made again from it.
 //!
 //! Pure: no disk here. Never panics, whatever the bytes are.
 //!
@@ -26,7 +32,7 @@ use super::signature::{self, Digest};
 pub const BLOCK: usize = 4096;
 /// Blocks of a stripe.
 const STRIPE: usize = 64;
-const MAGIC: &[u8; 8] = b"omirpar1";
+const MAGIC: &[u8; 8] = b"omirpar2";
 /// Bytes of a head before the checksums of the blocks.
 const FIXED: usize = 8 + 8 + 8 + 32 + 4;
 
@@ -37,8 +43,10 @@ pub struct Sidecar {
     pub segment: u64,
     /// Its digest.
     pub sha256: Digest,
-    /// Facts of the segment that are to be known if it is lost; opaque here.
-    pub witness: Vec<u8>,
+    /// Facts that must stay known if the segment is lost; opaque here. `None` if the sidecar lost them itself.
+    pub witness: Option<Vec<u8>>,
+    /// Bytes of the witness.
+    witness_len: usize,
     len: usize,
     crcs: Vec<u32>,
     /// Of each stripe; nothing where the sidecar itself lost it.
@@ -76,10 +84,10 @@ impl std::error::Error for TooDamaged {}
 pub fn encoded_len(bytes: u64, witness: u64) -> u64 {
     let block = BLOCK as u64;
     let stripe = block * STRIPE as u64;
-    let head = FIXED as u64 + 4 * bytes.div_ceil(block) + witness + 4;
+    let head = FIXED as u64 + 4 * bytes.div_ceil(block) + 4;
     let (whole, rest) = (bytes / stripe, bytes % stripe);
     let last = if rest == 0 { 0 } else { rest.min(block) + 4 };
-    2 * head + 4 + whole * (block + 4) + last
+    2 * head + 4 + witness + 4 + whole * (block + 4) + last
 }
 
 impl Sidecar {
@@ -88,25 +96,27 @@ impl Sidecar {
         Self {
             segment,
             sha256: signature::digest(bytes),
-            witness,
+            witness_len: witness.len(),
+            witness: Some(witness),
             len: bytes.len(),
             crcs: bytes.chunks(BLOCK).map(crc32fast::hash).collect(),
             parity: bytes.chunks(BLOCK * STRIPE).map(|stripe| Some(sum(stripe))).collect(),
         }
     }
 
-    /// Whether nothing was lost of the file that it was read from.
+    /// Returns true if nothing is lost of the file that it was read from.
     pub fn is_as_written(&self, file: &[u8]) -> bool {
-        self.parity.iter().all(Option::is_some) && self.encode() == file
+        let is_whole = self.witness.is_some() && self.parity.iter().all(Option::is_some);
+        is_whole && self.encode() == file
     }
 
     /// As the bytes of a `.par` file.
     pub fn encode(&self) -> Vec<u8> {
         let head = self.head();
         let mut out = head.clone();
-        for parity in self.parity.iter().flatten() {
-            out.extend_from_slice(parity);
-            out.extend_from_slice(&crc32fast::hash(parity).to_be_bytes());
+        for part in self.witness.iter().chain(self.parity.iter().flatten()) {
+            out.extend_from_slice(part);
+            out.extend_from_slice(&crc32fast::hash(part).to_be_bytes());
         }
         out.extend_from_slice(&head);
         out.extend_from_slice(&u32::try_from(head.len()).unwrap_or(u32::MAX).to_be_bytes());
@@ -114,14 +124,13 @@ impl Sidecar {
     }
 
     fn head(&self) -> Vec<u8> {
-        let mut head = Vec::with_capacity(FIXED + 4 * self.crcs.len() + self.witness.len() + 4);
+        let mut head = Vec::with_capacity(FIXED + 4 * self.crcs.len() + 4);
         head.extend_from_slice(MAGIC);
         head.extend_from_slice(&self.segment.to_be_bytes());
         head.extend_from_slice(&(self.len as u64).to_be_bytes());
         head.extend_from_slice(&self.sha256);
-        head.extend_from_slice(&u32::try_from(self.witness.len()).unwrap_or(0).to_be_bytes());
+        head.extend_from_slice(&u32::try_from(self.witness_len).unwrap_or(0).to_be_bytes());
         head.extend(self.crcs.iter().flat_map(|crc| crc.to_be_bytes()));
-        head.extend_from_slice(&self.witness);
         let crc = crc32fast::hash(&head);
         head.extend_from_slice(&crc.to_be_bytes());
         head
@@ -135,14 +144,10 @@ impl Sidecar {
         let (mut sidecar, head) =
             read_head(bytes).or_else(|| read_last_head(bytes)).ok_or(BadSidecar)?;
         let mut at = head;
+        sidecar.witness = part(bytes, &mut at, sidecar.witness_len);
         let mut left = sidecar.len;
         while left > 0 {
-            let len = left.min(BLOCK);
-            let parity = bytes.get(at..at.saturating_add(len));
-            let crc = word(bytes, at.saturating_add(len));
-            let whole = parity.filter(|parity| Some(crc32fast::hash(parity)) == crc);
-            sidecar.parity.push(whole.map(<[u8]>::to_vec));
-            at = at.saturating_add(len + 4);
+            sidecar.parity.push(part(bytes, &mut at, left.min(BLOCK)));
             left -= left.min(BLOCK * STRIPE);
         }
         Ok(sidecar)
@@ -244,6 +249,15 @@ fn add(sum: &mut [u8], block: &[u8]) {
     sum.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);
 }
 
+/// Reads `len` bytes and the checksum behind them, and steps over both; `None` if they are damaged.
+fn part(bytes: &[u8], at: &mut usize, len: usize) -> Option<Vec<u8>> {
+    let start = *at;
+    let end = start.saturating_add(len);
+    *at = end.saturating_add(4);
+    let part = bytes.get(start..end)?;
+    (word(bytes, end)? == crc32fast::hash(part)).then(|| part.to_vec())
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_be_bytes(*word))
@@ -262,12 +276,12 @@ fn read_head(bytes: &[u8]) -> Option<(Sidecar, usize)> {
     let sha256 = *bytes.get(24..)?.first_chunk()?;
     let witness_len = usize::try_from(word(bytes, 56)?).ok()?;
     let blocks = len.div_ceil(BLOCK);
-    let witness_at = blocks.checked_mul(4)?.checked_add(FIXED)?;
-    let end = witness_at.checked_add(witness_len)?;
+    let end = blocks.checked_mul(4)?.checked_add(FIXED)?;
     (word(bytes, end)? == crc32fast::hash(bytes.get(..end)?)).then_some(())?;
     let crcs = (0..blocks).map(|block| word(bytes, FIXED + 4 * block)).collect::<Option<_>>()?;
-    let witness = bytes.get(witness_at..end)?.to_vec();
-    Some((Sidecar { segment, sha256, witness, len, crcs, parity: Vec::new() }, end + 4))
+    let sidecar =
+        Sidecar { segment, sha256, witness: None, witness_len, len, crcs, parity: Vec::new() };
+    Some((sidecar, end + 4))
 }
 
 /// Reads the second head, where the first is damaged.

@@ -44,7 +44,8 @@ pub fn run(bytes: &[u8]) {
     file[place] ^= 1 << (flip >> 32 & 7);
     let damaged = Sidecar::decode(&file).expect("one of its heads is whole");
     assert!(!damaged.is_as_written(&file));
-    assert_eq!((damaged.sha256, &damaged.witness), (made.sha256, &made.witness));
+    assert_eq!(damaged.sha256, made.sha256);
+    assert!(damaged.witness.is_none() || damaged.witness == made.witness);
     if damaged.repair(&mut hurt).is_ok() {
         assert_eq!(hurt, whole);
     }
