@@ -19,6 +19,7 @@ pub mod recall;
 pub mod restart;
 #[cfg(feature = "ros2")]
 pub mod ros2;
+pub mod router;
 #[cfg(feature = "serial")]
 pub mod serial;
 pub mod service;

@@ -185,7 +185,8 @@ impl EngineMemory {
         let unreadable = |error| unreadable(file, &error);
         let total = size_of(file)?;
         let admitted = self.engine.admit(usize::try_from(total).unwrap_or(usize::MAX), true);
-        let mut permit = admitted.map_err(|error| {
+        let mut permit = admitted.map_err(|not| {
+            let error = Error::from(not);
             Error::at(error.code, "/path", format!("{}: {}", file.display(), error.message))
         })?;
         let mut input = std::fs::File::open(file).map_err(unreadable)?;

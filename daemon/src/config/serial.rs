@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::file::SerialSection;
 use super::within;
-use crate::serial::{Access, Port, Share};
+use crate::router::AccessPolicy;
+use crate::serial::{Port, Share};
 
 /// A line's speed where nothing else is agreed.
 const DEFAULT_BAUD: u32 = 115_200;
@@ -42,7 +43,7 @@ fn port(written: &SerialSection) -> Result<Port, String> {
     Ok(Port {
         path: path.to_owned(),
         baud: within("serial.baud", written.baud, DEFAULT_BAUD, 1_200..=4_000_000)?,
-        access: Access { write, token },
+        access: AccessPolicy { write, token },
         share: Share::new(within("serial.cpu_share", written.cpu_share, 0.25, 0.01..=1.0)?),
     })
 }
@@ -59,7 +60,7 @@ mod tests {
     #[test]
     fn a_port_needs_only_its_name() {
         let ports = read("[[serial]]\nport = \"/dev/ttyS0\"").unwrap();
-        let access = Access { write: false, token: None };
+        let access = AccessPolicy { write: false, token: None };
         let share = Share::new(0.25);
         assert_eq!(ports, [Port { path: "/dev/ttyS0".into(), baud: 115_200, access, share }]);
         assert_eq!(read(""), Ok(vec![]));

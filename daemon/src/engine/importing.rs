@@ -9,35 +9,59 @@ use super::Engine;
 use crate::error::{Code, Error};
 
 impl Engine {
-    /// Whether a payload of so many bytes is taken, which is to be merged or not; with the permit, if it needs one.
+    /// Takes or refuses a payload of so many bytes, to be merged or not; gives the permit, if it needs one.
     /// Asked again by what prepares it: whoever asks before only saves reading what would be refused.
     ///
     /// # Errors
-    /// `TOO_LARGE`, and `BUSY` while somebody else has the permit.
-    pub fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, Error> {
+    /// Says which bound it is above, or that somebody else has the permit.
+    pub fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
         let limits = &self.settings().limits;
         if bytes <= limits.max_payload_bytes {
             return Ok(None);
         }
         if !merges {
-            return Err(too_large(bytes, "max_payload_bytes", limits.max_payload_bytes));
+            let (most, limit) = (limits.max_payload_bytes, "max_payload_bytes");
+            return Err(NotAdmitted::TooLarge { bytes, most, limit });
         }
         let most = limits.for_import().max_payload_bytes;
         if bytes > most {
-            return Err(too_large(bytes, "max_import_bytes", most));
+            return Err(NotAdmitted::TooLarge { bytes, most, limit: "max_import_bytes" });
         }
-        let message = "another import is under way; try again in a moment";
-        let permit = self.inner.imports.take();
-        permit.map(Some).ok_or_else(|| Error::new(Code::Busy, message))
+        self.inner.imports.take().map(Some).ok_or(NotAdmitted::ImportUnderWay)
     }
 }
 
-fn too_large(bytes: usize, name: &str, most: usize) -> Error {
-    let message = format!(
-        "a payload of {bytes} bytes; limits.{name} is {most}: raise that, or send it in parts \
-         (omir import --in-parts)"
-    );
-    Error::new(Code::TooLarge, message)
+/// Why a payload is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAdmitted {
+    /// It is above a bound.
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        most: usize,
+        /// The name of the bound in `[limits]` of the configuration.
+        limit: &'static str,
+    },
+    /// It needs the permit, which somebody else has.
+    ImportUnderWay,
+}
+
+impl From<NotAdmitted> for Error {
+    fn from(not: NotAdmitted) -> Self {
+        match not {
+            NotAdmitted::TooLarge { bytes, most, limit } => {
+                let message = format!(
+                    "a payload of {bytes} bytes; limits.{limit} is {most}: raise that, or send it in parts \
+                     (omir import --in-parts)"
+                );
+                Self::new(Code::TooLarge, message)
+            }
+            NotAdmitted::ImportUnderWay => {
+                Self::new(Code::Busy, "another import is under way; try again in a moment")
+            }
+        }
+    }
 }
 
 /// Where the permit is given out.

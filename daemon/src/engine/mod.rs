@@ -1,7 +1,6 @@
 //! The engine: one store, one writer, any number of readers. Every protocol adapts to this and
 //! holds no logic of its own.
 
-pub mod access;
 pub mod asked;
 pub mod backup;
 pub mod budget;
@@ -90,7 +89,7 @@ use crate::sync::{ReadGuard, RwLock};
 
 pub use self::contained::OnBroken;
 pub(crate) use self::contained::contain;
-pub use self::importing::ImportPermit;
+pub use self::importing::{ImportPermit, NotAdmitted};
 pub use self::view::{Found, Hit, Recall, Unread, id_of};
 
 /// How many segments are open at once, besides one for each thread that reads: a few of the 1024

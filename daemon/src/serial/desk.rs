@@ -17,12 +17,12 @@ use omir_core::value::{Map, Value};
 use super::share::{Budget, Turn};
 use crate::PRODUCER;
 use crate::engine::Engine;
-use crate::engine::access::{Access, Gate};
 use crate::engine::command::Effect;
 use crate::engine::merge::{Merged, Precedence};
 use crate::engine::reading::Shelf;
 use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
+use crate::router::{AccessPolicy, Gate, Scope};
 
 /// Requests of a session that wait; more are answered `BUSY`.
 const MOST_WAITING: usize = 2;
@@ -89,9 +89,9 @@ struct Message {
 
 impl Desk {
     /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, access: Access, budget: Budget) -> Desk {
+    pub fn new(engine: Engine, robot: Arc<str>, access: AccessPolicy, budget: Budget) -> Desk {
         Desk {
-            gate: engine.gate(access),
+            gate: Gate::new(access),
             engine,
             robot,
             budget,
@@ -148,7 +148,7 @@ impl Desk {
         let glance = Asked::glance(&message);
         let is_push = glance.as_ref().is_some_and(|(_, op)| op == "push");
         // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
-        let refused = if is_push && !self.gate.may_write() {
+        let refused = if is_push && !self.may_write() {
             Some(read_only())
         } else if weight(&message) > if is_push { MOST_PUSH } else { MOST_REQUEST } {
             let why = "decoded it takes more memory than a request may; send less at a time";
@@ -223,7 +223,7 @@ impl Desk {
 
     fn ask(&mut self, asked: Asked, message: Vec<u8>, now: u64) {
         let id = asked.id;
-        if matches!(asked.request, Request::Push(_)) && !self.gate.may_write() {
+        if matches!(asked.request, Request::Push(_)) && !self.may_write() {
             self.engine.note_rejected();
             return self.answer(id, failed(read_only()));
         }
@@ -254,12 +254,16 @@ impl Desk {
         }
     }
 
+    fn may_write(&self) -> bool {
+        self.gate.scopes().hold(Scope::WRITE) && !self.engine.settings().read_only
+    }
+
     fn info(&self) -> Info {
         let (now, clock) = self.engine.now();
         Info {
             robot: self.robot.to_string(),
             program: PRODUCER.to_owned(),
-            write: self.gate.may_write(),
+            write: self.may_write(),
             time: now.to_string(),
             clock: clock.as_str().to_owned(),
             count: self.engine.live(),
@@ -449,7 +453,7 @@ mod tests {
     use crate::serial::testing::Bench;
 
     fn desk(bench: &Bench) -> Desk {
-        let access = Access { write: false, token: None };
+        let access = AccessPolicy { write: false, token: None };
         Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
     }
 
@@ -491,7 +495,7 @@ mod tests {
             omir_core::json::to_string(&last)
         };
         assert!(told(&desk).contains("UNAUTHORIZED"), "{}", told(&desk));
-        desk.gate = bench.engine.gate(Access { write: true, token: None });
+        desk.gate = Gate::new(AccessPolicy { write: true, token: None });
         let (id, text) = push(42);
         ask(&mut desk, id, &text).unwrap();
         assert!(desk.waiting.iter().all(|waiting| waiting.message.len() < 600));

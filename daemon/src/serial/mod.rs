@@ -29,7 +29,7 @@ pub use self::device::Device;
 pub use self::pace::Pace;
 pub use self::share::Share;
 use crate::engine::Engine;
-pub use crate::engine::access::Access;
+use crate::router::AccessPolicy;
 
 /// A port to be served.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,7 @@ pub struct Port {
     /// Bits a second.
     pub baud: u32,
     /// What a session may do.
-    pub access: Access,
+    pub access: AccessPolicy,
     /// How much of a core may be used for it.
     pub share: Share,
 }

@@ -304,8 +304,9 @@ mod tests {
     use omir_core::value::{Map, Value};
 
     use super::*;
+    use crate::router::AccessPolicy;
+    use crate::serial::Share;
     use crate::serial::testing::Bench;
-    use crate::serial::{Access, Share};
 
     const SECOND: u64 = 1_000_000;
     /// Later than an acknowledgement waits for more to acknowledge.
@@ -402,7 +403,7 @@ mod tests {
     }
 
     fn served(bench: &Bench, share: f64, is_stopping: Arc<AtomicBool>) -> Served {
-        let access = Access { write: true, token: None };
+        let access = AccessPolicy { write: true, token: None };
         let path = PathBuf::from("simulated");
         let port = Port { path, baud: 115_200, access, share: Share::new(share) };
         let robot = Arc::from("r2");

@@ -275,7 +275,7 @@ impl Context {
         let merges = served == Served::Operation(Operation::Remember) && ask.names("merge");
         match self.engine.admit(size, merges) {
             Ok(permit) => ask.permit = permit,
-            Err(error) => return self.refuse(ask, &error),
+            Err(error) => return self.refuse(ask, &error.into()),
         }
         let context = self.clone();
         if let Some(ask) = pool.read(ask, move |ask| context.answer(served, ask)) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use omir_core::link::Reason;
 use omir_core::link::message::Pull;
 use omird::engine::request::Encoding;
-use omird::serial::Access;
+use omird::router::AccessPolicy;
 use omird_tests::check;
 
 use crate::client::{Client, references, stored, value};
@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 
 #[test]
 fn a_person_finds_a_console() {
-    let rig = Rig::new(Access::default(), 30);
+    let rig = Rig::new(AccessPolicy::default(), 30);
     let mut terminal = Terminal::on(rig.plug(0.0));
     terminal.type_in("\r");
     terminal.until("\r\nr2> ");
@@ -37,7 +37,7 @@ fn a_person_finds_a_console() {
 
 #[test]
 fn a_capture_file_of_a_dump_is_a_document() {
-    let rig = Rig::new(Access::default(), 50);
+    let rig = Rig::new(AccessPolicy::default(), 50);
     let text = r#"{"resourceType":"Entity","id":"odd","name":"k\u00fcche \ud83e\udd16 \u001b[2J"}"#;
     let change = rig.session.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
     rig.session.execute(change).unwrap();
@@ -60,7 +60,7 @@ fn a_capture_file_of_a_dump_is_a_document() {
 
 #[test]
 fn one_command_does_not_block_the_next() {
-    let rig = Rig::new(Access::default(), 400);
+    let rig = Rig::new(AccessPolicy::default(), 400);
     let mut terminal = Terminal::on(rig.plug(0.0));
     terminal.type_in("dump\r");
     terminal.until("-----BEGIN OMIR-----\r\n");
@@ -85,7 +85,7 @@ fn one_command_does_not_block_the_next() {
 
 #[test]
 fn a_terminal_that_asks_for_silence_gets_it() {
-    let rig = Rig::new(Access::default(), 100);
+    let rig = Rig::new(AccessPolicy::default(), 100);
     let mut terminal = Terminal::on(rig.plug(0.0));
     terminal.type_in("dump\r");
     terminal.until("BEGIN OMIR");
@@ -102,7 +102,7 @@ fn a_terminal_that_asks_for_silence_gets_it() {
 
 #[test]
 fn a_person_and_a_program_share_a_line() {
-    let rig = Rig::new(Access::default(), 50);
+    let rig = Rig::new(AccessPolicy::default(), 50);
     let mut client = rig.call(0.0, 1);
     assert_eq!(client.pull(Pull::default()).len(), 100);
     client.link.close(Reason::Done);

@@ -7,7 +7,7 @@ use omir_core::link::Reason;
 use omir_core::link::message::{Answer, Info, Pull, Request};
 use omir_core::value::{Map, Value};
 use omird::engine::request::Encoding;
-use omird::serial::Access;
+use omird::router::AccessPolicy;
 use omird::store::wal;
 use omird_tests::check;
 
@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 
 #[test]
 fn everything_is_pulled_in_the_order_it_was_recorded() {
-    let rig = Rig::new(Access::default(), 300);
+    let rig = Rig::new(AccessPolicy::default(), 300);
     let mut client = rig.call(0.0, 1);
     let info = Info::from_map(client.ok(Request::Info)).unwrap();
     assert_eq!((info.robot.as_str(), info.count, info.write), ("r2", 600, false));
@@ -47,7 +47,7 @@ fn everything_is_pulled_in_the_order_it_was_recorded() {
 
 #[test]
 fn a_noisy_line_brings_the_same() {
-    let rig = Rig::new(Access::default(), 200);
+    let rig = Rig::new(AccessPolicy::default(), 200);
     let mut client = rig.call(1e-4, 1);
     let pulled = client.pull(Pull::default());
     assert_eq!(references(&pulled).into_iter().collect::<BTreeSet<_>>(), stored(&rig));
@@ -56,7 +56,7 @@ fn a_noisy_line_brings_the_same() {
 
 #[test]
 fn a_pull_goes_on_where_the_cable_was_pulled_out() {
-    let rig = Rig::new(Access::default(), 500);
+    let rig = Rig::new(AccessPolicy::default(), 500);
     let mut all: Vec<Value> = Vec::new();
     let mut pull = Pull::default();
     let mut cables = 0;
@@ -102,7 +102,7 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
 #[test]
 fn what_cannot_be_read_is_told_and_the_rest_comes() {
     // So few that they lie in one log.
-    let rig = Rig::new(Access::default(), 3);
+    let rig = Rig::new(AccessPolicy::default(), 3);
     let needle = b"thing 1";
     rig.disk.rot(&wal::path(1), |bytes| {
         let at = bytes.windows(needle.len()).position(|window| window == needle);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::engine::request::Encoding;
-use omird::serial::{Access, Port, Ports, Share};
+use omird::router::AccessPolicy;
+use omird::serial::{Port, Ports, Share};
 use omird_tests::cable::End;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::random::Random;
@@ -24,11 +25,11 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(access: Access, resources: usize) -> Rig {
+    pub fn new(access: AccessPolicy, resources: usize) -> Rig {
         Rig::with(access, resources, TestClock::new())
     }
 
-    pub fn with(access: Access, resources: usize, clock: Arc<TestClock>) -> Rig {
+    pub fn with(access: AccessPolicy, resources: usize, clock: Arc<TestClock>) -> Rig {
         let disk = Arc::new(CutDisk::new());
         let session = Session::open_with(disk.clone(), &clock, settings(), None).unwrap();
         for n in 0..resources {

@@ -6,7 +6,7 @@ use omir_core::value::Value;
 use omird::clock::Clock as _;
 use omird::engine::command::Change;
 use omird::recall::Query;
-use omird::serial::Access;
+use omird::router::AccessPolicy;
 
 use crate::client::{Heard, stored, value};
 use crate::rig::Rig;
@@ -14,7 +14,7 @@ use crate::rig::Rig;
 #[test]
 fn a_port_is_read_only_until_its_token_is_given() {
     let token = "open sesame".to_owned();
-    let rig = Rig::new(Access { write: false, token: Some(token.clone()) }, 1);
+    let rig = Rig::new(AccessPolicy { write: false, token: Some(token.clone()) }, 1);
     let mut client = rig.call(0.0, 1);
     let items = vec![value(r#"{"resourceType":"Entity","id":"new","name":"new"}"#)];
     let push = Request::Push(Push { items, restore: false });
@@ -45,7 +45,7 @@ fn a_port_is_read_only_until_its_token_is_given() {
 /// and wants what is in it.
 #[test]
 fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
-    let rig = Rig::new(Access { write: true, token: None }, 1);
+    let rig = Rig::new(AccessPolicy { write: true, token: None }, 1);
     let mut client = rig.call(0.0, 1);
     let door = value(r#"{"resourceType":"Entity","id":"door","name":"door"}"#);
     let memory = |id: &str, more: &str| {
@@ -100,7 +100,7 @@ fn what_was_forgotten_comes_back_only_where_that_is_asked_for() {
 
 #[test]
 fn who_asks_the_time_hears_how_far_it_can_be_trusted() {
-    let rig = Rig::new(Access::default(), 1);
+    let rig = Rig::new(AccessPolicy::default(), 1);
     let mut client = rig.call(0.0, 1);
     let dawn = rig.clock.now().as_micros();
     for (clock, wall, is_synchronised) in
@@ -111,14 +111,14 @@ fn who_asks_the_time_hears_how_far_it_can_be_trusted() {
         assert_eq!((info.clock.as_str(), info.time), (clock, rig.session.now().0.to_string()));
     }
     rig.clock.reboot(0);
-    let unset = Rig::with(Access::default(), 0, rig.clock.clone());
+    let unset = Rig::with(AccessPolicy::default(), 0, rig.clock.clone());
     let info = Info::from_map(unset.call(0.0, 1).ok(Request::Info)).unwrap();
     assert_eq!(info.clock, "unknown");
 }
 
 #[test]
 fn what_is_no_request_is_answered_or_ends_the_session() {
-    let rig = Rig::new(Access { write: true, token: None }, 300);
+    let rig = Rig::new(AccessPolicy { write: true, token: None }, 300);
     let mut client = rig.call(0.0, 1);
     let asked = |text| omir_core::cbor::to_vec(&value(text));
     client.send(&asked(r#"{"id":7,"op":"fetch"}"#));
@@ -160,7 +160,7 @@ fn what_is_no_request_is_answered_or_ends_the_session() {
 
 #[test]
 fn a_daemon_that_stops_says_goodbye() {
-    let mut rig = Rig::new(Access::default(), 1);
+    let mut rig = Rig::new(AccessPolicy::default(), 1);
     let mut client = rig.call(0.0, 1);
     rig.ports.take().unwrap().stop();
     match client.hear() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use omird::serial::Access;
+use omird::router::AccessPolicy;
 use omird_tests::check;
 
 use crate::PATIENCE;
@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 
 #[test]
 fn a_terminal_program_takes_a_file_by_zmodem() {
-    let rig = Rig::new(Access::default(), 50);
+    let rig = Rig::new(AccessPolicy::default(), 50);
     let mut terminal = Terminal::on(rig.plug(0.0));
     terminal.type_in("sz type=Entity\r");
     terminal.until(" bytes; Ctrl-C ends it\r\nrz\r");

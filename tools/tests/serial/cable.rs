@@ -23,7 +23,8 @@ use omir_core::value::Value;
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
-use omird::serial::{Access, Port, Ports, Share};
+use omird::router::AccessPolicy;
+use omird::serial::{Port, Ports, Share};
 use omird::store::keys;
 use omird_tests::cable::End;
 use omird_tests::folder::parts;
@@ -73,7 +74,7 @@ impl Rig {
         let text = format!("[{}]", items.join(","));
         let change = engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
         engine.execute(change).unwrap();
-        let access = Access { write: false, token: Some("open sesame".to_owned()) };
+        let access = AccessPolicy { write: false, token: Some("open sesame".to_owned()) };
         let path = folder.path().join("daemon");
         let port = Port { path, baud: BAUD, access, share: Share::new(1.0) };
         let ports = Ports::start(&engine, "r2", &[port]).unwrap();

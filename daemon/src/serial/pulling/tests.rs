@@ -12,7 +12,7 @@ use crate::engine::command::Change;
 use crate::engine::reading::KEPT;
 use crate::recall::frames::Frames;
 use crate::recall::query::Query;
-use crate::serial::Access;
+use crate::router::AccessPolicy;
 use crate::serial::Share;
 use crate::serial::desk::Desk;
 use crate::serial::share::Budget;
@@ -22,7 +22,7 @@ use crate::serial::testing::{Bench, Turned};
 const LONG: usize = 10_000;
 
 fn desk(bench: &Bench) -> Desk {
-    let access = Access { write: false, token: None };
+    let access = AccessPolicy { write: false, token: None };
     Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
 }
 

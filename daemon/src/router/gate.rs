@@ -1,7 +1,7 @@
-//! What a caller may do who is not let in by the network: it reads, and writes where that is open to everybody or to
-//! who knows a token.
+//! The gate of a port: what a caller may do whom no network has let in. It reads, and writes where that is open to
+//! everybody or to whoever knows a token.
 
-use super::Engine;
+use super::{Scope, Scopes};
 use crate::error::{Code, Error};
 
 /// Microseconds in which no token is heard after the second wrong one (the first is a slip); twice as long after each
@@ -10,21 +10,19 @@ const FIRST_DELAY: u64 = 1_000_000;
 /// ... but no longer than this: whoever guesses must not lock the owner out.
 const LONGEST_DELAY: u64 = 30_000_000;
 
-/// What callers may do, and what opens more.
+/// What callers of a port may do, and what opens more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Access {
+pub struct AccessPolicy {
     /// Each may write.
     pub write: bool,
     /// One that knows this may.
     pub token: Option<String>,
 }
 
-/// Where one caller after the other comes in, such as a port.
+/// Where one caller after the other comes in.
 #[derive(Debug)]
 pub struct Gate {
-    access: Access,
-    /// The configuration of the daemon lets nobody write.
-    is_read_only: bool,
+    access: AccessPolicy,
     /// This caller gave the token.
     is_unlocked: bool,
     /// Wrong tokens since the right one.
@@ -32,18 +30,23 @@ pub struct Gate {
     locked_until: u64,
 }
 
-impl Engine {
-    /// A gate to it. Whoever comes in by one asks that before each change.
-    pub fn gate(&self, access: Access) -> Gate {
-        let is_read_only = self.settings().read_only;
-        Gate { access, is_read_only, is_unlocked: false, wrong: 0, locked_until: 0 }
-    }
-}
-
 impl Gate {
-    /// Whether this caller may write.
-    pub fn may_write(&self) -> bool {
-        (self.access.write || self.is_unlocked) && !self.is_read_only
+    /// Returns a gate that nobody has come in by.
+    pub fn new(access: AccessPolicy) -> Self {
+        Self { access, is_unlocked: false, wrong: 0, locked_until: 0 }
+    }
+
+    /// Returns what this caller may do.
+    pub fn scopes(&self) -> Scopes {
+        if self.access.write || self.is_unlocked {
+            Scopes::only(&[Scope::READ, Scope::WRITE])
+        } else {
+            Scopes::only(&[Scope::READ])
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        self.scopes().hold(Scope::WRITE)
     }
 
     /// Another caller: it is as before the token. Wrong ones still count.
@@ -91,8 +94,7 @@ mod tests {
     use super::*;
 
     fn gate(write: bool, token: Option<&str>) -> Gate {
-        let access = Access { write, token: token.map(str::to_owned) };
-        Gate { access, is_read_only: false, is_unlocked: false, wrong: 0, locked_until: 0 }
+        Gate::new(AccessPolicy { write, token: token.map(str::to_owned) })
     }
 
     #[test]
@@ -136,12 +138,5 @@ mod tests {
         // The right one ends it.
         gate.unlock("sesame43", now).unwrap_err();
         gate.unlock("sesame42", now).unwrap();
-    }
-
-    #[test]
-    fn no_token_opens_a_memory_that_is_read_only() {
-        let mut gate = Gate { is_read_only: true, ..gate(true, Some("sesame42")) };
-        let _ = gate.unlock("sesame42", 0);
-        assert!(!gate.may_write());
     }
 }

@@ -1,0 +1,164 @@
+//! The router: the one place that decides if a request may be worked on, for every protocol over every transport.
+//!
+//! A transport knows who asks (a [`Caller`]) and which [`Method`] of a protocol is meant. [`Router::admit`] decides
+//! read-only mode, scope, size and rate from the two. What a protocol works on is the [`Admitted`] request that comes
+//! back, and nobody else can make one. So no transport reaches a protocol around the router.
+//!
+//! A [`Refusal`] carries facts. Each protocol words it in its own form. Each request leaves one line under the tracing
+//! target [`AUDIT`], refused or not.
+//!
+//! Neighbours: `protocols` bring the tables, `service`, `serial` and `ros2` the callers, and the engine the [`Policy`].
+
+mod admitted;
+mod caller;
+mod gate;
+mod method;
+mod rate;
+mod refusal;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use omir_core::code::Code;
+
+pub use self::admitted::Admitted;
+pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
+pub use self::gate::{AccessPolicy, Gate};
+pub use self::method::{Effect, Method, Payload, Protocol, Scope};
+pub use self::rate::Rate;
+use self::rate::Rates;
+pub use self::refusal::{Refusal, Size};
+use crate::engine::{Engine, ImportPermit, NotAdmitted};
+
+/// The tracing target of the audit lines; `log = "info,omird::audit=debug"` shows them.
+pub const AUDIT: &str = "omird::audit";
+
+/// The facts about the memory that the router decides by. The engine has them; a test brings its own.
+pub trait Policy: Send + Sync {
+    /// Returns true if the configuration lets nobody change anything.
+    fn is_read_only(&self) -> bool;
+
+    /// Takes or refuses a payload of so many bytes, to be merged or not; gives the permit that a large one needs.
+    ///
+    /// # Errors
+    /// Says which bound it is above, or that another large one is under way.
+    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted>;
+
+    /// Counts a refusal, for `status`.
+    fn note_rejected(&self);
+}
+
+impl Policy for Engine {
+    fn is_read_only(&self) -> bool {
+        self.settings().read_only
+    }
+
+    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
+        Engine::admit(self, bytes, merges)
+    }
+
+    fn note_rejected(&self) {
+        Engine::note_rejected(self);
+    }
+}
+
+/// The size of a request, as far as the transport knows it before anything is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Incoming {
+    /// Bytes of the payload.
+    pub bytes: usize,
+    /// Bytes of memory that it takes once it is decoded; 0 where the transport does not estimate them.
+    pub decoded: usize,
+    /// The payload is merged into what is stored, as a file is, and may be as large as one.
+    pub merges: bool,
+}
+
+/// Decides. Cloning gives another handle on the same router.
+#[derive(Clone)]
+pub struct Router(Arc<Inner>);
+
+struct Inner {
+    policy: Box<dyn Policy>,
+    rates: Mutex<Rates>,
+    began: Instant,
+}
+
+impl Router {
+    /// Returns a router that decides by `policy`.
+    pub fn new(policy: impl Policy + 'static) -> Self {
+        let (policy, rates) = (Box::new(policy), Mutex::default());
+        Self(Arc::new(Inner { policy, rates, began: Instant::now() }))
+    }
+
+    /// Admits a request, or refuses it.
+    ///
+    /// # Errors
+    /// Why it is refused. That is counted, and in the audit line.
+    pub fn admit(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        incoming: Incoming,
+    ) -> Result<Admitted, Refusal> {
+        self.admit_at(caller, method, incoming, self.0.began.elapsed())
+    }
+
+    fn admit_at(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        incoming: Incoming,
+        now: Duration,
+    ) -> Result<Admitted, Refusal> {
+        let decided = self.check(caller, method, incoming).and_then(|()| {
+            self.rates().take(caller, now)?;
+            Ok(self.0.policy.admit(incoming.bytes, incoming.merges)?)
+        });
+        let mut admitted = Admitted::new(self.clone(), caller.clone(), method, incoming.bytes);
+        match decided {
+            Ok(permit) => {
+                admitted.put_permit(permit);
+                Ok(admitted)
+            }
+            Err(refusal) => {
+                admitted.failed(refusal.code());
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Decides by what does not change from one request to the next: mode, scope, and the decoded size. A transport asks
+    /// before it decodes a message that might be large; [`Router::admit`] asks again.
+    ///
+    /// # Errors
+    /// Why it would be refused. Nothing is counted: [`Router::refuse`] does, where that is the end of it.
+    pub fn check(
+        &self,
+        caller: &Caller,
+        method: &Method,
+        incoming: Incoming,
+    ) -> Result<(), Refusal> {
+        if method.effect == Effect::Changes {
+            self.check_mode()?;
+        }
+        if !caller.scopes.hold(method.scope) {
+            return Err(Refusal::Scope { needed: method.scope, remedy: caller.remedy });
+        }
+        caller.bounds.check_decoded(method, incoming.decoded)
+    }
+
+    /// Ends a request that was never admitted: counts it, and writes its audit line.
+    pub fn refuse(&self, caller: &Caller, method: &'static Method, bytes: usize, code: Code) {
+        Admitted::new(self.clone(), caller.clone(), method, bytes).failed(code);
+    }
+
+    fn check_mode(&self) -> Result<(), Refusal> {
+        if self.0.policy.is_read_only() { Err(Refusal::ReadOnly) } else { Ok(()) }
+    }
+
+    fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {
+        self.0.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! An admitted request, from the router's decision to its audit line.
+
+use std::time::Instant;
+
+use omir_core::code::Code;
+
+use super::caller::Caller;
+use super::method::Method;
+use super::refusal::Refusal;
+use super::{AUDIT, Router};
+use crate::engine::ImportPermit;
+
+/// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
+/// up.
+pub struct Admitted {
+    router: Router,
+    caller: Caller,
+    method: &'static Method,
+    bytes: usize,
+    permit: Option<ImportPermit>,
+    began: Instant,
+    end: End,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy)]
+enum End {
+    /// Nobody has answered it.
+    GivenUp,
+    Answered,
+    Refused(Code),
+}
+
+impl Admitted {
+    pub(super) fn new(
+        router: Router,
+        caller: Caller,
+        method: &'static Method,
+        bytes: usize,
+    ) -> Self {
+        let (permit, began, end) = (None, Instant::now(), End::GivenUp);
+        Self { router, caller, method, bytes, permit, began, end }
+    }
+
+    pub(super) fn put_permit(&mut self, permit: Option<ImportPermit>) {
+        self.permit = permit;
+    }
+
+    /// Returns who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Returns what is asked.
+    pub fn method(&self) -> &'static Method {
+        self.method
+    }
+
+    /// Returns the bytes it came in.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes the permit for a large payload, if it needs one. The change has it until it is made.
+    pub fn take_permit(&mut self) -> Option<ImportPermit> {
+        self.permit.take()
+    }
+
+    /// Returns the bytes that its answer may have, if there is a bound. An answer in parts has none.
+    pub fn reply_bytes(&self) -> Option<u64> {
+        self.caller.bounds.reply_bytes.filter(|_| !self.method.streams)
+    }
+
+    /// Decides about a method that changes something unless it is a dry run, once it is known to be none.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    pub fn expect_change(&self) -> Result<(), Refusal> {
+        self.router.check_mode()
+    }
+
+    /// It was answered.
+    pub fn done(mut self) {
+        self.end = End::Answered;
+    }
+
+    /// It was refused, or failed.
+    pub fn failed(mut self, code: Code) {
+        self.end = End::Refused(code);
+    }
+
+    /// It ended so.
+    pub fn finish<T>(self, ended: &Result<T, crate::error::Error>) {
+        match ended {
+            Ok(_) => self.done(),
+            Err(error) => self.failed(error.code),
+        }
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let outcome = match self.end {
+            End::GivenUp => "given up",
+            End::Answered => "ok",
+            End::Refused(code) => {
+                if !(self.caller.retries && code.may_pass()) {
+                    self.router.0.policy.note_rejected();
+                }
+                code.as_str()
+            }
+        };
+        tracing::debug!(
+            target: AUDIT,
+            caller = &*self.caller.name,
+            tenant = self.caller.tenant.as_deref(),
+            protocol = self.method.protocol,
+            method = self.method.name,
+            bytes = self.bytes,
+            outcome,
+            micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        );
+    }
+}

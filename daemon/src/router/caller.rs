@@ -1,0 +1,96 @@
+//! Callers: who asks, what they may do, how much may come back and how often.
+
+use std::sync::Arc;
+
+use super::method::{Method, Payload, Scope};
+use super::rate::Rate;
+use super::refusal::{Refusal, Size};
+
+/// Who asks. It travels with each request, from the transport to the protocol.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The name: of a transport or port where that knows no more, else of a key or user. Rates and audit lines go by it.
+    pub name: Arc<str>,
+    /// The part of the memory that is the caller's, for protocols that keep several apart.
+    pub tenant: Option<Arc<str>>,
+    /// What the caller may do.
+    pub scopes: Scopes,
+    /// How much, and how often.
+    pub bounds: Bounds,
+    /// How a caller of this kind gets the scope that it lacks, for the refusal.
+    pub remedy: Option<&'static str>,
+    /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
+    pub retries: bool,
+}
+
+impl Caller {
+    /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.
+    pub fn trusted(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            tenant: None,
+            scopes: Scopes::All,
+            bounds: Bounds::default(),
+            remedy: None,
+            retries: false,
+        }
+    }
+}
+
+/// What a caller may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scopes {
+    /// Everything.
+    All,
+    /// What is listed.
+    Only(Arc<[Scope]>),
+}
+
+impl Scopes {
+    /// Returns just these.
+    pub fn only(scopes: &[Scope]) -> Self {
+        Self::Only(scopes.into())
+    }
+
+    /// Returns true if `scope` is among them.
+    pub fn hold(&self, scope: Scope) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(held) => held.contains(&scope),
+        }
+    }
+}
+
+/// Bounds of one caller, beside those of the configuration, which hold for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// Memory that a request may take once it is decoded.
+    pub decoded: Option<DecodedBounds>,
+    /// Bytes of an answer that comes in one part.
+    pub reply_bytes: Option<u64>,
+    /// How often.
+    pub rate: Option<Rate>,
+}
+
+/// Bytes of memory that a decoded request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodedBounds {
+    /// Of one with resources.
+    pub resources: usize,
+    /// Of any other.
+    pub parameters: usize,
+}
+
+impl Bounds {
+    pub(super) fn check_decoded(&self, method: &Method, bytes: usize) -> Result<(), Refusal> {
+        let Some(decoded) = self.decoded else { return Ok(()) };
+        let most = match method.payload {
+            Payload::Resources => decoded.resources,
+            Payload::Parameters | Payload::None => decoded.parameters,
+        };
+        if bytes > most {
+            return Err(Refusal::TooLarge { bytes, most, size: Size::Decoded });
+        }
+        Ok(())
+    }
+}

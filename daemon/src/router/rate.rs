@@ -1,0 +1,49 @@
+//! Rates: how often each caller is heard.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::caller::Caller;
+use super::refusal::Refusal;
+
+/// Callers whose rate is kept before those that are at rest are let go of.
+const MOST_KEPT: usize = 1024;
+
+/// So many requests in a time, evenly or at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests.
+    pub requests: u32,
+    /// In this time.
+    pub per: Duration,
+}
+
+type Name = (Arc<str>, Option<Arc<str>>);
+
+/// What callers have asked lately: for each the time at which all of it is paid for (the generic cell rate algorithm of
+/// ITU-T I.371).
+#[derive(Debug, Default)]
+pub(super) struct Rates(HashMap<Name, Duration>);
+
+impl Rates {
+    /// Counts one request. `now` is since any fixed moment.
+    ///
+    /// # Errors
+    /// `TooOften`; the request does not count.
+    pub(super) fn take(&mut self, caller: &Caller, now: Duration) -> Result<(), Refusal> {
+        let Some(Rate { requests, per }) = caller.bounds.rate else { return Ok(()) };
+        if self.0.len() >= MOST_KEPT {
+            self.0.retain(|_, paid| *paid > now);
+        }
+        let price = per / requests.max(1);
+        let paid = self.0.entry((caller.name.clone(), caller.tenant.clone())).or_default();
+        let paid_then = now.max(*paid) + price;
+        let retry_after = paid_then.saturating_sub(now + per);
+        if !retry_after.is_zero() {
+            return Err(Refusal::TooOften { retry_after });
+        }
+        *paid = paid_then;
+        Ok(())
+    }
+}
