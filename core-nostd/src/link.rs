@@ -1,6 +1,6 @@
 //! The serial link: messages over a line that loses, changes, repeats and adds bytes.
 //!
-//! `docs/serial.md` specifies it; the daemon, the tool and a microcontroller run this code. It does no I/O,
+//! `docs/serial-protocol.md` specifies it; the daemon, the tool and a microcontroller run this code. It does no I/O,
 //! reads no clock, draws no random number and allocates nothing: bytes and times (microseconds since
 //! any fixed moment) are handed in, bytes are handed out.
 //!

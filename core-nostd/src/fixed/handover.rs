@@ -1,6 +1,6 @@
 //! Giving the records of a [`Journal`] to a daemon, over a [`Link`], once.
 //!
-//! Asks the other end what time it is (`info` of docs/serial.md), dates the starts of the machine by that, and
+//! Asks the other end what time it is (`info` of docs/serial-protocol.md), dates the starts of the machine by that, and
 //! then pushes what was not handed over yet: up to sixteen records in a message, of which only one is in RAM
 //! at a time. What was answered with `ok` is durable over there (as far as the daemon's `durability` goes), and
 //! only then marked as handed over in flash: [`Journal::handed_over`]. Wherever the cable is pulled or power goes

@@ -12,7 +12,7 @@ const ONE: usize = 13;
 /// Two words for the same that differ by less, microseconds, are one.
 pub(super) const SAME: i64 = 1_000_000;
 
-/// How far the clock can be trusted that told the time. The words are those of docs/serial.md.
+/// How far the clock can be trusted that told the time. The words are those of docs/serial-protocol.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
     /// Nobody there knows the time: its clock was never set.

@@ -1,6 +1,6 @@
 //! What is said over the link: requests and answers, each one CBOR map.
 //!
-//! `docs/serial.md` section 3. A request has an `id` and an `op`, its answers repeat the `id`. Written is the
+//! `docs/serial-protocol.md` section 3. A request has an `id` and an `op`, its answers repeat the `id`. Written is the
 //! deterministic form of [`crate::cbor`]; read is any well-formed one. A request has the members of its
 //! kind and no others: a filter that is not understood must not be passed over. An answer may have more.
 

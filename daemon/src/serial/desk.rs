@@ -1,4 +1,4 @@
-//! Where messages of the link become questions and changes of the engine, and back (docs/serial.md,
+//! Where messages of the link become questions and changes of the engine, and back (docs/serial-protocol.md,
 //! section 3). Requests are worked on one after the other, on a thread of their own, so that the line is
 //! served meanwhile.
 

@@ -1,4 +1,4 @@
-//! A pull: what is selected, one resource after the other (docs/serial.md, section 3).
+//! A pull: what is selected, one resource after the other (docs/serial-protocol.md, section 3).
 
 use omir_core::cbor;
 use omir_core::link::message::{Answer, BATCH, Pull, fits};

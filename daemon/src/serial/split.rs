@@ -1,4 +1,4 @@
-//! Text and frames on one line: which byte is whose (docs/serial.md, section 1).
+//! Text and frames on one line: which byte is whose (docs/serial-protocol.md, section 1).
 
 use omir_core::link::{DELIMITER, MOST_PAYLOAD, most_bytes};
 

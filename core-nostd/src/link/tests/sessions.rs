@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// The examples of docs/serial.md.
+/// The examples of docs/serial-protocol.md.
 #[cfg(feature = "alloc")]
 #[test]
 fn the_document_shows_frames_as_they_are() {
-    let document = include_str!("../../../../docs/serial.md");
+    let document = include_str!("../../../../docs/serial-protocol.md");
     let push = message::Asked { id: 1, request: message::Request::Push(message::Push::default()) }
         .encode();
     let greet = |window, max_payload, name| Greeting { window, max_payload, name };
@@ -20,7 +20,10 @@ fn the_document_shows_frames_as_they_are() {
         let mut shown = String::new();
         let frame = Frame { from_responder, session: 0x0403_0201, seq, body };
         frame.encode(&mut |byte| shown += &format!("{byte:02x} "));
-        assert!(document.contains(shown.trim()), "docs/serial.md should show {shown}for {frame:?}");
+        assert!(
+            document.contains(shown.trim()),
+            "docs/serial-protocol.md should show {shown}for {frame:?}"
+        );
     }
     let shown: Vec<String> = push.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(document.contains(&shown.join(" ")));
