@@ -1,4 +1,4 @@
-//! `omir restore` in the place of a memory, as docs/keeping.md has it: with a real daemon before and after.
+//! `omir restore` in the place of a memory, as docs/operations.md has it: with a real daemon before and after.
 
 use std::fs;
 use std::path::Path;
