@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::value::Value;
+use omird::engine::precondition::Precondition;
 use omird::engine::settings::Settings;
 use omird::error::Code;
 use omird::recall::Query;
@@ -123,6 +124,24 @@ fn what_was_forgotten_stays_so_when_its_tombstone_is_lost() {
     }
     let session = open(&disk, &clock);
     door(&session, "NEW");
+    assert_eq!(version(&session), 3);
+}
+
+/// A version that is lost is there: nothing may take its name for absent. Whoever knows its number may replace it.
+#[test]
+fn a_lost_version_is_not_absent() {
+    let (disk, clock) = damaged("the door is OPEN", &[3, 70], |session| door(session, "OPEN"));
+    let session = open(&disk, &clock);
+    let write = |precondition: Precondition| {
+        let request = Request::Remember(vec![life::entity("door", "the door is NEW")]);
+        session.execute(change(&session, &request).expect("valid").only_if(precondition))
+    };
+    for precondition in [Precondition::Absent, Precondition::Version(1), Precondition::Version(3)] {
+        let error = write(precondition).expect_err("version 2 is lost and not forgotten");
+        assert_eq!(error.code, Code::Conflict, "{error}");
+        assert!(error.message.contains("version 2"), "{error}");
+    }
+    write(Precondition::Version(2)).expect("that is what was lost");
     assert_eq!(version(&session), 3);
 }
 

@@ -83,3 +83,20 @@ fn an_entity_needs_no_file() {
     let output = Command::new(OMIR).env("OMIR_CONNECT", &endpoint).args(line).output().unwrap();
     assert!(done(&output).contains(r#""name": "charging dock""#));
 }
+
+#[test]
+fn a_condition_that_does_not_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_in_tool(OMIR, folder.path(), "rover");
+    let remember = |text: &str, condition: &[&str]| {
+        omir(&daemon, &[&["remember", text, "--id", "lamp"], condition].concat(), "")
+    };
+    done(&remember("it is on", &["--if-absent"]));
+    let again = remember("it is off", &["--if-absent"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(!again.status.success() && said.contains("CONFLICT"), "{said}");
+    assert!(done(&remember("it is off", &["--if-version", "1"])).contains("version 2"));
+    for condition in [&["--if-version", "0"][..], &["--if-version", "2", "--if-absent"]] {
+        refused(&remember("it is broken", condition));
+    }
+}

@@ -11,6 +11,7 @@ use omir_core::value::{Map, Value};
 
 use super::importing::ImportPermit;
 use super::merge::{Merged, Precedence};
+use super::precondition::Precondition;
 use super::rebase;
 use super::request::Prepared;
 use crate::error::Error;
@@ -38,6 +39,17 @@ pub enum Change {
     Rebase(rebase::Request),
     /// What a sweep found to do; what has changed since it looked is passed over.
     Sweep(Vec<Act>),
+}
+
+impl Change {
+    /// Makes every resource of a [`Change::Remember`] subject to a condition: all of them meet it, or nothing
+    /// is written. Conditions that differ go into [`Prepared::precondition`] one by one. Other changes have none.
+    pub fn only_if(mut self, precondition: Precondition) -> Self {
+        if let Self::Remember(prepared) = &mut self {
+            prepared.iter_mut().for_each(|item| item.precondition = precondition);
+        }
+        self
+    }
 }
 
 /// One thing a sweep does.

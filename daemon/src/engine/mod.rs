@@ -19,6 +19,7 @@ pub mod integrity;
 pub mod merge;
 pub mod operation;
 pub mod plan;
+pub mod precondition;
 pub mod pressure;
 mod proof;
 mod publisher;

@@ -11,6 +11,7 @@ use super::compaction::{Compaction, Scope};
 use super::export::Export;
 use super::importing::ImportPermit;
 use super::merge::Precedence;
+use super::precondition::Precondition;
 use super::request::Encoding;
 use super::sweep::SweepReport;
 use super::view::Recall;
@@ -285,7 +286,13 @@ impl Engine {
     fn read_remember(&self, asked: Asked) -> Result<Change, Error> {
         let mut named = Named::new(asked.parameters);
         let precedence = named.take("merge").map(|text| Precedence::parse(&text)).transpose()?;
-        named.finish("merge; the resource goes into the payload")?;
+        let precondition = Precondition::take(&mut named)?;
+        named.finish("merge, ifAbsent, ifVersion; the resource goes into the payload")?;
+        if precedence.is_some() && precondition != Precondition::None {
+            let message =
+                "goes without `ifAbsent` and `ifVersion`: a merge decides by what both sides state";
+            return Err(Error::query("merge", message));
+        }
         let Payload::Resources(bytes, encoding) = asked.payload else {
             return Err(Error::new(
                 Code::InvalidResource,
@@ -293,7 +300,7 @@ impl Engine {
             ));
         };
         match precedence {
-            None => self.prepare(&bytes, encoding, None),
+            None => Ok(self.prepare(&bytes, encoding, None)?.only_if(precondition)),
             Some(precedence) => self.prepare_admitted(asked.permit, &bytes, encoding, precedence),
         }
     }

@@ -153,6 +153,8 @@ impl<'a> Planner<'a> {
                 }
                 for item in prepared.iter() {
                     check_version(&item.resource, &item.pointer)?;
+                    let target = item.resource.reference();
+                    item.precondition.check(&self.catalog(), &target, &item.pointer)?;
                 }
                 self.check_references(prepared)?;
                 self.remember(std::mem::take(prepared))

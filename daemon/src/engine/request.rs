@@ -19,6 +19,7 @@ use omir_core::value::{Map, Value};
 use super::doubt::Doubt;
 use super::merge::yields_to;
 use super::plan::stated_version;
+use super::precondition::Precondition;
 use super::settings::RequestLimits;
 use super::stamp;
 use crate::PRODUCER;
@@ -113,6 +114,8 @@ pub struct Prepared {
     pub facts: Facts,
     /// Its words.
     pub terms: DocTerms,
+    /// What must be stored under its name, or the whole request is refused. A merge ignores it.
+    pub precondition: Precondition,
 }
 
 /// What a resource left out and was given.
@@ -256,7 +259,8 @@ impl Intake<'_> {
         }
         let facts = Facts::of(&resource);
         let terms = terms_of(&resource);
-        Ok(Prepared { resource, pointer, stamped: filled.created_at, facts, terms })
+        let stamped = filled.created_at;
+        Ok(Prepared { resource, pointer, stamped, facts, terms, precondition: Precondition::None })
     }
 
     fn complete(&self, map: &mut Map, pointer: &str, filled: &mut Filled) -> Result<(), Error> {

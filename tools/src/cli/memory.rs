@@ -115,6 +115,14 @@ pub struct RememberArgs {
     /// Resource, array of resources or Bundle to store instead; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "at", "geo"])]
     pub file: Option<PathBuf>,
+
+    /// Only if nothing is stored under that id
+    #[arg(long, conflicts_with = "if_version")]
+    pub if_absent: bool,
+
+    /// Only if the stored version is this one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub if_version: Option<u64>,
 }
 
 /// What the options of `remember` describe; the other types come from files.

@@ -35,7 +35,10 @@ pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
         }
     };
     let payload = Payload::Json(json::to_string(&resources).into_bytes());
-    let reply = client.ask(&robot, "remember", &Parameters::new(), Some(&payload))?;
+    let mut parameters = Parameters::new();
+    parameters.push_some("ifAbsent", args.if_absent.then_some(true));
+    parameters.push_some("ifVersion", args.if_version);
+    let reply = client.ask(&robot, "remember", &parameters, Some(&payload))?;
     let reply = reply.value()?;
     if globals.json {
         return Ok(output::print_json(&reply)?);
