@@ -1,4 +1,5 @@
-//! A stop answers everybody: who asks while it goes on is told so, and is not left waiting.
+//! A stop answers everybody: who asks while it goes on is told so, and is not left waiting. What was acknowledged
+//! before is there after the next start.
 
 use std::sync::mpsc;
 use std::thread;
@@ -6,18 +7,24 @@ use std::time::Duration;
 
 use omird::engine::Engine;
 use omird::engine::request::Encoding;
+use omird::error::{Code, Error};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock};
 
-/// Remembers one thing after the other until that is refused.
-fn ask(engine: &Engine, owner: usize) {
+const CLIENTS: usize = 4;
+
+/// Remembers one thing after the other until that is refused. Returns how many were acknowledged, and the refusal.
+fn ask(engine: &Engine, owner: usize, started: &mpsc::Sender<()>) -> (usize, Error) {
     for n in 0.. {
         let json = format!(r#"{{"resourceType":"Entity","id":"e{owner}-{n}","name":"something"}}"#);
         let change = engine.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
-        if engine.execute(change).is_err() {
-            return;
+        if let Err(error) = engine.execute(change) {
+            return (n, error);
         }
+        // Whoever waits for the first may have seen enough of them.
+        let _ = started.send(());
     }
+    unreachable!("a stop refuses what comes after it")
 }
 
 #[test]
@@ -26,17 +33,32 @@ fn whoever_asks_while_it_stops_is_answered() {
         let (disk, clock) = (CutDisk::new(), TestClock::new());
         let session = Session::open(&disk, &clock).expect("it opens");
         let (told, ended) = mpsc::channel();
-        for owner in 0..4 {
-            let (engine, told) = ((*session).clone(), told.clone());
+        let (started, at_work) = mpsc::channel();
+        for owner in 0..CLIENTS {
+            let (engine, told, started) = ((*session).clone(), told.clone(), started.clone());
             thread::spawn(move || {
-                ask(&engine, owner);
-                let _ = told.send(());
+                let _ = told.send((owner, ask(&engine, owner, &started)));
             });
         }
+        drop(started);
+        // Something is stored before the stop, so that an engine that refuses everything does not pass.
+        at_work.recv_timeout(Duration::from_secs(60)).expect("the engine stores something");
         thread::sleep(Duration::from_millis(round % 5));
         session.stop();
-        for _ in 0..4 {
-            ended.recv_timeout(Duration::from_secs(60)).expect("it is answered");
+        let mut acknowledged = Vec::new();
+        for _ in 0..CLIENTS {
+            let (owner, (count, refusal)) =
+                ended.recv_timeout(Duration::from_secs(60)).expect("it is answered");
+            assert_eq!(refusal.code, Code::Internal, "{refusal}");
+            assert!(refusal.message.contains("stopping"), "{refusal}");
+            acknowledged.extend((0..count).map(|n| format!("Entity/e{owner}-{n}")));
+        }
+        assert!(!acknowledged.is_empty());
+        drop(session);
+        let again = Session::open(&disk, &clock).expect("it opens");
+        for name in acknowledged {
+            let found = again.get(&name.parse().unwrap()).expect("the disk is good");
+            assert!(found.is_some(), "{name} was acknowledged and is gone");
         }
     }
 }
