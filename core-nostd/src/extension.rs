@@ -17,6 +17,14 @@ pub const REBASE_URL: &str = "urn:omird:ext:rebase";
 /// Why a record has no place in the fixed frame.
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
 
+/// On a record that an adapter owns: it is never consolidated with others. Its value names the owner.
+pub const OWNED_URL: &str = "urn:omird:ext:owned";
+
+/// Returns true if an adapter owns the record, so that it is never consolidated with others.
+pub fn is_owned(record: &MemoryRecord) -> bool {
+    record.extension.iter().flatten().any(|extension| extension.url == OWNED_URL)
+}
+
 /// Most ids that are listed of what became part of a record; the count is exact beyond it.
 const MAX_IDS: usize = 8;
 

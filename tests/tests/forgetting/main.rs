@@ -5,6 +5,7 @@
 
 mod cut;
 mod merging;
+mod owned;
 mod room;
 mod tiers;
 

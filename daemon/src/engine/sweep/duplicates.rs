@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use omir_core::extension::{CONSOLIDATED_URL, REBASE_URL, UNPLACED_URL};
+use omir_core::extension::{CONSOLIDATED_URL, REBASE_URL, UNPLACED_URL, is_owned};
 use omir_core::model::{ExperienceType, MemoryRecord, Resource};
 
 use crate::engine::doubt::CLOCK_URL;
@@ -37,7 +37,10 @@ impl Sighting {
         let is_anchored = facts.access.is_some_and(|access| access.anchored);
         Self {
             terms: terms_of(&resource),
-            is_candidate: !entities.is_empty() && !is_intention && !is_anchored,
+            is_candidate: !entities.is_empty()
+                && !is_intention
+                && !is_anchored
+                && !is_owned(record),
             entities,
             extensions: urls.map(str::to_owned).collect(),
             facts,
