@@ -11,7 +11,7 @@ use omir_core::value::Value;
 
 use super::LiftError;
 
-const FILE: &str = include_str!("../../../docs/context.jsonld");
+const FILE: &str = include_str!("context.jsonld");
 
 const DATE_TIME: &str = "http://www.w3.org/2001/XMLSchema#dateTime";
 const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
@@ -47,7 +47,7 @@ pub(super) struct Context {
 impl Context {
     /// The one in this program.
     pub(super) fn ours() -> Result<Self, LiftError> {
-        let damaged = |what: &str| LiftError::Library(format!("docs/context.jsonld: {what}"));
+        let damaged = |what: &str| LiftError::Library(format!("the JSON-LD context: {what}"));
         let file = json::from_slice(FILE.as_bytes(), &Limits::default())
             .map_err(|why| damaged(&why.to_string()))?;
         let context = file.get("@context").ok_or_else(|| damaged("no @context"))?;

@@ -1,6 +1,6 @@
 //! Linked data: a Bundle as RDF, in N-Triples.
 //!
-//! A document is lifted through the JSON-LD context this program carries (`docs/context.jsonld`),
+//! A document is lifted through the JSON-LD context this program carries (`context.jsonld`),
 //! whatever context the document itself names; nothing is ever fetched. What a JSON-LD processor cannot
 //! know is prepared first: absolute IRIs from ids, exact numbers, canonical JSON, labels of blank nodes.
 //! Expansion and writing are the library's. What comes out is described in `docs/linked-data.md`.
