@@ -9,6 +9,7 @@ pub mod check;
 pub mod cut_disk;
 pub mod folder;
 pub mod golden;
+pub mod golden_folder;
 pub mod journal;
 pub mod life;
 pub mod model;
