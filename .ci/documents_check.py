@@ -12,8 +12,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CITATION = re.compile(r"[Ii]nvariants? (\d+(?:(?:,| and|, and) \d+)*) of ARCHITECTURE\.md")
-# Where a path in ARCHITECTURE.md may begin.
+# Where a path in ARCHITECTURE.md may begin; `store/` stands for the sources of the crate in `daemon/store`.
 ROOMS = ["", "daemon/src/"]
+CRATES = ["store"]
 
 
 def tracked(*patterns):
@@ -46,6 +47,12 @@ def broken_links():
                 yield f"{name}: {link}: no such heading"
 
 
+def places(token):
+    """Where a path of ARCHITECTURE.md may lie."""
+    crate, _, rest = token.partition("/")
+    return [room + token for room in ROOMS] + ([f"daemon/{crate}/src/{rest}"] if crate in CRATES else [])
+
+
 def stated():
     """The paths behind each invariant, and what is wrong with them."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
@@ -57,8 +64,8 @@ def stated():
             is_file = token.endswith((".rs", ".py"))
             if not is_file and ("/" not in token or token.endswith("/")):
                 continue
-            rooms = ROOMS + ([f"{beside}/"] if beside else [])
-            found = [room + token for room in rooms if (ROOT / (room + token)).exists()]
+            paths = places(token) + ([f"{beside}/{token}"] if beside else [])
+            found = [path for path in paths if (ROOT / path).exists()]
             if found:
                 behind[int(number)].append(found[0])
                 beside = pathlib.Path(found[0]).parent

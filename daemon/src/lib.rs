@@ -8,7 +8,6 @@
 
 pub mod clock;
 pub mod config;
-pub mod disk;
 pub mod engine;
 pub mod error;
 pub mod index;
@@ -24,11 +23,9 @@ pub mod router;
 pub mod serial;
 pub mod service;
 mod service_manager;
-pub mod store;
-pub mod sync;
 #[cfg(test)]
 mod testing;
 mod zenoh_threads;
 
-/// Who produced a Bundle: its `source`.
-pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));
+pub use omird_store as store;
+pub use omird_store::{PRODUCER, disk, sync};

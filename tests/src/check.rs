@@ -20,6 +20,7 @@ use omir_core::value::Value;
 use omird::disk::{self, Disk};
 use omird::engine::Engine;
 use omird::recall::Query;
+use omird::store::index::Names;
 use omird::store::segment;
 use omird::store::signature::{Digest, Seal};
 
@@ -286,7 +287,7 @@ pub fn segments(disk: &dyn Disk) -> Result<u64, String> {
             .map_err(|error| fault(error.to_string()))?;
         conforms(&bundle).map_err(fault)?;
 
-        let block = segment::index(&bytes).map_err(|why| fault(why.to_string()))?;
+        let block = segment::index::<Names>(&bytes).map_err(|why| fault(why.to_string()))?;
         if block.first_seq <= last_seq || block.last_seq < block.first_seq {
             return Err(fault(format!(
                 "it holds transactions {} to {} and the one before it reaches {last_seq}",

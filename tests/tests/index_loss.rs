@@ -11,6 +11,7 @@ use std::time::Duration;
 use omir_core::space::Center;
 use omird::disk::Folder;
 use omird::engine::Engine;
+use omird::index::catalog::Catalog;
 use omird::recall::Query;
 use omird::store::cache::Cache;
 use omird::store::segment;
@@ -184,10 +185,10 @@ fn an_index_of_another_version_or_another_store_is_made_anew() {
     let rebuilt = stored.with_index("another version", |index| {
         let mut cache = Cache::open(index);
         for (number, bytes) in (1..).zip(segments(index)) {
-            let mut block = segment::index(&bytes).expect("a good segment");
+            let mut block = segment::index::<Catalog>(&bytes).expect("a good segment");
             block.format += 1;
             block.rows.clear();
-            cache.put(number, bytes.len() as u64, &block);
+            cache.put::<Catalog>(number, bytes.len() as u64, &block);
         }
     });
     assert!(rebuilt > 3);
@@ -199,8 +200,8 @@ fn an_index_of_another_version_or_another_store_is_made_anew() {
     let rebuilt = stored.with_index("numbers shifted", |index| {
         let mut cache = Cache::open(index);
         for (number, bytes) in (2..).zip(segments(index)) {
-            let block = segment::index(&bytes).expect("a good segment");
-            cache.put(number, bytes.len() as u64, &block);
+            let block = segment::index::<Catalog>(&bytes).expect("a good segment");
+            cache.put::<Catalog>(number, bytes.len() as u64, &block);
         }
     });
     assert!(rebuilt > 3);

@@ -77,7 +77,7 @@ impl Engine {
     /// The segments that are served; `None` if some of them went away meanwhile.
     fn offered(&self) -> Result<Option<Vec<Offered>>, Error> {
         let numbers = |served: &[(u64, _, _)]| served.iter().map(|s| s.0).collect::<Vec<_>>();
-        let served = self.catalog().segments();
+        let served = self.catalog().files.segments();
         let mut offered = Vec::with_capacity(served.len());
         for (number, span, file) in &served {
             let path = segment::signature_path(*number);
@@ -95,7 +95,7 @@ impl Engine {
                 signature,
             });
         }
-        let is_stable = numbers(&served) == numbers(&self.catalog().segments());
+        let is_stable = numbers(&served) == numbers(&self.catalog().files.segments());
         Ok(is_stable.then_some(offered))
     }
 
@@ -111,7 +111,7 @@ impl Engine {
         }
         let file = u32::try_from(number)
             .ok()
-            .and_then(|number| self.catalog().file(FileId::Segment(number)))
+            .and_then(|number| self.catalog().files.file(FileId::Segment(number)))
             .ok_or_else(|| {
                 let message = format!("there is no segment {number} (any more); list them anew");
                 Error::at(Code::NotFound, "/segment", message)

@@ -16,15 +16,16 @@ use omir_core::value::{Map, Value};
 
 use super::reserve::{BESIDE, with_reserve};
 use super::scrubbing;
+use super::sealing::Sealer;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::upkeep::{self, Allowance, Full, Rules, Segment};
 use super::writer::Message;
 use super::{Engine, busy, stopping};
 use crate::error::{Code, Error};
-use crate::store::compact::{CompactError, Compacted, Piece, Survey, Told, survey, survey_logs};
+use crate::index::catalog::{Survey, survey, survey_logs};
+use crate::store::compact::{CompactError, Compacted, Piece, Told};
 use crate::store::room;
-use crate::store::sealer::Sealer;
 
 /// How often it is looked whether anything is due.
 const LOOK: Duration = Duration::from_secs(600);

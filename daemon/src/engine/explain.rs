@@ -18,7 +18,6 @@ use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
 use crate::index::facts::Access;
 use crate::index::fading::{Bond, Fading};
 use crate::index::key::RefKey;
-use crate::store::read::Handle;
 
 /// Rows whose need is worked out in one hold of the catalog.
 const RANKED_AT_ONCE: usize = 8 << 10;
@@ -102,7 +101,7 @@ impl Engine {
             })?;
             // Of what was forgotten, compaction may have left nothing but that it was.
             let doc = catalog.docs().get(head.doc as usize).cloned();
-            (head, doc.map(|doc| (Handle::of(&catalog, head.doc), doc)))
+            (head, doc.map(|doc| (catalog.handle(head.doc), doc)))
         };
         let mut map = Map::new();
         map.insert("ref", target.to_string());

@@ -35,6 +35,8 @@ mod settle;
 mod shared;
 pub mod stamp;
 pub mod status;
+#[cfg(test)]
+mod store_tests;
 pub mod sweep;
 mod time;
 pub mod upkeep;
@@ -66,7 +68,7 @@ use self::pressure::Pressure;
 use self::publisher::publish_in_background;
 use self::reserve::Reserve;
 use self::scrubbing::Scrubber;
-use self::sealing::{Closed, SealOrder, seal_in_background};
+use self::sealing::{Closed, SealOrder, Sealer, seal_in_background};
 use self::settings::{Durability, RequestLimits, Settings};
 use self::shared::Shared;
 use self::time::Time;
@@ -81,7 +83,6 @@ use crate::store::cache::Cache;
 use crate::store::keys;
 use crate::store::mending::Mender;
 use crate::store::recovery::{self, Damage, Progress, Unsealed};
-use crate::store::sealer::Sealer;
 use crate::store::segment;
 use crate::store::signature::DeviceKey;
 use crate::store::transaction::{Op, Transaction};
@@ -213,7 +214,8 @@ impl Engine {
         let disk: Arc<dyn Disk> = Arc::new(Pooled::new(steady, OPEN_FILES));
         let cache = index.as_deref().map_or_else(Cache::none, Cache::open);
         let mut cache = cache.keeping(settings.index_from_bytes);
-        let mut found = recovery::recover(&*disk, &mut cache, settings.segment_bytes, progress)?;
+        let mut found =
+            recovery::recover::<Catalog>(&*disk, &mut cache, settings.segment_bytes, progress)?;
         for dir in [segment::DIR, wal::DIR] {
             counted.survey(dir)?;
         }
@@ -265,7 +267,7 @@ impl Engine {
         found.catalog.set_fading(settings.forgetting.fading());
         found.catalog.refresh_glances(now.as_micros());
         let mender = Arc::new(Mender::new(disk.clone()));
-        found.catalog.mended_by(mender.clone());
+        found.catalog.files.mended_by(mender.clone());
         let catalog = Arc::new(RwLock::new(found.catalog));
         let (queue, receiver) = crossbeam_channel::bounded(settings.queue_requests);
         let (publisher, deliveries) = crossbeam_channel::unbounded();

@@ -270,7 +270,7 @@ impl<'a> Planner<'a> {
         let (handle, is_missing) = {
             let catalog = self.catalog();
             let Some(id) = catalog.live(key) else { return Ok(catalog.lost(key).is_none()) };
-            (Handle::of(&catalog, id), catalog.missing(id).is_some())
+            (catalog.handle(id), catalog.missing(id).is_some())
         };
         if is_missing {
             return Ok(false);
@@ -293,7 +293,7 @@ impl<'a> Planner<'a> {
             let head = catalog.head(key);
             let old = head.filter(|head| head.live).map(|head| {
                 let state = State::of(&catalog, head.doc, self.now);
-                (head.doc, Handle::of(&catalog, head.doc), state)
+                (head.doc, catalog.handle(head.doc), state)
             });
             (head, old)
         };
@@ -407,8 +407,8 @@ impl<'a> Planner<'a> {
                 catalog.head(&key).filter(|head| head.live).map(|head| {
                     let dependents: Vec<DocId> = catalog.dependents(&key).collect();
                     let handles: Vec<Handle> =
-                        dependents.iter().map(|&id| Handle::of(&catalog, id)).collect();
-                    (head.version, Handle::of(&catalog, head.doc), handles)
+                        dependents.iter().map(|&id| catalog.handle(id)).collect();
+                    (head.version, catalog.handle(head.doc), handles)
                 })
             };
             let Some((version, handle, dependents)) = found else { continue };

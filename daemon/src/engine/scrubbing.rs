@@ -12,13 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::sealing::Closed;
+use super::sealing::{Closed, Sealer};
 use super::shared::Shared;
 use crate::store::compact::Piece;
 use crate::store::healing::Healed;
 use crate::store::mark::Scrub;
 use crate::store::mending::Mender;
-use crate::store::sealer::Sealer;
 use crate::store::segment;
 use crate::store::wal;
 

@@ -24,10 +24,14 @@ use super::scrubbing::Scrubber;
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::error::{Code, Error};
+use crate::index::catalog::Catalog;
 use crate::store::compact::Lapse;
 use crate::store::recovery::Unsealed;
-use crate::store::sealer::{SealError, Sealer};
+use crate::store::sealer::{self, SealError};
 use crate::store::wal;
+
+/// What seals, and knows from the catalog what is live.
+pub(super) type Sealer = sealer::Sealer<Catalog>;
 
 /// How long a log that could not be sealed waits for the next try.
 const RETRY: Duration = Duration::from_secs(10);

@@ -61,7 +61,7 @@ impl Writer {
                     moves.then_some((doc.key, id, Access { last_access: last, ..access }))
                 })
                 .collect();
-            let moved = states.iter().map(|(key, id, _)| (*key, Handle::of(&catalog, *id)));
+            let moved = states.iter().map(|(key, id, _)| (*key, catalog.handle(*id)));
             let moved = moved.collect();
             for (key, _, access) in states {
                 catalog.touch(&key, access);
@@ -122,7 +122,7 @@ impl Writer {
             let looked_at: Vec<(RefKey, Handle)> = (work.cursor..next)
                 .map(|id| (id, catalog.doc(id)))
                 .filter(|(_, doc)| doc.is_live())
-                .map(|(id, doc)| (doc.key, Handle::of(&catalog, id)))
+                .map(|(id, doc)| (doc.key, catalog.handle(id)))
                 .collect();
             (looked_at, next, end)
         };

@@ -74,7 +74,7 @@ impl Outgoing {
         let is_touched = catalog.doc(id).is_touched && !as_of;
         Self {
             id,
-            handle: Handle::of(catalog, id),
+            handle: catalog.handle(id),
             access: if is_touched { catalog.access(id) } else { None },
             tier: catalog.moved(id, as_of, now),
             may_dangle: catalog.has_graves() && !as_of,

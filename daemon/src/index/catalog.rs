@@ -4,15 +4,14 @@
 //! the older one but leaves it findable, because `asOf` asks for what was known then. The catalog
 //! holds no bytes of resources: those stay on disk and are read where [`Location`] says.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
 
 use self::graves::Grave;
 use super::block::By;
-use super::doc::{Doc, DocId, FileId, Location, NEUTRAL, NEVER, Stamp};
+use super::doc::{Doc, DocId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::fading::{Bond, Fading};
 use super::key::{KeyPrefix, RefKey};
@@ -20,7 +19,7 @@ use super::producers::Producers;
 use super::space::SpaceIndex;
 use super::text::{DocTerms, TextIndex};
 use super::time::TimeIndex;
-use crate::disk::DiskFile;
+use crate::store::files::Files;
 
 mod glance;
 mod graves;
@@ -28,14 +27,16 @@ mod known;
 mod loading;
 mod lost;
 mod moving;
+mod store;
+mod survey;
 mod worth;
 
 pub use self::glance::Glance;
 #[cfg(test)]
 pub use self::known::hops;
 pub use self::known::{Known, Past};
-pub use self::lost::{Learned, Lost};
-pub use self::moving::{End, Fate};
+pub use self::lost::Lost;
+pub use self::survey::{InLogs, Survey, survey, survey_logs};
 
 /// The newest version of a reference, live or forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,22 +63,6 @@ pub struct PlaceRow {
     pub geo: Option<GeoPoint>,
 }
 
-/// The transactions that a segment covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// The first.
-    pub first_seq: u64,
-    /// The last.
-    pub last_seq: u64,
-}
-
-/// Restores what the card has lost of a file, in memory.
-pub trait Mend: Send + Sync {
-    /// The file's bytes with all restored that can be; `None` if nothing can. What is still damaged does not pass
-    /// its checksum.
-    fn mended(&self, file: FileId) -> Option<Arc<[u8]>>;
-}
-
 /// The index in memory.
 #[derive(Default)]
 pub struct Catalog {
@@ -94,10 +79,8 @@ pub struct Catalog {
     dependents: hashbrown::HashMap<RefKey, Vec<DocId>>,
     /// Rows of versions that are not held any more.
     gone: u64,
-    files: HashMap<FileId, Arc<dyn DiskFile>>,
-    /// Who restores what cannot be read.
-    mender: Option<Arc<dyn Mend>>,
-    spans: HashMap<FileId, Span>,
+    /// The files that versions lie in.
+    pub files: Files,
     /// Records that are a part of the record.
     children: hashbrown::HashMap<RefKey, Vec<DocId>>,
     /// Access states that are newer than the stored ones.
@@ -236,54 +219,6 @@ impl Catalog {
     /// Whether a live record is a part of this one.
     pub fn has_children(&self, record: &RefKey) -> bool {
         self.children.get(record).into_iter().flatten().any(|&child| self.doc(child).is_live())
-    }
-
-    /// Makes a log's bytes reachable.
-    pub fn add_log(&mut self, id: FileId, file: Arc<dyn DiskFile>) {
-        self.files.insert(id, file);
-    }
-
-    /// Makes a segment's bytes reachable; it covers the transactions of `span`.
-    pub fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
-        self.files.insert(id, file);
-        self.spans.insert(id, span);
-    }
-
-    /// Names who restores what cannot be read. Nothing is restored without it.
-    pub fn mended_by(&mut self, mender: Arc<dyn Mend>) {
-        self.mender = Some(mender);
-    }
-
-    /// Who restores what cannot be read.
-    pub fn mender(&self) -> Option<Arc<dyn Mend>> {
-        self.mender.clone()
-    }
-
-    /// Forgets a file that no version lies in any more. Readers that hold it keep it open.
-    pub fn drop_file(&mut self, id: FileId) {
-        self.files.remove(&id);
-        self.spans.remove(&id);
-    }
-
-    /// The segments that are served, in the order of their transactions.
-    pub fn segments(&self) -> Vec<(u64, Span, Arc<dyn DiskFile>)> {
-        let mut segments: Vec<_> = self
-            .spans
-            .iter()
-            .filter_map(|(id, span)| match id {
-                FileId::Segment(number) => {
-                    Some((u64::from(*number), *span, self.files.get(id)?.clone()))
-                }
-                FileId::Log(_) => None,
-            })
-            .collect();
-        segments.sort_by_key(|(number, span, _)| (span.first_seq, *number));
-        segments
-    }
-
-    /// The file a version lies in.
-    pub fn file(&self, id: FileId) -> Option<Arc<dyn DiskFile>> {
-        self.files.get(&id).cloned()
     }
 
     fn add_place(&mut self, place: &Place, doc: DocId) {

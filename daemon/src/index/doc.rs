@@ -7,31 +7,7 @@ use omir_core::tier::Tier;
 use super::facts::{Access, Class, Facts};
 use super::key::RefKey;
 use super::producers::ProducerNumber;
-
-/// Number of a version in the index; versions get rising numbers in the order they were recorded.
-pub type DocId = u32;
-
-/// A file that holds resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FileId {
-    /// A sealed segment.
-    Segment(u32),
-    /// A log file.
-    Log(u32),
-}
-
-/// Where the bytes of a version lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Location {
-    /// The file.
-    pub file: FileId,
-    /// First byte.
-    pub offset: u32,
-    /// How many bytes.
-    pub len: u32,
-    /// CRC-32 (IEEE) of the bytes as they were written.
-    pub crc: u32,
-}
+pub use omird_store::version::{DocId, FileId, Location, Stamp};
 
 /// What stands in for an importance or a confidence that is not stated.
 pub const NEUTRAL: f64 = 0.5;
@@ -200,19 +176,6 @@ fn decay_of(access: &Access) -> Option<Decay> {
 /// Microseconds as hours.
 pub fn hours(micros: i64) -> f64 {
     micros as f64 / 3_600_000_000.0
-}
-
-/// When and as what a version was recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stamp {
-    /// The transaction.
-    pub seq: u64,
-    /// Position in the transaction.
-    pub ordinal: u32,
-    /// Version of the resource.
-    pub version: u64,
-    /// When, on the store's clock; microseconds.
-    pub recorded: i64,
 }
 
 #[cfg(test)]

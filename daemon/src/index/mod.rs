@@ -7,7 +7,7 @@ pub mod catalog;
 pub mod doc;
 pub mod facts;
 pub mod fading;
-pub mod key;
+pub use omird_store::key;
 pub mod producers;
 pub mod space;
 pub mod text;

@@ -15,7 +15,6 @@ use crate::index::catalog::Head;
 use crate::index::doc::DocId;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::store::read::Handle;
 
 /// How a resource of a file differs from the stored one where the only difference are references
 /// that the store let go of, because what they name was forgotten.
@@ -154,7 +153,7 @@ impl Planner<'_> {
             let has_date = merge::last_updated(stored).is_some();
             // What was forgotten and is back was said anew, with whatever date it bears.
             let is_update = doc.older != DocId::MAX && !catalog.doc(doc.older).forgotten;
-            let before = (has_date && is_update).then(|| Handle::of(&catalog, doc.older));
+            let before = (has_date && is_update).then(|| catalog.handle(doc.older));
             (Timestamp::from_micros(doc.recorded), before)
         };
         let before = before.and_then(|handle| handle.resource().ok());

@@ -13,7 +13,6 @@ use crate::error::{Code, Error};
 use crate::index::catalog::Head;
 use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
-use crate::store::read::Handle;
 
 /// What is done to a record.
 #[derive(Clone, Copy)]
@@ -43,7 +42,7 @@ impl Planner<'_> {
             let catalog = self.catalog();
             catalog.head(&key).filter(|head| head.live).map(|head| {
                 let state = State::of(&catalog, head.doc, self.now);
-                (head, Handle::of(&catalog, head.doc), state)
+                (head, catalog.handle(head.doc), state)
             })
         };
         let Some((Head { doc, version, .. }, handle, state)) = found else {

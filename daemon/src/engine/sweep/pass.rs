@@ -16,7 +16,6 @@ use crate::error::Error;
 use crate::index::doc::{Doc, DocId};
 use crate::index::fading::Fading;
 use crate::store::mark::Unsettled;
-use crate::store::read::Handle;
 
 pub use self::moves::Announced;
 
@@ -149,7 +148,7 @@ impl<'a> Pass<'a> {
     fn chosen(&self, id: DocId) -> Option<(Chosen, Doc)> {
         let (handle, doc) = {
             let catalog = self.engine.catalog();
-            (Handle::of(&catalog, id), catalog.doc(id).clone())
+            (catalog.handle(id), catalog.doc(id).clone())
         };
         let target = handle.resource().ok()?.reference();
         Some((Chosen { target, version: doc.version }, doc))

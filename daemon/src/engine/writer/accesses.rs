@@ -68,7 +68,7 @@ impl Writer {
         let bonds: Vec<(DocId, Handle)> = {
             let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
             let live = self.touched_bonds.drain().filter_map(|key| catalog.live(&key));
-            live.map(|id| (id, Handle::of(&catalog, id))).collect()
+            live.map(|id| (id, catalog.handle(id))).collect()
         };
         let touches = bonds.into_iter().filter_map(|(id, handle)| {
             let target = handle.resource().ok()?.reference().to_string();

@@ -229,6 +229,7 @@ impl Writer {
                 self.catalog
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
+                    .files
                     .add_log(log_file(self.log.number()), self.log.file());
                 self.log_first = self.next_seq;
                 self.log_has_changes = false;

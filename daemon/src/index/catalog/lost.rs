@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use super::{Catalog, Head};
 use crate::index::doc::{DocId, Stamp};
 use crate::index::key::{KeyPrefix, RefKey};
+use crate::store::index::Learned;
 use crate::store::witness::{Fact, Kind};
 
 /// The newest that is known of a name, where nothing as new can be read.
@@ -20,15 +21,6 @@ pub struct Lost {
     pub stamp: Stamp,
     /// Whether it was forgotten then: there is nothing to miss, but its version number is taken.
     pub is_forgotten: bool,
-}
-
-/// What second copies told that nothing else did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Learned {
-    /// References whose newest version is lost.
-    pub lost: u64,
-    /// References that were forgotten.
-    pub forgotten: u64,
 }
 
 impl Catalog {

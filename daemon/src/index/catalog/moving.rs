@@ -2,36 +2,9 @@
 
 use super::{Catalog, Head};
 use crate::index::block::Row;
-use crate::index::doc::{DocId, FileId, Location};
+use crate::index::doc::{Doc, DocId, FileId, Location};
 use crate::index::key::RefKey;
-
-/// What becomes of a version in a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// It is the current one.
-    Live,
-    /// It was superseded not long ago: questions about the past still find it.
-    Kept,
-    /// It was superseded long ago and is dropped.
-    Superseded,
-    /// It, or a later version of the same, was forgotten; it is dropped.
-    Forgotten,
-}
-
-/// A version in a compaction.
-#[derive(Debug, Clone, Copy)]
-pub struct Fate {
-    /// Its row.
-    pub id: DocId,
-    /// Of what.
-    pub key: RefKey,
-    /// The transaction that recorded it.
-    pub seq: u64,
-    /// Its position there.
-    pub ordinal: u32,
-    /// What becomes of it.
-    pub end: End,
-}
+use crate::store::index::{End, Fate};
 
 impl Catalog {
     /// What becomes of the versions of transactions `first` to `last` when their segments are
@@ -50,7 +23,8 @@ impl Catalog {
                     (false, false) if doc.retired < horizon => End::Superseded,
                     (false, false) => End::Kept,
                 };
-                Fate { id, key: doc.key, seq: doc.seq, ordinal: doc.ordinal, end }
+                let Doc { key, seq, ordinal, version, retired, .. } = *doc;
+                Fate { id, key, seq, ordinal, version, retired, end }
             })
             .collect()
     }

@@ -7,6 +7,7 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
+use omird::index::catalog::Catalog;
 use omird::index::facts::Facts;
 use omird::store::manifest::{self, Found, Older};
 use omird::store::segment;
@@ -25,7 +26,7 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
         Ok(layout) => layout,
         Err(error) => {
             assert!(error.offset <= bytes.len() && !error.message.is_empty(), "{error}");
-            assert!(segment::index(bytes).is_err());
+            assert!(segment::index::<Catalog>(bytes).is_err());
             return None;
         }
     };
@@ -41,11 +42,11 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
     for (_, range) in &layout.superseded {
         assert!(end <= range.start && range.end <= bytes.len());
     }
-    if let Ok((block, lost)) = segment::index_what_is_whole(bytes) {
+    if let Ok((block, lost)) = segment::index_what_is_whole::<Catalog>(bytes) {
         assert!(layout.is_manifest_whole);
         assert_eq!(block.rows.len(), block.text.docs());
         assert_eq!(block.rows.len() + lost.len(), layout.entries.len() + layout.superseded.len());
-        assert_eq!(segment::index(bytes).is_ok(), lost.is_empty());
+        assert_eq!(segment::index::<Catalog>(bytes).is_ok(), lost.is_empty());
         for row in &block.rows {
             let (start, len) = (row.offset as usize, row.len as usize);
             let raw = &bytes[start..start + len];

@@ -14,7 +14,6 @@ use crate::engine::sweep::duplicates::Sighting;
 use crate::index::doc::{Doc, DocId};
 use crate::index::fading::Fading;
 use crate::index::key::RefKey;
-use crate::store::read::Handle;
 
 /// Most new observations compared with others in one slice; each is read from the disk.
 const COMPARED: usize = 16;
@@ -149,7 +148,7 @@ impl Pass<'_> {
     fn observed(&self, id: DocId, gone: &HashSet<RefKey>) -> Option<Observed> {
         let (handle, doc) = {
             let catalog = self.engine.catalog();
-            (Handle::of(&catalog, id), catalog.doc(id).clone())
+            (catalog.handle(id), catalog.doc(id).clone())
         };
         if gone.contains(&doc.key) || !is_candidate(&doc) {
             return None;

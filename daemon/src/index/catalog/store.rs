@@ -1,0 +1,173 @@
+//! The catalog as the store sees it: what a start fills it with, and what sealing and compaction ask it.
+
+use std::error::Error;
+
+use omir_core::model::Resource;
+use omir_core::reference::{Ref, ResourceType};
+
+use super::Catalog;
+use crate::index::block::{Block, By, Row};
+use crate::index::doc::{DocId, FileId, Location, Stamp};
+use crate::index::facts::{Facts, terms_of};
+use crate::index::key::RefKey;
+use crate::index::text::{DocTerms, TextBlock, TextBlockBuilder, TextIndex};
+use crate::store::files::Files;
+use crate::store::index::{Draw, Fate, Index, Learned};
+use crate::store::read::Handle;
+use crate::store::transaction::Touch;
+use crate::store::witness::Fact;
+
+impl Catalog {
+    /// A version's place with the open file.
+    pub fn handle(&self, id: DocId) -> Handle {
+        Handle::of(self, id)
+    }
+}
+
+impl Draw for Catalog {
+    type Facts = Facts;
+    type Terms = DocTerms;
+    type Words = TextBlock;
+    type Gathering = TextBlockBuilder;
+
+    fn draw(resource: &Resource) -> (Facts, DocTerms) {
+        (Facts::of(resource), terms_of(resource))
+    }
+
+    fn key(facts: &Facts) -> RefKey {
+        facts.key
+    }
+
+    fn gather(words: &mut TextBlockBuilder, terms: &DocTerms) {
+        words.add(terms);
+    }
+
+    fn gathered(words: TextBlockBuilder) -> TextBlock {
+        words.finish()
+    }
+
+    /// Words for each row, and types there are.
+    fn is_consistent(rows: &[Row], words: &TextBlock) -> bool {
+        let types = ResourceType::ALL.len();
+        rows.len() == words.docs()
+            && rows.iter().all(|row| usize::from(row.facts.class.resource_type) < types)
+    }
+}
+
+impl Index for Catalog {
+    type Lexicon = TextIndex;
+
+    fn loading() -> Self {
+        Self::loading()
+    }
+
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn files_mut(&mut self) -> &mut Files {
+        &mut self.files
+    }
+
+    fn load_rows(&mut self, block: &Block, file: FileId) -> DocId {
+        self.load_rows(block, file)
+    }
+
+    fn take_lexicon(&mut self) -> TextIndex {
+        std::mem::take(&mut self.text)
+    }
+
+    fn put_lexicon(&mut self, lexicon: TextIndex) {
+        self.text = lexicon;
+    }
+
+    fn load_words(
+        lexicon: &mut TextIndex,
+        base: DocId,
+        words: &TextBlock,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(lexicon.add_block(base, words)?)
+    }
+
+    fn load(&mut self, facts: &Facts, terms: &DocTerms, stamp: Stamp, location: Location) {
+        self.put(facts, terms, None, stamp, location);
+    }
+
+    fn load_tombstone(&mut self, key: &RefKey, stamp: Stamp, by: By) {
+        self.forget(key, None, stamp, by);
+    }
+
+    fn replay_touch(&mut self, touch: &Touch) {
+        self.replay_touch(touch);
+    }
+
+    fn learn(&mut self, facts: &[Fact]) -> Learned {
+        self.learn(facts)
+    }
+
+    fn lose_unknown(&mut self) {
+        self.lose_unknown();
+    }
+
+    fn finish_loading(&mut self, threads: usize) {
+        self.finish_loading(threads);
+    }
+
+    fn location(&self, id: DocId) -> Location {
+        self.doc(id).location
+    }
+
+    fn live(&self, key: &RefKey) -> Option<(DocId, u64)> {
+        self.live(key).map(|id| (id, self.doc(id).seq))
+    }
+
+    fn is_known(&self, key: &RefKey) -> bool {
+        self.head(key).is_some()
+    }
+
+    fn has_version_before(&self, key: &RefKey, seq: u64) -> bool {
+        self.has_version_before(key, seq)
+    }
+
+    fn forgotten_since(&self, key: &RefKey) -> Option<i64> {
+        self.forgotten_since(key)
+    }
+
+    fn is_reborn(&self, key: &RefKey) -> bool {
+        self.is_reborn(key)
+    }
+
+    fn stands(&self, from: DocId, target: &RefKey) -> bool {
+        self.stands(from, target)
+    }
+
+    fn merged(&self) -> impl Iterator<Item = (RefKey, RefKey)> {
+        self.merged()
+    }
+
+    fn used_since(&self, id: DocId, reference: &Ref) -> Option<Touch> {
+        let is_touched = self.doc(id).is_touched;
+        let access = is_touched.then(|| self.access(id)).flatten();
+        let of_record = access.map(|access| Touch {
+            target: reference.to_string(),
+            last_access: access.last_access,
+            access_count: access.access_count,
+            half_life_hours: access.half_life_hours,
+        });
+        of_record.or_else(|| self.bond_touch(id, reference.to_string()))
+    }
+
+    fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate> {
+        self.fates(first, last, horizon)
+    }
+
+    fn compact(
+        &mut self,
+        rows: &[Row],
+        segment: FileId,
+        dropped: &[DocId],
+        tombstones: &[(RefKey, u64)],
+    ) {
+        self.compact(rows, segment, dropped, tombstones);
+    }
+}

@@ -1,0 +1,374 @@
+//! What can still be read of a segment that is no longer whole.
+//!
+//! Every resource in a segment is a CBOR map whose first key, in deterministic order, is `id`. So
+//! behind a damaged stretch the next one can be found again; it is taken only if it decodes and
+//! validates, and, where the manifest is whole, only if its checksum is in there. The checksum also
+//! tells which entry it is, and so when and as which version it was recorded.
+//!
+//! A damaged manifest is taken apart member by member. What it still says is likely and not
+//! certain; where it says nothing of an entry, only what the entry itself says is known.
+
+use std::ops::Range;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::model::Resource;
+use omir_core::reference::{Id, Ref};
+use omir_core::value::{Map, Value};
+
+use crate::block::Tombstone;
+use crate::manifest::{self, Found, Manifest};
+use crate::segment;
+use crate::transaction::Touch;
+use crate::version::Stamp;
+
+/// The key `id` with its header.
+const ID: &[u8] = b"\x62id";
+/// The key under which a manifest holds a superseded version.
+const RESOURCE: &[u8] = b"\x68resource";
+
+/// A resource that was read.
+pub(super) struct Item {
+    /// Where it lies.
+    pub(super) range: Range<usize>,
+    /// What it says.
+    pub(super) resource: Resource,
+    /// When and as which version it was recorded, as far as that can be told.
+    pub(super) stamp: Option<Stamp>,
+    /// Whether the stamp is certainly its own.
+    pub(super) is_exact: bool,
+}
+
+/// What was read of a damaged segment.
+#[derive(Default)]
+pub(super) struct Salvage {
+    /// Recorded entries; without a whole manifest the copies are among them.
+    pub(super) entries: Vec<Item>,
+    /// Copies of earlier resources.
+    pub(super) copies: Vec<Item>,
+    /// Older versions.
+    pub(super) superseded: Vec<(Stamp, Range<usize>)>,
+    /// The manifest, or what is left of it.
+    pub(super) manifest: Manifest,
+    /// Whether the manifest passes its checksum.
+    pub(super) manifest_is_whole: bool,
+    /// Stretches that hold or may hold entries nobody can read.
+    pub(super) holes: Vec<Range<usize>>,
+    /// How many entries lack, if that can be told.
+    pub(super) lacking: Option<usize>,
+}
+
+/// Reads what can be read. Never panics, whatever the bytes are.
+pub(super) fn salvage(bytes: &[u8]) -> Salvage {
+    let front = front(bytes);
+    let body = front.map_or(0, |front| front.first);
+    let Walk { mut items, manifest } = walk(bytes, body);
+    let items_end = items.last().map_or(body, |item| item.range.end);
+    let mut salvage = Salvage::default();
+    let mut end = bytes.len();
+    match manifest {
+        Some((found, start)) => {
+            end = start;
+            salvage.superseded = found.superseded;
+            salvage.manifest = found.manifest;
+            salvage.manifest_is_whole = true;
+        }
+        None => {
+            let mut parts = Parts::read(bytes, items_end);
+            salvage.superseded = std::mem::take(&mut parts.superseded);
+            salvage.manifest = parts.into_manifest();
+        }
+    }
+    salvage.superseded.retain(|(_, range)| segment::decode(&bytes[range.clone()]).is_ok());
+    if salvage.manifest_is_whole {
+        sort_by_checksum(bytes, items, body..end, &mut salvage);
+        return salvage;
+    }
+    // Whatever lacks may have been an entry, unless they are all there.
+    let are_all_there = front.is_some_and(|front| items.len() + 1 == front.count);
+    if !are_all_there {
+        salvage.holes = between(items.iter().map(|item| &item.range), body..end);
+    }
+    let Manifest { crcs, entries, .. } = &salvage.manifest;
+    for item in &mut items {
+        let crc = crc32fast::hash(&bytes[item.range.clone()]);
+        let index = crcs.iter().position(|&known| known == crc);
+        item.stamp = index.and_then(|index| entries.get(index)).copied();
+    }
+    salvage.entries = items;
+    salvage
+}
+
+/// Tells recorded entries, copies and damaged entries apart, by a manifest that is whole.
+fn sort_by_checksum(bytes: &[u8], items: Vec<Item>, body: Range<usize>, salvage: &mut Salvage) {
+    let (crcs, stamps) = (&salvage.manifest.crcs, &salvage.manifest.entries);
+    let mut expected = 0;
+    let mut unknown = Vec::new();
+    for mut item in items {
+        let crc = crc32fast::hash(&bytes[item.range.clone()]);
+        let Some(index) = (expected..crcs.len()).find(|&index| crcs[index] == crc) else {
+            unknown.push(item);
+            continue;
+        };
+        expected = index + 1;
+        // Copies stand behind all entries: what was passed over was an entry once.
+        unknown.clear();
+        item.stamp = stamps.get(index).copied();
+        item.is_exact = true;
+        salvage.entries.push(item);
+    }
+    unknown.drain(..unknown.len().min(crcs.len() - expected));
+    salvage.copies = unknown;
+    let lacking = crcs.len() - salvage.entries.len();
+    salvage.lacking = Some(lacking);
+    if lacking > 0 {
+        let read = salvage.entries.iter().chain(&salvage.copies).map(|item| &item.range);
+        salvage.holes = between(read, body);
+    }
+}
+
+/// The stretches of `whole` that lie between the others.
+fn between<'a>(
+    others: impl Iterator<Item = &'a Range<usize>>,
+    whole: Range<usize>,
+) -> Vec<Range<usize>> {
+    let mut at = whole.start;
+    let mut stretches = Vec::new();
+    let end = whole.end..whole.end;
+    for other in others.cloned().chain([end]) {
+        if other.start > at {
+            stretches.push(at..other.start);
+        }
+        at = other.end;
+    }
+    stretches
+}
+
+/// Names in bytes that are no longer whole: `Type/id`, or the id alone where its type is lost.
+pub(super) fn names_in(bytes: &[u8]) -> Vec<String> {
+    const MOST: usize = 100;
+    const TYPE: &[u8] = b"\x6cresourceType";
+    let mut names: Vec<String> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = find(bytes, ID, at)
+        && names.len() < MOST
+    {
+        at = found + ID.len();
+        let Some(id) = text(&bytes[at..]).filter(|id| Id::check(id).is_ok()) else { continue };
+        if id.starts_with(manifest::ID_PREFIX) {
+            continue;
+        }
+        let end = find(bytes, ID, at).unwrap_or(bytes.len());
+        let kind = find(&bytes[at..end], TYPE, 0)
+            .and_then(|found| text(&bytes[at + found + TYPE.len()..]));
+        let name = kind
+            .and_then(|kind| format!("{kind}/{id}").parse::<Ref>().ok())
+            .map_or(id, |reference| reference.to_string());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    let limits = Limits { max_items: 1, ..Limits::default() };
+    // A damaged header may claim any length; ids and types are short.
+    let (value, _) = cbor::read_item(&bytes[..bytes.len().min(256)], &limits).ok()?;
+    value.as_str().map(str::to_owned)
+}
+
+fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    rest.windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
+}
+
+/// The beginning of a segment, if it is whole.
+#[derive(Clone, Copy)]
+struct Front {
+    /// Where the first entry lies.
+    first: usize,
+    /// How many entries there are, with copies and manifest.
+    count: usize,
+}
+
+fn front(bytes: &[u8]) -> Option<Front> {
+    // A map of fewer than 24 members has a header of one byte.
+    let mut at = matches!(bytes.first()?, 0xa1..=0xb7).then_some(1)?;
+    loop {
+        let (key, used) = cbor::read_item(bytes.get(at..)?, &Limits::default()).ok()?;
+        at += used;
+        if key.as_str()? == "entry" {
+            let (count, used) = cbor::read_array_header(bytes.get(at..)?).ok()?;
+            let count = count.filter(|&count| (1..=bytes.len()).contains(&count))?;
+            return Some(Front { first: at + used, count });
+        }
+        at += cbor::skip_item(bytes.get(at..)?, &Limits::default()).ok()?;
+    }
+}
+
+struct Walk {
+    items: Vec<Item>,
+    /// The manifest and where it begins.
+    manifest: Option<(Found, usize)>,
+}
+
+/// Everything behind `at` that decodes and validates, up to the manifest.
+fn walk(bytes: &[u8], mut at: usize) -> Walk {
+    let mut items = Vec::new();
+    while let Some(start) = next_map(bytes, at) {
+        at = start + 1;
+        if bytes[..start].ends_with(RESOURCE) {
+            continue;
+        }
+        let Ok((value, used)) = cbor::read_item(&bytes[start..], &Limits::default()) else {
+            continue;
+        };
+        if manifest::is_manifest(&value) {
+            match manifest::read(bytes, start..start + used).filter(|found| found.is_whole) {
+                Some(found) => return Walk { items, manifest: Some((found, start)) },
+                None => continue,
+            }
+        }
+        if let Ok(resource) = Resource::from_value(value) {
+            let range = start..start + used;
+            at = range.end;
+            items.push(Item { range, resource, stamp: None, is_exact: false });
+        }
+    }
+    Walk { items, manifest: None }
+}
+
+/// The next place at which a map begins whose first key is `id`.
+fn next_map(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let key = find(bytes, ID, at)?;
+        at = key + 1;
+        let short = key.checked_sub(1).filter(|&at| matches!(bytes[at], 0xa1..=0xb7));
+        let long = key.checked_sub(2).filter(|&at| bytes[at] == 0xb8);
+        if let Some(start) = short.or(long).filter(|&start| start >= from) {
+            return Some(start);
+        }
+    }
+}
+
+/// The version a resource says it is; only records say one, and without a word it is 1.
+pub(super) fn stated_version(resource: &Resource) -> Option<u64> {
+    match resource {
+        Resource::MemoryRecord(record) => {
+            Some(record.version.as_ref().and_then(|version| version.as_u64()).unwrap_or(1))
+        }
+        _ => None,
+    }
+}
+
+/// The members of a damaged manifest that can still be read.
+#[derive(Default)]
+struct Parts {
+    scalars: Map,
+    lists: Map,
+    superseded: Vec<(Stamp, Range<usize>)>,
+    forgotten: Vec<Tombstone>,
+    touched: Vec<Touch>,
+}
+
+const SCALARS: [&str; 6] = ["segment", "log", "firstSeq", "lastSeq", "lastRecorded", "boots"];
+const LISTS: [&str; 5] = ["seq", "ordinal", "version", "recorded", "crc"];
+
+impl Parts {
+    /// What can be read behind `from`.
+    fn read(bytes: &[u8], from: usize) -> Self {
+        let mut parts = Self::default();
+        // The content of a memory may look like anything; what tells of it stands behind the URL.
+        let Some(start) = find(bytes, manifest::URL.as_bytes(), from) else {
+            parts.read_elements(bytes, from);
+            return parts;
+        };
+        let rest = &bytes[start..];
+        for name in SCALARS {
+            if let Some(value) = member(rest, name, |value| value.as_i64().is_some()) {
+                parts.scalars.insert(name, value);
+            }
+        }
+        for name in LISTS {
+            if let Some(value) = member(rest, name, |value| value.as_array().is_some()) {
+                parts.lists.insert(name, value);
+            }
+        }
+        parts.read_elements(bytes, start);
+        parts
+    }
+
+    /// Older versions, tombstones and access states: maps of four to six members whose first key
+    /// is `seq`, `ref` or `key`, and lists of four items whose first is a text.
+    fn read_elements(&mut self, bytes: &[u8], from: usize) {
+        let mut at = from;
+        while at + 5 <= bytes.len() {
+            let here = &bytes[at..];
+            let start = at;
+            at += 1;
+            let keys: [&[u8]; 3] = [b"\x63seq", b"\x63ref", b"\x63key"];
+            let begins = match here[0] {
+                0xa4..=0xa6 => keys.iter().any(|key| here[1..].starts_with(key)),
+                0x84 => matches!(here[1], 0x60..=0x79),
+                _ => false,
+            };
+            if !begins {
+                continue;
+            }
+            let Ok((value, used)) = cbor::read_item(here, &Limits::default()) else { continue };
+            let is_read = if value.get("resource").is_some() {
+                let older = manifest::older_at(bytes, &(start..start + used));
+                older.map(|older| self.superseded.push(older))
+            } else if value.get("seq").is_some() {
+                manifest::tombstone_of(&value).map(|grave| self.forgotten.push(grave))
+            } else {
+                manifest::touch_of(&value).map(|touch| self.touched.push(touch))
+            };
+            if is_read.is_some() {
+                at += used - 1;
+            }
+        }
+    }
+
+    fn into_manifest(self) -> Manifest {
+        let read = manifest_of(&self.scalars).unwrap_or_default();
+        // The stamps are of use only together, and with the checksums.
+        let lists = Some(&self.lists).filter(|lists| lists.len() == LISTS.len());
+        let stamps = lists.and_then(manifest_of);
+        let Manifest { entries, crcs, .. } =
+            stamps.filter(|stamps| stamps.entries.len() == stamps.crcs.len()).unwrap_or_default();
+        let Self { forgotten, touched, .. } = self;
+        Manifest { entries, crcs, forgotten, touched, ..read }
+    }
+}
+
+/// The value of the first member of that name that is of the right kind.
+fn member(bytes: &[u8], name: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+    let key = cbor::to_vec(&Value::from(name));
+    let mut at = 0;
+    loop {
+        at = find(bytes, &key, at)? + key.len();
+        if let Ok((value, _)) = cbor::read_item(&bytes[at..], &Limits::default())
+            && fits(&value)
+        {
+            return Some(value);
+        }
+    }
+}
+
+/// A manifest of these members, read by the one reader of manifests; all other members stand for nothing.
+fn manifest_of(members: &Map) -> Option<Manifest> {
+    let mut payload = Map::new();
+    payload.insert("format", Value::from(manifest::FORMAT));
+    for name in SCALARS {
+        payload.insert(name, members.get(name).cloned().unwrap_or_else(|| Value::from(0u64)));
+    }
+    for name in LISTS.into_iter().chain(["superseded", "forgotten", "touched"]) {
+        let empty = || Value::Array(Vec::new());
+        payload.insert(name, members.get(name).cloned().unwrap_or_else(empty));
+    }
+    let encoded = cbor::to_vec(&Value::Object(payload));
+    manifest::read_payload(&encoded, 0..encoded.len()).map(|found| found.manifest)
+}

@@ -1,0 +1,100 @@
+//! What readers do about rot: a version that does not pass its checksum is read once more from its file as the
+//! sidecar of the segment restores it, or as the checksums of the log do. Nothing is written by a reader: which
+//! segments want that is told to the thread that seals, which alone writes and removes them.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{healing, wal};
+use crate::disk::{self, Disk};
+use crate::files::Mend;
+use crate::version::FileId;
+
+/// Restores files in memory, and keeps in mind which.
+pub struct Mender {
+    disk: Arc<dyn Disk>,
+    ailing: Mutex<Ailing>,
+    /// What was restored last, for whoever reads more of it. Held while a file is restored: one at a time bounds the
+    /// memory that takes.
+    last: Mutex<Option<(FileId, Arc<[u8]>)>>,
+}
+
+/// Segments in which a reader has met rot.
+#[derive(Default)]
+struct Ailing {
+    /// To be repaired on the card.
+    waiting: BTreeSet<u64>,
+    /// Of which some is lost for good: trying again would be in vain.
+    lost: BTreeSet<u64>,
+}
+
+impl Mender {
+    /// A mender of the files on `disk`.
+    pub fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ailing: Mutex::default(), last: Mutex::default() }
+    }
+
+    /// A segment in which a reader has met rot since this was asked last.
+    pub fn take(&self) -> Option<u64> {
+        self.ailing().waiting.pop_first()
+    }
+
+    /// Notes that a segment is to be looked at again.
+    pub fn put_back(&self, number: u64) {
+        self.ailing().waiting.insert(number);
+    }
+
+    /// Notes that a segment was repaired as far as that is possible, and whether some of it is lost.
+    pub fn done(&self, number: u64, is_lost: bool) {
+        let mut ailing = self.ailing();
+        if is_lost {
+            ailing.lost.insert(number);
+        } else {
+            ailing.lost.remove(&number);
+        }
+        drop(ailing);
+        // Who reads it from now on reads what lies on the card.
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn ailing(&self) -> MutexGuard<'_, Ailing> {
+        self.ailing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restored(&self, file: FileId) -> Option<Vec<u8>> {
+        match file {
+            FileId::Segment(number) => {
+                let number = u64::from(number);
+                let mut ailing = self.ailing();
+                if !ailing.lost.contains(&number) {
+                    ailing.waiting.insert(number);
+                }
+                drop(ailing);
+                healing::restored(&*self.disk, number)
+            }
+            FileId::Log(number) => {
+                let number = u64::from(number);
+                let (mut bytes, _) = disk::read_around(&*self.disk, &wal::path(number)).ok()?;
+                wal::mend(&mut bytes, number);
+                Some(bytes)
+            }
+        }
+    }
+}
+
+impl Mend for Mender {
+    fn mended(&self, file: FileId) -> Option<Arc<[u8]>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // A log may have grown.
+        let is_kept =
+            |(kept, _): &&(FileId, Arc<[u8]>)| *kept == file && matches!(file, FileId::Segment(_));
+        if let Some((_, bytes)) = last.as_ref().filter(is_kept) {
+            return Some(bytes.clone());
+        }
+        let bytes: Arc<[u8]> = self.restored(file)?.into();
+        *last = Some((file, bytes.clone()));
+        Some(bytes)
+    }
+}

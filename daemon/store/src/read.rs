@@ -1,0 +1,142 @@
+//! Reading the bytes of one version, wherever they lie, and checking them against their CRC: invariant 9 of
+//! ARCHITECTURE.md.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::model::Resource;
+use omir_core::value::Value;
+
+use crate::disk::{self, DiskFile};
+use crate::files::Mend;
+use crate::index::Index;
+use crate::version::{DocId, FileId, Location};
+
+/// Why a version cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadFault {
+    /// The disk refused.
+    Disk {
+        /// The file.
+        file: FileId,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The file was set aside since the start, and what was in it is lost.
+    Gone {
+        /// The file.
+        file: FileId,
+    },
+    /// The bytes are not the ones that were written: the card lost them.
+    BadChecksum {
+        /// Where they lie.
+        location: Location,
+        /// The CRC-32 they have now.
+        computed: u32,
+    },
+    /// The bytes are whole and still no resource.
+    NotAResource {
+        /// Where they lie.
+        location: Location,
+        /// What was found.
+        message: String,
+    },
+}
+
+impl fmt::Display for ReadFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk { file, error } => write!(f, "{file:?} cannot be read: {error}"),
+            Self::Gone { file } => write!(f, "{file:?} was damaged and is set aside"),
+            Self::BadChecksum { location, computed } => write!(
+                f,
+                "{:?} is damaged at byte {}: checksum {computed:08x} instead of {:08x}",
+                location.file, location.offset, location.crc
+            ),
+            Self::NotAResource { location, message } => {
+                write!(f, "{:?}, byte {}: {message}", location.file, location.offset)
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadFault {}
+
+/// A version's place with the open file, so that it can be read without holding the index.
+#[derive(Clone)]
+pub struct Handle {
+    /// Where.
+    pub location: Location,
+    file: Option<Arc<dyn DiskFile>>,
+    mender: Option<Arc<dyn Mend>>,
+}
+
+impl Handle {
+    /// The place of a version.
+    pub fn of(index: &impl Index, id: DocId) -> Self {
+        let (location, files) = (index.location(id), index.files());
+        Self { location, file: files.file(location.file), mender: files.mender() }
+    }
+
+    /// The bytes: one CBOR item, checked against the CRC they were written with. What the card has lost of them
+    /// is restored where that is possible.
+    pub fn bytes(&self) -> Result<Vec<u8>, ReadFault> {
+        self.stored().or_else(|fault| match &fault {
+            ReadFault::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
+            ReadFault::Disk { .. } | ReadFault::BadChecksum { .. } => self.mended().ok_or(fault),
+            ReadFault::Gone { .. } | ReadFault::NotAResource { .. } => Err(fault),
+        })
+    }
+
+    /// The bytes as they lie there.
+    fn stored(&self) -> Result<Vec<u8>, ReadFault> {
+        let Location { file, offset, len, crc } = self.location;
+        let disk = |error| ReadFault::Disk { file, error };
+        let handle = self.file.as_ref().ok_or(ReadFault::Gone { file })?;
+        let mut bytes = vec![0; len as usize];
+        handle.read_at(&mut bytes, u64::from(offset)).map_err(disk)?;
+        let computed = crc32fast::hash(&bytes);
+        if computed == crc {
+            Ok(bytes)
+        } else {
+            Err(ReadFault::BadChecksum { location: self.location, computed })
+        }
+    }
+
+    /// The bytes as they are by now, for what they may still tell: nothing in them is to be believed.
+    pub fn unchecked_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; self.location.len as usize];
+        self.file.as_ref()?.read_at(&mut bytes, u64::from(self.location.offset)).ok()?;
+        Some(bytes)
+    }
+
+    /// The bytes from the file as it can be restored.
+    fn mended(&self) -> Option<Vec<u8>> {
+        let Location { file, offset, len, crc } = self.location;
+        let mended = self.mender.as_ref()?.mended(file)?;
+        let start = offset as usize;
+        let bytes = mended.get(start..start.checked_add(len as usize)?)?;
+        (crc32fast::hash(bytes) == crc).then(|| bytes.to_vec())
+    }
+
+    /// The resource as a value.
+    pub fn value(&self) -> Result<Value, ReadFault> {
+        let bytes = self.bytes()?;
+        cbor::from_slice(&bytes, &Limits::default()).map_err(|error| ReadFault::NotAResource {
+            location: self.location,
+            message: error.to_string(),
+        })
+    }
+
+    /// The resource, typed.
+    pub fn resource(&self) -> Result<Resource, ReadFault> {
+        Resource::from_value(self.value()?).map_err(|faults| ReadFault::NotAResource {
+            location: self.location,
+            message: faults.first().map_or_else(String::new, |f| f.message.clone()),
+        })
+    }
+}

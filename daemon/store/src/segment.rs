@@ -1,0 +1,245 @@
+//! Sealed segments: `segments/<number>.omirb`, each one OMIR Bundle that validates alone.
+//!
+//! A segment is made from the logs that are due together. For every reference the newest version in them is an
+//! entry; older ones, and those forgotten meanwhile, ride in the manifest, because a Bundle holds
+//! a reference only once. Resources that an entry refers to and that were recorded earlier are
+//! copied in, without references of their own, so that nothing dangles; a reference to something
+//! forgotten is dropped. See `docs/format.md`.
+//!
+//! | module | the question it answers |
+//! |---|---|
+//! | `draft` | what do the transactions of logs come to? |
+//!
+//! Invariant 6 of ARCHITECTURE.md.
+
+mod draft;
+
+use std::fmt;
+use std::ops::Range;
+
+use omir_core::cbor;
+use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+use omir_core::value::Value;
+
+pub use self::draft::Draft;
+use super::locate;
+use super::manifest::{self, Found, Manifest, Older};
+use super::merkle::Root;
+use super::signature::{self, Contents, Digest};
+use crate::PRODUCER;
+use crate::block::{self, Block, Row};
+use crate::index::{BlockOf, Draw};
+use crate::version::Stamp;
+
+/// About what a manifest says of an older version, in bytes, beside its resource; and of an entry. Only what is
+/// reserved at first goes by it.
+const OLDER: usize = 64;
+const PER_ENTRY: usize = 24;
+
+/// The folder of the segments.
+pub const DIR: &str = "segments";
+
+/// Where a segment lies.
+pub fn path(number: u64) -> String {
+    format!("{DIR}/{number:010}.omirb")
+}
+
+/// Where its signature lies.
+pub fn signature_path(number: u64) -> String {
+    format!("{DIR}/{number:010}.sig")
+}
+
+/// Where its sidecar lies, which mends it.
+pub fn sidecar_path(number: u64) -> String {
+    format!("{DIR}/{number:010}.par")
+}
+
+/// The number in a segment's file name.
+pub fn number_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".omirb")?;
+    let number: u64 = (digits.len() == 10).then(|| digits.parse().ok()).flatten()?;
+    // The catalog numbers files with 32 bits; a name beyond that is none of ours.
+    (number < u64::from(u32::MAX)).then_some(number)
+}
+
+/// Why the bytes of a segment cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSegment {
+    /// Byte where it was noticed.
+    pub offset: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for BadSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.message)
+    }
+}
+
+pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
+    BadSegment { offset, message: message.into() }
+}
+
+/// Reads a resource from the bytes of one version.
+///
+/// # Errors
+/// If they are no CBOR or no valid resource.
+pub fn decode(bytes: &[u8]) -> Result<Resource, BadSegment> {
+    let value = cbor::from_slice(bytes, &Limits::default())
+        .map_err(|error| bad(error.offset, error.to_string()))?;
+    Resource::from_value(value).map_err(|faults| {
+        let first = faults.into_iter().next();
+        bad(0, first.map_or_else(String::new, |f| format!("{}: {}", f.pointer, f.message)))
+    })
+}
+
+/// A segment: a Bundle as one deterministic CBOR map (RFC 8949 §4.2.1: shorter keys first), of `count`
+/// encoded entries and the manifest behind them. Each of `entries` holds one or more, end to end.
+pub(super) fn bundle<'a>(
+    manifest: &Manifest,
+    count: usize,
+    entries: impl Iterator<Item = &'a [u8]> + Clone,
+    older: &[Older<'_>],
+    sealed_at: Timestamp,
+) -> Vec<u8> {
+    let of_older: usize = older.iter().map(|(_, resource)| OLDER + resource.len()).sum();
+    let size = entries.clone().map(<[u8]>::len).sum::<usize>() + of_older;
+    let mut out = Vec::with_capacity(size + PER_ENTRY * manifest.entries.len() + 1024);
+    cbor::write_map_header(6, &mut out);
+    let text = |out: &mut Vec<u8>, s: &str| cbor::write(&Value::from(s), out);
+    text(&mut out, "id");
+    text(&mut out, &manifest::id(manifest.segment));
+    text(&mut out, "entry");
+    cbor::write_array_header(count + 1, &mut out);
+    entries.for_each(|entry| out.extend_from_slice(entry));
+    manifest.write(older, sealed_at, &mut out);
+    text(&mut out, "source");
+    text(&mut out, PRODUCER);
+    text(&mut out, "generatedAt");
+    text(&mut out, &sealed_at.to_string());
+    text(&mut out, "omirVersion");
+    text(&mut out, "R1");
+    text(&mut out, "resourceType");
+    text(&mut out, "Bundle");
+    out.shrink_to_fit();
+    out
+}
+
+/// A segment's bytes, taken apart without decoding its memories.
+pub struct Layout {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Each entry recorded here: its stamp and where it lies.
+    pub entries: Vec<(Stamp, Range<usize>)>,
+    /// Each older version: its stamp and where it lies.
+    pub superseded: Vec<(Stamp, Range<usize>)>,
+    /// Where the copies lie: resources of earlier segments, without references of their own.
+    pub copies: Vec<Range<usize>>,
+    /// Whether the manifest passes its checksum. If not, nothing of what it says can be relied on.
+    pub is_manifest_whole: bool,
+}
+
+impl Layout {
+    /// Bytes of all versions that were recorded here.
+    pub(super) fn versions_len(&self) -> usize {
+        self.entries.iter().chain(&self.superseded).map(|(_, range)| range.len()).sum()
+    }
+}
+
+/// What is signed of a segment whose digest is known.
+///
+/// # Errors
+/// If the segment cannot be taken apart.
+pub fn contents(bytes: &[u8], sha256: Digest) -> Result<Contents, BadSegment> {
+    let entries = locate::items(bytes, &locate::member(bytes, &(0..bytes.len()), "entry")?)?;
+    let root = Some(Root::of(entries.into_iter().map(|entry| &bytes[entry])));
+    Ok(Contents { bytes: bytes.len() as u64, sha256, root })
+}
+
+/// Takes a segment apart. Never panics, whatever the bytes are.
+pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
+    let entries = locate::items(bytes, &locate::member(bytes, &(0..bytes.len()), "entry")?)?;
+    let (last, others) =
+        entries.split_last().ok_or_else(|| bad(0, "a segment has at least its manifest"))?;
+    let Found { manifest, superseded, is_whole } = manifest::read(bytes, last.clone())
+        .ok_or_else(|| bad(last.start, "the last entry is no manifest of this format"))?;
+    if manifest.entries.len() > others.len() {
+        return Err(bad(last.start, "the manifest tells of more entries than there are"));
+    }
+    let (recorded, copies) = others.split_at(manifest.entries.len());
+    let entries = manifest.entries.iter().copied().zip(recorded.iter().cloned()).collect();
+    let is_manifest_whole = is_whole;
+    Ok(Layout { entries, superseded, copies: copies.to_vec(), manifest, is_manifest_whole })
+}
+
+/// Makes the index block of a segment from its bytes.
+///
+/// # Errors
+/// If anything in it is damaged.
+pub fn index<D: Draw>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
+    let (block, mut lost) = index_what_is_whole::<D>(bytes)?;
+    if lost.is_empty() { Ok(block) } else { Err(lost.swap_remove(0)) }
+}
+
+/// Makes the index block of a segment of what passes its checksum; also tells what does not.
+///
+/// A damaged memory has no row: not even its name can be relied on.
+///
+/// # Errors
+/// If the segment cannot be taken apart, or its manifest is damaged.
+pub fn index_what_is_whole<D: Draw>(
+    bytes: &[u8],
+) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
+    let mut layout = layout(bytes)?;
+    if !layout.is_manifest_whole || layout.manifest.crcs.len() != layout.entries.len() {
+        return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
+    }
+    let mut lost = Vec::new();
+    let mut crcs = layout.manifest.crcs.iter();
+    layout.entries.retain(|(_, range)| {
+        let is_whole = crcs.next() == Some(&crc32fast::hash(&bytes[range.clone()]));
+        if !is_whole {
+            lost.push(bad(range.start, "a memory does not pass its checksum"));
+        }
+        is_whole
+    });
+    let mut versions: Vec<(Stamp, Range<usize>)> =
+        layout.entries.into_iter().chain(layout.superseded).collect();
+    versions.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
+    let mut rows = Vec::with_capacity(versions.len());
+    let mut text = D::Gathering::default();
+    let position = |n: usize| u32::try_from(n).map_err(|_| bad(n, "a segment is at most 4 GiB"));
+    for (stamp, range) in versions {
+        let raw = &bytes[range.clone()];
+        let resource = decode(raw).map_err(|e| bad(range.start + e.offset, e.message))?;
+        let (facts, terms) = D::draw(&resource);
+        rows.push(Row {
+            stamp,
+            facts,
+            offset: position(range.start)?,
+            len: position(range.len())?,
+            crc: crc32fast::hash(raw),
+        });
+        D::gather(&mut text, &terms);
+    }
+    let manifest = layout.manifest;
+    let block = Block {
+        format: block::FORMAT,
+        digest: signature::digest(bytes),
+        rows,
+        text: D::gathered(text),
+        tombstones: manifest.forgotten,
+        touches: manifest.touched,
+        log: manifest.log,
+        replaces: manifest.replaces,
+        boots: manifest.boots,
+        mark: manifest.mark,
+        first_seq: manifest.first_seq,
+        last_seq: manifest.last_seq,
+        last_recorded: manifest.last_recorded,
+    };
+    Ok((block, lost))
+}
