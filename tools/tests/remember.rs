@@ -44,6 +44,17 @@ fn a_dash_is_what_comes_on_standard_input() {
 }
 
 #[test]
+fn the_path_of_a_file_is_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_in_tool(OMIR, folder.path(), "rover");
+    let file = folder.path().join("walk.omir");
+    std::fs::write(&file, "{}").unwrap();
+    let said = refused(&omir(&daemon, &["remember", file.to_str().unwrap()], ""));
+    assert!(said.contains("walk.omir is a file") && said.contains("omir import"), "{said}");
+    done(&omir(&daemon, &["remember", "gone.omir"], ""));
+}
+
+#[test]
 fn an_entity_needs_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Daemon::start_in_tool(OMIR, folder.path(), "rover");

@@ -49,8 +49,16 @@ pub(super) fn run(globals: &Globals, args: &RememberArgs) -> Result<()> {
     Ok(output::print(&lines.join("\n"))?)
 }
 
-/// What was said: the text itself, or for `-` what comes on standard input, without the end of its last line.
+/// Returns the text to remember: the argument, or for `-` standard input without the end of its last line.
+///
+/// # Errors
+/// The argument is the path of a file of memories, or standard input cannot be read or is empty.
 fn said(text: &str) -> Result<String> {
+    if is_file_of_memories(Path::new(text)) {
+        return Err(Error::Usage(format!(
+            "{text} is a file: `omir remember --file {text}` remembers one resource, `omir import {text}` all of a bundle"
+        )));
+    }
     if text != "-" {
         return Ok(text.to_owned());
     }
@@ -62,6 +70,11 @@ fn said(text: &str) -> Result<String> {
         ));
     }
     Ok(text.to_owned())
+}
+
+fn is_file_of_memories(path: &Path) -> bool {
+    let is_named_so = path.extension().is_some_and(|end| end == "omir" || end == "omirb");
+    is_named_so && path.is_file()
 }
 
 fn line(item: &Value, durable: bool) -> String {
