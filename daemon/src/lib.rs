@@ -14,6 +14,7 @@ pub mod index;
 pub mod logs;
 pub mod malloc;
 pub mod program;
+pub mod protocols;
 pub mod recall;
 pub mod restart;
 #[cfg(feature = "ros2")]

@@ -18,6 +18,7 @@ use crate::config::{self, Config, Host};
 use crate::engine::events::Events;
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
+use crate::protocols::Protocols;
 use crate::restart;
 use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
@@ -236,6 +237,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
+    let protocols = Protocols::over(&engine, &config.robot);
     let service = Service::start(engine.clone(), &keys, &config.network, config.readers).and_then(
         |service| match simulated.clone() {
             Some(clock) => service.set_by(&keys, clock),
@@ -249,7 +251,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(error);
         }
     };
-    let neighbours = match Neighbours::join(config, &engine, &service, simulated) {
+    let neighbours = match Neighbours::join(config, &engine, &protocols, &service, simulated) {
         Ok(neighbours) => neighbours,
         Err(error) => {
             service.stop();
@@ -326,12 +328,13 @@ impl Neighbours {
     fn join(
         config: &Config,
         engine: &Engine,
+        protocols: &Protocols,
         service: &Service,
         simulated: Option<Arc<SimulatedClock>>,
     ) -> Result<Self, String> {
         Ok(Self {
             #[cfg(feature = "serial")]
-            serial: crate::serial::Ports::start(engine, &config.robot, &config.serial)
+            serial: crate::serial::Ports::start(protocols, &config.serial)
                 .map_err(|error| format!("serial: {error}"))?,
             #[cfg(feature = "ros2")]
             ros2: match &config.ros2 {

@@ -16,7 +16,7 @@ mod method;
 mod rate;
 mod refusal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

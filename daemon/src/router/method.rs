@@ -8,13 +8,13 @@ pub struct Protocol {
     /// The name, as in audit lines and scopes.
     pub name: &'static str,
     /// All that can be asked.
-    pub methods: &'static [Method],
+    pub methods: &'static [&'static Method],
 }
 
 impl Protocol {
     /// Returns the method of that name, if there is one.
     pub fn method(&self, name: &str) -> Option<&'static Method> {
-        self.methods.iter().find(|method| method.name == name)
+        self.methods.iter().copied().find(|method| method.name == name)
     }
 }
 

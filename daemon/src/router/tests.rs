@@ -19,12 +19,12 @@ const ADMIN: Scope = Scope("toy:admin");
 static TOY: Protocol = Protocol {
     name: "toy",
     methods: &[
-        method("look", Effect::Reads, Payload::Parameters, Scope::READ),
-        Method { streams: true, ..method("watch", Effect::Reads, Payload::None, Scope::READ) },
-        method("tidy", Effect::ChangesUnlessDry, Payload::Parameters, Scope::WRITE),
-        method("save", Effect::Maintains, Payload::None, ADMIN),
-        method("put", Effect::Changes, Payload::Resources, Scope::WRITE),
-        method("move", Effect::Changes, Payload::Parameters, Scope::WRITE),
+        &method("look", Effect::Reads, Payload::Parameters, Scope::READ),
+        &Method { streams: true, ..method("watch", Effect::Reads, Payload::None, Scope::READ) },
+        &method("tidy", Effect::ChangesUnlessDry, Payload::Parameters, Scope::WRITE),
+        &method("save", Effect::Maintains, Payload::None, ADMIN),
+        &method("put", Effect::Changes, Payload::Resources, Scope::WRITE),
+        &method("move", Effect::Changes, Payload::Parameters, Scope::WRITE),
     ],
 };
 
@@ -77,7 +77,7 @@ impl Visit for Line {
 }
 
 /// Runs `f`, and returns what it gives with the audit lines that it left.
-fn audited<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub(crate) fn audited<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::registry().with(lines.clone());
     let given = tracing::subscriber::with_default(subscriber, f);
@@ -95,7 +95,7 @@ const NOW: Duration = Duration::from_secs(100);
 /// Each method of a table is refused for each reason that concerns it, counted, and leaves one line.
 pub(crate) fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
     let open = Facts { most: 1000, ..Facts::default() };
-    for method in protocol.methods {
+    for &method in protocol.methods {
         assert_eq!(method.protocol, protocol.name);
         assert_eq!(protocol.method(method.name), Some(method), "its name is its own");
         let small = Incoming { bytes: 10, decoded: 10, merges: false };
@@ -206,7 +206,7 @@ fn a_burst_is_heard_at_once_and_then_evenly() {
     let tenant = Caller { tenant: Some("t".into()), ..caller.clone() };
     let heard = |caller: &Caller, millis: u64| {
         let now = NOW + Duration::from_millis(millis);
-        router.admit_at(caller, &TOY.methods[0], Incoming::default(), now).is_ok()
+        router.admit_at(caller, TOY.methods[0], Incoming::default(), now).is_ok()
     };
     assert_eq!((0..9).filter(|_| heard(&caller, 0)).count(), 4);
     assert!(heard(&other, 0) && heard(&tenant, 0), "others do not pay for it");
@@ -218,7 +218,7 @@ fn a_burst_is_heard_at_once_and_then_evenly() {
 fn a_request_says_how_it_ended_once() {
     let facts = Facts::default();
     let router = Router::new(facts.clone());
-    let look = &TOY.methods[0];
+    let look = TOY.methods[0];
     let caller = Caller { tenant: Some("t".into()), ..somebody(&ALL) };
     let patient = Caller { retries: true, ..somebody(&ALL) };
     let admit = |caller: &Caller| router.admit(caller, look, Incoming::default()).unwrap();

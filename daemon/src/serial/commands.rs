@@ -1,6 +1,6 @@
 //! What a person may ask at the console, and what is shown of the answer.
 
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
@@ -12,13 +12,15 @@ use omir_core::words;
 
 use super::share::{Machine, Turn};
 use super::spool::{MOST_PACKED, Spool};
-use crate::engine::Engine;
 use crate::engine::command::EventKind;
 use crate::engine::events::Following;
-use crate::engine::export::{LeftOut, Selection, decode_stored};
+use crate::engine::export::{LeftOut, decode_stored};
 use crate::engine::request::reference;
 use crate::error::{Code, Error};
+use crate::protocols::Protocols;
+use crate::protocols::omir::{DOCUMENT, Document, EVENTS, GET, RECALL, STATUS, worded};
 use crate::recall::query::Query;
+use crate::router::{Admitted, Caller, Incoming, Method};
 
 /// What `ls` shows at once when it does not say.
 const SHOWN: usize = 20;
@@ -79,6 +81,18 @@ pub enum Said {
 }
 
 impl Command {
+    /// Returns the method that it asks for; none for help, which is not the memory's.
+    fn method(&self) -> Option<&'static Method> {
+        match self {
+            Command::Help => None,
+            Command::Status => Some(&STATUS),
+            Command::List(_) | Command::Recall(_) => Some(&RECALL),
+            Command::Get(_) => Some(&GET),
+            Command::Tail => Some(&EVENTS),
+            Command::Dump(_) | Command::Sz(_) => Some(&DOCUMENT),
+        }
+    }
+
     /// Reads a line. `None` if there is nothing in it.
     ///
     /// # Errors
@@ -151,10 +165,10 @@ pub struct Unwanted;
 
 /// What a command is worked on with.
 pub struct Worker {
-    /// The memory.
-    pub engine: Engine,
-    /// The name it serves under.
-    pub robot: Arc<str>,
+    /// What can be asked.
+    pub protocols: Protocols,
+    /// Who asks.
+    pub caller: Caller,
     /// Nobody is left who wants to know, once it cannot be upgraded.
     pub wanted: Weak<()>,
     /// Where what it says goes.
@@ -168,20 +182,42 @@ impl Worker {
         if !self.is_wanted() {
             return;
         }
-        let done = match command {
-            Command::Help => Ok(self.show(HELP.to_owned())),
-            Command::Status => Ok(self.status()),
-            Command::List(parameters) => {
-                self.list(Query { limit: Some(SHOWN), ..Query::default() }, &parameters)
-            }
-            Command::Recall(parameters) => self.list(Query::default(), &parameters),
-            Command::Get(target) => self.get(&target),
-            Command::Tail => Ok(self.tail(&self.engine.events().follow(MOST_EVENTS), share)),
-            Command::Dump(parameters) => self.dump(&parameters, share),
-            Command::Sz(parameters) => self.sz(&parameters, share),
+        let Some(method) = command.method() else {
+            let _ = self.show(HELP.to_owned());
+            return;
         };
+        let admitted = self.protocols.router.admit(&self.caller, method, Incoming::default());
+        let done = admitted.map_err(worded).and_then(|admitted| {
+            let done = self.work(&admitted, &command, share);
+            admitted.finish(&done);
+            done
+        });
         if let Err(error) = done {
             let _ = self.show(told(&error));
+        }
+    }
+
+    fn work(
+        &self,
+        admitted: &Admitted,
+        command: &Command,
+        share: &mut Turn,
+    ) -> Result<Result<(), Unwanted>, Error> {
+        let omir = &self.protocols.omir;
+        match command {
+            Command::Help => Ok(self.show(HELP.to_owned())),
+            Command::Status => Ok(self.status(admitted)),
+            Command::List(parameters) => {
+                let base = Query { limit: Some(SHOWN), ..Query::default() };
+                self.list(admitted, base, parameters)
+            }
+            Command::Recall(parameters) => self.list(admitted, Query::default(), parameters),
+            Command::Get(target) => self.get(admitted, target),
+            Command::Tail => Ok(self.tail(&omir.events(admitted, MOST_EVENTS), share)),
+            Command::Dump(parameters) => {
+                self.dump(&self.select(admitted, parameters, share)?, share)
+            }
+            Command::Sz(parameters) => self.sz(&self.select(admitted, parameters, share)?, share),
         }
     }
 
@@ -193,22 +229,21 @@ impl Worker {
         self.out.send(Said::Text(text)).map_err(|_| Unwanted)
     }
 
-    fn status(&self) -> Result<(), Unwanted> {
+    fn status(&self, admitted: &Admitted) -> Result<(), Unwanted> {
         let mut text = String::new();
-        flatten("", &self.engine.status(&self.robot), &mut text);
+        flatten("", &self.protocols.omir.status(admitted), &mut text);
         self.show(text)
     }
 
     fn list(
         &self,
+        admitted: &Admitted,
         base: Query,
         parameters: &[(String, String)],
     ) -> Result<Result<(), Unwanted>, Error> {
-        let mut query = self.engine.query(base, &parameters.to_vec())?;
         // A console only reads, and an access makes a memory last longer.
-        query.touch = false;
+        let (query, found) = self.protocols.omir.look(admitted, base, &parameters.to_vec())?;
         let offset = query.offset;
-        let found = self.engine.recall(&query)?;
         let mut text = String::new();
         for hit in &found.hits {
             let resource = decode_stored(&hit.resource)?;
@@ -223,9 +258,9 @@ impl Worker {
         Ok(self.show(text))
     }
 
-    fn get(&self, target: &str) -> Result<Result<(), Unwanted>, Error> {
+    fn get(&self, admitted: &Admitted, target: &str) -> Result<Result<(), Unwanted>, Error> {
         let target = reference("ref", target)?;
-        let Some(bytes) = self.engine.get(&target)? else {
+        let Some(bytes) = self.protocols.omir.get(admitted, &target)? else {
             return Err(Error::new(Code::NotFound, format!("there is no {target}")));
         };
         Ok(self.show(format!("{}\n", json::to_string_pretty(&decode_stored(&bytes)?))))
@@ -256,17 +291,12 @@ impl Worker {
         }
     }
 
-    fn dump(
-        &self,
-        parameters: &[(String, String)],
-        share: &mut Turn,
-    ) -> Result<Result<(), Unwanted>, Error> {
-        let selection = self.select(parameters, share)?;
+    fn dump(&self, document: &Document, share: &mut Turn) -> Result<Result<(), Unwanted>, Error> {
         if self.show("-----BEGIN OMIR-----\n".to_owned()).is_err() {
             return Ok(Err(Unwanted));
         }
         let mut sum = crc32fast::Hasher::new();
-        let written = self.document(&selection, share, |text| {
+        let written = write(document, share, |text| {
             // Each terminal has its own ends of lines.
             text.split('\n').for_each(|line| sum.update(line.as_bytes()));
             self.show(text)
@@ -278,15 +308,10 @@ impl Worker {
         }))
     }
 
-    fn sz(
-        &self,
-        parameters: &[(String, String)],
-        share: &mut Turn,
-    ) -> Result<Result<(), Unwanted>, Error> {
-        let selection = self.select(parameters, share)?;
+    fn sz(&self, document: &Document, share: &mut Turn) -> Result<Result<(), Unwanted>, Error> {
         let mut spool = Spool::new(MOST_PACKED);
         let mut is_full = false;
-        let gathered = self.document(&selection, share, |text| {
+        let gathered = write(document, share, |text| {
             is_full = spool.push(&text).is_err();
             if is_full || !self.is_wanted() { Err(Unwanted) } else { Ok(()) }
         });
@@ -298,9 +323,9 @@ impl Worker {
             );
             return Err(Error::new(Code::TooLarge, message));
         }
-        let seconds = self.engine.now().0.as_micros() / 1_000_000;
+        let seconds = self.protocols.omir.now().as_micros() / 1_000_000;
         let file = Said::File {
-            name: file_name(&self.robot),
+            name: file_name(self.protocols.omir.robot()),
             modified: u32::try_from(seconds).unwrap_or(0),
             spool,
         };
@@ -312,41 +337,39 @@ impl Worker {
 
     fn select(
         &self,
+        admitted: &Admitted,
         parameters: &[(String, String)],
         share: &mut Turn,
-    ) -> Result<Selection, Error> {
-        let query = self.engine.query(Query::everything(), &parameters.to_vec())?;
-        self.engine.select(&query, None, || {
+    ) -> Result<Document, Error> {
+        self.protocols.omir.document(admitted, &parameters.to_vec(), || {
             share.rest_if_due();
             self.is_wanted()
         })
     }
+}
 
-    /// A document, line by line, all of it ASCII; what cannot be read is not in it.
-    fn document(
-        &self,
-        selection: &Selection,
-        share: &mut Turn,
-        mut write: impl FnMut(String) -> Result<(), Unwanted>,
-    ) -> Result<LeftOut, Unwanted> {
-        let head = ascii(&json::to_string(&Value::Object(selection.head().clone())));
-        let open = head.strip_suffix('}').unwrap_or(&head);
-        write(format!("{open},\"entry\":["))?;
-        let (mut left_out, mut between) = (LeftOut::default(), "\n");
-        for position in 0..selection.len() {
-            match self.engine.selected(selection, position) {
-                Ok(None) => {}
-                Ok(Some(entry)) => {
-                    write(format!("{between}{}", ascii(&json::to_string(&entry))))?;
-                    between = ",\n";
-                }
-                Err(error) => left_out.note(error),
+/// Writes a document, line by line, all of it ASCII; what cannot be read is not in it.
+fn write(
+    document: &Document,
+    share: &mut Turn,
+    mut write: impl FnMut(String) -> Result<(), Unwanted>,
+) -> Result<LeftOut, Unwanted> {
+    let head = ascii(&json::to_string(&Value::Object(document.head().clone())));
+    let open = head.strip_suffix('}').unwrap_or(&head);
+    write(format!("{open},\"entry\":["))?;
+    let (mut left_out, mut between) = (LeftOut::default(), "\n");
+    for entry in document.entries() {
+        match entry {
+            Ok(entry) => {
+                write(format!("{between}{}", ascii(&json::to_string(&entry))))?;
+                between = ",\n";
             }
-            share.rest_if_due();
+            Err(error) => left_out.note(error),
         }
-        write("\n]}\n".to_owned())?;
-        Ok(left_out)
+        share.rest_if_due();
     }
+    write("\n]}\n".to_owned())?;
+    Ok(left_out)
 }
 
 /// What is missing in a document, as a line; nothing if nothing is.
@@ -416,6 +439,7 @@ fn flatten(name: &str, value: &Value, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::Arc;
 
     use crossbeam_channel::unbounded;
 
@@ -469,8 +493,8 @@ mod tests {
         let (out, said) = unbounded();
         let wanted = Arc::new(());
         let worker = Worker {
-            engine: bench.engine.clone(),
-            robot: "r2".into(),
+            protocols: bench.protocols(),
+            caller: Caller::trusted("console"),
             wanted: Arc::downgrade(&wanted),
             out,
         };
@@ -492,8 +516,8 @@ mod tests {
     fn what_nobody_wants_any_more_is_not_begun() {
         let bench = Bench::new();
         let (out, said) = unbounded();
-        let worker =
-            Worker { engine: bench.engine.clone(), robot: "r2".into(), wanted: Weak::new(), out };
+        let (protocols, caller) = (bench.protocols(), Caller::trusted("console"));
+        let worker = Worker { protocols, caller, wanted: Weak::new(), out };
         worker.run(Command::Status, &mut Budget::new(Share::new(1.0)).begin());
         assert_eq!(said.len(), 0);
     }

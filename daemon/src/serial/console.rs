@@ -10,7 +10,8 @@ use super::commands::{Command, Said, Worker, told};
 use super::editor::{Editor, MOST_BYTES, Typed};
 use super::share::Budget;
 use super::zmodem::{Outcome, Transfer};
-use crate::engine::Engine;
+use crate::protocols::Protocols;
+use crate::router::{Caller, Scope, Scopes};
 
 /// What is typed while a command runs and is kept for later, bytes.
 const MOST_AHEAD: usize = 1024;
@@ -31,8 +32,9 @@ const MOST_RUNNING: usize = 4;
 
 /// A person's side of a port.
 pub struct Console {
-    engine: Engine,
-    robot: Arc<str>,
+    protocols: Protocols,
+    /// Whoever sits there. A console only reads.
+    caller: Caller,
     budget: Budget,
     editor: Editor,
     /// Lines that were no commands since the last that was.
@@ -60,11 +62,11 @@ struct Running {
 }
 
 impl Console {
-    /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, budget: Budget) -> Console {
+    /// Of a port of this name.
+    pub fn new(protocols: Protocols, name: Arc<str>, budget: Budget) -> Console {
         Console {
-            engine,
-            robot,
+            protocols,
+            caller: Caller { scopes: Scopes::only(&[Scope::READ]), ..Caller::trusted(name) },
             budget,
             editor: Editor::default(),
             misfits: 0,
@@ -255,8 +257,8 @@ impl Console {
         let (out, answer) = bounded(2);
         let wanted = Arc::new(());
         let worker = Worker {
-            engine: self.engine.clone(),
-            robot: self.robot.clone(),
+            protocols: self.protocols.clone(),
+            caller: self.caller.clone(),
             wanted: Arc::downgrade(&wanted),
             out,
         };
@@ -270,7 +272,7 @@ impl Console {
     }
 
     fn prompt(&mut self) {
-        let prompt = format!("{}> ", self.robot);
+        let prompt = format!("{}> ", self.protocols.omir.robot());
         self.out.extend(prompt.bytes());
     }
 
@@ -307,7 +309,7 @@ mod tests {
     use crate::serial::testing::Bench;
 
     fn console(bench: &Bench) -> Console {
-        Console::new(bench.engine.clone(), Arc::from("r1"), Budget::new(Share::new(1.0)))
+        Console::new(bench.protocols(), Arc::from("serial"), Budget::new(Share::new(1.0)))
     }
 
     fn run(console: &mut Console, line: &str) -> String {

@@ -1,17 +1,16 @@
-//! Serial ports: an adapter beside [`crate::service`], over the same engine.
+//! Serial ports: a transport beside [`crate::service`], of the same protocols.
 //!
 //! One thread serves a port: it moves bytes between the device and the link of `omir_core::link`, messages
-//! between the link and the desk, and text between the device and the console. The device may come and
-//! go. What is asked is worked on beside it (`desk.rs`, `commands.rs`), with a bound on the share of a core.
+//! between the link and the session, and text between the device and the console. The device may come and
+//! go. What is asked is worked on beside it (`session.rs`, `commands.rs`), with a bound on the share of a core.
 
 mod commands;
 mod console;
-mod desk;
 mod device;
 mod editor;
 mod pace;
 mod port;
-mod pulling;
+mod session;
 mod share;
 mod split;
 mod spool;
@@ -28,7 +27,7 @@ use std::thread::JoinHandle;
 pub use self::device::Device;
 pub use self::pace::Pace;
 pub use self::share::Share;
-use crate::engine::Engine;
+use crate::protocols::Protocols;
 use crate::router::AccessPolicy;
 
 /// A port to be served.
@@ -52,16 +51,15 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Serves all of `ports` with `engine`, as the robot of this name. A device that is not there is waited for.
+    /// Serves `protocols` on all of `ports`. A device that is not there is waited for.
     ///
     /// # Errors
     /// No thread.
-    pub fn start(engine: &Engine, robot: &str, ports: &[Port]) -> io::Result<Ports> {
+    pub fn start(protocols: &Protocols, ports: &[Port]) -> io::Result<Ports> {
         let stopping = Arc::new(AtomicBool::new(false));
         let mut started = Ports { stopping: stopping.clone(), threads: Vec::new() };
         for port in ports {
-            let (engine, stopping) = (engine.clone(), stopping.clone());
-            let served = port::Served::new(engine, robot.into(), port, stopping);
+            let served = port::Served::new(protocols.clone(), port, stopping.clone());
             let thread = std::thread::Builder::new().name("omird-serial".to_owned());
             match thread.spawn(move || served.run()) {
                 Ok(thread) => started.threads.push(thread),

@@ -1,4 +1,4 @@
-//! One port: the device, the link with its desk, and the console, turned round by one thread.
+//! One port: the device, the link with its session, and the console, turned round by one thread.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use omir_core::link::{Closed, Event, Link, Reason};
 
 use super::Port;
 use super::console::Console;
-use super::desk::{Desk, LOOK_AGAIN};
 use super::device::Device;
 use super::pace::Pace;
+use super::session::{LOOK_AGAIN, SessionHandler};
 use super::share::Budget;
 use super::split::{For, Splitter};
-use crate::engine::Engine;
+use crate::protocols::Protocols;
 
 /// How often is looked whether the daemon stops, or the device is back.
 const LOOK: Duration = Duration::from_millis(200);
@@ -87,9 +87,9 @@ pub struct Served {
     path: PathBuf,
     baud: u32,
     robot: Arc<str>,
-    desk: Desk,
+    handler: SessionHandler,
     console: Console,
-    /// The session that the desk is for.
+    /// The session that the handler is for.
     session: u32,
     /// When a session without sense may be told of in the log, microseconds.
     complain_from: u64,
@@ -99,17 +99,18 @@ pub struct Served {
 
 impl Served {
     /// Not begun yet.
-    pub fn new(engine: Engine, robot: Arc<str>, port: &Port, stopping: Arc<AtomicBool>) -> Served {
+    pub fn new(protocols: Protocols, port: &Port, stopping: Arc<AtomicBool>) -> Served {
         let budget = Budget::new(port.share);
-        let console = Console::new(engine.clone(), robot.clone(), budget.clone());
+        let name: Arc<str> = format!("serial {}", port.path.display()).into();
+        let console = Console::new(protocols.clone(), name.clone(), budget.clone());
         Served {
             console,
             session: 0,
             complain_from: 0,
             path: port.path.clone(),
             baud: port.baud,
-            robot: robot.clone(),
-            desk: Desk::new(engine, robot, port.access.clone(), budget),
+            robot: protocols.omir.robot().clone(),
+            handler: SessionHandler::new(protocols, name, port.access.clone(), budget),
             stopping,
             began: Instant::now(),
         }
@@ -128,7 +129,7 @@ impl Served {
                 }
                 self.serve(&Real { device, began: self.began })
             });
-            self.desk.clear();
+            self.handler.clear();
             self.console.clear();
             if let Some(opened) = opened {
                 flaps = opened.elapsed() < STEADY;
@@ -152,7 +153,7 @@ impl Served {
         while now().saturating_sub(began) < RETRY.as_micros() as u64 && !self.is_stopping() {
             sleep(LOOK);
             // Also of a device that does not come back.
-            self.desk.tidy(now());
+            self.handler.tidy(now());
         }
     }
 
@@ -186,7 +187,7 @@ impl Served {
             }
             self.take_events(&mut link, now);
             self.hand_over(&mut link);
-            self.desk.tidy(now);
+            self.handler.tidy(now);
             while out.is_empty() && now >= pace.ready_at() {
                 if !link.poll_transmit(now, &mut |byte| out.push(byte)) {
                     break;
@@ -212,7 +213,7 @@ impl Served {
                 let text = !link.is_open() && self.console.has_text();
                 let is_full = !out.is_empty();
                 let mut patience = self.patience(now, &link, &pace, is_full, text);
-                if !is_full && (self.desk.is_busy() || self.console.is_busy()) {
+                if !is_full && (self.handler.is_busy() || self.console.is_busy()) {
                     patience = patience.min(look);
                 }
                 wire.wait(is_full, patience)?;
@@ -222,24 +223,24 @@ impl Served {
 
     fn take_events(&mut self, link: &mut PortLink, now: u64) {
         let mut broken = None;
-        // While the desk rests from what it read, the link holds back what comes in.
-        while self.desk.rests_until(now).is_none() {
+        // While the handler rests from what it read, the link holds back what comes in.
+        while self.handler.rests_until(now).is_none() {
             let Some(event) = link.poll_event() else { break };
             match event {
                 Event::Opened => {
                     self.session = link.session();
-                    self.desk.clear();
+                    self.handler.clear();
                     self.console.clear();
                 }
                 Event::Closed(why) => {
                     tracing::debug!(port = %self.path.display(), %why, "serial session over");
                     match why {
-                        Closed::Bye(Reason::Done) => self.desk.done(),
-                        Closed::Bye(_) | Closed::Silence => self.desk.clear(),
+                        Closed::Bye(Reason::Done) => self.handler.done(),
+                        Closed::Bye(_) | Closed::Silence => self.handler.clear(),
                     }
                 }
                 Event::Data { bytes, last } => {
-                    if let Err(error) = self.desk.receive(bytes, last, now) {
+                    if let Err(error) = self.handler.receive(bytes, last, now) {
                         broken = Some(error);
                         break;
                     }
@@ -253,7 +254,7 @@ impl Served {
                 self.complain_from = now.saturating_add(COMPLAIN_EVERY);
             }
             link.close(Reason::Protocol);
-            self.desk.clear();
+            self.handler.clear();
         }
     }
 
@@ -261,10 +262,10 @@ impl Served {
     /// not be heard of yet.
     fn hand_over(&mut self, link: &mut PortLink) {
         while link.is_open() && link.session() == self.session {
-            let Some((bytes, last)) = self.desk.next_part() else { return };
+            let Some((bytes, last)) = self.handler.next_part() else { return };
             let all = bytes.len();
             let sent = link.send(bytes, last);
-            self.desk.sent(sent);
+            self.handler.sent(sent);
             if sent < all {
                 return;
             }
@@ -285,7 +286,7 @@ impl Served {
             return LOOK;
         }
         let text = text.then_some(0);
-        let rest = self.desk.rests_until(now);
+        let rest = self.handler.rests_until(now);
         let due = [link.next_timeout(), text, rest].into_iter().flatten().min();
         let due = due.map(|at| at.max(pace.ready_at()));
         due.map_or(LOOK, |at| Duration::from_micros(at.saturating_sub(now))).min(LOOK)
@@ -406,8 +407,7 @@ mod tests {
         let access = AccessPolicy { write: true, token: None };
         let path = PathBuf::from("simulated");
         let port = Port { path, baud: 115_200, access, share: Share::new(share) };
-        let robot = Arc::from("r2");
-        Served::new(bench.engine.clone(), robot, &port, is_stopping)
+        Served::new(Protocols::over(&bench.engine, "r2"), &port, is_stopping)
     }
 
     /// What an initiator says that opens a session and sends these messages, packed.
@@ -531,19 +531,19 @@ mod tests {
         assert!((3..=6).contains(&few), "{few} in five minutes");
     }
 
-    /// One whose desk was asked for what goes by use, so that the selection is kept, and told all of it.
+    /// One that was asked for what goes by use, so that the selection is kept, and told all of it.
     fn told(bench: &Bench) -> Served {
         let mut served = served(bench, 1.0, Arc::default());
         let filter = [("tier", "working")].into_iter().collect();
         let request = Request::Pull(Pull { filter, ..Pull::default() });
-        served.desk.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
+        served.handler.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
         loop {
-            let Some((part, _)) = served.desk.next_part() else {
+            let Some((part, _)) = served.handler.next_part() else {
                 std::thread::yield_now();
                 continue;
             };
             let (all, answered) = (part.len(), Answered::decode(part).unwrap());
-            served.desk.sent(all);
+            served.handler.sent(all);
             if matches!(answered.answer, Answer::End { complete: true, .. }) {
                 return served;
             }
@@ -561,9 +561,9 @@ mod tests {
             let body = Body::Bye { reason, text: "" };
             let bye = Frame { from_responder: false, session: 7, seq: 0, body };
             bye.encode(&mut |byte| link.receive(&[byte], 0));
-            assert!(served.desk.keeps());
+            assert!(served.handler.keeps());
             served.take_events(&mut link, 0);
-            assert_eq!(served.desk.keeps(), keeps, "{reason}");
+            assert_eq!(served.handler.keeps(), keeps, "{reason}");
         }
     }
 
@@ -571,14 +571,14 @@ mod tests {
     fn what_is_kept_does_not_outlast_the_hour_where_the_device_is_away() {
         let bench = Bench::new();
         let mut served = told(&bench);
-        served.desk.clear();
+        served.handler.clear();
         let now = Cell::new(0);
         let sleep = |time: Duration| now.set(now.get() + time.as_micros() as u64);
         let mut wait_until = |minutes: u64| {
             while now.get() < minutes * 60 * SECOND {
                 served.wait_for_device(|| now.get(), sleep);
             }
-            served.desk.keeps()
+            served.handler.keeps()
         };
         assert!(wait_until(59));
         assert!(!wait_until(62));

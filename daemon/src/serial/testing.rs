@@ -9,6 +9,7 @@ use omir_core::instant::Timestamp;
 use crate::clock::{Clock, SystemClock};
 use crate::engine::request::Encoding;
 use crate::engine::{Engine, Parts};
+use crate::protocols::Protocols;
 
 /// An engine on a disk of its own.
 pub struct Bench {
@@ -31,6 +32,11 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let parts = change(crate::testing::parts(folder.path()));
         Self { engine: Engine::open(parts, &mut |_| {}).unwrap(), _folder: folder }
+    }
+
+    /// The protocols over it.
+    pub fn protocols(&self) -> Protocols {
+        Protocols::over(&self.engine, "r1")
     }
 
     pub fn remember(&self, json: &str) {

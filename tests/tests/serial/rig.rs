@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::engine::request::Encoding;
+use omird::protocols::Protocols;
 use omird::router::AccessPolicy;
 use omird::serial::{Port, Ports, Share};
 use omird_tests::cable::End;
@@ -44,7 +45,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let mut rig = Rig { disk, session, clock, ports: None, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
-        rig.ports = Some(Ports::start(&rig.session, "r2", &[port]).unwrap());
+        rig.ports = Some(Ports::start(&Protocols::over(&rig.session, "r2"), &[port]).unwrap());
         rig
     }
 

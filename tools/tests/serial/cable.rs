@@ -23,6 +23,7 @@ use omir_core::value::Value;
 use omird::engine::request::Encoding;
 use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
+use omird::protocols::Protocols;
 use omird::router::AccessPolicy;
 use omird::serial::{Port, Ports, Share};
 use omird::store::keys;
@@ -77,7 +78,7 @@ impl Rig {
         let access = AccessPolicy { write: false, token: Some("open sesame".to_owned()) };
         let path = folder.path().join("daemon");
         let port = Port { path, baud: BAUD, access, share: Share::new(1.0) };
-        let ports = Ports::start(&engine, "r2", &[port]).unwrap();
+        let ports = Ports::start(&Protocols::over(&engine, "r2"), &[port]).unwrap();
         Rig { engine, ports: Some(ports), folder }
     }
 

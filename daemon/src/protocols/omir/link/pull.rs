@@ -4,14 +4,41 @@ use omir_core::cbor;
 use omir_core::link::message::{Answer, BATCH, Pull, fits};
 use omir_core::value::Value;
 
-use super::desk::{Job, Unwanted};
-use super::share::Turn;
+use super::{Exchange, Unwanted};
 use crate::engine::export::Place;
-use crate::engine::reading::{Reading, Wanted};
+use crate::engine::reading::{Reading, Shelf, Wanted};
 use crate::error::Error;
+use crate::protocols::omir::Omir;
 
-impl Job {
-    pub(super) fn pull(&self, pull: &Pull, share: &mut Turn) -> Result<(), Error> {
+/// What a pull selected that may go on, kept for one line: one at a time.
+#[derive(Clone, Default)]
+pub struct Readings(Shelf);
+
+impl Readings {
+    /// Drops one, if it is still the one that is kept.
+    pub fn drop(&self, name: &str) {
+        self.0.drop(name);
+    }
+
+    /// Drops what nobody came back for. `now` in microseconds.
+    pub fn tidy(&self, is_used: bool, now: u64) {
+        self.0.tidy(is_used, now);
+    }
+
+    /// Returns true if one is kept.
+    #[cfg(test)]
+    pub fn are_kept(&self) -> bool {
+        self.0.is_used()
+    }
+}
+
+impl Omir {
+    pub(super) fn pull(
+        &self,
+        pull: &Pull,
+        readings: &Readings,
+        with: &mut dyn Exchange,
+    ) -> Result<(), Error> {
         let after = pull.after.map(Place::at);
         let wanted = Wanted {
             filter: &pull.filter,
@@ -19,11 +46,11 @@ impl Job {
             store: pull.store.as_deref(),
             after,
         };
-        let reading = self.engine.read_on(&self.shelf, &wanted, || {
-            share.rest_if_due();
-            self.wanted.strong_count() > 0
+        let reading = self.engine.read_on(&readings.0, &wanted, || {
+            with.rest_if_due();
+            with.is_wanted()
         })?;
-        let told = self.stream(&reading, after, share);
+        let told = self.stream(&reading, after, with);
         // Whoever does not want the rest has ended the session, or cancelled.
         told.or(Ok(()))
     }
@@ -33,13 +60,13 @@ impl Job {
         &self,
         reading: &Reading,
         after: Option<Place>,
-        share: &mut Turn,
+        with: &mut dyn Exchange,
     ) -> Result<(), Unwanted> {
         let selection = &*reading.selection;
         let first = selection.behind(after);
         let count = (selection.len() - first) as u64;
         let (as_of, store) = (reading.as_of.to_string(), reading.store.clone());
-        self.say(Answer::Begin { as_of, count, store })?;
+        with.say(Answer::Begin { as_of, count, store })?;
         let (mut batch, mut told) = (Batch::default(), 0);
         for position in first..selection.len() {
             let (one, bytes) = match self.engine.selected(selection, position).transpose() {
@@ -55,8 +82,8 @@ impl Job {
                 }
             };
             if batch.bytes > 0 && batch.bytes + bytes > BATCH {
-                self.say(std::mem::take(&mut batch).answer())?;
-                share.rest();
+                with.say(std::mem::take(&mut batch).answer())?;
+                with.rest();
             }
             match one {
                 None => {}
@@ -68,12 +95,12 @@ impl Job {
             }
             batch.bytes += bytes;
             batch.next = selection.place(position).map_or(batch.next, Place::cursor);
-            share.rest_if_due();
+            with.rest_if_due();
         }
         if batch.bytes > 0 {
-            self.say(batch.answer())?;
+            with.say(batch.answer())?;
         }
-        self.say_last_of(reading.kept.clone(), Answer::End { count: told, complete: true })
+        with.say_end_of(reading.kept.clone(), Answer::End { count: told, complete: true })
     }
 }
 
@@ -107,6 +134,3 @@ impl Batch {
         Answer::Items { items: self.items, next: self.next, lost: self.lost }
     }
 }
-
-#[cfg(test)]
-mod tests;

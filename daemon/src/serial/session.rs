@@ -1,4 +1,4 @@
-//! Where messages of the link become questions and changes of the engine, and back (docs/serial-protocol.md,
+//! The session of a line: messages of the link become requests, and answers become messages (docs/serial-protocol.md,
 //! section 3). Requests are worked on one after the other, on a thread of their own, so that the line is
 //! served meanwhile.
 
@@ -7,22 +7,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
-use omir_core::cbor;
-use omir_core::link::message::{
-    Answer, Answered, Asked, Failure, Inbox, Info, MessageError, Push, Pushed, Request, weight,
-};
+use omir_core::link::message::{Answer, Answered, Asked, Inbox, MessageError, Request, weight};
 use omir_core::link::pack::{pack, unpack};
-use omir_core::value::{Map, Value};
+use omir_core::value::Map;
 
 use super::share::{Budget, Turn};
-use crate::PRODUCER;
-use crate::engine::Engine;
-use crate::engine::command::Effect;
-use crate::engine::merge::{Merged, Precedence};
-use crate::engine::reading::Shelf;
-use crate::engine::request::Encoding;
 use crate::error::{Code, Error};
-use crate::router::{AccessPolicy, Gate, Scope};
+use crate::protocols::Protocols;
+use crate::protocols::omir::link::{self, Exchange, PUSH, Readings, UNKNOWN, Unwanted, failed};
+use crate::protocols::omir::worded;
+use crate::router::{
+    AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method,
+};
 
 /// Requests of a session that wait; more are answered `BUSY`.
 const MOST_WAITING: usize = 2;
@@ -33,14 +29,16 @@ const MOST_UNTAKEN: usize = 64;
 /// Bytes that a push takes when it is decoded, about, and any other request. One is at a time.
 const MOST_PUSH: usize = 48 << 20;
 const MOST_REQUEST: usize = 4 << 20;
-/// Bytes of a refusal, which may quote what was asked, and of where that stands.
-const MOST_TOLD: usize = 500;
 /// Requests that were given up and have not noticed yet; more are refused.
 const MOST_RUNNING: usize = 4;
-/// The other side of a port's counter: one session at a time.
-pub struct Desk {
-    engine: Engine,
-    robot: Arc<str>,
+/// How somebody on a port gets to write.
+const REMEDY: &str = "this port is read-only; unlock it with its token, or set access = \"write\"";
+
+/// Handles one session after the other.
+pub struct SessionHandler {
+    protocols: Protocols,
+    /// The name that whoever is on the line has for the router.
+    name: Arc<str>,
     gate: Gate,
     budget: Budget,
     inbox: Inbox,
@@ -49,7 +47,7 @@ pub struct Desk {
     /// Until then nothing is read: what was read took its share of a core. Microseconds.
     rests_until: u64,
     /// What a pull selected that may go on.
-    shelf: Shelf,
+    readings: Readings,
     /// The selection of which this session was given all, by its name.
     told: Option<String>,
     /// One for each thread that still works.
@@ -63,6 +61,7 @@ pub struct Desk {
 struct Waiting {
     id: u64,
     message: Vec<u8>,
+    admitted: Admitted,
     is_pull: bool,
     deflate: bool,
 }
@@ -87,19 +86,24 @@ struct Message {
     told: Option<String>,
 }
 
-impl Desk {
-    /// Of an engine that serves under this name.
-    pub fn new(engine: Engine, robot: Arc<str>, access: AccessPolicy, budget: Budget) -> Desk {
-        Desk {
+impl SessionHandler {
+    /// Of a port of this name.
+    pub fn new(
+        protocols: Protocols,
+        name: Arc<str>,
+        access: AccessPolicy,
+        budget: Budget,
+    ) -> SessionHandler {
+        SessionHandler {
             gate: Gate::new(access),
-            engine,
-            robot,
+            protocols,
+            name,
             budget,
             inbox: Inbox::default(),
             waiting: VecDeque::new(),
             running: None,
             rests_until: 0,
-            shelf: Shelf::default(),
+            readings: Readings::default(),
             told: None,
             threads: Arc::new(()),
             out: VecDeque::new(),
@@ -121,7 +125,7 @@ impl Desk {
     /// The session ends, and its initiator says that all is said: what was given to its end is not gone on with.
     pub fn done(&mut self) {
         if let Some(name) = self.told.take().filter(|_| self.out.is_empty()) {
-            self.shelf.drop(&name);
+            self.readings.drop(&name);
         }
         self.clear();
     }
@@ -144,44 +148,51 @@ impl Desk {
         read
     }
 
+    /// Whoever is on the line. Only their requests know what memory decoding takes.
+    fn caller(&self) -> Caller {
+        let decoded = Some(DecodedBounds { resources: MOST_PUSH, parameters: MOST_REQUEST });
+        Caller {
+            scopes: self.gate.scopes(),
+            bounds: Bounds { decoded, ..Bounds::default() },
+            remedy: Some(REMEDY),
+            ..Caller::trusted(self.name.clone())
+        }
+    }
+
     fn read(&mut self, message: Vec<u8>, now: u64) -> Result<(), MessageError> {
         let glance = Asked::glance(&message);
-        let is_push = glance.as_ref().is_some_and(|(_, op)| op == "push");
-        // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
-        let refused = if is_push && !self.may_write() {
-            Some(read_only())
-        } else if weight(&message) > if is_push { MOST_PUSH } else { MOST_REQUEST } {
-            let why = "decoded it takes more memory than a request may; send less at a time";
-            Some(Error::new(Code::TooLarge, why))
-        } else {
-            None
+        let method = glance.as_ref().map_or(&UNKNOWN, |(_, op)| link::method(op));
+        let incoming = Incoming {
+            bytes: message.len(),
+            decoded: weight(&message),
+            merges: std::ptr::eq(method, &PUSH),
         };
-        match (refused, glance) {
-            (Some(error), Some((id, _))) => {
-                self.engine.note_rejected();
-                self.answer(id, failed(error));
-                return Ok(());
-            }
-            (Some(error), None) => {
-                return Err(MessageError {
-                    id: None,
-                    path: "/".to_owned(),
-                    message: error.message,
-                });
-            }
-            (None, _) => {}
+        // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
+        let caller = self.caller();
+        if let Err(refusal) = self.protocols.router.check(&caller, method, incoming) {
+            let error = worded(refusal);
+            self.refuse(method, incoming, error.code);
+            let Some((id, _)) = glance else {
+                let (path, message) = ("/".to_owned(), error.message);
+                return Err(MessageError { id: None, path, message });
+            };
+            self.answer(id, failed(error));
+            return Ok(());
         }
         match Asked::decode(&message) {
-            Ok(asked) => self.ask(asked, message, now),
-            Err(error) => match error.id {
-                None => return Err(error),
-                Some(id) => {
-                    let refused = Error::at(Code::InvalidQuery, error.path, error.message);
-                    self.answer(id, failed(refused));
-                }
-            },
+            Ok(asked) => self.ask(&caller, asked, message, incoming, now),
+            Err(error) => {
+                self.refuse(method, incoming, Code::InvalidQuery);
+                let Some(id) = error.id else { return Err(error) };
+                let refused = Error::at(Code::InvalidQuery, error.path, error.message);
+                self.answer(id, failed(refused));
+            }
         }
         Ok(())
+    }
+
+    fn refuse(&self, method: &'static Method, incoming: Incoming, code: Code) {
+        self.protocols.router.refuse(&self.caller(), method, incoming.bytes, code);
     }
 
     /// Until when nothing more is to be received, if that is later than now.
@@ -207,13 +218,13 @@ impl Desk {
 
     /// Drops what an interrupted pull left here, if nobody has come back for it. `now` in microseconds.
     pub fn tidy(&mut self, now: u64) {
-        self.shelf.tidy(self.running.is_some(), now);
+        self.readings.tidy(self.running.is_some(), now);
     }
 
     /// Whether something is kept of a pull.
     #[cfg(test)]
     pub fn keeps(&self) -> bool {
-        self.shelf.is_used()
+        self.readings.are_kept()
     }
 
     /// Whether a request is being worked on: there may be something to send without anything coming in.
@@ -221,26 +232,37 @@ impl Desk {
         self.running.is_some()
     }
 
-    fn ask(&mut self, asked: Asked, message: Vec<u8>, now: u64) {
-        let id = asked.id;
-        if matches!(asked.request, Request::Push(_)) && !self.may_write() {
-            self.engine.note_rejected();
-            return self.answer(id, failed(read_only()));
-        }
-        match asked.request {
+    fn ask(
+        &mut self,
+        caller: &Caller,
+        asked: Asked,
+        message: Vec<u8>,
+        incoming: Incoming,
+        now: u64,
+    ) {
+        let Asked { id, request } = asked;
+        let method = link::method_of(&request);
+        let incoming = Incoming { merges: std::ptr::eq(method, &PUSH), ..incoming };
+        let Protocols { router, omir, .. } = &self.protocols;
+        let admitted = match router.admit(caller, method, incoming) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.answer(id, failed(worded(refusal))),
+        };
+        match request {
             Request::Info => {
-                let info = self.info();
+                let may_push = router.check(caller, &PUSH, Incoming::default()).is_ok();
+                let info = omir.info(&admitted, may_push);
+                admitted.done();
                 self.answer(id, Answer::Ok(info.to_map()));
             }
             Request::Unlock(token) => {
-                let answer = match self.gate.unlock(&token, now) {
-                    Ok(()) => Answer::Ok(Map::new()),
-                    Err(error) => failed(error),
-                };
-                self.answer(id, answer);
+                let unlocked = self.gate.unlock(&token, now);
+                admitted.finish(&unlocked);
+                self.answer(id, unlocked.map_or_else(failed, |()| Answer::Ok(Map::new())));
             }
             Request::Cancel(of) => {
                 self.cancel(of);
+                admitted.done();
                 self.answer(id, Answer::Ok(Map::new()));
             }
             request if self.waiting.len() < MOST_WAITING => {
@@ -248,26 +270,12 @@ impl Desk {
                     Request::Pull(pull) => (true, pull.deflate),
                     _ => (false, false),
                 };
-                self.waiting.push_back(Waiting { id, message, is_pull, deflate });
+                self.waiting.push_back(Waiting { id, message, admitted, is_pull, deflate });
             }
-            _ => self.answer(id, failed(Error::new(Code::Busy, "too many requests wait"))),
-        }
-    }
-
-    fn may_write(&self) -> bool {
-        self.gate.scopes().hold(Scope::WRITE) && !self.engine.settings().read_only
-    }
-
-    fn info(&self) -> Info {
-        let (now, clock) = self.engine.now();
-        Info {
-            robot: self.robot.to_string(),
-            program: PRODUCER.to_owned(),
-            write: self.may_write(),
-            time: now.to_string(),
-            clock: clock.as_str().to_owned(),
-            count: self.engine.live(),
-            deflate: true,
+            _ => {
+                admitted.failed(Code::Busy);
+                self.answer(id, failed(Error::new(Code::Busy, "too many requests wait")));
+            }
         }
     }
 
@@ -316,27 +324,33 @@ impl Desk {
     }
 
     fn begin(&mut self, asked: Waiting) {
+        let Waiting { id, message, admitted, is_pull, deflate } = asked;
         if Arc::strong_count(&self.threads) > MOST_RUNNING {
+            admitted.failed(Code::Busy);
             let why = "what was given up is not over yet; try again in a moment";
-            return self.answer(asked.id, failed(Error::new(Code::Busy, why)));
+            return self.answer(id, failed(Error::new(Code::Busy, why)));
         }
-        let (sender, messages) = bounded(1);
-        let Waiting { id, message, is_pull, deflate } = asked;
+        let (out, messages) = bounded(1);
         let wanted = Arc::new(());
-        let job = Job {
-            engine: self.engine.clone(),
-            id,
-            deflate,
-            wanted: Arc::downgrade(&wanted),
-            shelf: self.shelf.clone(),
-            out: sender,
-        };
-        let budget = self.budget.clone();
+        let (noted, budget) = (Arc::downgrade(&wanted), self.budget.clone());
+        let (omir, readings) = (self.protocols.omir.clone(), self.readings.clone());
         let alive = self.threads.clone();
         let thread = std::thread::Builder::new().name("omird-asked".to_owned());
         let run = move || {
-            job.run(&message, &mut budget.begin());
-            drop(alive);
+            let mut job = Job { id, deflate, wanted: noted, share: budget.begin(), out };
+            // It waited for its share of time, and a session that has ended takes no answer: nothing was begun.
+            if job.is_wanted() {
+                match Asked::decode(&message) {
+                    Ok(asked) => omir.exchange(admitted, asked.request, &readings, &mut job),
+                    // It was understood before it waited.
+                    Err(error) => {
+                        let error = Error::at(Code::InvalidQuery, error.path, error.message);
+                        admitted.failed(error.code);
+                        let _ = job.say(failed(error));
+                    }
+                }
+            }
+            drop((job, alive));
         };
         match thread.spawn(run) {
             Ok(_) => {
@@ -350,68 +364,24 @@ impl Desk {
     }
 }
 
-fn read_only() -> Error {
-    let why = "this port is read-only; unlock it with its token, or set access = \"write\"";
-    Error::new(Code::Unauthorized, why)
-}
-
-fn failed(error: Error) -> Answer {
-    let path = Some(error.path).filter(|path| !path.is_empty());
-    let path = path.map(clipped);
-    let message = clipped(error.message);
-    Answer::Error(Failure { code: error.code.as_str().to_owned(), message, path })
-}
-
-/// A text that may have come over the line, no longer than a person reads.
-fn clipped(mut text: String) -> String {
-    if text.len() > MOST_TOLD {
-        let end = (0..=MOST_TOLD).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.truncate(end);
-        text += " ...";
-    }
-    text
-}
-
 /// A request on its own thread. When nobody takes its answers any more, it ends.
-pub(super) struct Job {
-    pub(super) engine: Engine,
+struct Job {
     /// Of the request.
     id: u64,
     /// The other end reads what is packed.
     deflate: bool,
     /// Nobody is left who wants to know, once it cannot be upgraded.
-    pub(super) wanted: Weak<()>,
-    pub(super) shelf: Shelf,
+    wanted: Weak<()>,
+    share: Turn,
     out: Sender<Message>,
 }
 
-/// Nobody wants to know any more.
-pub(super) struct Unwanted;
-
-impl Job {
-    fn run(self, message: &[u8], share: &mut Turn) {
-        // It waited for its share of time, and a session that has ended takes no answer: nothing was begun.
-        if self.wanted.strong_count() == 0 {
-            return;
-        }
-        let done = match Asked::decode(message).map(|asked| asked.request) {
-            Ok(Request::Pull(pull)) => self.pull(&pull, share),
-            Ok(Request::Push(push)) => self.push(push),
-            Ok(_) => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
-            Err(error) => Err(Error::at(Code::InvalidQuery, error.path, error.message)),
-        };
-        if let Err(error) = done {
-            self.engine.note_rejected();
-            let _ = self.say(failed(error));
-        }
+impl Exchange for Job {
+    fn say(&mut self, answer: Answer) -> Result<(), Unwanted> {
+        self.say_end_of(None, answer)
     }
 
-    pub(super) fn say(&self, answer: Answer) -> Result<(), Unwanted> {
-        self.say_last_of(None, answer)
-    }
-
-    /// Says what ends the kept selection of that name, if there is one.
-    pub(super) fn say_last_of(&self, told: Option<String>, answer: Answer) -> Result<(), Unwanted> {
+    fn say_end_of(&mut self, told: Option<String>, answer: Answer) -> Result<(), Unwanted> {
         let items = if let Answer::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
         let is_last = !matches!(answer, Answer::Begin { .. } | Answer::Items { .. });
         let message = Answered { id: self.id, answer }.encode();
@@ -419,25 +389,16 @@ impl Job {
         self.out.send(Message { bytes, items, is_last, told }).map_err(|_| Unwanted)
     }
 
-    fn push(&self, push: Push) -> Result<(), Error> {
-        let payload = cbor::to_vec(&Value::Array(push.items));
-        // A node that does not know whether a push arrived, or begins anew, undoes no forgetting.
-        let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
-        let change = self.engine.prepare_merge(&payload, Encoding::Cbor, precedence)?;
-        let receipt = self.engine.execute(change)?;
-        let Effect::Remembered(stored) = receipt.effect else {
-            return Err(Error::new(Code::Internal, "a push was answered as something else"));
-        };
-        let mut pushed = Pushed::default();
-        for one in &stored {
-            match one.merged {
-                Some(Merged::Unchanged) => pushed.unchanged += 1,
-                Some(Merged::Kept) => pushed.kept += 1,
-                _ => pushed.stored += 1,
-            }
-        }
-        let _ = self.say(Answer::Ok(pushed.to_map()));
-        Ok(())
+    fn is_wanted(&self) -> bool {
+        self.wanted.strong_count() > 0
+    }
+
+    fn rest(&mut self) {
+        self.share.rest();
+    }
+
+    fn rest_if_due(&mut self) {
+        self.share.rest_if_due();
     }
 }
 
@@ -445,86 +406,92 @@ impl Job {
 pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
+mod pulls;
+
+#[cfg(test)]
 mod tests {
-    use crate::serial::Share;
+    use omir_core::cbor;
     use omir_core::decode::Limits;
 
     use super::*;
+    use crate::protocols::omir::link::MOST_TOLD;
+    use crate::serial::Share;
     use crate::serial::testing::Bench;
 
-    fn desk(bench: &Bench) -> Desk {
+    fn handler(bench: &Bench) -> SessionHandler {
+        let budget = Budget::new(Share::new(1.0));
         let access = AccessPolicy { write: false, token: None };
-        Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
+        SessionHandler::new(bench.protocols(), Arc::from("serial"), access, budget)
     }
 
-    fn ask(desk: &mut Desk, id: u64, request: &str) -> Result<(), MessageError> {
+    fn ask(handler: &mut SessionHandler, id: u64, request: &str) -> Result<(), MessageError> {
         let text = format!(r#"{{"id":{id},{request}}}"#);
         let message = cbor::to_vec(
             &omir_core::json::from_slice(text.as_bytes(), &Limits::default()).unwrap(),
         );
-        desk.receive(&message, true, 0)
+        handler.receive(&message, true, 0)
     }
 
     #[test]
     fn who_asks_and_never_listens_is_not_served_any_longer() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
-        let answered = (1..1000).take_while(|&id| ask(&mut desk, id, r#""op":"info""#).is_ok());
+        let mut handler = handler(&bench);
+        let answered = (1..1000).take_while(|&id| ask(&mut handler, id, r#""op":"info""#).is_ok());
         assert_eq!(answered.count(), MOST_UNTAKEN);
-        desk.clear();
-        ask(&mut desk, 1, r#""op":"info""#).unwrap();
+        handler.clear();
+        ask(&mut handler, 1, r#""op":"info""#).unwrap();
     }
 
     #[test]
     fn what_waits_is_not_decoded_and_what_may_not_be_done_does_not_wait() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
+        let mut handler = handler(&bench);
         let push = |id: u64| {
             let items = std::iter::repeat_n(r#"{"a":0}"#, 100).collect::<Vec<_>>().join(",");
             (id, format!(r#""op":"push","items":[{items}]"#))
         };
         // Whether or not anything else is still to be answered.
         for id in 1..=40 {
-            ask(&mut desk, id, r#""op":"info""#).unwrap();
+            ask(&mut handler, id, r#""op":"info""#).unwrap();
         }
         let (id, text) = push(41);
-        ask(&mut desk, id, &text).unwrap();
-        assert_eq!(desk.waiting.len(), 0);
-        let told = |desk: &Desk| {
-            let last = cbor::from_slice(desk.out.back().unwrap(), &Limits::default()).unwrap();
+        ask(&mut handler, id, &text).unwrap();
+        assert_eq!(handler.waiting.len(), 0);
+        let told = |handler: &SessionHandler| {
+            let last = cbor::from_slice(handler.out.back().unwrap(), &Limits::default()).unwrap();
             omir_core::json::to_string(&last)
         };
-        assert!(told(&desk).contains("UNAUTHORIZED"), "{}", told(&desk));
-        desk.gate = Gate::new(AccessPolicy { write: true, token: None });
+        assert!(told(&handler).contains("UNAUTHORIZED"), "{}", told(&handler));
+        handler.gate = Gate::new(AccessPolicy { write: true, token: None });
         let (id, text) = push(42);
-        ask(&mut desk, id, &text).unwrap();
-        assert!(desk.waiting.iter().all(|waiting| waiting.message.len() < 600));
-        assert_eq!(desk.waiting.len(), 1);
+        ask(&mut handler, id, &text).unwrap();
+        assert!(handler.waiting.iter().all(|waiting| waiting.message.len() < 600));
+        assert_eq!(handler.waiting.len(), 1);
         // A megabyte as it is sent, and sixty as it would be read.
         let small = [0xbf, 0x61, b'a', 0x00, 0xff].repeat(200_000);
         let head = cbor::to_vec(
             &omir_core::json::from_slice(br#"{"id":43,"op":"push"}"#, &Limits::default()).unwrap(),
         );
         let message = [&[0xbf][..], &head[1..], b"\x65items\x9f", &small, &[0xff, 0xff]].concat();
-        desk.receive(&message, true, 0).unwrap();
-        assert!(told(&desk).contains("TOO_LARGE"), "{}", told(&desk));
-        assert_eq!(desk.waiting.len(), 1);
+        handler.receive(&message, true, 0).unwrap();
+        assert!(told(&handler).contains("TOO_LARGE"), "{}", told(&handler));
+        assert_eq!(handler.waiting.len(), 1);
     }
 
     /// There are more ways to write a message than a glance knows.
     #[test]
     fn a_push_in_disguise_is_refused_too() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
+        let mut handler = handler(&bench);
         let text =
             br#"{"id":1,"op":"push","items":[{"resourceType":"Entity","id":"e","name":"e"}]}"#;
         let push = cbor::to_vec(&omir_core::json::from_slice(text, &Limits::default()).unwrap());
         // "This is CBOR": RFC 8949, section 3.4.6.
         let disguised = [&[0xd9, 0xd9, 0xf7][..], &push].concat();
         assert!(Asked::glance(&disguised).is_none() && Asked::decode(&disguised).is_ok());
-        desk.receive(&disguised, true, 0).unwrap();
-        assert!(desk.waiting.is_empty() && desk.running.is_none());
-        let answer = cbor::from_slice(desk.out.back().unwrap(), &Limits::default()).unwrap();
+        handler.receive(&disguised, true, 0).unwrap();
+        assert!(handler.waiting.is_empty() && handler.running.is_none());
+        let answer = cbor::from_slice(handler.out.back().unwrap(), &Limits::default()).unwrap();
         let answer = omir_core::json::to_string(&answer);
         assert!(answer.contains("UNAUTHORIZED"), "{answer}");
     }
@@ -532,23 +499,56 @@ mod tests {
     #[test]
     fn a_refusal_does_not_repeat_a_long_question() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
-        ask(&mut desk, 1, &format!(r#""op":"{}""#, "\u{e9}".repeat(100_000))).unwrap();
-        let (answer, _) = desk.next_part().unwrap();
+        let mut handler = handler(&bench);
+        ask(&mut handler, 1, &format!(r#""op":"{}""#, "\u{e9}".repeat(100_000))).unwrap();
+        let (answer, _) = handler.next_part().unwrap();
         assert!(answer.len() < 2 * MOST_TOLD, "{} bytes", answer.len());
     }
 
     #[test]
     fn what_nobody_waits_for_does_not_go_on_in_any_number() {
         let bench = Bench::new();
-        let mut desk = desk(&bench);
+        let mut handler = handler(&bench);
         // As many as may run do, and none of them is over.
-        let busy: Vec<_> = (0..MOST_RUNNING).map(|_| desk.threads.clone()).collect();
-        ask(&mut desk, 1, r#""op":"pull""#).unwrap();
-        let (answer, _) = desk.next_part().unwrap();
+        let busy: Vec<_> = (0..MOST_RUNNING).map(|_| handler.threads.clone()).collect();
+        ask(&mut handler, 1, r#""op":"pull""#).unwrap();
+        let (answer, _) = handler.next_part().unwrap();
         let answer =
             omir_core::json::to_string(&cbor::from_slice(answer, &Limits::default()).unwrap());
         assert!(answer.contains("BUSY"), "{answer}");
         drop(busy);
+    }
+
+    /// Whatever becomes of it: answered at once, refused before it is decoded, no request at all, or given up.
+    #[test]
+    fn each_request_leaves_one_audit_line() {
+        let bench = Bench::new();
+        let mut handler = handler(&bench);
+        let ((), lines) = crate::router::tests::audited(|| {
+            ask(&mut handler, 1, r#""op":"info""#).unwrap();
+            ask(&mut handler, 2, r#""op":"push","items":[]"#).unwrap();
+            ask(&mut handler, 3, r#""op":"unlock","token":"sesame42""#).unwrap();
+            ask(&mut handler, 4, r#""op":"fetch""#).unwrap();
+            ask(&mut handler, 5, r#""op":"pull","depth":1"#).unwrap();
+            ask(&mut handler, 6, r#""op":"pull""#).unwrap();
+            handler.clear();
+        });
+        let told = |line: &String| {
+            let of = |name: &str| line.split(name).nth(1).unwrap().split('"').nth(1).unwrap();
+            assert_eq!(of("caller="), "serial");
+            format!("{} {}", of("method="), of("outcome="))
+        };
+        let told: Vec<String> = lines.iter().map(told).collect();
+        let expected = [
+            "info ok",
+            "push UNAUTHORIZED",
+            "unlock UNAUTHORIZED",
+            "? INVALID_QUERY",
+            "pull INVALID_QUERY",
+            "pull given up",
+        ];
+        assert_eq!(told, expected);
+        let rejected = bench.engine.status("r1").get("rejected").cloned();
+        assert_eq!(rejected, Some(4_u64.into()));
     }
 }

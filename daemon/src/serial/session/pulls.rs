@@ -1,29 +1,31 @@
+//! Pulls, in one session or in several.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nalgebra::{Isometry3, Vector3};
 use omir_core::json;
-use omir_core::link::message::{Answered, Asked, Request};
-use omir_core::value::Map;
+use omir_core::link::message::Pull;
+use omir_core::value::Value;
 
 use super::*;
 use crate::engine::command::Change;
+
 use crate::engine::reading::KEPT;
 use crate::recall::frames::Frames;
 use crate::recall::query::Query;
 use crate::router::AccessPolicy;
 use crate::serial::Share;
-use crate::serial::desk::Desk;
-use crate::serial::share::Budget;
 use crate::serial::testing::{Bench, Turned};
 
 /// Of a record, so that a few fill an answer.
 const LONG: usize = 10_000;
 
-fn desk(bench: &Bench) -> Desk {
+fn handler(bench: &Bench) -> SessionHandler {
     let access = AccessPolicy { write: false, token: None };
-    Desk::new(bench.engine.clone(), Arc::from("r1"), access, Budget::new(Share::new(1.0)))
+    let budget = Budget::new(Share::new(1.0));
+    SessionHandler::new(bench.protocols(), Arc::from("serial"), access, budget)
 }
 
 fn record(id: &str, more: &str) -> String {
@@ -35,12 +37,12 @@ fn filter(members: &[(&str, &str)]) -> Map {
     members.iter().copied().collect()
 }
 
-/// The next answer of a desk.
-fn answer(desk: &mut Desk) -> Answer {
+/// The next answer of a handler.
+fn answer(handler: &mut SessionHandler) -> Answer {
     loop {
-        if let Some((bytes, _)) = desk.next_part() {
+        if let Some((bytes, _)) = handler.next_part() {
             let (all, answered) = (bytes.len(), Answered::decode(bytes).unwrap());
-            desk.sent(all);
+            handler.sent(all);
             return answered.answer;
         }
         std::thread::yield_now();
@@ -61,11 +63,11 @@ impl Pulled {
     }
 
     /// One session, cut after so many answers with resources. Whether it came to its end.
-    fn session(&mut self, desk: &mut Desk, most: usize) -> Result<bool, String> {
-        desk.clear();
+    fn session(&mut self, handler: &mut SessionHandler, most: usize) -> Result<bool, String> {
+        handler.clear();
         let request = Request::Pull(self.pull.clone());
-        desk.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
-        let Answer::Begin { as_of, store, .. } = (match answer(desk) {
+        handler.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
+        let Answer::Begin { as_of, store, .. } = (match answer(handler) {
             Answer::Error(failure) => {
                 return Err(format!("{} {}", failure.path.unwrap_or_default(), failure.message));
             }
@@ -78,7 +80,7 @@ impl Pulled {
         let known = self.pull.store.get_or_insert(store.clone());
         assert_eq!(*known, store);
         for _ in 0..most {
-            match answer(desk) {
+            match answer(handler) {
                 Answer::Items { items, next, lost } => {
                     self.items.extend(items);
                     self.lost.extend(lost);
@@ -92,7 +94,7 @@ impl Pulled {
     }
 
     fn all(mut self, bench: &Bench) -> Vec<Value> {
-        assert_eq!(self.session(&mut desk(bench), usize::MAX), Ok(true));
+        assert_eq!(self.session(&mut handler(bench), usize::MAX), Ok(true));
         self.items
     }
 
@@ -145,9 +147,9 @@ fn what_is_recorded_after_the_beginning_belongs_to_another_pull() {
     ids.iter().for_each(|id| bench.remember(&record(id, "")));
     // From now on all that is recorded bears one stamp.
     clock.step(-30);
-    let (mut desk, mut pulled) = (desk(&bench), Pulled::default());
+    let (mut handler, mut pulled) = (handler(&bench), Pulled::default());
     for session in 0.. {
-        if pulled.session(&mut desk, 1).unwrap() {
+        if pulled.session(&mut handler, 1).unwrap() {
             break;
         }
         bench.remember(&record(&format!("late{session}"), ""));
@@ -168,8 +170,8 @@ fn a_span_until_now_is_the_same_in_each_session() {
         clock.advance(360);
     }
     let all = [("_time", "[now(-1h)..]")];
-    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&all));
-    while !pulled.session(&mut desk, 1).unwrap() {
+    let (mut handler, mut pulled) = (handler(&bench), Pulled::of(&all));
+    while !pulled.session(&mut handler, 1).unwrap() {
         clock.advance(1800);
     }
     let expected: Vec<String> = (2..12).map(|n| format!("m{n}")).collect();
@@ -203,22 +205,22 @@ fn what_goes_by_use_is_selected_once() {
         bench.remember(&record(&format!("m{n}"), ""));
     }
     let bright = [("minRetrievability", "0.9")];
-    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&bright));
-    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    let (mut handler, mut pulled) = (handler(&bench), Pulled::of(&bright));
+    assert_eq!(pulled.session(&mut handler, 1), Ok(false));
     think_of(&bench, "door");
     let mut elsewhere = Pulled { pull: pulled.pull.clone(), ..Pulled::default() };
-    while !pulled.session(&mut desk, 1).unwrap() {}
+    while !pulled.session(&mut handler, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert_eq!(pulled.ids(), expected);
     // Another port knows nothing of it, nor does this one when nobody came for an hour.
-    let refused = elsewhere.session(&mut self::desk(&bench), 1).unwrap_err();
+    let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
     assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
-    desk.tidy(0);
-    desk.tidy(KEPT);
-    assert_eq!(elsewhere.session(&mut desk, 9), Ok(true));
-    desk.tidy(KEPT);
-    desk.tidy(2 * KEPT + 1);
-    assert!(elsewhere.session(&mut desk, 1).unwrap_err().contains("not kept"));
+    handler.tidy(0);
+    handler.tidy(KEPT);
+    assert_eq!(elsewhere.session(&mut handler, 9), Ok(true));
+    handler.tidy(KEPT);
+    handler.tidy(2 * KEPT + 1);
+    assert!(elsewhere.session(&mut handler, 1).unwrap_err().contains("not kept"));
 }
 
 #[test]
@@ -228,15 +230,15 @@ fn what_mentions_an_entity_still_comes_when_that_is_forgotten() {
     for n in 0..6 {
         bench.remember(&record(&format!("m{n}"), r#","entityRefs":[{"ref":"Entity/dock"}]"#));
     }
-    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&[("entity", "Entity/dock")]));
-    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    let (mut handler, mut pulled) = (handler(&bench), Pulled::of(&[("entity", "Entity/dock")]));
+    assert_eq!(pulled.session(&mut handler, 1), Ok(false));
     bench.engine.execute(Change::Forget(vec!["Entity/dock".parse().unwrap()])).unwrap();
     let mut elsewhere = Pulled { pull: pulled.pull.clone(), ..Pulled::default() };
-    while !pulled.session(&mut desk, 1).unwrap() {}
+    while !pulled.session(&mut handler, 1).unwrap() {}
     let expected: Vec<String> = (0..6).map(|n| format!("m{n}")).collect();
     assert!(expected.iter().all(|id| pulled.ids().contains(&id.as_str())), "{:?}", pulled.ids());
     // Where that is not kept, it is not said to be the whole.
-    let refused = elsewhere.session(&mut self::desk(&bench), 1).unwrap_err();
+    let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
     assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
 }
 
@@ -264,10 +266,10 @@ fn around_the_robot_is_where_it_was_at_the_beginning() {
         bench.remember(&record(&format!("m{n}"), &place));
     }
     let here = [("near", "0,0"), ("radius", "2"), ("frame", "base_link")];
-    let (mut desk, mut pulled) = (desk(&bench), Pulled::of(&here));
-    assert_eq!(pulled.session(&mut desk, 1), Ok(false));
+    let (mut handler, mut pulled) = (handler(&bench), Pulled::of(&here));
+    assert_eq!(pulled.session(&mut handler, 1), Ok(false));
     has_moved.store(true, Ordering::Release);
-    assert_eq!(pulled.session(&mut desk, 9), Ok(true));
+    assert_eq!(pulled.session(&mut handler, 9), Ok(true));
     assert_eq!(pulled.ids(), ["m0", "m2", "m4", "m6"]);
 }
 
@@ -285,9 +287,9 @@ fn what_was_forgotten_before_it_began_is_not_in_it() {
 fn a_pull_does_not_go_on_where_its_history_ended() {
     let bench = Bench::new();
     let mut pulled = Pulled::default();
-    pulled.session(&mut desk(&bench), 1).unwrap();
+    pulled.session(&mut handler(&bench), 1).unwrap();
     pulled.pull.as_of = Some("2001-01-01T00:00:00Z".to_owned());
-    let refused = pulled.session(&mut desk(&bench), 1).unwrap_err();
+    let refused = pulled.session(&mut handler(&bench), 1).unwrap_err();
     assert!(refused.starts_with("/asOf ") && refused.contains("keep_history_s"), "{refused}");
 }
 
@@ -295,10 +297,10 @@ fn a_pull_does_not_go_on_where_its_history_ended() {
 fn a_pull_does_not_go_on_in_another_memory() {
     let bench = Bench::new();
     let mut begun = Pulled::default();
-    begun.session(&mut desk(&bench), 1).unwrap();
+    begun.session(&mut handler(&bench), 1).unwrap();
     let refused = |pull: Pull| {
         let mut pulled = Pulled { pull, ..Pulled::default() };
-        pulled.session(&mut desk(&bench), 1).unwrap_err()
+        pulled.session(&mut handler(&bench), 1).unwrap_err()
     };
     for store in ["", "00ff", "00ff.1", bench.engine.identity()] {
         let pull = Pull { store: Some(store.to_owned()), ..begun.pull.clone() };
@@ -311,7 +313,7 @@ fn a_pull_does_not_go_on_in_another_memory() {
     let only_after = Pull { after: Some(1), ..Pull::default() };
     assert!(refused(only_after).starts_with("/asOf "));
     begun.pull.after = Some(1);
-    assert_eq!(begun.session(&mut desk(&bench), 9), Ok(true));
+    assert_eq!(begun.session(&mut handler(&bench), 9), Ok(true));
 }
 
 #[test]
@@ -321,7 +323,7 @@ fn what_no_message_can_carry_is_told_and_the_rest_comes() {
         (limits.max_payload_bytes, limits.max_resource_bytes) = (8 << 20, 4 << 20);
         parts
     });
-    let mut desk = desk(&bench);
+    let mut handler = handler(&bench);
     let large = "x".repeat(3 << 20);
     let json = r#""resourceType":"MemoryRecord""#;
     let deep = format!("{}0{}", "[".repeat(60), "]".repeat(60));
@@ -332,7 +334,7 @@ fn what_no_message_can_carry_is_told_and_the_rest_comes() {
     ));
     bench.remember(&record("after", ""));
     let mut asked = Pulled::of(&[]);
-    assert_eq!(asked.session(&mut desk, usize::MAX), Ok(true));
+    assert_eq!(asked.session(&mut handler, usize::MAX), Ok(true));
     let names: Vec<_> = asked.items.iter().map(|item| item.get("id").unwrap().clone()).collect();
     assert_eq!(names, ["before", "deep", "after"].map(Value::from));
     assert!(

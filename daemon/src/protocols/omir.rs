@@ -1,0 +1,46 @@
+//! The protocol of `docs/keys.md`, `docs/replies.md` and `docs/serial-protocol.md`.
+//!
+//! It knows the engine, and of the router what an admitted request is. Who carries a request, and how its answer is sent,
+//! are the transport's.
+
+mod document;
+#[cfg(feature = "serial")]
+pub mod link;
+mod memory;
+mod methods;
+mod wording;
+
+use std::sync::Arc;
+
+use omir_core::value::Value;
+
+use crate::engine::Engine;
+use crate::router::Admitted;
+
+pub use self::document::Document;
+pub use self::methods::{DOCUMENT, EVENTS, GET, OMIR, RECALL, STATUS};
+pub use self::wording::worded;
+
+/// The protocol over one memory.
+#[derive(Clone)]
+pub struct Omir {
+    engine: Engine,
+    robot: Arc<str>,
+}
+
+impl Omir {
+    /// Returns the protocol over `engine`, of the robot of this name.
+    pub fn new(engine: Engine, robot: &str) -> Self {
+        Self { engine, robot: robot.into() }
+    }
+
+    /// Returns the name of the robot.
+    pub fn robot(&self) -> &Arc<str> {
+        &self.robot
+    }
+
+    /// Returns how the daemon is doing.
+    pub fn status(&self, _: &Admitted) -> Value {
+        self.engine.status(&self.robot)
+    }
+}

@@ -1,0 +1,48 @@
+//! A document of any size, one entry after the other: as much of the store as is under way is in memory.
+
+use omir_core::value::{Map, Value};
+
+use super::Omir;
+use crate::engine::Engine;
+use crate::engine::asked::Parameters;
+use crate::engine::export::Selection;
+use crate::error::Error;
+use crate::recall::query::Query;
+use crate::router::Admitted;
+
+/// What an export selects.
+pub struct Document {
+    engine: Engine,
+    selection: Selection,
+}
+
+impl Omir {
+    /// Selects what `export` gives with these parameters. Between steps of the work `goes_on` is asked, which may rest.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`; `BUSY` if it was not to go on.
+    pub fn document(
+        &self,
+        _: &Admitted,
+        parameters: &Parameters,
+        goes_on: impl FnMut() -> bool,
+    ) -> Result<Document, Error> {
+        let query = self.engine.query(Query::everything(), parameters)?;
+        let selection = self.engine.select(&query, None, goes_on)?;
+        Ok(Document { engine: self.engine.clone(), selection })
+    }
+}
+
+impl Document {
+    /// Returns the members of the Bundle before its entries.
+    pub fn head(&self) -> &Map {
+        self.selection.head()
+    }
+
+    /// Returns the entries, each read as it is asked for; an error for one that cannot be. What was forgotten meanwhile is
+    /// passed over.
+    pub fn entries(&self) -> impl Iterator<Item = Result<Value, Error>> {
+        let read = |position| self.engine.selected(&self.selection, position).transpose();
+        (0..self.selection.len()).filter_map(read)
+    }
+}

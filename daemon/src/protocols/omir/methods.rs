@@ -1,0 +1,92 @@
+//! The table of methods.
+
+use crate::router::{Effect, Method, Payload, Protocol, Scope};
+
+const NAME: &str = "omir";
+
+const fn reads(name: &'static str, payload: Payload) -> Method {
+    let (effect, scope) = (Effect::Reads, Scope::READ);
+    Method { protocol: NAME, name, effect, streams: false, payload, scope }
+}
+
+const fn streams(name: &'static str, payload: Payload) -> Method {
+    Method { streams: true, ..reads(name, payload) }
+}
+
+const fn changes(name: &'static str, payload: Payload) -> Method {
+    Method { effect: Effect::Changes, scope: Scope::WRITE, ..reads(name, payload) }
+}
+
+// The operations of docs/keys.md.
+pub(super) static REMEMBER: Method = changes("remember", Payload::Resources);
+/// `recall`.
+pub static RECALL: Method = reads("recall", Payload::Parameters);
+pub(super) static FORGET: Method = changes("forget", Payload::Parameters);
+pub(super) static ANCHOR: Method = changes("anchor", Payload::Parameters);
+pub(super) static FEEDBACK: Method = changes("feedback", Payload::Parameters);
+pub(super) static EXPORT: Method = reads("export", Payload::Parameters);
+pub(super) static COMPACT: Method = changes("compact", Payload::Parameters);
+pub(super) static SWEEP: Method =
+    Method { effect: Effect::ChangesUnlessDry, ..changes("sweep", Payload::Parameters) };
+pub(super) static EXPLAIN: Method = reads("explain", Payload::Parameters);
+pub(super) static REBASE: Method = changes("rebase", Payload::Parameters);
+/// `status`.
+pub static STATUS: Method = reads("status", Payload::Parameters);
+pub(super) static BACKUP: Method =
+    Method { effect: Effect::Maintains, ..changes("backup", Payload::None) };
+
+// Memories under their names: the memory keys of docs/keys.md, and `get` of a console.
+
+/// The resources that a name, or a pattern of names, means.
+pub static GET: Method = streams("get", Payload::None);
+/// A resource under its name.
+pub static PUT: Method = changes("put", Payload::Resources);
+/// The resources that a name, or a pattern of names, means are forgotten.
+pub static DELETE: Method = changes("delete", Payload::None);
+
+/// What is recorded from now on.
+pub static EVENTS: Method = streams("events", Payload::None);
+/// An export, one resource after the other.
+pub static DOCUMENT: Method = streams("document", Payload::Parameters);
+
+// The requests of docs/serial-protocol.md, section 3.
+pub(super) static INFO: Method = reads("info", Payload::None);
+pub(super) static UNLOCK: Method = reads("unlock", Payload::Parameters);
+pub(super) static CANCEL: Method = reads("cancel", Payload::Parameters);
+pub(super) static PULL: Method = streams("pull", Payload::Parameters);
+/// `push`.
+pub static PUSH: Method = changes("push", Payload::Resources);
+/// A message that names none of them.
+pub static UNKNOWN: Method = reads("?", Payload::Parameters);
+
+/// The protocol of `docs/keys.md`, `docs/replies.md` and `docs/serial-protocol.md`.
+pub static OMIR: Protocol = Protocol {
+    name: NAME,
+    methods: &[
+        &REMEMBER, &RECALL, &FORGET, &ANCHOR, &FEEDBACK, &EXPORT, &COMPACT, &SWEEP, &EXPLAIN,
+        &REBASE, &STATUS, &BACKUP, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &INFO, &UNLOCK,
+        &CANCEL, &PULL, &PUSH, &UNKNOWN,
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_is_refused_for_each_reason() {
+        crate::router::tests::each_method_is_decided(&OMIR, &[Scope::READ, Scope::WRITE]);
+    }
+
+    /// The list in docs/keys.md, "Requests".
+    #[test]
+    fn what_changes_something_is_named_exactly() {
+        let exact = OMIR.methods.iter().filter(|method| method.effect.names_exactly());
+        let exact: Vec<&str> = exact.map(|method| method.name).collect();
+        let expected = [
+            "remember", "forget", "anchor", "feedback", "compact", "sweep", "rebase", "backup",
+            "put", "delete", "push",
+        ];
+        assert_eq!(exact, expected);
+    }
+}
