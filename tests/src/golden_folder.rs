@@ -17,6 +17,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use omir_core::cbor;
 use omir_core::decode::Limits;
+use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::reference::Ref;
 use omir_core::space::Center;
@@ -27,7 +28,10 @@ use omird::engine::settings::Settings;
 use omird::recall::Query;
 use omird::store::backup;
 
-use crate::session::{Session, TestClock};
+use crate::session::{DAWN, Session, TestClock};
+
+/// A moment of the lives at which much that was changed later was as it was.
+const THEN: i64 = DAWN + 20 * 60 * 1_000_000;
 
 /// The folder of the sets.
 pub fn root() -> PathBuf {
@@ -183,7 +187,7 @@ fn reference(name: &str) -> Ref {
 }
 
 /// The recalls that are asked, by name.
-fn questions(dated: Option<omir_core::instant::Timestamp>) -> Vec<(&'static str, Query)> {
+fn questions() -> Vec<(&'static str, Query)> {
     let base = || Query { limit: Some(1000), touch: false, ..Query::default() };
     let text = |words: &str| Query { text: Some(words.to_owned()), ..base() };
     let near = Some(Center::Space { x: 1.0, y: 1.0, z: 0.5 });
@@ -205,7 +209,10 @@ fn questions(dated: Option<omir_core::instant::Timestamp>) -> Vec<(&'static str,
         ("believed", Query { min_confidence: Some(0.5), ..base() }),
         ("held", Query { min_retrievability: Some(0.5), ..base() }),
     ];
-    questions.push(("as of then", Query { as_of: dated, include_forgotten: true, ..base() }));
+    questions.push((
+        "as of then",
+        Query { as_of: Some(Timestamp::from_micros(THEN)), include_forgotten: true, ..base() },
+    ));
     questions
 }
 
@@ -214,11 +221,13 @@ fn questions(dated: Option<omir_core::instant::Timestamp>) -> Vec<(&'static str,
 ///
 /// # Panics
 /// If the engine refuses an answer.
-pub fn answers(engine: &Engine, as_of: i64) -> String {
+fn answers(engine: &Engine) -> String {
     let mut out = String::new();
     let status = engine.status("robot");
-    let counts = status.get("counts").cloned().unwrap_or(Value::Null);
-    line(&mut out, "counts", &json::to_string(&counts));
+    for name in ["types", "tiers", "forgotten", "versions", "lost"] {
+        let count = status.pointer(&format!("/counts/{name}")).unwrap_or(&Value::Null);
+        line(&mut out, &format!("counts {name}"), &json::to_string(count));
+    }
     for name in NAMES {
         let target = reference(name);
         let got = engine.get(&target).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -230,7 +239,7 @@ pub fn answers(engine: &Engine, as_of: i64) -> String {
         };
         line(&mut out, &format!("explain {name}"), &explained);
     }
-    for (name, query) in questions(Some(omir_core::instant::Timestamp::from_micros(as_of))) {
+    for (name, query) in questions() {
         let recalled = engine.recall(&query).unwrap_or_else(|error| panic!("{name}: {error}"));
         line(&mut out, &format!("recall {name}"), &recalled.total.to_string());
         for hit in &recalled.hits {
@@ -253,6 +262,56 @@ pub fn answers(engine: &Engine, as_of: i64) -> String {
         line(&mut out, "export", &json::to_string(entry));
     }
     out
+}
+
+/// The clock of a first start after a reboot, at `micros`, set.
+pub fn clock_at(micros: i64) -> Arc<TestClock> {
+    let clock = TestClock::new();
+    clock.reboot(micros);
+    clock.set(micros, true);
+    clock
+}
+
+/// What a first start on a folder finds: the moment of it, the files that are damaged, and the answers.
+pub fn found(session: &Session, micros: i64) -> String {
+    let mut text = format!("asked at: {}\n", Timestamp::from_micros(micros));
+    for damage in session.damage() {
+        text += &format!("damaged: {}\n", damage.file);
+    }
+    text + &answers(session)
+}
+
+/// The moment at which answers were given.
+///
+/// # Panics
+/// If they do not tell.
+pub fn asked_at(answers: &str) -> i64 {
+    let asked = answers.lines().next().and_then(|line| line.strip_prefix("asked at: "));
+    let asked: Timestamp = asked.and_then(|at| at.parse().ok()).expect("the answers tell when");
+    asked.as_micros()
+}
+
+/// Compares answers line by line.
+///
+/// # Panics
+/// At the first line that differs.
+#[track_caller]
+pub fn compare(what: &str, kept: &str, found: &str) {
+    for (number, (kept, found)) in (1..).zip(kept.lines().zip(found.lines())) {
+        assert_eq!(
+            kept, found,
+            "{what}: line {number} (first as it is kept, then as it is answered)"
+        );
+    }
+    assert_eq!(kept.lines().count(), found.lines().count(), "{what}: so many lines");
+}
+
+/// The answers to everything but how many versions there are: what came and went counts there.
+pub fn but_counts(text: &str) -> String {
+    let kept = |line: &&str| {
+        !["counts ", "damaged: ", "recall forgotten too: "].iter().any(|of| line.starts_with(of))
+    };
+    text.lines().filter(kept).map(|line| format!("{line}\n")).collect()
 }
 
 fn line(out: &mut String, what: &str, fact: &str) {

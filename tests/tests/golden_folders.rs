@@ -7,30 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omir_core::instant::Timestamp;
 use omird::engine::command::Change;
 use omird::engine::request::Encoding;
 use omird::store::keys;
 use omird::store::signature::DeviceKey;
-use omird_tests::golden_folder::{self, Golden, answers, files, lives, open, pack};
+use omird_tests::golden_folder::{
+    self, Golden, asked_at, but_counts, clock_at, compare, files, found, lives, open, pack,
+};
 use omird_tests::session::{DAWN, Session, TestClock};
-
-/// A moment of the lives at which much that was changed later was as it was.
-const THEN: i64 = DAWN + 20 * 60 * 1_000_000;
 
 /// How often a life is lived that does not come to the same folder.
 const TRIES: usize = 3;
 
 /// The set that the generator writes, and nothing else does.
 const SET: &str = "OMIRD_GOLDEN_SET";
-
-/// The clock of a first start after a reboot, at `micros`, set.
-fn clock_at(micros: i64) -> std::sync::Arc<TestClock> {
-    let clock = TestClock::new();
-    clock.reboot(micros);
-    clock.set(micros, true);
-    clock
-}
 
 /// Opens a data folder at `micros`. Its device key is read, where it has one.
 fn open_at(data: &Path, micros: i64) -> Session {
@@ -41,43 +31,13 @@ fn open_at(data: &Path, micros: i64) -> Session {
     open(data, &clock_at(micros), lives::settings()).expect("it opens")
 }
 
-/// What a first start on a folder finds: the moment of it, the files that are damaged, and the answers.
-fn found(session: &Session, micros: i64) -> String {
-    let mut text = format!("asked at: {}\n", Timestamp::from_micros(micros));
-    for damage in session.damage() {
-        text += &format!("damaged: {}\n", damage.file);
-    }
-    text + &answers(session, THEN)
-}
-
-#[track_caller]
-fn compare(what: &str, kept: &str, found: &str) {
-    for (number, (kept, found)) in (1..).zip(kept.lines().zip(found.lines())) {
-        assert_eq!(
-            kept, found,
-            "{what}: line {number} (first as it is kept, then as it is answered)"
-        );
-    }
-    assert_eq!(kept.lines().count(), found.lines().count(), "{what}: so many lines");
-}
-
-/// The answers to everything but how many versions there are: what came and went counts there.
-fn but_counts(text: &str) -> String {
-    let kept = |line: &&str| {
-        !["counts: ", "damaged: ", "recall forgotten too: "].iter().any(|of| line.starts_with(of))
-    };
-    text.lines().filter(kept).map(|line| format!("{line}\n")).collect()
-}
-
 fn check(golden: &Golden) {
     let what = format!("{}/{}", golden.set, golden.name);
     let data = tempfile::tempdir().expect("a folder");
     golden.unpack(data.path()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let kept =
         fs::read_to_string(golden.answers()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let asked = kept.lines().next().and_then(|line| line.strip_prefix("asked at: "));
-    let asked: Timestamp = asked.and_then(|at| at.parse().ok()).expect("the answers tell when");
-    let micros = asked.as_micros();
+    let micros = asked_at(&kept);
 
     let session = open_at(data.path(), micros);
     let first = found(&session, micros);

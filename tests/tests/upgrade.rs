@@ -1,62 +1,56 @@
-//! A data folder as an older release left it: without sidecars of segments, without witnesses of logs, and with seals of
-//! the first two formats. It is opened, served and brought up to date, and the power may go anywhere on the way.
+//! Data folders of the first release, without sidecars and without witnesses, with seals of the first two formats: they
+//! are opened, served and brought up to date, and the power may go anywhere on the way.
 
+use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use omird::disk::{self, Disk};
 use omird::engine::chore::Chore;
-use omird::store::segment;
-use omird::store::signature::{Contents, DeviceKey, Seal};
-use omird::store::wal;
-use omird_tests::check::reopen;
+use omird_tests::check;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
-use omird_tests::journal::Journal;
-use omird_tests::life::{self, Step};
-use omird_tests::session::{Session, TestClock};
+use omird_tests::golden_folder::{
+    Golden, asked_at, but_counts, clock_at, compare, files, found, lives,
+};
+use omird_tests::session::Session;
 
-/// Takes from a folder what the older release did not write.
-fn make_old(disk: &CutDisk) {
-    let key = DeviceKey::from_secret([7; 32]);
-    let mut seals = 0;
-    for path in disk.paths() {
-        if path.ends_with(".par") || path.ends_with(".facts") {
-            disk.remove(&path).expect("a good disk");
-        } else if path.ends_with(".sig") {
-            let seal = Seal::from_json(&disk.bytes(&path)).expect("a seal");
-            let contents = Contents { root: None, ..seal.contents };
-            let old = key.sign(seal.segment, &contents, seal.previous, seal.last);
-            let text = old.to_json();
-            assert!(!text.contains("omird-signature-3") && !text.contains("entries"), "{text}");
-            disk::replace(disk, &path, text.as_bytes()).expect("a good disk");
-            seals += 1;
-        }
+/// The golden folder as a card.
+fn card(golden: &Golden) -> CutDisk {
+    let data = tempfile::tempdir().expect("a folder");
+    golden.unpack(data.path()).unwrap_or_else(|error| panic!("{}: {error}", golden.name));
+    let disk = CutDisk::new();
+    for path in files(data.path()).expect("it is listed") {
+        let bytes = fs::read(data.path().join(&path)).expect("it is read");
+        let path = path.to_str().expect("our own names");
+        let (folder, _) = path.split_once('/').expect("everything lies in a folder");
+        disk.create_dir(folder).expect("a good disk");
+        disk::replace(&disk, path, &bytes).expect("a good disk");
+        disk.sync_dir(folder).and_then(|()| disk.sync_dir(".")).expect("a good disk");
     }
-    assert!(seals > 2, "{:?}", disk.paths());
-    for dir in [segment::DIR, wal::DIR] {
-        disk.sync_dir(dir).expect("a good disk");
-    }
+    disk.survivors(ONLY_SYNCED)
 }
 
 fn count(disk: &CutDisk, ending: &str) -> usize {
     disk.paths().iter().filter(|path| path.ends_with(ending)).count()
 }
 
-#[test]
-fn an_old_folder_is_brought_up_to_date_wherever_the_power_goes() {
-    let (disk, clock, mut journal) = (CutDisk::new(), TestClock::new(), Journal::default());
-    let mut steps: Vec<Step> = life::scripted();
-    steps.push(Step::Compact(omird::engine::compaction::Scope::Forgotten));
-    steps.extend(life::scripted().into_iter().take(6));
-    journal.live(&disk, &clock, &steps);
-    let old = disk.survivors(EVERYTHING);
-    make_old(&old);
+fn open(card: &CutDisk, micros: i64) -> std::io::Result<Session> {
+    Session::open_with(Arc::new(card.clone()), &clock_at(micros), lives::settings(), None)
+}
+
+fn is_up_to_date_wherever_the_power_goes(name: &str) {
+    let golden = Golden { set: "01-plain".to_owned(), name: name.to_owned() };
+    let kept = fs::read_to_string(golden.answers()).expect("its answers");
+    let micros = asked_at(&kept);
+    let old = card(&golden);
+    assert_eq!(count(&old, ".par") + count(&old, ".facts"), 0, "the first release wrote none");
     let mut cuts = 0;
     for cut in 0.. {
         let card = old.survivors(EVERYTHING);
         card.cut_at(card.operations() + cut);
-        if let Ok(session) = Session::open(&card, &clock) {
+        if let Ok(session) = open(&card, micros) {
             for _ in 0..20 {
-                clock.advance(Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(1));
                 let _ = session.attend(Chore::Seal);
             }
             let is_done = count(&card, ".par") == count(&card, ".omirb");
@@ -67,9 +61,21 @@ fn an_old_folder_is_brought_up_to_date_wherever_the_power_goes() {
         cuts += 1;
         card.cut();
         for seed in [ONLY_SYNCED, EVERYTHING, cut + 2] {
-            reopen(&card.survivors(seed), &clock, &journal)
-                .unwrap_or_else(|why| panic!("cut at {cut}, survivors {seed}: {why}"));
+            let what = format!("{name}, cut at {cut}, survivors {seed}");
+            let card = card.survivors(seed);
+            let session = open(&card, micros).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(session.damage().is_empty(), "{what}: {:?}", session.damage());
+            compare(&what, &but_counts(&kept), &but_counts(&found(&session, micros)));
+            drop(session);
+            check::segments(&card).unwrap_or_else(|why| panic!("{what}: {why}"));
         }
     }
-    assert!(cuts > 20, "the way was cut: {cuts}");
+    assert!(cuts > 10, "the way was cut: {cuts}");
+}
+
+#[test]
+fn a_folder_of_the_first_release_is_brought_up_to_date_wherever_the_power_goes() {
+    ["segments", "compacted", "producers"]
+        .into_iter()
+        .for_each(is_up_to_date_wherever_the_power_goes);
 }
