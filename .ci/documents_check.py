@@ -13,8 +13,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CITATION = re.compile(r"[Ii]nvariants? (\d+(?:(?:,| and|, and) \d+)*) of ARCHITECTURE\.md")
 # Where a path in ARCHITECTURE.md may begin; `store/` stands for the sources of the crate in `daemon/store`.
-ROOMS = ["", "daemon/src/"]
-CRATES = ["store"]
+ROOMS = ["", "daemon/src/", "daemon/engine/src/"]
+CRATES = ["engine", "store"]
 
 
 def tracked(*patterns):
@@ -64,7 +64,8 @@ def stated():
             is_file = token.endswith((".rs", ".py"))
             if not is_file and ("/" not in token or token.endswith("/")):
                 continue
-            paths = places(token) + ([f"{beside}/{token}"] if beside else [])
+            is_beside = beside and "/" not in token
+            paths = [f"{beside}/{token}"] if is_beside else places(token)
             found = [path for path in paths if (ROOT / path).exists()]
             if found:
                 behind[int(number)].append(found[0])

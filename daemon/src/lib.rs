@@ -6,16 +6,11 @@
 //!
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
-pub mod clock;
 pub mod config;
-pub mod engine;
-pub mod error;
-pub mod index;
 pub mod logs;
 pub mod malloc;
 pub mod program;
 pub mod protocols;
-pub mod recall;
 pub mod restart;
 #[cfg(feature = "ros2")]
 pub mod ros2;
@@ -28,5 +23,7 @@ mod service_manager;
 mod testing;
 mod zenoh_threads;
 
+pub use omird_engine as engine;
+pub use omird_engine::{clock, error, index, recall};
 pub use omird_store as store;
 pub use omird_store::{PRODUCER, disk, sync};

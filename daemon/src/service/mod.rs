@@ -11,6 +11,8 @@ mod namesake;
 mod network;
 mod operations;
 mod pool;
+#[cfg(test)]
+mod time_ranges;
 
 use std::sync::Arc;
 
