@@ -1,4 +1,4 @@
-"""Holds the documents against the tree: links, the invariants of ARCHITECTURE.md, and extensions.
+"""Holds the documents against the tree: links, the invariants of ARCHITECTURE.md, extensions, and what crates say.
 
 Behind each invariant stand the files that hold or test it, and each of these cites it by its number; no file cites one
 behind which it does not stand. A folder stands for the files in it; a name alone lies beside the one before it.
@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CITATION = re.compile(r"[Ii]nvariants? (\d+(?:(?:,| and|, and) \d+)*) of ARCHITECTURE\.md")
@@ -124,9 +125,25 @@ def loose_extensions():
         yield f"{url}: not in the code, docs/extensions.md and docs/CONFORMANCE.md alike"
 
 
+def unfit_crates():
+    """Crates that are meant to be published, which is all without `publish = false`, and lack what a registry shows."""
+    for name in tracked("Cargo.toml", "*/Cargo.toml"):
+        package = tomllib.loads((ROOT / name).read_text()).get("package")
+        if package is None or package.get("publish") is False:
+            continue
+        folder = (ROOT / name).parent
+        needed = ["description", "license", "repository", "readme", "keywords", "categories"]
+        for lacking in (key for key in needed if not package.get(key)):
+            yield f"{name}: no {lacking}"
+        if not (folder / package.get("readme", "README.md")).is_file():
+            yield f"{name}: its readme is not there"
+        if not (folder / "LICENSE").is_file():
+            yield f"{name}: no LICENSE beside it, so that its package would have none"
+
+
 def main():
-    wrong = [*broken_links(), *loose_invariants(), *loose_extensions()]
-    print("\n".join(wrong) or "links, invariants and extensions agree with the tree")
+    wrong = [*broken_links(), *loose_invariants(), *loose_extensions(), *unfit_crates()]
+    print("\n".join(wrong) or "links, invariants, extensions and crates agree with the tree")
     sys.exit(bool(wrong))
 
 
