@@ -1,0 +1,181 @@
+"""Holds the walls between the crates of daemon/, and between the modules in them.
+
+- omird-store compiles no Zenoh, and omird-engine no transport and no protocol.
+- No import circle between the top modules of a crate.
+- No import circle of more than three files in the engine.
+
+Circles that are there already are listed in walls.txt beside this script, each as the modules in it. A circle that is not
+in one of those is an error, and so is one in the list that has become smaller or is gone: the list only shrinks. Imports
+are the paths that begin with `crate`, `super` or `self` in code that is no test; what a module only hands on
+(`pub use`) counts for those who take it. Usage: walls_check.py [--write]
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KNOWN = pathlib.Path(__file__).with_name("walls.txt")
+CRATES = {"store": "daemon/store/src", "engine": "daemon/engine/src", "omird": "daemon/src"}
+# What a crate may not even compile: transports, protocols, and what stands above it.
+FORBIDDEN = {
+    "omird-store": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-engine",
+    "omird-engine": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$",
+}
+MOST_FILES = 3
+
+
+def forbidden_dependencies():
+    for package, pattern in FORBIDDEN.items():
+        listing = ["cargo", "tree", "--locked", "-p", package, "-e", "normal,build", "--prefix", "none", "-f", "{p}"]
+        tree = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in sorted({line.split()[0] for line in tree.splitlines() if line}):
+            if name != package and re.match(pattern, name):
+                yield f"{package} depends on {name}"
+
+
+def without_tests(text):
+    """Code without comments, texts and the tests at its end."""
+    text = re.sub(r"#\[cfg\(test\)\]\s*(pub(\(\w+\))? )?mod \w+ \{.*\Z", "", text, flags=re.S)
+    text = re.sub(r"#\[cfg\(test\)\]\s*(pub(\([^)]*\))? )?(use|mod) [^;]*;", "", text)
+    text = re.sub(r"//[^\n]*", "", text)
+    return re.sub(r'"(\\.|[^"\\])*"', '""', text)
+
+
+def flatten(tree, prefix=()):
+    """The paths of a tree of imports: `a::{b, c::d}` names a::b and a::c::d."""
+    tree = tree.strip()
+    head, brace, rest = tree.partition("{")
+    if not brace:
+        path = re.sub(r"\s+as\s+\w+$", "", tree)
+        yield prefix + tuple(part.strip() for part in path.split("::") if part.strip())
+        return
+    base = prefix + tuple(part.strip() for part in head.split("::") if part.strip())
+    depth, item = 0, ""
+    for char in rest.rstrip().removesuffix("}") + ",":
+        if char == "," and depth == 0:
+            if item.strip():
+                yield from flatten(item, base)
+            item = ""
+            continue
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        item += char
+
+
+class Crate:
+    """The modules of a crate, by path, and what each imports."""
+
+    def __init__(self, source):
+        self.texts, self.handed_on = {}, {}
+        for file in sorted((ROOT / source).rglob("*.rs")):
+            parts = list(file.relative_to(ROOT / source).with_suffix("").parts)
+            if parts[-1] in ("lib", "main", "mod"):
+                parts.pop()
+            if not any(re.fullmatch(r"(\w+_)?tests?|testing", part) for part in parts):
+                self.texts[tuple(parts)] = without_tests(file.read_text())
+        # Other crates under a name of the root's.
+        uses = re.findall(r"\n(?:pub(?:\([^)]*\))? )?use ([^;]+);", self.texts[()])
+        paths = [(tree, path) for tree in uses for path in flatten(tree)]
+        self.foreign = {
+            re.split(r"\bas\b", tree)[-1].strip() if " as " in tree else path[-1]
+            for tree, path in paths
+            if path[0] not in ("crate", "self", "super") and path[:1] not in self.texts
+        }
+        for module, text in self.texts.items():
+            for tree in re.findall(r"\bpub(?:\([^)]*\))? use ([^;]+);", text):
+                for path in flatten(tree):
+                    target = self.absolute(module, path)
+                    if target and path[-1] != "*":
+                        self.handed_on[module + (path[-1],)] = target
+        self.imports = {module: self.imported(module, text) for module, text in self.texts.items()}
+
+    def absolute(self, module, path):
+        """A path from the root of the crate, or nothing if it leads out of it."""
+        if not path or path[0] not in ("crate", "self", "super"):
+            return module + path if path and module + path[:1] in self.texts else None
+        base = {"crate": (), "self": module, "super": module[:-1]}[path[0]]
+        path = path[1:]
+        while path and path[0] == "super":
+            base, path = base[:-1], path[1:]
+        is_foreign = not base and path and path[0] in self.foreign and path[:1] not in self.texts
+        return None if is_foreign else base + path
+
+    def module_of(self, path):
+        """The module that an item lies in, past those that only hand it on."""
+        for length in range(1, len(path) + 1):
+            if path[:length] in self.handed_on and path[:length] not in self.texts:
+                return self.module_of(self.handed_on[path[:length]] + path[length:])
+        while path not in self.texts:
+            path = path[:-1]
+        return path
+
+    def imported(self, module, text):
+        taken = re.sub(r"\bpub(\([^)]*\))? use [^;]+;", "", text)
+        uses = re.findall(r"\buse ([^;]+);", taken)
+        paths = [path for tree in uses for path in flatten(tree)]
+        inline = re.sub(r"\buse [^;]+;", "", taken)
+        paths += [tuple(path.split("::")) for path in re.findall(r"\b(?:crate|self|super)(?:::\w+)+", inline)]
+        found = {self.module_of(target) for target in map(lambda p: self.absolute(module, p), paths) if target is not None}
+        return found - {module}
+
+
+def circles(graph):
+    """The strongly connected parts of a graph that have several nodes (Tarjan)."""
+    index, low, stack, on, found, count = {}, {}, [], set(), [], [0]
+
+    def visit(node):
+        index[node] = low[node] = count[0]
+        count[0] += 1
+        stack.append(node)
+        on.add(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            part = []
+            while not part or part[-1] != node:
+                part.append(stack.pop())
+                on.discard(part[-1])
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def found_circles():
+    """All circles that the rules forbid, as lines of the list."""
+    for name, source in CRATES.items():
+        crate = Crate(source)
+        tops = {}
+        for module, imports in crate.imports.items():
+            if module:
+                tops.setdefault(module[0], set()).update(other[0] for other in imports if other and other[0] != module[0])
+        for circle in circles(tops):
+            yield f"{name} modules: " + " ".join(circle)
+        if name == "engine":
+            for circle in circles(crate.imports):
+                if len(circle) > MOST_FILES:
+                    yield f"{name} files: " + " ".join("/".join(module) or "lib" for module in circle)
+
+
+def main():
+    sys.setrecursionlimit(10_000)
+    found = list(found_circles())
+    if "--write" in sys.argv[1:]:
+        KNOWN.write_text("".join(f"{line}\n" for line in found))
+    known = KNOWN.read_text().splitlines() if KNOWN.exists() else []
+    wrong = list(forbidden_dependencies())
+    wrong += [f"an import circle that is not in {KNOWN.name}: {line}" for line in found if line not in known]
+    wrong += [f"gone, or smaller: take it out of {KNOWN.name} (--write): {line}" for line in known if line not in found]
+    print("\n".join(wrong) or f"the walls stand; {len(known)} known import circles are left")
+    sys.exit(bool(wrong))
+
+
+main()
