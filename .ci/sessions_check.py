@@ -12,6 +12,7 @@ Usage: sessions_check.py FOLDER_OF_PROGRAMS PAGE…
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ import tempfile
 from omird_process import free_port
 
 PATIENCE = 60
+# Lies where each page's shell begins.
+RECORDING = pathlib.Path(__file__).parent.parent / "ros2/tests/data/recordings/drive.mcap"
 END = "the-command-has-ended"
 # The order matters: the first that fits names the kind.
 KINDS = [
@@ -51,6 +54,7 @@ class Shell:
         }
         work = pathlib.Path(home, "work")
         work.mkdir()
+        shutil.copy(RECORDING, work)
         self.process = subprocess.Popen(
             ["timeout", "300", "bash"],
             cwd=work, env=environment, text=True, bufsize=1,
