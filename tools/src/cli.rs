@@ -90,7 +90,7 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Robot to ask; not needed while only one is alive
+    /// Robot to ask; not needed if only one is alive
     #[arg(long, global = true, hide_env_values = true, env = "OMIR_ROBOT", value_name = "NAME", value_parser = values::robot)]
     pub robot: Option<String>,
 
@@ -116,7 +116,7 @@ pub struct Globals {
     )]
     pub zenoh_config: Option<PathBuf>,
 
-    /// First part of every key, where the daemon was configured with another
+    /// First part of every key, if the daemon was configured with another
     #[arg(long, global = true, hide_env_values = true, env = "OMIR_PREFIX", value_name = "PREFIX", default_value = "omir", value_parser = values::prefix)]
     pub prefix: String,
 
@@ -248,9 +248,9 @@ pub struct DaemonArgs {
   omir export --format mcap -o memories.mcap         (for Foxglove: docs/recordings.md)
   omir export | jq '.entry | length'
 
-Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at
-all. What the daemon can no longer read is left out: standard error says how many and where they
-lie, and the exit code is 3.",
+Without -o the Bundle goes to standard output as JSON. With -o the file appears whole or not at all.
+Resources that the daemon can no longer read are left out: standard error says how many and where
+they lie, and the exit code is 3.",
     online_codes!()
 ))]
 pub struct ExportArgs {
@@ -277,8 +277,8 @@ pub struct ExportArgs {
   omir console --port /dev/ttyUSB0
   echo status | omir console --port /dev/ttyUSB0
 
-Any terminal program will do as well. Ctrl-] leaves. Where no terminal is read from, each line of
-the input is typed after the answer to the one before, and the last answer ends it.
+Any terminal program works too. Ctrl-] leaves. If the input is no terminal, each line is typed after
+the answer to the one before, and the command ends with the last answer.
 
 Exit codes:
   0  left
@@ -301,10 +301,10 @@ pub struct ConsoleArgs {
   omir pull --port /dev/ttyUSB0 -o robot.omir
   omir pull --port /dev/ttyUSB0 --since 1d --type Episode -o today.omirb
 
-The daemon serves the port with [[serial]] in its configuration. A device that is not there, or on
-which nobody answers, is tried for --timeout seconds. Once a daemon has answered, a line that is
-lost is waited for --wait seconds, anew each time; what came lies in FILE.part, and the same command
-goes on from there. FILE itself appears when all is there.
+The daemon needs [[serial]] in its configuration. The command waits --timeout seconds for the device
+and an answer. Once a daemon has answered, it waits --wait seconds for a lost line, each time.
+Received data lies in FILE.part, and the same command resumes from there. FILE appears when it is
+complete.
 
 Exit codes:
   0  all of it is in the file
@@ -341,9 +341,9 @@ pub struct PullArgs {
   omir push --port /dev/ttyUSB0 map.omir
   omir push --port /dev/ttyUSB0 --token SECRET map.omir
 
-All of the file is stored or none of it, up to 2 MiB; a larger one is sent in parts, of which each
-is. What is there already is no change, so it may be sent again. What was forgotten there comes
-back. A daemon that is busy, with another import for one, is asked again for --wait seconds.
+A file of up to 2 MiB is stored as a whole or not at all; a larger one is sent in parts, each stored
+as a whole or not at all. Sending it again changes nothing. Forgotten resources come back. If the
+daemon is busy, for example with another import, the command tries again for --wait seconds.
 
 Exit codes:
   0  it is stored

@@ -12,11 +12,10 @@ use clap::Args;
   omir store check rover
   omir restore rover /var/lib/omird
 
-The daemon goes on meanwhile. Everything it acknowledged before the backup began is in it. Only
-segments that the folder does not hold yet are fetched; each is checked against its signature. Cut
-short at any moment, what arrived is kept and the next run goes on. `omir store check|ls|cat|repair`
-work on a backup as on a data folder. The key the robot signs with is noted by the first run and
-expected by all others. The secret key is not in a backup.
+The daemon keeps running. The backup holds everything acknowledged before it began. Only new
+segments are fetched, and each is checked against its signature. After an interruption the next run
+continues. `omir store check|ls|cat|repair` work on a backup as on a data folder. The first run
+notes the robot's public key, and later runs refuse another one. The secret key is not in a backup.
 
 Exit codes:
   0  done, and the whole chain of signatures verifies
@@ -41,10 +40,10 @@ pub struct BackupArgs {
   omir restore --replace /media/usb/rover /var/lib/omird  (which goes to omird.before)
   omir restore --force-damaged /media/usb/rover recovered
 
-A daemon that uses the folder is stopped before. Digests, signatures and their chain are verified
-before anything is written; the backup is not changed. The data folder appears whole or not at all.
-Keys that lie in its keys/ already stay; without them the daemon makes itself a new key at its first
-start and goes on with the chain.
+Stop a daemon that uses the folder first. Digests, signatures and their chain are verified before
+anything is written; the backup is not changed. The data folder appears whole or not at all.
+Existing keys in keys/ stay; without them the daemon makes a new key at its first start and
+continues the chain.
 
 Exit codes:
   0  done

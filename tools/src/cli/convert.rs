@@ -13,14 +13,14 @@ use clap::Args;
   omir convert segments/0000000001.omirb -        (JSON on standard output)
   omir convert --base https://example.org/robot-7/ backup.omirb backup.nt
 
-The ending says what a file is: .omir and .json are JSON, .omirb and .cbor are CBOR. Standard input
-(-) is recognised by its first byte. Nothing is lost either way, numbers included. A document may be
-larger than memory: its entries wait in a temporary file beside OUT (for - in $TMPDIR), and OUT is
-replaced when all of it is written.
+A file's ending names its format: .omir and .json are JSON, .omirb and .cbor are CBOR. Standard
+input (-) is recognised by its first byte. Nothing is lost either way, numbers included. A document
+may be larger than memory: its entries wait in a temporary file beside OUT (for - in $TMPDIR), and
+OUT is replaced when everything is written.
 
-A Bundle becomes linked data if OUT ends in .nt: N-Triples, one statement on a line. Every resource
-is named by the base and its reference, as in https://example.org/robot-7/Entity/kitchen. Bundles
-with the same base speak of the same things. For this the Bundle must fit into memory.",
+If OUT ends in .nt, a Bundle becomes linked data: N-Triples, one statement on a line. Every resource
+is named by the base and its reference, such as https://example.org/robot-7/Entity/kitchen. Bundles
+with the same base refer to the same things. The Bundle must fit into memory.",
     offline_codes!()
 ))]
 pub struct ConvertArgs {

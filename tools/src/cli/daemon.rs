@@ -49,8 +49,8 @@ impl EventKind {
   omir watch --kind recorded,rejected
   omir watch --json --count 1 | jq .resource
 
-One event a line, one JSON object a line with --json, until Ctrl-C. The connection is taken up
-again by itself when the daemon restarts; what happened meanwhile is not repeated.",
+Prints one event a line until Ctrl-C, with --json one JSON object a line. It reconnects by itself
+when the daemon restarts; events of the meantime are not repeated.",
     online_codes!()
 ))]
 pub struct WatchArgs {
@@ -71,12 +71,12 @@ pub struct WatchArgs {
   omir status --all                 (every field, as --json has it)
   omir --robot r2d2 status --json | jq .counts
 
-Without --robot every robot that is alive is asked; of several the verdict alone is shown. --json
-prints one object a line for each, with all that it tells.",
+Without --robot all robots are asked; for several only the verdict is shown. --json prints one
+object a line for each robot, with every field.",
     online_codes!()
 ))]
 pub struct StatusArgs {
-    /// Everything it tells, below the verdict
+    /// Show every field below the verdict
     #[arg(long)]
     pub all: bool,
 }
@@ -89,8 +89,8 @@ pub struct StatusArgs {
   omir robots --connect tcp/192.168.1.5:7447      (through a router: all that hang on it)
   omir robots --json | jq -r .robot
 
-One line for each robot whose memory is heard, with --json one object a line. One that is heard and
-does not answer is listed too.",
+Prints one line for each robot that is heard, with --json one object a line. A robot that is heard
+and does not answer is listed too.",
     online_codes!()
 ))]
 pub struct RobotsArgs {}
@@ -103,17 +103,17 @@ pub struct RobotsArgs {}
   omir compact --forgotten
   omir --json compact --all | jq .bytesAfter
 
-The daemon compacts by itself when it has nothing else to do; this does at once what is due. With
---forgotten or --all, nothing on the card tells of what was forgotten when the command returns. What
-was superseded can be asked for as long as the daemon's store.keep_history_s says, and goes then.",
+The daemon compacts by itself when it has nothing else to do; this command does it at once. With
+--forgotten or --all, forgotten memories are gone from the card when the command returns. Superseded
+versions can be asked for during the daemon's store.keep_history_s, and are dropped after that.",
     online_codes!()
 ))]
 pub struct CompactArgs {
-    /// Rewrite whatever still tells of something forgotten, so that it is gone from the card
+    /// Rewrite all segments with forgotten memories, so that these are gone from the card
     #[arg(long, conflicts_with = "all")]
     pub forgotten: bool,
 
-    /// Rewrite all segments into as few as there may be; writes about as much as is stored
+    /// Rewrite all segments into as few as possible; writes about as much as is stored
     #[arg(long)]
     pub all: bool,
 }

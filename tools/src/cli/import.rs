@@ -49,30 +49,27 @@ pub enum Axes {
   omir import --topics '/camera*' --dry-run drive_0.mcap
   omir import -o drive.omir drive_0.db3                     (no daemon)
 
-A file is merged into what is stored, all of it or nothing. Of two versions of a resource the higher
-version stays where the file states one, then the later meta.lastUpdated; what is stored without one
-was updated when it was recorded. What was forgotten here comes back. For each file it is said how
-much was added, updated, restored, kept (not newer than the store's) and unchanged; --json lists the
-names.
+A file is merged as a whole or not at all. Of two versions of a resource the higher `version` stays
+if the file states one, then the later meta.lastUpdated (the time of recording, if none is stated).
+Forgotten resources come back. The report counts for each file what was added, updated, restored,
+kept (not newer than the store's) and unchanged; --json lists the names.
 
-Files are checked whole before anything is sent (see `omir validate`). Several are imported one
-after another, each for itself; the first that fails is the last. The daemon takes up to
-limits.max_import_bytes at once (32 MiB, if it is not configured otherwise); --in-parts imports what
-is larger.
+Each file is checked before anything is sent (see `omir validate`). Several files are imported one
+after another, each by itself, up to the first that fails. The daemon accepts up to
+limits.max_import_bytes at once (32 MiB by default); --in-parts imports larger files.
 
-A trajectory becomes one Episode and a MemoryRecord for each pose that is kept. Ids follow from
---name and the pose, times from the file: importing again stores nothing new. Times that do not
-begin in 1970 are relative and need --start; KITTI's default to 2011-10-03T00:00:00Z and, without
---times, to ten poses a second.
+A trajectory becomes one Episode, and a MemoryRecord for each pose that is kept. Ids follow from
+--name and the pose, times from the file: importing again stores nothing new. Relative times need
+--start; KITTI's default to 2011-10-03T00:00:00Z and, without --times, to ten poses a second.
 
-A recording becomes what a daemon that listened would remember, by the rules in [ros2] of --rules
-or, without it, by what the well-known types say. All files are one recording, and its times are
-those of the messages. A file that was cut off is used as far as it goes, with exit code 3.
-docs/recordings.md tells more.
+A recording becomes the memories that a listening daemon would have stored, by the rules in [ros2]
+of --rules or by the defaults of well-known types. All files are one recording; times are those of
+the messages. A file that was cut off is used as far as it goes, with exit code 3. See
+docs/recordings.md.
 
-If the daemon goes away, what it did not acknowledge is sent again for --wait seconds. Exit code 4
-means that nothing was acknowledged; 3 that some files were, or with --in-parts a part of one;
-importing again completes it. With 1 and 2 nothing of the file is stored.",
+If the daemon goes away, unacknowledged requests are sent again for --wait seconds. Exit code 4
+means that nothing was acknowledged; 3 that some files were, or with --in-parts a part of one:
+import again to complete it. With 1 and 2 nothing of the file is stored.",
     online_codes!()
 ))]
 pub struct ImportArgs {

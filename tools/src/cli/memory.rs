@@ -26,10 +26,10 @@ use crate::instant::Instant;
   omir remember --file resources.json
   generate | omir remember --file -
 
-A text that begins with a dash goes behind `--`; a dash alone is the text on standard input. Of an
-Entity the text is its summary. With --geo and no --at the position is the same
-place in the frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the daemon
-has made the memory durable; a request is stored as a whole or not at all.",
+Put a text that begins with a dash behind `--`. A dash alone reads the text from standard input. The
+text of an Entity is its summary. With --geo and without --at the position is the same place in the
+frame `earth` (WGS 84, earth-centred, REP-105). The command returns when the memory is durable. A
+request is stored as a whole or not at all.",
         online_codes!()
     )
 )]
@@ -164,8 +164,8 @@ impl RememberArgs {
   omir get door-3                   (an id alone names a MemoryRecord)
   omir get 3f9a12bc                 (as `omir recall` shows it; of Entities: Entity/3f9a12bc)
 
-The beginning of an id is enough where no other id begins so; of several, all are named and nothing
-is done. A number is not cut: door-3 does not mean door-30.",
+The beginning of an id is enough if no other id begins with it. If several do, all are listed and
+nothing is done. A number is not cut: door-3 does not mean door-30.",
     online_codes!()
 ))]
 pub struct GetArgs {
@@ -182,10 +182,10 @@ pub struct GetArgs {
   omir forget door-3 door-4
   omir rm 3f9a12bc                  (as `omir recall` shows it)
 
-The beginning of an id is enough if it has four characters and no other id begins so. What was
-forgotten under that very name does not mean another.
-An Entity takes its Relationships with it, which cannot be without it. What is not there is named in
-the end, with exit code 1; the others are forgotten all the same.",
+The beginning of an id is enough if it has four characters and no other id begins with it. The exact
+name of a forgotten memory never stands for another one.
+Forgetting an Entity forgets its Relationships too. Names that are not stored are listed at the end,
+with exit code 1; the others are forgotten.",
     online_codes!()
 ))]
 pub struct ForgetArgs {

@@ -104,11 +104,11 @@ pub struct FilterArgs {
   omir ls --limit 50                         (`search` and `ls` are the same command)
   omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
 
-On a terminal an id is as short as `get`, `forget`, `explain` and the others take it, and columns of
-less use are left out where it is narrow. COLUMNS says another width. Behind a pipe nothing is cut.
+On a terminal ids are cut to the length that `get`, `forget`, `explain` and the others accept, and a
+narrow one shows fewer columns. COLUMNS sets another width. Behind a pipe nothing is cut.
 
-Without --robot every robot that is alive is asked, and the answers are merged by score. With
---json each hit names its robot. A robot that does not answer is reported, and the exit code is 3.",
+Without --robot all robots are asked and the answers are merged by score. With --json each hit names
+its robot. A robot that does not answer is reported, and the exit code is 3.",
     online_codes!()
 ))]
 pub struct RecallArgs {
