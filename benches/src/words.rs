@@ -78,7 +78,7 @@ impl Words {
         }
     }
 
-    /// Whether it is no function word.
+    /// Returns true if it is no function word.
     pub fn has_meaning(&self, rank: u16) -> bool {
         usize::from(rank) >= self.function
     }

@@ -57,7 +57,7 @@ impl Code {
         }
     }
 
-    /// Whether the same request may be taken a little later.
+    /// Returns true if the same request may be taken a little later.
     pub fn may_pass(self) -> bool {
         match self {
             Self::Busy | Self::StorageFull | Self::Internal => true,
@@ -70,7 +70,7 @@ impl Code {
         }
     }
 
-    /// Whether what was sent is refused for what it says, so that something else may be taken all the same.
+    /// Returns true if what was sent is refused for what it says, so that something else may be taken all the same.
     pub fn is_of_content(self) -> bool {
         !self.may_pass() && self != Self::Unauthorized
     }

@@ -38,7 +38,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether there is any.
+    /// Returns true if there is any.
     pub fn is_some(self) -> bool {
         self.alpha > 0.0 || self.beta > 0.0
     }

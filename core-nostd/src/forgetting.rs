@@ -75,7 +75,7 @@ pub struct Decay {
     pub half_life: HalfLife,
     /// Accesses so far. Stays at `u32::MAX` once there.
     pub access_count: u32,
-    /// Whether the record resists decay: see [`ANCHOR_FLOOR`].
+    /// True if the record resists decay: see [`ANCHOR_FLOOR`].
     pub anchored: bool,
 }
 
@@ -152,7 +152,7 @@ pub fn hours_until(half_life: HalfLife, level: f64) -> Option<f64> {
     hours.is_finite().then_some(hours)
 }
 
-/// Whether a record is superseded, given the hours from now until its `validUntil`.
+/// Returns true if a record is superseded, given the hours from now until its `validUntil`.
 ///
 /// `None`, a record without `validUntil`, is never superseded. At the instant itself it already
 /// is. Subtract the two instants as integers and convert the difference: its sign then survives.

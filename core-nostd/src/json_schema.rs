@@ -87,7 +87,7 @@ impl fmt::Display for UnknownSubject {
 
 impl core::error::Error for UnknownSubject {}
 
-/// Whether the draft fields (`x-omir-maturity: 0`) belong to the format.
+/// True if the draft fields (`x-omir-maturity: 0`) belong to the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Drafts {
     /// They do, as the validator sees it.

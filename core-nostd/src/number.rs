@@ -171,7 +171,7 @@ impl Number {
         self.as_i128().and_then(|int| int.try_into().ok())
     }
 
-    /// Whether the value is an integer: `1`, `1.0` and `1e3` are.
+    /// Returns true if the value is an integer: `1`, `1.0` and `1e3` are.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Repr::Int(_) | Repr::Big(_) => true,

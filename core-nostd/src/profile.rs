@@ -126,7 +126,7 @@ impl Profile {
         }
     }
 
-    /// Whether a resource may claim the profile: it speaks of the type, and no MUST is broken.
+    /// Returns true if a resource may claim the profile: it speaks of the type, and no MUST is broken.
     pub fn is_met_by(&self, resource: &Value) -> bool {
         let mut faults = Vec::new();
         self.check(resource, "/", &mut faults);
@@ -134,7 +134,7 @@ impl Profile {
             && faults.iter().all(|fault| fault.severity() < Severity::Error)
     }
 
-    /// Whether the profile speaks of that type.
+    /// Returns true if the profile speaks of that type.
     pub fn applies_to(&self, kind: ResourceType) -> bool {
         self.rules.iter().any(|rule| rule.on.contains(&kind))
     }

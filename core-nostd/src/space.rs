@@ -94,7 +94,7 @@ impl Aabb {
         Aabb { min: Point3::new(x.0, y.0, z.0), max: Point3::new(x.1, y.1, z.1) }
     }
 
-    /// Whether the point lies inside or on the boundary. False for a NaN coordinate.
+    /// Returns true if the point lies inside or on the boundary. False for a NaN coordinate.
     pub fn contains(&self, point: &Point3<f64>) -> bool {
         self.min.x <= point.x
             && point.x <= self.max.x

@@ -261,7 +261,7 @@ pub struct Stored {
     pub tier: Tier,
     /// Hours since then.
     pub hours: f64,
-    /// Whether it was accessed since.
+    /// True if it was accessed since.
     pub accessed: bool,
 }
 
@@ -281,7 +281,7 @@ pub fn settle(stored: &Stored, inputs: &TierInputs, policy: &TierPolicy) -> (Tie
     (tier, why)
 }
 
-/// Whether a record stored as `stored` has been in `tier` on its way to where it is by now.
+/// Returns true if a record stored as `stored` has been in `tier` on its way to where it is by now.
 pub fn passes(stored: &Stored, inputs: &TierInputs, policy: &TierPolicy, tier: Tier) -> bool {
     let mut passed = stored.tier == tier;
     walk(stored, inputs, policy, |to, _| passed |= to == tier);

@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// Whether this is `null`.
+    /// Returns true if this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }

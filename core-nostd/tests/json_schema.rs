@@ -523,7 +523,7 @@ fn bundle() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Whether a document has a field that releases without the drafts do not know.
+/// Returns true if a document has a field that releases without the drafts do not know.
 fn uses_drafts(document: &Value) -> bool {
     let entries = document.get("entry").and_then(Value::as_array).unwrap_or_default();
     document.get("familiaritySketch").is_some()

@@ -64,7 +64,7 @@ fn cbor_parts(bytes: &[u8], limits: &Limits, chunk: usize) -> Result<Value, Deco
     assemble(|| events.next())
 }
 
-/// Whether both read the same, members in the same order.
+/// Returns true if both read the same, members in the same order.
 fn agree(parts: &Result<Value, DecodeError>, whole: &Result<Value, DecodeError>) -> bool {
     match (parts, whole) {
         (Ok(parts), Ok(whole)) => json::to_string(parts) == json::to_string(whole),

@@ -60,7 +60,7 @@ impl Stamp {
         i64::try_from(nanos).ok().map(Self)
     }
 
-    /// Whether it is zero: in a header "not stamped", in a lookup "the latest there is".
+    /// Returns true if it is zero: in a header "not stamped", in a lookup "the latest there is".
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -64,7 +64,7 @@ struct Card {
     unreadable: BTreeSet<usize>,
     /// Bytes that cannot be read.
     holes: Vec<(usize, Range<u64>)>,
-    /// Whether no file can be read.
+    /// True if no file can be read.
     is_blind: bool,
     is_read_only: bool,
     is_out: bool,
@@ -153,7 +153,7 @@ impl CutDisk {
         self.card().is_off = true;
     }
 
-    /// Whether the power is off.
+    /// Returns true if the power is off.
     pub fn is_off(&self) -> bool {
         self.card().is_off
     }
@@ -273,7 +273,7 @@ impl CutDisk {
         self.card().pull_at = Some(operation);
     }
 
-    /// Whether the card is out.
+    /// Returns true if the card is out.
     pub fn is_out(&self) -> bool {
         self.card().is_out
     }
@@ -377,7 +377,7 @@ impl Card {
         if file < self.stale_below { Err(failure()) } else { Ok(()) }
     }
 
-    /// Whether an operation that fails has happened all the same: every other one has.
+    /// Returns true if an operation that fails has happened all the same: every other one has.
     fn happened(&self) -> bool {
         self.operations.is_multiple_of(2)
     }

@@ -268,7 +268,7 @@ fn any_resource(random: &mut Random, model: &Model, owner: &str, step: usize) ->
 pub struct Question {
     /// What is asked.
     pub query: Query,
-    /// Whether a resource belongs to the answer.
+    /// True if a resource belongs to the answer.
     pub selects: fn(&Resource) -> bool,
     /// The entity whose mention is asked for. Where a record was stored before the entity was
     /// forgotten and came back, its mention may count or not: sealing may have dropped it.

@@ -96,7 +96,7 @@ impl Model {
             .filter_map(|(target, memory)| Some((target, memory, memory.resource.as_ref()?)))
     }
 
-    /// Whether something is live.
+    /// Returns true if something is live.
     pub fn is_live(&self, target: &Ref) -> bool {
         self.memories.get(target).is_some_and(|memory| memory.resource.is_some())
     }

@@ -46,7 +46,7 @@ struct Seen {
     half_life: Option<f64>,
     /// Microseconds; when it was made, or what was inherited from an earlier version.
     last_access: i64,
-    /// Whether the two above were inherited.
+    /// True if the two above were inherited.
     is_inherited: bool,
     kind: Kind,
     tier: Tier,

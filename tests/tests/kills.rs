@@ -231,7 +231,7 @@ fn sums(writers: &[Writer]) -> ([u64; 3], u64) {
     (counts, sum(|m| m.buried))
 }
 
-/// Whether what is live is what it should be. Of what was forgotten there may be less: sealing leaves it out,
+/// Returns true if what is live is what it should be. Of what was forgotten there may be less: sealing leaves it out,
 /// with its tombstones.
 fn accounts_for(
     [live, versions, tombstones]: [u64; 3],

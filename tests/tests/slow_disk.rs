@@ -12,7 +12,7 @@ use omird_tests::session::{Session, TestClock, settings};
 use serde_json::json;
 use zenoh::Wait;
 
-/// Whether what is written may become durable.
+/// True if what is written may become durable.
 #[derive(Default)]
 struct Gate {
     is_shut: Mutex<bool>,

@@ -53,7 +53,7 @@ fn full(data: &std::path::Path) -> Daemon {
     daemon
 }
 
-/// Whether it is answered in time, and how well.
+/// Returns true if it is answered in time, and how well.
 fn is_answered(client: &Client, selector: &str, payload: Option<&Value>) -> bool {
     let mut get = client.session.get(selector).timeout(PATIENCE);
     if let Some(payload) = payload {

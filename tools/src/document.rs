@@ -86,7 +86,7 @@ impl Encoding {
     }
 }
 
-/// Whether a path means standard input or output.
+/// Returns true if a path means standard input or output.
 #[must_use]
 pub fn is_standard(file: &Path) -> bool {
     file.as_os_str() == OsStr::new("-")
@@ -157,7 +157,7 @@ pub fn encoding_for_output(file: &Path) -> Result<Encoding> {
     })
 }
 
-/// Whether both paths lead to one file that is there.
+/// Returns true if both paths lead to one file that is there.
 #[must_use]
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let real = |file: &Path| file.canonicalize().ok().filter(|file| file.is_file());

@@ -100,7 +100,7 @@ impl Error {
         }
     }
 
-    /// Whether the daemon said that it has no time just now: the same request may be taken in a moment.
+    /// Returns true if the daemon said that it has no time just now: the same request may be taken in a moment.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if code == Code::Busy.as_str())

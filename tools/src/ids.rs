@@ -8,8 +8,8 @@ const SHORT: usize = 8;
 /// What stands where the rest of an id was left out.
 pub const ELLIPSIS: char = '…';
 
-/// Whether nobody chose this id: 32 hexadecimal digits as omird makes them up, or a random UUID (version 4). Others,
-/// also UUIDs that begin with the time, may have much in common with their neighbours.
+/// Returns true if nobody chose this id: 32 hexadecimal digits as omird makes them up, or a random UUID (version 4).
+/// Others, also UUIDs that begin with the time, may have much in common with their neighbours.
 fn is_made_up(id: &str) -> bool {
     let is_digits = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     match id.len() {
@@ -35,8 +35,8 @@ pub fn short<'a>(id: &'a str, others: &[&str]) -> &'a str {
     (SHORT..id.len()).map(|end| &id[..end]).find(|beginning| !is_shared(beginning)).unwrap_or(id)
 }
 
-/// Whether `beginning` may stand for `id`. A number is not cut in two: `door-3` does not mean `door-30`. The digits of
-/// a made-up id are no number.
+/// Returns true if `beginning` may stand for `id`. A number is not cut in two: `door-3` does not mean `door-30`. The
+/// digits of a made-up id are no number.
 #[must_use]
 pub fn is_meant(beginning: &str, id: &str) -> bool {
     let Some(rest) = id.strip_prefix(beginning) else { return false };

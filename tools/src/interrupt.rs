@@ -37,7 +37,7 @@ impl Drop for Guard {
     }
 }
 
-/// Whether the program is to end.
+/// Returns true if the program is to end.
 pub fn is_set() -> bool {
     IS_SET.load(Ordering::Acquire)
 }
@@ -71,7 +71,7 @@ fn listen() {
     });
 }
 
-/// Whether a signal is ignored, as `/proc/self/status` tells (proc(5): `SigIgn`, bit 0 is signal 1).
+/// Returns true if a signal is ignored, as `/proc/self/status` tells (proc(5): `SigIgn`, bit 0 is signal 1).
 fn is_ignored(status: &str, number: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -78,7 +78,7 @@ pub fn written(globals: &Globals, count: u64, file: &Path, more: &str) -> io::Re
     Ok(())
 }
 
-/// Whether standard output is read by a person.
+/// Returns true if standard output is read by a person.
 #[must_use]
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()

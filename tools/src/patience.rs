@@ -29,7 +29,7 @@ impl Patience {
         Self { wait, since: None }
     }
 
-    /// Whether an attempt failed.
+    /// Returns true if an attempt failed.
     #[must_use]
     pub const fn is_tried(&self) -> bool {
         self.since.is_some()

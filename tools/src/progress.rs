@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, 
 
 use crate::cli::Globals;
 
-/// Whether progress is wanted: a person watches and did not ask for silence or JSON.
+/// Returns true if progress is wanted: a person watches and did not ask for silence or JSON.
 #[must_use]
 pub fn is_wanted(globals: &Globals) -> bool {
     !globals.quiet && !globals.json && std::io::stderr().is_terminal()

@@ -35,7 +35,7 @@ struct Panel<'a> {
     title: &'a str,
     unit: &'a str,
     series: Vec<Series>,
-    /// Whether each series begins where the one before it ends.
+    /// True if each series begins where the one before it ends.
     is_stacked: bool,
     /// Highest value that is shown; what is needed if there is none.
     top: Option<f64>,

@@ -11,7 +11,7 @@ pub struct Reading {
     pub micros: u64,
     /// Of the air.
     pub degrees_celsius: f64,
-    /// Whether it ran into something.
+    /// True if it ran into something.
     pub bumped: bool,
     /// Where it is, in `odom`.
     pub pose: Isometry3,

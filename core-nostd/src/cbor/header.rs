@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether a break is next; if so the cursor moves behind it.
+    /// Returns true if a break is next; if so the cursor moves behind it.
     pub(super) fn at_break(&mut self) -> bool {
         let found = self.bytes.get(self.at) == Some(&0xFF);
         self.at += usize::from(found);

@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a container of `len` elements, `seen` of them read, holds another.
+    /// Returns true if a container of `len` elements, `seen` of them read, holds another.
     fn more(&mut self, len: Option<usize>, seen: usize) -> bool {
         match len {
             Some(len) => seen < len,

@@ -35,7 +35,7 @@ impl Mark {
         &self.refused
     }
 
-    /// Whether this record was handed over, or refused longer ago than is known.
+    /// Returns true if this record was handed over, or refused longer ago than is known.
     pub fn covers(&self, number: Number) -> bool {
         Some(number) <= self.until && !self.refused.contains(&number)
     }

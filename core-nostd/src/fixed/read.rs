@@ -547,7 +547,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a text was too long or wrong.
+/// True if a text was too long or wrong.
 trait Refusal {
     fn kind(&self) -> ReadErrorKind;
 }

@@ -48,7 +48,7 @@ pub struct Decay {
     pub last_access: Option<Moment>,
     /// How often it was used.
     pub access_count: Option<u32>,
-    /// Whether it resists decay, and outlives the ring's other records.
+    /// True if it resists decay, and outlives the ring's other records.
     pub anchored: Option<bool>,
 }
 
@@ -152,7 +152,7 @@ impl<const ID: usize, const TEXT: usize, const REFS: usize> Record<ID, TEXT, REF
         }
     }
 
-    /// Whether it is anchored.
+    /// Returns true if it is anchored.
     pub fn anchored(&self) -> bool {
         self.decay.is_some_and(|decay| decay.anchored == Some(true))
     }

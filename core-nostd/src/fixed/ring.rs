@@ -152,7 +152,7 @@ impl<E> From<E> for RingError<E> {
 pub struct Entry {
     /// Its number.
     pub number: Number,
-    /// Whether it outlives its page.
+    /// True if it outlives its page.
     pub keep: bool,
     /// How many bytes of the buffer it took.
     pub len: usize,

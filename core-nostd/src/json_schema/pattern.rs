@@ -45,7 +45,7 @@ pub(super) fn instant() -> String {
     format!("^(?:[0-9]{{4}}-(?:{common})|{leap})[Tt]{time}{offset}$")
 }
 
-/// Whether an instant is in a second 60.
+/// True if an instant is in a second 60.
 pub(super) const SECOND_60: &str = ":60";
 
 /// Two patterns that an instant in second 60 matches exactly where the second is 23:59:60 UTC.

@@ -98,7 +98,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Incoming<WINDOW, PAYLOAD> {
         usize::from(edge.wrapping_sub(self.told)) >= (WINDOW / 2).max(1)
     }
 
-    /// Whether [`Incoming::take`] has something.
+    /// Returns true if [`Incoming::take`] has something.
     pub fn ready(&self) -> bool {
         self.taken != self.next
     }

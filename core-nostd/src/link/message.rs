@@ -36,7 +36,7 @@ const AROUND: usize = 1024;
 
 const LIMITS: Limits = Limits { max_bytes: MOST_MESSAGE, max_depth: 72, max_items: 500_000 };
 
-/// Whether a resource, as CBOR, can be an item of a message: it is neither too large nor nested too deep.
+/// Returns true if a resource, as CBOR, can be an item of a message: it is neither too large nor nested too deep.
 /// A daemon may be set to remember more than that.
 pub fn fits(resource: &[u8]) -> bool {
     let inside = Limits {

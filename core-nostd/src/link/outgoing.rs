@@ -154,7 +154,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Outgoing<WINDOW, PAYLOAD> {
             .find(|&seq| self.slots[usize::from(seq) % WINDOW].lost)
     }
 
-    /// Whether [`Outgoing::transmit`] has something.
+    /// Returns true if [`Outgoing::transmit`] has something.
     pub fn ready(&self) -> bool {
         self.lost().is_some() || (self.next != self.end && self.has_room())
     }
@@ -222,7 +222,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Outgoing<WINDOW, PAYLOAD> {
     }
 }
 
-/// Whether transmission `a` came after `b`; the numbers wrap.
+/// Returns true if transmission `a` came after `b`; the numbers wrap.
 fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }

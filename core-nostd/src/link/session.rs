@@ -228,17 +228,17 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.session.next_timeout()
     }
 
-    /// Whether a session is open.
+    /// Returns true if a session is open.
     pub fn is_open(&self) -> bool {
         self.session.state == State::Open
     }
 
-    /// Whether this end says HELLO and waits for an answer.
+    /// Returns true if this end says HELLO and waits for an answer.
     pub fn is_calling(&self) -> bool {
         matches!(self.session.state, State::Calling { .. })
     }
 
-    /// Whether all that was sent has been acknowledged.
+    /// Returns true if all that was sent has been acknowledged.
     pub fn is_flushed(&self) -> bool {
         self.session.out.queued() == 0
     }

@@ -34,7 +34,7 @@ pub struct Entity {
     /// Importance in [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salience: Option<Number>,
-    /// Whether the name is a proper noun.
+    /// True if the name is a proper noun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proper_noun: Option<bool>,
     /// Type-specific attributes.

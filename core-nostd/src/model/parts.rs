@@ -107,7 +107,7 @@ pub struct Decay {
     /// How often it was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_count: Option<Number>,
-    /// Whether it resists decay.
+    /// True if it resists decay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchored: Option<bool>,
 }

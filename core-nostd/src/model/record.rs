@@ -116,7 +116,7 @@ pub struct InformationContent {
     /// The model both are measured against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether the content can be regenerated.
+    /// True if the content can be regenerated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconstructable: Option<bool>,
     /// The model that can regenerate it.

@@ -137,7 +137,7 @@ impl FaultCode {
         }
     }
 
-    /// Whether a fault of this kind keeps a document from being Core-conformant: the errors of the core
+    /// Returns true if a fault of this kind keeps a document from being Core-conformant: the errors of the core
     /// level, which what strictness or a profile adds is not.
     pub const fn breaks_core(self) -> bool {
         let of_profiles = matches!(self, Self::Pose | Self::Profile | Self::UnknownProfile);

@@ -89,7 +89,7 @@ impl Names {
         Some(*first as usize)
     }
 
-    /// Whether an entry bears the name.
+    /// Returns true if an entry bears the name.
     pub(super) fn is_declared(&self, name: NameId) -> bool {
         self.names[name as usize].entry != NONE
     }

@@ -21,7 +21,7 @@ pub(crate) struct Table {
     /// Pairs of fields: the first is allowed only with the second. There is one, and it has a code of its
     /// own (E251).
     pub(crate) depends: &'static [(&'static str, &'static str)],
-    /// Whether implementation-specific data has a place of its own here.
+    /// True if implementation-specific data has a place of its own here.
     pub(crate) extensible: bool,
 }
 

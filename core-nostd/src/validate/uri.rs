@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-/// Whether `text` is a URI with a scheme, in the characters and places RFC 3986 allows: a scheme and a
+/// Returns true if `text` is a URI with a scheme, in the characters and places RFC 3986 allows: a scheme and a
 /// colon (§3.1), percent signs only before two hexadecimal digits (§2.1), one fragment at most (§3.5),
 /// brackets only around a host that is an address (§3.2.2).
 pub fn is_absolute_uri(text: &str) -> bool {

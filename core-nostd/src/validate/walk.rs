@@ -120,7 +120,7 @@ pub(crate) struct Walk<'a> {
     out: &'a mut Vec<Fault>,
     /// No more faults are listed once `out` is this long.
     full: usize,
-    /// Whether draft fields are unknown.
+    /// True if draft fields are unknown.
     plain_r1: bool,
 }
 

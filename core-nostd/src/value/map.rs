@@ -31,12 +31,12 @@ impl Map {
         self.members.len()
     }
 
-    /// Whether there is no member.
+    /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Whether there is a member of that name.
+    /// Returns true if there is a member of that name.
     pub fn contains_key(&self, key: &str) -> bool {
         self.position(key).is_some()
     }

@@ -85,7 +85,7 @@ pub fn is_between(view: &View, before: &View, after: &View, why: &str) {
     }
 }
 
-/// Whether what is missing afterwards was to be kept, and so was forgotten on purpose.
+/// Returns true if what is missing afterwards was to be kept, and so was forgotten on purpose.
 pub fn forgot(before: &View, after: &View) -> bool {
     before.iter().any(|(number, memory)| memory.1 && !after.contains_key(number))
 }

@@ -157,7 +157,7 @@ impl Client {
         Message::new(&self.request)
     }
 
-    /// Whether there is a server now.
+    /// Returns true if there is a server now.
     #[must_use]
     pub fn is_served(&self, graph: &super::Graph) -> bool {
         graph

@@ -44,7 +44,7 @@ impl Distribution {
         }
     }
 
-    /// Whether nodes can be asked for the description of a type.
+    /// Returns true if nodes can be asked for the description of a type.
     #[must_use]
     pub fn describes_types(self) -> bool {
         self != Self::Humble

@@ -33,7 +33,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Whether a message was delivered already, or is older than one that was. A publisher whose
+    /// Returns true if a message was delivered already, or is older than one that was. A publisher whose
     /// session has a fixed id counts from 1 again after a restart, with the same gid: then the
     /// time of sending is later although the number is not.
     fn is_behind(self, last: Self) -> bool {
@@ -57,7 +57,7 @@ impl<T> Latched<T> {
         if self.asking == 0 { self.flush() } else { Vec::new() }
     }
 
-    /// Whether messages are held back now.
+    /// Returns true if messages are held back now.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking > 0
     }

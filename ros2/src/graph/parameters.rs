@@ -165,7 +165,7 @@ fn list(
     response.set("result.prefixes", texts(above))
 }
 
-/// Whether a parameter is one of those below the prefixes, and no deeper than `depth` parts; 0 is any.
+/// Returns true if a parameter is one of those below the prefixes, and no deeper than `depth` parts; 0 is any.
 fn is_listed(name: &str, prefixes: &[&str], depth: u64) -> bool {
     let is_near = |below: &str| depth == 0 || (below.matches('.').count() as u64) < depth;
     if prefixes.is_empty() {

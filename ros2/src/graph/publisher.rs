@@ -137,7 +137,7 @@ impl Publisher {
         &self.ty
     }
 
-    /// Whether anyone subscribes to it now.
+    /// Returns true if anyone subscribes to it now.
     #[must_use]
     pub fn is_heard(&self) -> bool {
         let out = lock(&self.out);

@@ -13,11 +13,11 @@ const DEFAULT_DEPTH: u64 = 42;
 /// What stands in a token for the quality of service of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qos {
-    /// Whether data may be lost under way.
+    /// True if data may be lost under way.
     pub reliability: Reliability,
-    /// Whether one who comes late gets what was published before.
+    /// True if one who comes late gets what was published before.
     pub durability: Durability,
-    /// Whether only the last `depth` messages are kept.
+    /// True if only the last `depth` messages are kept.
     pub history: History,
     /// How many messages are kept under [`History::KeepLast`]; never 0.
     pub depth: u64,
@@ -31,7 +31,7 @@ pub struct Qos {
     pub lease: Period,
 }
 
-/// Whether data may be lost under way. Numbers of `rmw/types.h`.
+/// True if data may be lost under way. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reliability {
     /// 1.
@@ -40,7 +40,7 @@ pub enum Reliability {
     BestEffort,
 }
 
-/// Whether one who comes late gets what was published before. Numbers of `rmw/types.h`.
+/// True if one who comes late gets what was published before. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// 1: the publisher keeps its last messages for those who come late ("latched").
@@ -112,7 +112,7 @@ impl Qos {
         self
     }
 
-    /// Whether one who comes late gets what was published before.
+    /// Returns true if one who comes late gets what was published before.
     #[must_use]
     pub fn is_latched(&self) -> bool {
         self.durability == Durability::TransientLocal

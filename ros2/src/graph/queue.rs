@@ -58,7 +58,7 @@ pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     depth: usize,
-    /// Whether more than the depth may wait while there is room.
+    /// True if more than the depth may wait while there is room.
     grows: bool,
     room: Arc<Room>,
 }
@@ -71,7 +71,7 @@ struct State<T> {
     in_hand: usize,
     dropped: u64,
     closed: bool,
-    /// Whether what waits when it is closed is still taken out.
+    /// True if what waits when it is closed is still taken out.
     is_last_taken: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Received {
     pub source: Stamp,
     /// When it came, by this node's clock.
     pub received: Stamp,
-    /// Whether its publisher had kept it; else it was published just then.
+    /// True if its publisher had kept it; else it was published just then.
     pub is_kept: bool,
     /// Bytes it took on its way.
     pub size: usize,

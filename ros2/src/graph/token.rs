@@ -54,7 +54,7 @@ impl EntityKind {
         Self::ALL[self as usize].1
     }
 
-    /// Whether data goes between the two.
+    /// Returns true if data goes between the two.
     #[must_use]
     pub fn meets(self, other: Self) -> bool {
         use EntityKind::{Client, Publisher, Server, Subscription};

@@ -60,7 +60,7 @@ impl Graph {
         self.lock().by_name.get(name).cloned().unwrap_or_default()
     }
 
-    /// Whether an entity with an endpoint, as it was found here, is still there.
+    /// Returns true if an entity with an endpoint, as it was found here, is still there.
     #[must_use]
     pub fn has(&self, entity: &Arc<Entity>) -> bool {
         let Some(Endpoint { name, .. }) = &entity.endpoint else { return false };

@@ -90,7 +90,7 @@ impl fmt::Display for FieldPath {
 }
 
 impl FieldPath {
-    /// Whether it may lead to more than one value.
+    /// Returns true if it may lead to more than one value.
     pub fn is_many(&self) -> bool {
         self.0.contains(&Step::Each)
     }

@@ -371,7 +371,7 @@ impl Value {
         }
     }
 
-    /// Whether this is an array or a sequence.
+    /// Returns true if this is an array or a sequence.
     pub fn is_many(&self) -> bool {
         match self {
             Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Float(_) => false,
@@ -395,7 +395,7 @@ impl Value {
         Some(Cow::Owned(one))
     }
 
-    /// Whether this is an array or a sequence without elements.
+    /// Returns true if this is an array or a sequence without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

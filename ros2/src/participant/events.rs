@@ -36,7 +36,7 @@ pub struct Announcer {
     is_heard: Arc<dyn IsHeard>,
 }
 
-/// Whether anybody listens.
+/// True if anybody listens.
 trait IsHeard: std::fmt::Debug + Send + Sync {
     fn is_heard(&self) -> bool;
 }

@@ -45,7 +45,7 @@ struct Feed {
 /// What there is of a feed.
 struct State {
     what: What,
-    /// Whether a rule names it with its type: then it stays, come who may.
+    /// True if a rule names it with its type: then it stays, come who may.
     is_named: bool,
     /// Since when nobody publishes it.
     gone: Option<Instant>,
@@ -88,7 +88,7 @@ enum What {
 }
 
 impl State {
-    /// Whether it is time to try again what could not be listened to.
+    /// Returns true if it is time to try again what could not be listened to.
     fn is_due(&self) -> bool {
         matches!(self.what, What::Refused { at, .. } if at.elapsed() >= AGAIN)
     }
@@ -115,7 +115,7 @@ pub(super) struct Feeds {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether to stop, and the bell for it.
+/// True if to stop, and the bell for it.
 #[derive(Default)]
 struct Stop {
     is_asked: Mutex<bool>,
@@ -180,7 +180,7 @@ struct Looker {
     unknown: BTreeMap<String, String>,
     /// Topics that were passed over in this look, and why.
     others: BTreeMap<String, String>,
-    /// Whether it was said that there are too many.
+    /// True if it was said that there are too many.
     is_full: bool,
     /// The version of the graph that was looked at.
     seen: Option<u64>,
@@ -418,7 +418,7 @@ impl Looker {
         }
     }
 
-    /// Whether one more feed may be taken in whose type is not known.
+    /// Returns true if one more feed may be taken in whose type is not known.
     fn has_room(&self) -> bool {
         self.feeds.len() < MOST || self.feeds.values().any(|state| state.gone.is_some())
     }

@@ -44,7 +44,7 @@ pub(super) struct Observed {
     pub(super) node: Option<String>,
     /// When it came.
     pub(super) received: Stamp,
-    /// Whether it was published just then.
+    /// True if it was published just then.
     pub(super) is_live: bool,
     /// The message.
     pub(super) message: Message,
@@ -125,7 +125,7 @@ impl Intake {
         kept
     }
 
-    /// Whether anything waits.
+    /// Returns true if anything waits.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -133,7 +133,7 @@ struct Basket {
 
 struct Item {
     resource: Value,
-    /// Whether nothing was stored under its name.
+    /// True if nothing was stored under its name.
     is_new: bool,
 }
 

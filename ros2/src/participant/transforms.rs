@@ -16,7 +16,7 @@ pub struct Frames {
     fixed: String,
     /// A pose older than this is no longer where something is.
     stale_after: Duration,
-    /// Whether time is that of a simulation, which may stand still.
+    /// True if time is that of a simulation, which may stand still.
     is_simulated: bool,
     /// The newest stamp of each frame that moves, and when that came.
     heard: Mutex<HashMap<String, (Stamp, Instant)>>,

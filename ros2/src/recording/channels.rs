@@ -102,12 +102,12 @@ impl Channels {
         self.known.insert(known.written.id, known);
     }
 
-    /// Whether messages of a channel are wanted.
+    /// Returns true if messages of a channel are wanted.
     pub(super) fn wants(&self, id: u16) -> bool {
         self.known.get(&id).is_some_and(|known| known.is_wanted)
     }
 
-    /// Whether messages of a channel are wanted; counts this one.
+    /// Returns true if messages of a channel are wanted; counts this one.
     pub(super) fn is_wanted(&mut self, id: u16) -> bool {
         let Some(known) = self.known.get_mut(&id) else {
             self.unknown += 1;

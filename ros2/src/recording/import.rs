@@ -51,7 +51,7 @@ pub struct TopicReport {
     pub type_name: String,
     /// Messages that were read.
     pub messages: u64,
-    /// Whether a rule is for it, or it has the transforms.
+    /// True if a rule is for it, or it has the transforms.
     pub is_used: bool,
     /// Why its messages cannot be read at all.
     pub unusable: Option<String>,
@@ -276,7 +276,7 @@ impl Import {
         self.ahead.push_back(recorded);
     }
 
-    /// Whether a rule looks at the messages of a channel.
+    /// Returns true if a rule looks at the messages of a channel.
     fn is_wanted(&self, channel: &Channel) -> bool {
         channel.ty.as_ref().is_ok_and(|ty| self.rules.wants(&channel.topic, &ty.name))
     }

@@ -79,7 +79,8 @@ impl Kind {
 const ENDINGS: [&str; 3] = ["mcap", "db3", "bag"];
 const COMPRESSED: [&str; 3] = ["zstd", "zst", "gz"];
 
-/// Whether a file is a recording by its name: `x.mcap`, `x.db3`, `x.bag`, or one of these compressed as a whole.
+/// Returns true if a file is a recording by its name: `x.mcap`, `x.db3`, `x.bag`, or one of these compressed as a
+/// whole.
 pub fn is_recording(path: &Path) -> bool {
     let ending = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
     let Some(last) = ending(path) else { return false };

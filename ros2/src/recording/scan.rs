@@ -40,7 +40,7 @@ pub(super) struct Piece {
     pub(super) start: u64,
     /// Channels that it has messages of, if its index says so.
     pub(super) channels: Vec<u16>,
-    /// Whether its end is missing.
+    /// True if its end is missing.
     pub(super) is_cut: bool,
 }
 

@@ -55,7 +55,7 @@ struct File {
     name: String,
     storage: Storage,
     channels: Channels,
-    /// Whether the channels were known before any piece was read.
+    /// True if the channels were known before any piece was read.
     is_indexed: bool,
 }
 

@@ -262,7 +262,7 @@ impl Bound {
         })
     }
 
-    /// Whether the place decides what is kept, so that it must be known first.
+    /// Returns true if the place decides what is kept, so that it must be known first.
     pub fn needs_place(&self) -> bool {
         let moves = self.policy.beyond_m.is_some() || self.policy.beyond_rad.is_some();
         let by_transform = !self.in_own_frame && self.geo.is_none();

@@ -41,7 +41,7 @@ pub struct Ros2Section(Map);
 /// `[ros2]`, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ros2 {
-    /// Whether the daemon is a node at all; without the section it is none.
+    /// True if the daemon is a node at all; without the section it is none.
     pub enabled: bool,
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
@@ -65,7 +65,7 @@ pub struct Ros2 {
     pub tf_buffer: Duration,
     /// How long a message waits for its transform.
     pub transform_wait: Duration,
-    /// Whether the time comes from `/clock`; needs `clock.source = "simulated"`.
+    /// True if the time comes from `/clock`; needs `clock.source = "simulated"`.
     pub use_sim_time: bool,
     /// Messages of a topic that may wait in any case.
     pub queue_depth: usize,

@@ -33,7 +33,7 @@ pub struct StatedPose {
 /// Fields that lead to a pose, the outermost first.
 const WITHIN: [&str; 5] = ["pose", "transform", "point", "center", "position"];
 
-/// Whether a message of that type states a pose.
+/// Returns true if a message of that type states a pose.
 pub fn has_pose(ty: &MessageType) -> bool {
     has_pose_at(ty, 0)
 }
@@ -62,7 +62,7 @@ fn has_pose_at(ty: &MessageType, depth: usize) -> bool {
                 .any(|inner| has_pose_at(inner, depth + 1)))
 }
 
-/// Whether a message of that type tells the covariance of a pose, as `geometry_msgs/PoseWithCovariance` does.
+/// Returns true if a message of that type tells the covariance of a pose, as `geometry_msgs/PoseWithCovariance` does.
 pub fn has_covariance(ty: &MessageType) -> bool {
     has_covariance_at(ty, 0)
 }
@@ -149,7 +149,7 @@ pub fn own_stamp(message: &Message) -> Option<Stamp> {
     (!stamp.is_zero()).then_some(stamp)
 }
 
-/// Whether a message of that type states a place on the Earth.
+/// Returns true if a message of that type states a place on the Earth.
 pub fn has_geo(ty: &MessageType) -> bool {
     ty.field("latitude").is_some() && ty.field("longitude").is_some()
 }

@@ -28,7 +28,7 @@ const ON_ITS_WAY: Duration = Duration::from_secs(600);
 /// milliseconds early. Of a short limit a quarter.
 const EARLY: Duration = Duration::from_millis(250);
 
-/// Whether a clock was wrong where a message of `event`, published just then and `received` by ours, is
+/// Returns true if a clock was wrong where a message of `event`, published just then and `received` by ours, is
 /// behind what is `told` of: that is ahead of us, or the message is older than one can be. Else it is late.
 pub(super) fn is_a_clock_wrong(event: Stamp, received: Stamp, told: Stamp) -> bool {
     told > received.saturating_add(NEW_START) || event.saturating_add(ON_ITS_WAY) < received
@@ -54,7 +54,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Whether anything is said that keeps less than everything.
+    /// Returns true if anything is said that keeps less than everything.
     pub fn is_limited(&self) -> bool {
         let is_slowed = self.at_most_every.is_some() || self.at_most_per_hour.is_some();
         self.is_triggered() || is_slowed || self.merge.is_some()
@@ -69,7 +69,7 @@ impl Policy {
 /// A limit with a gap between going beyond it and being back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
-    /// Whether beyond it is above; else below.
+    /// True if beyond it is above; else below.
     pub is_above: bool,
     /// Beyond this is kept, once ...
     pub at: f64,
@@ -156,7 +156,7 @@ pub struct Sight {
     pub key: Key,
     /// When the message came.
     pub received: Stamp,
-    /// Whether it was published just then.
+    /// True if it was published just then.
     pub is_live: bool,
     /// When it happened.
     pub event: Stamp,
@@ -233,8 +233,8 @@ pub struct Thing {
     crossed: u32,
 }
 
-/// Whether a sight is worse than what was stored of its thing last. So what flaps goes before a limit as often as
-/// there are levels, until something better was stored, which the limit allows when it is time.
+/// Returns true if a sight is worse than what was stored of its thing last. So what flaps goes before a limit as often
+/// as there are levels, until something better was stored, which the limit allows when it is time.
 fn is_worse(thing: &Thing, sight: &Sight) -> bool {
     thing.badness.zip(sight.badness).is_some_and(|(was, is)| is > was)
 }
@@ -290,7 +290,7 @@ impl Watch {
         }
     }
 
-    /// Whether that name was stored too lately for anything else; no place needed.
+    /// Returns true if that name was stored too lately for anything else; no place needed.
     pub fn is_too_soon(&self, sight: &Sight) -> bool {
         self.policy.merge.is_none() && self.too_soon(sight)
     }
@@ -356,7 +356,7 @@ impl Watch {
             .map(|(_, touch, thing)| (touch, thing))
     }
 
-    /// Whether anything asks for it to be kept. Without a trigger everything does.
+    /// Returns true if anything asks for it to be kept. Without a trigger everything does.
     fn fires(&self, known: Option<&Thing>, sight: &Sight) -> bool {
         let policy = &self.policy;
         if !policy.is_triggered() {
@@ -533,7 +533,7 @@ impl Watch {
         }
     }
 
-    /// Whether any of the things has the memory of that id.
+    /// Returns true if any of the things has the memory of that id.
     pub fn has_memory(&self, id: &str) -> bool {
         self.things.iter().chain(&self.gone).any(|thing| thing.memo.id == id)
     }

@@ -47,7 +47,7 @@ pub struct Candidate<'a> {
     geo: Option<GeoPoint>,
     entity: Option<String>,
     placement: Option<Placement>,
-    /// Whether the robot does not know where it is, and the rule drops it for that.
+    /// True if the robot does not know where it is, and the rule drops it for that.
     is_lost: bool,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Looker<'a> {
         StatedPose { frame, child_frame, ..stated }
     }
 
-    /// Whether a place is needed: to decide, or because it will be stored.
+    /// Returns true if a place is needed: to decide, or because it will be stored.
     pub fn is_to_be_placed(&self, watch: &Watch, sight: &Sight) -> bool {
         if self.bound.needs_place() {
             return !watch.is_too_soon(sight);
@@ -278,7 +278,7 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Whether its memory will tell of the sight, now or later.
+/// Returns true if its memory will tell of the sight, now or later.
 fn is_told(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::New | Verdict::Again(_) | Verdict::Counted(_))
 }
@@ -291,7 +291,7 @@ fn from<'a>(whence: &Whence, scene: &Scene<'a>) -> Option<&'a Message> {
     }
 }
 
-/// Whether a condition holds. What is not there, or is NaN, is within no bounds.
+/// Returns true if a condition holds. What is not there, or is NaN, is within no bounds.
 fn holds(condition: &Condition, scene: &Scene<'_>) -> bool {
     let Condition { field, at_least, at_most, is } = condition;
     let bounds = || {

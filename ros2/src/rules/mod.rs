@@ -59,7 +59,7 @@ pub struct Arrival<'a> {
     pub node: Option<&'a str>,
     /// When it came, or was recorded.
     pub received: Stamp,
-    /// Whether it was published just then. What was recorded, or kept by its publisher, may have come before.
+    /// True if it was published just then. What was recorded, or kept by its publisher, may have come before.
     pub is_live: bool,
 }
 
@@ -119,7 +119,7 @@ impl Rules {
         self.setup.localisation.topics()
     }
 
-    /// Whether any rule is for that topic with messages of that type, or asks for what it tells.
+    /// Returns true if any rule is for that topic with messages of that type, or asks for what it tells.
     pub fn wants(&self, topic: &str, ty: &TypeName) -> bool {
         self.rules.iter().any(|rule| is_for(rule, topic, ty))
             || self.localisers().any(|one| one == (topic, ty))
@@ -208,7 +208,7 @@ impl Rules {
         self.rules.iter_mut().flat_map(|rule| rule.untold(now, all)).collect()
     }
 
-    /// Whether a rule knows a thing that has this memory.
+    /// Returns true if a rule knows a thing that has this memory.
     pub fn has_memory(&self, memory: &Ref) -> bool {
         self.rules.iter().any(|rule| rule.has_memory(memory.kind, memory.id.as_str()))
     }

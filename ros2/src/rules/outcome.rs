@@ -35,7 +35,7 @@ pub struct Kept {
     pub about: Vec<Value>,
     /// How many sights it tells of that were not told before, this one included.
     pub seen: u64,
-    /// Whether the rule hands out this id for the first time since it began; for counting. Something may
+    /// True if the rule hands out this id for the first time since it began; for counting. Something may
     /// be stored under it all the same, from before a restart or by others: always store
     /// [`folded`](super::folded).
     pub is_first: bool,

@@ -15,12 +15,12 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether it names one thing only.
+    /// Returns true if it names one thing only.
     pub fn is_exact(&self) -> bool {
         !self.0.contains('*')
     }
 
-    /// Whether `name` fits. Takes time in the product of both lengths at worst.
+    /// Returns true if `name` fits. Takes time in the product of both lengths at worst.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);

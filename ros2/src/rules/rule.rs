@@ -50,7 +50,7 @@ struct Binding {
 }
 
 impl Binding {
-    /// Whether resources of a type come of it; which, the rule says, whatever the definition.
+    /// Returns true if resources of a type come of it; which, the rule says, whatever the definition.
     fn makes(&self, kind: ResourceType) -> bool {
         let mut bound = self.versions.iter().filter_map(|version| version.bound.as_ref().ok());
         bound.any(|bound| bound.make.resource_type() == kind)
@@ -143,7 +143,7 @@ impl Rule {
         untold
     }
 
-    /// Whether it knows a thing that has this memory.
+    /// Returns true if it knows a thing that has this memory.
     pub fn has_memory(&self, kind: ResourceType, id: &str) -> bool {
         let of_kind = self.bindings.iter().filter(|binding| binding.makes(kind));
         of_kind.filter_map(|binding| binding.watch.as_ref()).any(|watch| watch.has_memory(id))

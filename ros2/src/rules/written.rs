@@ -215,7 +215,7 @@ impl<'a> Table<'a> {
         self.time(name, Unit::Seconds, range).map(Duration::from_secs_f64)
     }
 
-    /// Whether a key is there, whatever it holds.
+    /// Returns true if a key is there, whatever it holds.
     pub fn has(&self, name: &str) -> bool {
         self.members.get(name).is_some()
     }

@@ -81,7 +81,7 @@ pub struct FrameInfo<'b> {
     pub name: &'b str,
     /// Its parent by the newest that is known; `None` for a root.
     pub parent: Option<&'b str>,
-    /// Whether it never moves in its parent.
+    /// True if it never moves in its parent.
     pub is_static: bool,
     /// From when until when it is known, unless it is static or a root.
     pub known: Option<(Stamp, Stamp)>,
@@ -197,7 +197,7 @@ impl Buffer {
         }
     }
 
-    /// Whether a frame never moves in its parent.
+    /// Returns true if a frame never moves in its parent.
     pub fn is_static(&self, frame: &str) -> bool {
         let edge = self.frames.find(frame).map(|frame| &self.edges[frame.index()]);
         matches!(edge, Some(Edge::Static { .. }))
@@ -237,7 +237,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Whether the frame's newest parent becomes another.
+    /// Returns true if the frame's newest parent becomes another.
     fn changes_tree(&self, child: FrameId, parent: FrameId, at: Stamp, is_static: bool) -> bool {
         let edge = &self.edges[child.index()];
         let leads = match edge {

@@ -73,7 +73,7 @@ impl History {
         Duration::from_nanos(span / (self.len() as u64 - 1).max(1))
     }
 
-    /// Whether a sample of that moment would be the newest after [`History::push`].
+    /// Returns true if a sample of that moment would be the newest after [`History::push`].
     pub(super) fn would_lead(&self, stamp: Stamp, keep: Duration, at_most: usize) -> bool {
         stamp >= self.newest().stamp
             || self.is_too_old(stamp, keep, at_most) && self.would_restart(stamp)

@@ -86,7 +86,7 @@ impl<'a> Choices<'a> {
         Self(bytes)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -49,7 +49,7 @@ impl Change {
         }
     }
 
-    /// Whether the two speak of a file or a name in common: such changes keep their order.
+    /// Returns true if the two speak of a file or a name in common: such changes keep their order.
     fn concerns(&self, other: &Self) -> bool {
         let (a, b) = (self.subjects(), other.subjects());
         a.0.is_some() && a.0 == b.0 || a.1.iter().any(|name| b.1.contains(name))

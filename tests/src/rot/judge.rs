@@ -33,7 +33,7 @@ pub struct Answers {
     exported: BTreeMap<Ref, Resource>,
     /// What was left out, counted by recall and export.
     left_out: u64,
-    /// Whether status tells of any damage.
+    /// True if status tells of any damage.
     is_told: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether all answers are those of the whole store.
+    /// Returns true if all answers are those of the whole store.
     pub fn is_whole(&self) -> bool {
         let all = [&self.wrong, &self.returned, &self.silent, &self.told, &self.marked];
         all.iter().all(|list| list.is_empty())

@@ -30,7 +30,7 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// How many panics there were.
     pub panics: u64,
-    /// Whether the file holds again what it held.
+    /// True if the file holds again what it held.
     pub is_healed: bool,
 }
 

@@ -73,7 +73,7 @@ impl Board {
         self.truth.load(Ordering::Acquire)
     }
 
-    /// Whether the clock shows it.
+    /// Returns true if the clock shows it.
     pub fn is_right(&self) -> bool {
         self.truth() >= self.right_from.load(Ordering::Acquire)
     }

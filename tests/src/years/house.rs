@@ -292,7 +292,7 @@ impl House {
         day > 0 && day % 91 == 0
     }
 
-    /// Whether a day is a Saturday or a Sunday; every life begins on a Monday.
+    /// Returns true if a day is a Saturday or a Sunday; every life begins on a Monday.
     pub fn is_weekend(truth: i64, dawn: i64) -> bool {
         matches!((truth - dawn).div_euclid(DAY).rem_euclid(7), 5 | 6)
     }

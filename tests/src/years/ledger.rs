@@ -28,7 +28,7 @@ pub struct Known {
     pub at: i64,
     /// What it is to the robot.
     pub worth: Worth,
-    /// Whether it is still there, as far as was acknowledged and announced.
+    /// True if it is still there, as far as was acknowledged and announced.
     pub is_live: bool,
 }
 

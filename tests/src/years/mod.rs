@@ -35,7 +35,7 @@ pub struct Options {
     pub days: i64,
     /// Another seed is another life.
     pub seed: u64,
-    /// Whether the index is kept in sled, as on a robot, or made anew at each start.
+    /// True if the index is kept in sled, as on a robot, or made anew at each start.
     pub keeps_index: bool,
     /// How the engine runs; its intervals are kept on the time of this life.
     pub settings: Settings,

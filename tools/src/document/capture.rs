@@ -8,7 +8,7 @@ const END: &[u8] = b"-----END OMIR-----";
 /// In front of the checksum, on the line after the end.
 const SUM: &[u8] = b"CRC-32 ";
 
-/// Whether a file that begins like this may be a capture: no document does.
+/// Returns true if a file that begins like this may be a capture: no document does.
 pub fn may_be(start: &[u8]) -> bool {
     // White space alone, as far as one looks, may be either.
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace()).unwrap_or(&b'\n');

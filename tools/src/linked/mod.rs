@@ -41,7 +41,7 @@ const PORTION: usize = 256 * 1024;
 /// library gets to see are absolute IRIs.
 const UNUSED_BASE: &str = "https://base.invalid/";
 
-/// Whether a file is to be N-Triples, by its ending.
+/// Returns true if a file is to be N-Triples, by its ending.
 #[must_use]
 pub fn is_triples(file: &Path) -> bool {
     file.extension().and_then(OsStr::to_str).is_some_and(|ending| ending.eq_ignore_ascii_case("nt"))

@@ -83,7 +83,7 @@ fn leaves<'v>(field: &str, value: &'v Value, out: &mut Vec<(String, &'v Value)>)
     }
 }
 
-/// Whether a literal says that value.
+/// Returns true if a literal says that value.
 fn says(literal: &Literal, value: &Value) -> bool {
     let text = literal.value();
     match (literal.datatype().as_str(), value) {

@@ -45,7 +45,7 @@ impl CutFlash {
         Self { file, left }
     }
 
-    /// Whether power goes in this step.
+    /// Returns true if power goes in this step.
     fn cut(&mut self) -> bool {
         match &mut self.left {
             Some(0) => true,

@@ -8,10 +8,10 @@ use super::{Ask, BATCH, HandOver, State};
 use crate::fixed::ring::{Number, RingError};
 use crate::fixed::{Journal, JournalError, Length, Moment, Record, Uptime};
 
-/// Whether a record can be sent.
+/// True if a record can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// Whether a date of it hangs on when this start was.
+    /// True if a date of it hangs on when this start was.
     Fits {
         by_this_start: bool,
     },
@@ -160,7 +160,7 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
         }
     }
 
-    /// Whether a date of this record hangs on when that start was.
+    /// Returns true if a date of this record hangs on when that start was.
     fn hangs_on<const I: usize, const T: usize, const R: usize>(
         &self,
         record: &Record<I, T, R>,

@@ -80,7 +80,7 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
         Ok(true)
     }
 
-    /// Whether what is known of this start is worth a write of flash, which has that `note` of it.
+    /// Returns true if what is known of this start is worth a write of flash, which has that `note` of it.
     fn is_due(&self, note: Option<(Timestamp, Trust)>, uptime: Uptime) -> bool {
         let (Some((noted, before)), Some((started, trust))) = (note, self.starts.word(uptime.boot))
         else {

@@ -25,7 +25,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Whether both are the same frame in flash.
+    /// Returns true if both are the same frame in flash.
     pub(super) fn is_at(&self, other: &Frame) -> bool {
         (self.page, self.at) == (other.page, other.at)
     }

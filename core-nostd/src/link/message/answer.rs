@@ -45,7 +45,7 @@ pub enum Answer {
     End {
         /// How many resources came.
         count: u64,
-        /// Whether these are all: false if it was cancelled.
+        /// True if these are all: false if it was cancelled.
         complete: bool,
     },
     /// It was not done.

@@ -13,7 +13,7 @@ pub struct Info {
     pub robot: String,
     /// The program that answers, with its version.
     pub program: String,
-    /// Whether this session may push.
+    /// True if this session may push.
     pub write: bool,
     /// The responder's time, an RFC 3339 instant.
     pub time: String,
@@ -21,7 +21,7 @@ pub struct Info {
     pub clock: String,
     /// How many resources there are.
     pub count: u64,
-    /// Whether it reads packed messages.
+    /// True if it reads packed messages.
     pub deflate: bool,
 }
 

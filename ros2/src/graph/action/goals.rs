@@ -31,7 +31,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether nothing follows it.
+    /// Returns true if nothing follows it.
     #[must_use]
     pub fn is_end(self) -> bool {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)

@@ -344,7 +344,7 @@ impl Goal {
         Message::new(&self.action.result)
     }
 
-    /// Whether someone wants the goal ended.
+    /// Returns true if someone wants the goal ended.
     #[must_use]
     pub fn is_canceling(&self) -> bool {
         let state = self.action.lock();

@@ -55,7 +55,7 @@ pub enum Worsening {
 pub struct Worse {
     /// The field.
     pub field: FieldRef,
-    /// Whether less is worse; else more is.
+    /// True if less is worse; else more is.
     pub is_lower: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct Condition {
     pub is: Vec<Value>,
 }
 
-/// Whether the same thing seen again is the same memory.
+/// True if the same thing seen again is the same memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Merging {
     /// It is another.

@@ -39,7 +39,7 @@ pub struct Spec {
     pub confidence: Option<Amount>,
     /// Hours.
     pub half_life_h: Option<Amount>,
-    /// Whether it resists forgetting.
+    /// True if it resists forgetting.
     pub anchored: Option<bool>,
     /// How long after the event it is valid.
     pub expires: Option<Duration>,

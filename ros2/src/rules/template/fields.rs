@@ -61,7 +61,7 @@ impl FieldRef {
         &self.path
     }
 
-    /// Whether it is a field of the whole message.
+    /// Returns true if it is a field of the whole message.
     pub fn is_of_whole(&self) -> bool {
         self.of_whole
     }

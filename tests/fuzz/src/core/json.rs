@@ -42,7 +42,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether a number is beyond what a float can hold, which `serde_json` refuses.
+/// Returns true if a number is beyond what a float can hold, which `serde_json` refuses.
 fn has_huge_number(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_infinite(),

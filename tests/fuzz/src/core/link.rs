@@ -84,7 +84,7 @@ fn checked(raw: &[u8]) -> bool {
     }
 }
 
-/// Whether the table of docs/serial-protocol.md allows it.
+/// Returns true if the table of docs/serial-protocol.md allows it.
 fn sound(raw: &[u8]) -> bool {
     let payload = &raw[7..raw.len() - 4];
     let greets = || match *payload {

@@ -72,7 +72,7 @@ fn keep(members: &mut Map, known: &[&str]) {
     members.retain(|name, _| known.contains(&name));
 }
 
-/// Whether a number stands where one of another spelling may be read: in what a pull says.
+/// Returns true if a number stands where one of another spelling may be read: in what a pull says.
 fn numbers_inside(message: &Value) -> bool {
     ["begin", "end"].iter().any(|name| message.get(name).is_some())
 }

@@ -27,7 +27,7 @@ impl Verdict<'_> {
         self.tally.passes()
     }
 
-    /// Whether profiles were looked at.
+    /// Returns true if profiles were looked at.
     pub(super) fn with_profiles(&self) -> bool {
         !(self.options.profiles.is_empty() && self.options.required.is_empty())
     }

@@ -52,9 +52,9 @@ pub(super) struct Tally {
     pub(super) errors: usize,
     pub(super) warnings: usize,
     pub(super) remarks: usize,
-    /// Whether a rule of the core is broken, whatever else was asked for.
+    /// True if a rule of the core is broken, whatever else was asked for.
     pub(super) breaks_core: bool,
-    /// Whether something counts against each of [`Check::ALL`].
+    /// True if something counts against each of [`Check::ALL`].
     failed: [bool; Check::ALL.len()],
 }
 
@@ -75,12 +75,12 @@ impl Tally {
         self.failed[Check::of(fault) as usize] |= counts;
     }
 
-    /// Whether something counts against that group.
+    /// Returns true if something counts against that group.
     pub(super) fn has_failed(&self, check: Check) -> bool {
         self.failed[check as usize]
     }
 
-    /// Whether nothing counts against the document.
+    /// Returns true if nothing counts against the document.
     pub(super) fn passes(&self) -> bool {
         !self.failed.contains(&true)
     }

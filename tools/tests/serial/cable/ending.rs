@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whether these tests were started with a signal ignored, which what they start inherits (proc(5)).
+/// Returns true if these tests were started with a signal ignored, which what they start inherits (proc(5)).
 fn is_ignored(signal: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
