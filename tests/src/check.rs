@@ -15,6 +15,7 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
+use omir_core::tier::Tier;
 use omir_core::validate::{Level, Severity, validate_bundle};
 use omir_core::value::Value;
 use omird::disk::{self, Disk};
@@ -152,6 +153,7 @@ fn counts(engine: &Engine, model: &Model) -> Result<(), String> {
             return Err(format!("{found} live {of} instead of {expected}"));
         }
     }
+    tiers(engine)?;
     // What was forgotten may be gone once it is sealed or compacted; nothing else may.
     for (name, most, gone) in
         [("versions", model.versions, model.buried), ("forgotten", model.burials, model.burials)]
@@ -163,6 +165,25 @@ fn counts(engine: &Engine, model: &Model) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Checks how many records the status counts in each tier against the records themselves.
+fn tiers(engine: &Engine) -> Result<(), String> {
+    let kept = || engine.status("robot").pointer("/counts/tiers").map(ToString::to_string);
+    let before = kept();
+    let mut counted = Tier::ALL.map(|tier| (tier, 0));
+    for resource in everything(engine)?.into_values() {
+        if let Resource::MemoryRecord(record) = resource {
+            counted[record.tier.unwrap_or_default() as usize].1 += 1;
+        }
+    }
+    let members = counted.map(|(tier, count)| format!(r#""{tier}":{count}"#));
+    let counted = Some(format!("{{{}}}", members.join(",")));
+    // An access that was counted meanwhile may have moved one.
+    match before == kept() && before != counted {
+        true => Err(format!("{before:?} are kept of {counted:?}")),
+        false => Ok(()),
+    }
 }
 
 fn recalls(engine: &Engine, model: &Model) -> Result<(), String> {

@@ -16,14 +16,11 @@ use crate::error::{Code, Error};
 use crate::index::catalog::{Catalog, Head};
 use crate::index::doc::{self, Doc, DocId, NEVER, Stamp};
 use crate::index::facts::Access;
-use crate::index::fading::{Bond, Fading};
+use crate::index::fading::{self, Bond, Fading, ROUNDING};
 use crate::index::key::RefKey;
 
 /// Rows whose need is worked out in one hold of the catalog.
 const RANKED_AT_ONCE: usize = 8 << 10;
-const HOUR: f64 = 3_600_000_000.0;
-/// What is added to an instant worked out in floating point, so that the rule holds at it: 1 ms.
-const ROUNDING: i64 = 1000;
 
 fn float(n: f64) -> Value {
     Number::from_f64(n).map_or(Value::Null, Value::Number)
@@ -37,10 +34,10 @@ fn instant(micros: i64) -> Value {
     Timestamp::from_micros(micros).to_string().into()
 }
 
-/// `hours` after `from`; `None` beyond what an instant can name.
+/// `hours` after `from`, and a little more, so that the rule holds at it however it was rounded; `None` beyond what an
+/// instant can name.
 fn after(from: i64, hours: f64) -> Option<i64> {
-    let micros = hours * HOUR;
-    (micros < 1e17).then(|| from.saturating_add(micros as i64).saturating_add(ROUNDING))
+    fading::after(from, hours).map(|at| at.saturating_add(ROUNDING))
 }
 
 /// The next time a record moves if nobody accesses it, and where to.
@@ -48,19 +45,8 @@ fn after(from: i64, hours: f64) -> Option<i64> {
 /// Each rule of tiers begins to hold at one instant; the first of them at which the record is
 /// elsewhere is the answer.
 fn next_move(fading: &Fading, doc: &Doc, access: &Access, now: i64) -> Option<(i64, &'static str)> {
-    let policy = &fading.tiers;
     let (current, _) = fading.tier(doc, access, now);
-    // As old as it says, and not younger than the store has had it.
-    let held_since = doc.held_since(now);
-    let born = doc.since.min(held_since);
-    let fades = HalfLife::new(access.half_life_hours)
-        .and_then(|half_life| hours_until(half_life, policy.archive_below));
-    let mut instants = vec![
-        after(held_since, policy.session_after_hours),
-        after(born, policy.session_after_hours),
-        after(born, policy.longterm_after_hours),
-        fades.and_then(|hours| after(access.last_access, hours)),
-    ];
+    let mut instants = fading.moves(doc, access).map(|at| at.map(|at| at.saturating_add(ROUNDING)));
     instants.sort_unstable();
     instants.into_iter().flatten().filter(|&at| at > now).find_map(|at| {
         let (tier, _) = fading.tier(doc, access, at);

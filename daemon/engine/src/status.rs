@@ -12,10 +12,7 @@ use omir_core::value::{Map, Value};
 use super::Engine;
 use super::health::State;
 use super::wear::{Life, card_years};
-use crate::index::doc::DocId;
-
-/// Versions counted in one hold of the catalog.
-const COUNTED_AT_ONCE: usize = 16 << 10;
+use crate::index::catalog::TierCount;
 
 fn int(n: u64) -> Value {
     Value::Number(Number::from(n))
@@ -184,32 +181,16 @@ impl Engine {
         for (of, count) in ResourceType::ALL.iter().zip(self.catalog().live_counts()) {
             types.insert(of.as_str(), int(count));
         }
-        let mut by_tier = [0u64; Tier::ALL.len()];
-        let mut forgotten = 0;
-        let mut versions = 0;
-        let mut gone = 0;
-        // In parts, so that the writer need not wait for all of them.
-        loop {
-            let catalog = self.catalog();
-            let rest = catalog.docs().get(versions..).unwrap_or_default();
-            let ids = versions as DocId..;
-            for (doc, id) in rest.iter().zip(ids).take(COUNTED_AT_ONCE) {
-                forgotten += u64::from(doc.forgotten && !doc.gone);
-                gone += u64::from(doc.gone);
-                let tier = if doc.is_live() { catalog.tier(id, false, now) } else { None };
-                if let Some((tier, _)) = tier {
-                    by_tier[tier as usize] += 1;
-                }
-                versions += 1;
-            }
-            if rest.len() <= COUNTED_AT_ONCE {
-                break;
-            }
-        }
+        let mut by_tier = TierCount::at(now);
+        while !self.catalog().count_tiers(&mut by_tier) {}
         let mut tiers = Map::new();
-        for (tier, count) in Tier::ALL.iter().zip(by_tier) {
+        for (tier, count) in Tier::ALL.iter().zip(by_tier.tiers()) {
             tiers.insert(tier.as_str(), int(count));
         }
-        (types, tiers, forgotten, versions as u64 - gone)
+        let (forgotten, versions) = {
+            let catalog = self.catalog();
+            (catalog.forgotten_count(), catalog.version_count())
+        };
+        (types, tiers, forgotten, versions)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use omir_core::geo::GeoPoint;
 use omir_core::reference::ResourceType;
 
+use self::counts::Counts;
 use self::graves::Grave;
 use super::block::By;
 use super::doc::{Doc, DocId, Location, NEUTRAL, NEVER, Stamp};
@@ -21,6 +22,7 @@ use super::text::{DocTerms, TextIndex};
 use super::time::TimeIndex;
 use crate::store::files::Files;
 
+mod counts;
 mod glance;
 mod graves;
 mod known;
@@ -31,6 +33,7 @@ mod store;
 mod survey;
 mod worth;
 
+pub use self::counts::TierCount;
 pub use self::glance::Glance;
 #[cfg(test)]
 pub use self::known::hops;
@@ -90,6 +93,7 @@ pub struct Catalog {
     /// How memories move between tiers and bonds fade; nothing moves without it.
     fading: Option<Fading>,
     live: [u64; ResourceType::ALL.len()],
+    counts: Counts,
     /// What is forgotten, by name.
     graves: hashbrown::HashMap<RefKey, Grave>,
     /// The transaction that last gave the name of something forgotten to a new thing.
@@ -255,6 +259,7 @@ impl Catalog {
         self.glances.push(Glance::of(&doc, self.confidence(id, &doc), self.glanced_at));
         self.producers.count(producer, doc.class.resource_type, doc.importance, true);
         self.docs.push(doc);
+        self.counts.changed(id);
         self.count_visible(id, true);
         for key in &facts.mentions {
             self.mentions.entry(*key).or_default().push(id);
@@ -293,6 +298,10 @@ impl Catalog {
         self.touched.remove(&id);
         self.bonds.remove(&id);
         self.live[usize::from(doc.class.resource_type)] -= 1;
+        self.counts.changed(id);
+        if forgotten {
+            self.counts.forgot();
+        }
     }
 
     /// Adds a version that was just recorded. `superseded` are the words of the live version it

@@ -6,12 +6,23 @@
 //! power cut.
 
 use omir_core::bond;
-use omir_core::forgetting::HalfLife;
+use omir_core::forgetting::{HalfLife, hours_until};
 use omir_core::need::need;
 use omir_core::tier::{Stored, Tier, TierInputs, TierPolicy, TierReason, passes, settle};
 
 use super::doc::{self, Doc, NEUTRAL, hours};
 use super::facts::Access;
+
+/// Microseconds of an hour.
+const HOUR: f64 = 3_600_000_000.0;
+/// What an instant that is worked out from hours may be off by; microseconds. Rounding of the rules is below it.
+pub const ROUNDING: i64 = 1000;
+
+/// `hours` after `from`; `None` beyond what an instant can name.
+pub fn after(from: i64, hours: f64) -> Option<i64> {
+    let micros = hours * HOUR;
+    (micros.abs() < 1e17).then(|| from.saturating_add(micros as i64))
+}
 
 /// The rules by which memories move and fade.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +82,34 @@ impl Fading {
     pub fn passes(&self, doc: &Doc, access: &Access, now: i64, tier: Tier) -> bool {
         let (stored, inputs) = self.inputs(doc, access, now);
         passes(&stored, &inputs, &self.tiers, tier)
+    }
+
+    /// The instants at which such a record may move if nobody accesses it: each rule of tiers begins or ends to
+    /// hold at one of them. Microseconds, as exact as the rules are; see [`ROUNDING`].
+    pub fn moves(&self, doc: &Doc, access: &Access) -> [Option<i64>; 7] {
+        let policy = &self.tiers;
+        let faded_to = |level| {
+            let half_life = HalfLife::new(access.half_life_hours)?;
+            after(access.last_access, hours_until(half_life, level)?)
+        };
+        // A clock that is behind the order of the store makes it as old as it says; see `Doc::held_since`.
+        [
+            Some(doc.recorded),
+            after(doc.recorded, policy.session_after_hours),
+            after(doc.since, policy.session_after_hours),
+            after(doc.recorded, policy.longterm_after_hours),
+            after(doc.since, policy.longterm_after_hours),
+            faded_to(policy.archive_below),
+            faded_to(policy.restore_at),
+        ]
+    }
+
+    /// An instant before which the record, if nobody accesses it, stays where it is at `now`. At most [`ROUNDING`]
+    /// before the move; at or before `now` if the move is as close as that.
+    pub fn stays_until(&self, doc: &Doc, access: &Access, now: i64) -> i64 {
+        let moves = self.moves(doc, access).into_iter().flatten();
+        let coming = moves.filter(|at| at.saturating_add(ROUNDING) > now);
+        coming.map(|at| at.saturating_sub(ROUNDING)).min().unwrap_or(i64::MAX)
     }
 
     /// Strength of a relationship at `now` (microseconds) that was stated as `stated`.

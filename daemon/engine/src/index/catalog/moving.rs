@@ -75,6 +75,7 @@ impl Catalog {
         self.relocate(rows, segment);
         for &id in dropped {
             let doc = &mut self.docs[id as usize];
+            self.counts.dropped(doc);
             doc.gone = true;
             let (key, older) = (doc.key, doc.older);
             self.beliefs.remove(&id);

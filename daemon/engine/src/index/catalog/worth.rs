@@ -43,6 +43,7 @@ impl Catalog {
     /// How memories move and bonds fade from now on; `None` leaves everything as it was stored.
     pub fn set_fading(&mut self, fading: Option<Fading>) {
         self.fading = fading;
+        self.counts.all_changed();
     }
 
     /// How memories move and bonds fade.
@@ -89,6 +90,7 @@ impl Catalog {
                 doc.is_touched = true;
                 self.glances[id as usize].used();
                 self.touched.insert(id, access);
+                self.counts.changed(id);
             }
         }
     }
