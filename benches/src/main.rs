@@ -19,6 +19,7 @@ mod questions;
 mod records;
 mod report;
 mod samples;
+mod waits;
 mod wire;
 mod words;
 
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
         Some(life::NAME) => finish(life::run(&life::Options::parse_from(std::env::args().skip(1)))),
         Some(memory::NAME) => {
             finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
+        }
+        Some(waits::NAME) => {
+            finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
         }
         Some(process::ECHO) => finish(echo::serve(arguments)),
         _ => finish(measure::all(&options::Options::parse())),

@@ -22,6 +22,16 @@ impl Samples {
         Self((0..count).filter_map(best).collect())
     }
 
+    /// Adds one that was timed elsewhere.
+    pub fn push(&mut self, took: Duration) {
+        self.0.push(took);
+    }
+
+    /// The longest; zero of nothing.
+    pub fn longest(&self) -> Duration {
+        self.0.iter().max().copied().unwrap_or_default()
+    }
+
     /// How often it was done.
     pub fn len(&self) -> usize {
         self.0.len()

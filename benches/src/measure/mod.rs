@@ -1,7 +1,7 @@
 //! What is measured, in which order.
 
 mod life;
-mod local;
+pub mod local;
 mod recall;
 mod remember;
 mod slow_disk;
