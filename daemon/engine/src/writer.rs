@@ -32,14 +32,14 @@ use super::settle::Settling;
 use super::shared::Shared;
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, Staged};
 use crate::index::doc::{Location, Stamp};
 use crate::index::key::RefKey;
 use crate::store::sealer::log_file;
 use crate::store::transaction::{Op, Transaction};
 use crate::store::wal::{Log, LogError};
 use crate::store::witness::Fact;
-use crate::sync::RwLock;
+use crate::sync::{RwLock, WriteGuard};
 
 /// Most changes that one sync acknowledges.
 const GROUP_CHANGES: usize = 1024;
@@ -47,6 +47,8 @@ const GROUP_CHANGES: usize = 1024;
 const GROUP_BYTES: u64 = 4 << 20;
 /// How often it is worked out anew how far everything has faded, for recalls to skip by.
 const GLANCE: Duration = Duration::from_secs(600);
+/// How long the catalog is held at a time while a group comes into it: so long a recall may wait.
+const HOLD: Duration = Duration::from_millis(2);
 /// How long the writer sleeps when nothing comes in.
 const TICK: Duration = Duration::from_millis(100);
 /// How long it sleeps while it dates memories anew.
@@ -147,6 +149,36 @@ fn facts_of(transaction: &Transaction, steps: &[Step]) -> Vec<Fact> {
             _ => None,
         })
         .collect()
+}
+
+/// The catalog while a group comes into it: held for [`HOLD`] at a time.
+struct Hold<'a> {
+    lock: &'a RwLock<Catalog>,
+    guard: Option<WriteGuard<'a, Catalog>>,
+    since: Instant,
+}
+
+impl<'a> Hold<'a> {
+    /// Not held yet.
+    fn new(lock: &'a RwLock<Catalog>) -> Self {
+        Self { lock, guard: None, since: Instant::now() }
+    }
+
+    /// The catalog, after a turn for others if it was held for long.
+    fn catalog(&mut self) -> &mut Catalog {
+        let guard = match self.guard.take() {
+            Some(guard) if self.since.elapsed() < HOLD => guard,
+            held => {
+                let taken = match held {
+                    Some(guard) => guard.give_way(),
+                    None => self.lock.write(),
+                };
+                self.since = Instant::now();
+                taken.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        self.guard.insert(guard)
+    }
 }
 
 struct Entry {
@@ -335,75 +367,125 @@ impl Writer {
         let _ = self.publisher.send(delivery);
     }
 
-    /// Moves the catalog to what was written. All of a group becomes visible at once.
+    /// Moves the catalog to what was written. All of a transaction becomes visible at once; whoever reads waits for
+    /// one [`HOLD`] at most, and for the moment in which a transaction enters.
     fn apply(
         &mut self,
         entries: Vec<Entry>,
         durable: bool,
         events: &mut Vec<Event>,
     ) -> Vec<(Reply, Result<Receipt, Error>)> {
-        let file = log_file(self.log.number());
-        let dated = self.shared.time.moment().now.as_micros();
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let lock = self.catalog.clone();
         // What had nothing to write stands behind what was written before it.
         let first = entries.iter().find_map(|entry| entry.written.as_ref());
         let next = first.map_or(self.next_seq, |(transaction, ..)| transaction.seq);
         let mut seq = next.saturating_sub(1);
         let mut replies = Vec::with_capacity(entries.len());
-        for entry in entries {
-            if let Some((transaction, at, places)) = entry.written {
+        let mut plans = Vec::with_capacity(entries.len());
+        for Entry { mut plan, reply, _permit, written } in entries {
+            let steps = std::mem::take(&mut plan.steps);
+            let transaction = written.map(|(transaction, at, places)| {
                 seq = transaction.seq;
-                let steps = entry.plan.steps.into_iter().zip(transaction.ops).zip(places);
-                for (ordinal, ((step, op), place)) in steps.enumerate() {
-                    let stamp = |version| Stamp {
-                        seq: transaction.seq,
-                        ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
-                        version,
-                        recorded: transaction.at.as_micros(),
-                    };
-                    match (step, op) {
-                        (Step::Put { facts, terms, superseded }, Op::Put { version, resource }) => {
-                            let offset = at + place.unwrap_or(0) as u64;
-                            let location = Location {
-                                file,
-                                offset: u32::try_from(offset).unwrap_or(u32::MAX),
-                                len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
-                                crc: crc32fast::hash(&resource),
-                            };
-                            let superseded = superseded.as_ref();
-                            catalog.put(&facts, &terms, superseded, stamp(version), location);
-                            // Mentioned together: what joins them is active.
-                            if facts.class.resource_type() == ResourceType::MemoryRecord {
-                                let bonds = catalog.activate(&facts.mentions, dated);
-                                self.touched_bonds.extend(bonds);
-                            }
-                            let len = u64::from(location.len);
-                            self.shared.time.count_waiting(&resource);
-                            self.shared.payload.fetch_add(len, Ordering::Relaxed);
-                            self.touched.remove(&facts.key);
-                        }
-                        (Step::Forget { key, by, terms }, Op::Forget { version, .. }) => {
-                            catalog.forget(&key, terms.as_ref(), stamp(version), by);
-                            self.touched.remove(&key);
-                        }
-                        _ => unreachable!("a plan has one step for each op"),
-                    }
-                }
-            }
-            for event in &entry.plan.events {
-                let key = RefKey::of(&event.target);
-                match &event.cause {
-                    Some(cause) if event.kind == EventKind::Forgotten => {
-                        self.shared.farewells.note(key, cause.reason.clone());
-                    }
-                    _ => self.shared.farewells.drop(&key),
-                }
-            }
-            events.extend(entry.plan.events);
-            let receipt = Receipt { effect: entry.plan.effect, durable, seq };
-            replies.push((entry.reply, Ok(receipt)));
+                (steps, self.stamps(transaction, at, places))
+            });
+            let receipt = Receipt { effect: plan.effect, durable, seq };
+            replies.push((reply, Ok(receipt)));
+            plans.push((plan.events, transaction, _permit));
         }
+        let mut hold = Hold::new(&lock);
+        let mut entered = Vec::with_capacity(plans.len());
+        for (_, transaction, _) in &mut plans {
+            if let Some((steps, stamps)) = transaction.take() {
+                entered.push(self.enter(&mut hold, steps, stamps));
+            }
+        }
+        drop(hold);
+        for event in plans.iter().flat_map(|(events, ..)| events) {
+            let key = RefKey::of(&event.target);
+            match &event.cause {
+                Some(cause) if event.kind == EventKind::Forgotten => {
+                    self.shared.farewells.note(key, cause.reason.clone());
+                }
+                _ => self.shared.farewells.drop(&key),
+            }
+        }
+        events.extend(plans.into_iter().flat_map(|(events, ..)| events));
         replies
+    }
+
+    /// When each step of a transaction was recorded and where a version lies; its bytes are not needed any more.
+    fn stamps(
+        &self,
+        transaction: Transaction,
+        at: u64,
+        places: Vec<Option<usize>>,
+    ) -> Vec<(Stamp, Option<Location>)> {
+        let file = log_file(self.log.number());
+        let (seq, recorded) = (transaction.seq, transaction.at.as_micros());
+        let ops = transaction.ops.into_iter().zip(places).enumerate();
+        ops.map(|(ordinal, (op, place))| {
+            let (version, location) = match op {
+                Op::Put { version, resource } => {
+                    let offset = at + place.unwrap_or(0) as u64;
+                    let location = Location {
+                        file,
+                        offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                        len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
+                        crc: crc32fast::hash(&resource),
+                    };
+                    self.shared.time.count_waiting(&resource);
+                    self.shared.payload.fetch_add(u64::from(location.len), Ordering::Relaxed);
+                    (version, Some(location))
+                }
+                Op::Forget { version, .. } => (version, None),
+                _ => unreachable!("a plan puts and forgets"),
+            };
+            let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
+            (Stamp { seq, ordinal, version, recorded }, location)
+        })
+        .collect()
+    }
+
+    /// Brings one transaction into the catalog: step by step where nobody sees it, then all of it at once. What it
+    /// gives is not needed any more, and is large: it is to be dropped when the catalog is not held.
+    fn enter(
+        &mut self,
+        hold: &mut Hold<'_>,
+        steps: Vec<Step>,
+        stamps: Vec<(Stamp, Option<Location>)>,
+    ) -> Vec<Staged> {
+        let dated = self.shared.time.moment().now.as_micros();
+        let mut staged = Vec::with_capacity(steps.len());
+        for (step, (stamp, location)) in steps.into_iter().zip(stamps) {
+            let catalog = hold.catalog();
+            staged.push(match (step, location) {
+                (Step::Put { facts, terms, superseded }, Some(location)) => {
+                    catalog.stage(facts, &terms, superseded.as_ref(), stamp, location)
+                }
+                (Step::Forget { key, by, terms }, None) => {
+                    catalog.stage_forget(key, terms.as_ref(), stamp, by)
+                }
+                _ => unreachable!("a plan has one step for each op"),
+            });
+        }
+        let catalog = hold.catalog();
+        for step in &staged {
+            catalog.enter_staged(step);
+            match step {
+                Staged::Put { facts, .. } => {
+                    // Mentioned together: what joins them is active.
+                    if facts.class.resource_type() == ResourceType::MemoryRecord {
+                        let bonds = catalog.activate(&facts.mentions, dated);
+                        self.touched_bonds.extend(bonds);
+                    }
+                    self.touched.remove(&facts.key);
+                }
+                Staged::Forget { key, .. } => {
+                    self.touched.remove(key);
+                }
+            }
+        }
+        staged
     }
 
     /// What is due between groups: accesses, interval syncs, full or old logs.

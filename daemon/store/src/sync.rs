@@ -5,12 +5,24 @@
 //! everything stands still; where assertions are on, each try is a panic.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, LockResult, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often a writer that gives way looks whether all readers are in, and how long it sleeps in between. Readers that
+/// come one after the other must not keep it out for ever.
+const LOOKS: usize = 20;
+const NAP: Duration = Duration::from_micros(50);
 
 /// A [`std::sync::RwLock`] that panics, where debug assertions are on, if a thread that has it takes it
-/// again.
+/// again, and whose writer can give way.
 #[derive(Debug, Default)]
-pub struct RwLock<T>(sync::RwLock<T>);
+pub struct RwLock<T> {
+    lock: sync::RwLock<T>,
+    /// Readers that are about to have it.
+    waiting: AtomicUsize,
+}
 
 /// Reads; see [`RwLock::read`].
 #[derive(Debug)]
@@ -22,6 +34,7 @@ pub struct ReadGuard<'a, T> {
 /// Writes; see [`RwLock::write`].
 #[derive(Debug)]
 pub struct WriteGuard<'a, T> {
+    lock: &'a RwLock<T>,
     guard: sync::RwLockWriteGuard<'a, T>,
     _held: Held,
 }
@@ -29,7 +42,7 @@ pub struct WriteGuard<'a, T> {
 impl<T> RwLock<T> {
     /// A lock around a value.
     pub fn new(value: T) -> Self {
-        Self(sync::RwLock::new(value))
+        Self { lock: sync::RwLock::new(value), waiting: AtomicUsize::new(0) }
     }
 
     /// Waits until nobody writes.
@@ -37,8 +50,11 @@ impl<T> RwLock<T> {
     /// # Errors
     /// If a writer panicked; the guard is in the error.
     pub fn read(&self) -> LockResult<ReadGuard<'_, T>> {
-        let held = Held::of(&self.0);
-        match self.0.read() {
+        let held = Held::of(&self.lock);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let result = self.lock.read();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        match result {
             Ok(guard) => Ok(ReadGuard { guard, _held: held }),
             Err(error) => {
                 let guard = error.into_inner();
@@ -52,14 +68,33 @@ impl<T> RwLock<T> {
     /// # Errors
     /// As [`RwLock::read`].
     pub fn write(&self) -> LockResult<WriteGuard<'_, T>> {
-        let held = Held::of(&self.0);
-        match self.0.write() {
-            Ok(guard) => Ok(WriteGuard { guard, _held: held }),
+        let held = Held::of(&self.lock);
+        match self.lock.write() {
+            Ok(guard) => Ok(WriteGuard { lock: self, guard, _held: held }),
             Err(error) => {
                 let guard = error.into_inner();
-                Err(PoisonError::new(WriteGuard { guard, _held: held }))
+                Err(PoisonError::new(WriteGuard { lock: self, guard, _held: held }))
             }
         }
+    }
+}
+
+impl<'a, T> WriteGuard<'a, T> {
+    /// Lets those in who wait to read, and takes the lock again. A writer that only let go of it would have it again
+    /// before any of them is awake.
+    ///
+    /// # Errors
+    /// As [`RwLock::write`].
+    pub fn give_way(self) -> LockResult<WriteGuard<'a, T>> {
+        let lock = self.lock;
+        drop(self);
+        for _ in 0..LOOKS {
+            if lock.waiting.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            thread::sleep(NAP);
+        }
+        lock.write()
     }
 }
 
@@ -133,6 +168,24 @@ mod tests {
         *one.write().unwrap() += 1;
         assert_eq!(*one.read().unwrap() + *other.read().unwrap(), 4);
         assert_eq!(*one.read().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_writer_that_gives_way_lets_a_reader_in() {
+        let lock = RwLock::new(1);
+        let mut guard = lock.write().unwrap();
+        let seen = thread::scope(|scope| {
+            let reader = scope.spawn(|| *lock.read().unwrap());
+            while lock.waiting.load(Ordering::Relaxed) == 0 {
+                thread::yield_now();
+            }
+            *guard = 2;
+            let mut guard = guard.give_way().unwrap();
+            *guard = 3;
+            drop(guard);
+            reader.join().unwrap()
+        });
+        assert_eq!(seen, 2);
     }
 
     #[test]

@@ -11,14 +11,13 @@ use omir_core::reference::ResourceType;
 
 use self::counts::Counts;
 use self::graves::Grave;
-use super::block::By;
 use super::doc::{Doc, DocId, Location, NEUTRAL, NEVER, Stamp};
 use super::facts::{Access, Facts, Place};
 use super::fading::{Bond, Fading};
 use super::key::{KeyPrefix, RefKey};
 use super::producers::Producers;
 use super::space::SpaceIndex;
-use super::text::{DocTerms, TextIndex};
+use super::text::TextIndex;
 use super::time::TimeIndex;
 use crate::store::files::Files;
 
@@ -29,6 +28,7 @@ mod known;
 mod loading;
 mod lost;
 mod moving;
+mod staging;
 mod store;
 mod survey;
 mod worth;
@@ -39,6 +39,7 @@ pub use self::glance::Glance;
 pub use self::known::hops;
 pub use self::known::{Known, Past};
 pub use self::lost::Lost;
+pub use self::staging::Staged;
 pub use self::survey::{InLogs, Survey, survey, survey_logs};
 
 /// The newest version of a reference, live or forgotten.
@@ -244,12 +245,20 @@ impl Catalog {
     ///
     /// Returns its row and the row it superseded, if that was live.
     fn push(&mut self, facts: &Facts, stamp: Stamp, location: Location) -> (DocId, Option<DocId>) {
+        let id = self.add_row(facts, stamp, location);
+        (id, self.enter(id, facts))
+    }
+
+    /// Adds the row of a version, staged: indexes propose it, and no reader takes it for anything until
+    /// [`Catalog::enter`].
+    fn add_row(&mut self, facts: &Facts, stamp: Stamp, location: Location) -> DocId {
         let id = DocId::try_from(self.docs.len()).expect("fewer than 2^32 versions");
         let place = u32::try_from(self.places.len()).expect("fewer than 2^32 places");
         let places = u16::try_from(facts.places.len()).unwrap_or(u16::MAX);
         facts.places.iter().take(usize::from(places)).for_each(|place| self.add_place(place, id));
         let producer = self.producers.number(facts.producer);
-        let doc = Doc::new(facts, producer, stamp, location, place, places);
+        let mut doc = Doc::new(facts, producer, stamp, location, place, places);
+        doc.stage();
         if let Some(belief) = facts.belief.filter(|belief| Some(*belief) != facts.confidence) {
             self.beliefs.insert(id, belief);
         }
@@ -257,8 +266,18 @@ impl Catalog {
             self.time.insert(when, id);
         }
         self.glances.push(Glance::of(&doc, self.confidence(id, &doc), self.glanced_at));
-        self.producers.count(producer, doc.class.resource_type, doc.importance, true);
         self.docs.push(doc);
+        self.counts.staged += 1;
+        id
+    }
+
+    /// Makes a staged row the current version, and retires the one before it; gives its row if it was live.
+    fn enter(&mut self, id: DocId, facts: &Facts) -> Option<DocId> {
+        let doc = &mut self.docs[id as usize];
+        doc.enter();
+        let (seq, recorded, version) = (doc.seq, doc.recorded, doc.version);
+        self.producers.count(doc.producer, doc.class.resource_type, doc.importance, true);
+        self.counts.staged -= 1;
         self.counts.changed(id);
         self.count_visible(id, true);
         for key in &facts.mentions {
@@ -270,22 +289,22 @@ impl Catalog {
         if let Some(key) = facts.parent {
             self.children.entry(key).or_default().push(id);
         }
-        let head = Head { doc: id, version: stamp.version, live: true, dropped: false };
+        let head = Head { doc: id, version, live: true, dropped: false };
         self.lost.remove(&facts.key.prefix());
         let before = self.heads.insert(facts.key, head);
         if let Some(before) = before {
             self.docs[id as usize].older = before.doc;
             if !before.live && !before.dropped {
                 self.graves.remove(&facts.key);
-                self.reborn.insert(facts.key, stamp.seq);
+                self.reborn.insert(facts.key, seq);
             }
         }
         let old = before.filter(|old| old.live).map(|old| old.doc);
         self.live[usize::from(facts.class.resource_type)] += 1;
         if let Some(old) = old {
-            self.retire(old, stamp.recorded, false);
+            self.retire(old, recorded, false);
         }
-        (id, old)
+        old
     }
 
     fn retire(&mut self, id: DocId, at: i64, forgotten: bool) {
@@ -302,39 +321,6 @@ impl Catalog {
         if forgotten {
             self.counts.forgot();
         }
-    }
-
-    /// Adds a version that was just recorded. `superseded` are the words of the live version it
-    /// replaces, if there is one.
-    pub fn put(
-        &mut self,
-        facts: &Facts,
-        terms: &DocTerms,
-        superseded: Option<&DocTerms>,
-        stamp: Stamp,
-        location: Location,
-    ) -> DocId {
-        let (id, old) = self.push(facts, stamp, location);
-        self.text.add(id, terms);
-        if let (Some(old), Some(terms)) = (old, superseded) {
-            self.text.retire(old, terms);
-        }
-        id
-    }
-
-    /// Adds a tombstone, and who forgot. `terms` are the words of the live version, if there is one.
-    pub fn forget(
-        &mut self,
-        key: &RefKey,
-        terms: Option<&DocTerms>,
-        stamp: Stamp,
-        by: By,
-    ) -> Option<DocId> {
-        let retired = self.bury(key, stamp, by);
-        if let (Some(old), Some(terms)) = (retired, terms) {
-            self.text.retire(old, terms);
-        }
-        retired
     }
 }
 

@@ -15,6 +15,9 @@ pub const NEUTRAL: f64 = 0.5;
 /// A moment that has not come: nothing has superseded the version, or it never expires.
 pub const NEVER: i64 = i64::MAX;
 
+/// [`Doc::retired`] of a version that no reader may see yet: it was never current, now or at any earlier time.
+const STAGED: i64 = i64::MIN;
+
 /// One version of a resource. About 150 bytes: this is what a memory costs in RAM, with its words
 /// and its place in the spatial index.
 #[derive(Debug, Clone)]
@@ -137,6 +140,21 @@ impl Doc {
     /// The tier it was stored with; `None` for what is no record.
     pub fn stored_tier(&self) -> Option<Tier> {
         Tier::ALL.get(usize::from(self.class.tier)).copied()
+    }
+
+    /// Keeps the version from readers until [`Doc::enter`].
+    pub fn stage(&mut self) {
+        self.retired = STAGED;
+    }
+
+    /// Makes the version the current one.
+    pub fn enter(&mut self) {
+        self.retired = NEVER;
+    }
+
+    /// Returns true if no reader may see this version yet.
+    pub fn is_staged(&self) -> bool {
+        self.retired == STAGED
     }
 
     /// Whether this is the current version of something that was not forgotten.

@@ -108,6 +108,10 @@ impl DocTerms {
     }
 }
 
+/// The terms of one document, as numbers that stay good: none is ever removed.
+#[derive(Debug, Default)]
+pub struct TermIds(Box<[u32]>);
+
 /// A document's length as it is kept.
 fn saturated(len: u32) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
@@ -209,39 +213,67 @@ impl TextIndex {
     /// # Panics
     /// If `doc` is not above every document added before, or not below 2³¹.
     pub fn add(&mut self, doc: DocId, terms: &DocTerms) {
+        let ids = self.stage(doc, terms);
+        self.enter(doc, &ids);
+    }
+
+    /// Adds a document that is found already and counts for nothing until [`enter`](Self::enter); gives its terms.
+    ///
+    /// # Panics
+    /// As [`add`](Self::add).
+    pub fn stage(&mut self, doc: DocId, terms: &DocTerms) -> TermIds {
         assert!(
             self.next_doc() <= doc && doc < MAX_DOCS,
             "documents are added by ascending number"
         );
         self.add_lengths(doc, &[saturated(terms.len())]);
         let mut bytes = Vec::with_capacity(10);
+        let mut ids = Vec::with_capacity(terms.terms.len());
         for (name, count) in terms.iter() {
-            let term = self.intern(name);
-            let term = &mut self.terms[term as usize];
+            let id = self.intern(name);
+            ids.push(id);
+            let term = &mut self.terms[id as usize];
             bytes.clear();
             encode(doc - term.last, count, &mut bytes);
             term.last = doc;
-            term.live += 1;
             self.postings_bytes -= term.postings.heap_bytes();
             term.postings.extend(&bytes);
             self.postings_bytes += term.postings.heap_bytes();
+        }
+        TermIds(ids.into())
+    }
+
+    /// The terms of a document that was added with them; those that no document ever had are left out.
+    pub fn ids(&self, terms: &DocTerms) -> TermIds {
+        TermIds(terms.iter().filter_map(|(name, _)| self.find(name)).collect())
+    }
+
+    /// Counts a staged document in.
+    pub fn enter(&mut self, doc: DocId, ids: &TermIds) {
+        if ids.0.is_empty() {
+            return;
+        }
+        self.set_live(doc, true);
+        for &id in &ids.0 {
+            self.terms[id as usize].live += 1;
         }
     }
 
     /// Takes a document out of the statistics; it is still found. `terms` must be what it was added
     /// with. Returns false, having done nothing, if it is retired already or has no words.
     pub fn retire(&mut self, doc: DocId, terms: &DocTerms) -> bool {
+        self.is_live(doc) && self.leave(doc, &self.ids(terms))
+    }
+
+    /// As [`retire`](Self::retire), with the terms that [`ids`](Self::ids) gave.
+    pub fn leave(&mut self, doc: DocId, ids: &TermIds) -> bool {
         if !self.is_live(doc) {
             return false;
         }
-        self.live[doc as usize / 64] &= !(1 << (doc % 64));
-        self.live_docs -= 1;
-        self.live_tokens -= u64::from(self.lengths[doc as usize]);
-        for (name, _) in terms.iter() {
-            if let Some(term) = self.find(name) {
-                let term = &mut self.terms[term as usize];
-                term.live = term.live.saturating_sub(1);
-            }
+        self.set_live(doc, false);
+        for &id in &ids.0 {
+            let term = &mut self.terms[id as usize];
+            term.live = term.live.saturating_sub(1);
         }
         true
     }
@@ -259,6 +291,8 @@ impl TextIndex {
         }
         block.check()?;
         self.add_lengths(base, block.lengths());
+        let with_words = (base..).zip(block.lengths()).filter(|(_, len)| **len > 0);
+        with_words.for_each(|(doc, _)| self.set_live(doc, true));
         let mut first = Vec::with_capacity(10);
         block.each_term(|name, stored| {
             let mut reader = Reader::new(stored);
@@ -426,15 +460,23 @@ impl TextIndex {
         is_set(&self.live, doc)
     }
 
-    /// Notes documents from `base` on as live; numbers skipped before it have no words.
+    /// Notes the lengths of documents from `base` on, none of them live; numbers skipped before it have no words.
     fn add_lengths(&mut self, base: DocId, lengths: &[u16]) {
         self.lengths.resize(base as usize, 0);
         self.lengths.extend_from_slice(lengths);
         self.live.resize(self.lengths.len().div_ceil(64), 0);
-        for (doc, &len) in (base..).zip(lengths).filter(|&(_, &len)| len > 0) {
-            self.live[doc as usize / 64] |= 1 << (doc % 64);
+    }
+
+    /// Counts a document that has words among the live ones, or no longer; it is not counted so already.
+    fn set_live(&mut self, doc: DocId, is_live: bool) {
+        self.live[doc as usize / 64] ^= 1 << (doc % 64);
+        let len = u64::from(self.lengths[doc as usize]);
+        if is_live {
             self.live_docs += 1;
-            self.live_tokens += u64::from(len);
+            self.live_tokens += len;
+        } else {
+            self.live_docs -= 1;
+            self.live_tokens -= len;
         }
     }
 

@@ -41,6 +41,8 @@ impl Block {
 pub(super) struct Counts {
     /// Rows that were forgotten and are still held.
     forgotten: u64,
+    /// Rows that no reader may see yet.
+    pub(super) staged: u64,
     /// Locked by readers alone; whoever changes the catalog has it to itself.
     blocks: Mutex<Vec<Block>>,
 }
@@ -102,7 +104,7 @@ impl Catalog {
 
     /// How many versions are held.
     pub fn version_count(&self) -> u64 {
-        self.docs.len() as u64 - self.gone
+        self.docs.len() as u64 - self.gone - self.counts.staged
     }
 
     /// Goes on with a count; returns true when it is complete. Bounded, so that a change need not wait for all of it.

@@ -23,7 +23,7 @@ pub enum Known {
 impl Catalog {
     /// The newest transaction that made a version or a tombstone which is held.
     pub fn newest(&self) -> u64 {
-        let versions = self.docs.iter().map(|doc| doc.seq);
+        let versions = self.docs.iter().filter(|doc| !doc.is_staged()).map(|doc| doc.seq);
         versions.chain(self.graves.values().map(|grave| grave.seq)).max().unwrap_or(0)
     }
 
