@@ -238,12 +238,14 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
     let protocols = Protocols::over(&engine, &config.robot);
-    let service = Service::start(engine.clone(), &keys, &config.network, config.readers).and_then(
-        |service| match simulated.clone() {
-            Some(clock) => service.set_by(&keys, clock),
-            None => Ok(service),
-        },
-    );
+    let (network, readers) = (&config.network, config.readers);
+    let service =
+        Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {
+            match simulated.clone() {
+                Some(clock) => service.set_by(&keys, clock),
+                None => Ok(service),
+            }
+        });
     let service = match service {
         Ok(service) => service,
         Err(error) => {
@@ -348,7 +350,8 @@ impl Neighbours {
                         );
                     }
                     let session = service.session();
-                    let node = crate::ros2::Node::start(engine, session, ros2, simulated);
+                    let node =
+                        crate::ros2::Node::start(engine, session, ros2, simulated);
                     Some(node.map_err(|error| format!("ros2: {error}"))?)
                 }
             },

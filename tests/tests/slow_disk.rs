@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use omird::disk::{Disk, DiskFile, Mode};
+use omird::protocols::Protocols;
 use omird::service::{Keys, Network, Service};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{Client, free_endpoint};
@@ -102,8 +103,14 @@ fn a_delete_of_all_that_matches_waits_for_the_disk_and_holds_up_nobody() {
     let session = Session::open_with(disk, &TestClock::new(), settings(), None).unwrap();
     let endpoint = free_endpoint();
     let network = Network { listen: Some(vec![endpoint.clone()]), ..Network::default() };
-    let service =
-        Service::start((*session).clone(), &Keys::new("omir", "r1"), &network, 2).unwrap();
+    let service = Service::start(
+        &session,
+        &Protocols::over(&session, "r1"),
+        &Keys::new("omir", "r1"),
+        &network,
+        2,
+    )
+    .unwrap();
     let client = Client::connect(&endpoint);
     let entity = |id: &str| json!({"resourceType": "Entity", "id": id, "name": id});
     client.ask_json("omir/r1/remember", &entity("old")).value();

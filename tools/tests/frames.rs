@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use omird::engine::settings::Settings;
 use omird::engine::{Engine, Parts};
+use omird::protocols::Protocols;
 use omird::service::{Keys, Network, Service};
 use omird_tests::folder::parts;
 use omird_tests::process::free_endpoint;
@@ -29,7 +30,9 @@ impl Robot {
         let endpoint = free_endpoint();
         let network = Network { listen: Some(vec![endpoint.clone()]), ..Network::default() };
         let keys = Keys::new("omir", "r1");
-        let service = Service::start(engine.clone(), &keys, &network, 2).unwrap();
+        let service =
+            Service::start(&engine, &Protocols::over(&engine, keys.robot()), &keys, &network, 2)
+                .unwrap();
         Self { engine, endpoint, _service: service, folder }
     }
 

@@ -56,7 +56,7 @@ impl Precondition {
     ///
     /// # Errors
     /// `INVALID_QUERY` if a value cannot be read, or both are given.
-    pub(super) fn take(named: &mut Named) -> Result<Self, Error> {
+    pub fn take(named: &mut Named) -> Result<Self, Error> {
         let [if_absent, if_version] = PARAMETERS;
         let is_absent = named.flag(if_absent)?;
         match named.take(if_version) {

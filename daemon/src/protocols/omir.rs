@@ -8,6 +8,8 @@ mod document;
 pub mod link;
 mod memory;
 mod methods;
+mod operation;
+mod params;
 mod wording;
 
 use std::sync::Arc;
@@ -15,10 +17,13 @@ use std::sync::Arc;
 use omir_core::value::Value;
 
 use crate::engine::Engine;
+use crate::engine::settings::RequestLimits;
 use crate::router::Admitted;
 
 pub use self::document::Document;
-pub use self::methods::{DOCUMENT, EVENTS, GET, OMIR, RECALL, STATUS};
+pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, RECALL, STATUS};
+pub use self::operation::{Encoded, Operation, Params, Payload, Response};
+pub use self::params::{Named, Parameters};
 pub use self::wording::worded;
 
 /// The protocol over one memory.
@@ -37,6 +42,11 @@ impl Omir {
     /// Returns the name of the robot.
     pub fn robot(&self) -> &Arc<str> {
         &self.robot
+    }
+
+    /// Returns the bounds of a request, as they are now: a transport decodes a payload within them.
+    pub fn limits(&self) -> RequestLimits {
+        self.engine.settings().limits.clone()
     }
 
     /// Returns how the daemon is doing.

@@ -10,13 +10,18 @@ use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
 
+use super::Context;
 use super::keys::Keys;
 use crate::clock::SimulatedClock;
+use crate::error::Code;
+use crate::protocols::omir::{CLOCK, worded};
+use crate::router::Incoming;
 
 /// Sets `clock` with every PUT on its key.
 pub(super) fn set_by(
     session: &zenoh::Session,
     keys: &Keys,
+    context: Arc<Context>,
     clock: Arc<SimulatedClock>,
 ) -> zenoh::Result<Subscriber<()>> {
     let key = keys.operation("clock");
@@ -27,9 +32,23 @@ pub(super) fn set_by(
             if sample.kind() != SampleKind::Put || sample.key_expr().as_str() != key {
                 return;
             }
+            let incoming = Incoming { bytes: sample.payload().len(), ..Incoming::default() };
+            let admitted = match context.protocols.router.admit(&context.caller, &CLOCK, incoming) {
+                Ok(admitted) => admitted,
+                Err(refusal) => {
+                    tracing::warn!(key, why = %worded(refusal), "the time is not set");
+                    return;
+                }
+            };
             match instant(&sample.payload().to_bytes()) {
-                Ok(at) => clock.set(at),
-                Err(why) => tracing::warn!(key, why, "the time is not set"),
+                Ok(at) => {
+                    clock.set(at);
+                    admitted.done();
+                }
+                Err(why) => {
+                    admitted.failed(Code::InvalidQuery);
+                    tracing::warn!(key, why, "the time is not set");
+                }
             }
         })
         .wait()

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
 use omir_core::reference::Ref;
 
 use super::Context;
-use super::memory::{each_matching, reject};
-use crate::engine::command::{Change, Receipt};
+use super::memory::each_matching;
+use crate::engine::command::Receipt;
 use crate::engine::{contain, unanswered};
 use crate::error::{Code, Error};
+use crate::router::Admitted;
 
 /// DELETEs that were taken on, and those that are done. They are done in their order, so that numbers tell which.
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub(super) struct Deletes {
 
 impl Deletes {
     /// Waits until those that were taken on before are done, at most `patience`.
-    pub(super) fn settle(&self, patience: Duration) {
+    pub(super) fn wait_done(&self, patience: Duration) {
         let begun = self.begun.load(Ordering::Acquire);
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         // A longer wait would not help, and who asks gets what there is.
@@ -47,11 +48,7 @@ impl Deleter {
         let (queue, deletes) = crossbeam_channel::bounded::<Delete>(WAITING);
         std::thread::Builder::new().name("omird-deleter".to_owned()).spawn(move || {
             for delete in deletes {
-                contain("a DELETE of all that matches", || {
-                    if let Err(error) = delete.carry_out() {
-                        reject(&delete.context, &delete.key, &error);
-                    }
-                });
+                contain("a DELETE of all that matches", || delete.run());
             }
         })?;
         Ok(Self { queue })
@@ -62,6 +59,8 @@ impl Deleter {
 pub(super) struct Delete {
     context: Arc<Context>,
     key: String,
+    /// Until it ends.
+    admitted: Option<Admitted>,
     /// What was submitted as it came in, and so stands where it stands.
     place: Receiver<Result<Receipt, Error>>,
 }
@@ -78,35 +77,41 @@ impl Drop for Delete {
 /// Takes on a DELETE of all that matches `key`: of what was put before it, and nothing that is put after it.
 ///
 /// # Errors
-/// `BUSY` if too many wait.
-pub(super) fn take_on(context: &Arc<Context>, key: &str) -> Result<(), Error> {
+/// `BUSY` if too many wait; with the request.
+pub(super) fn take_on(
+    context: &Arc<Context>,
+    key: &str,
+    admitted: Admitted,
+) -> Result<(), (Admitted, Error)> {
+    let busy = || Error::new(Code::Busy, "too many DELETEs wait; try again in a moment");
     if context.deleter.queue.is_full() {
-        return Err(Error::new(Code::Busy, "too many DELETEs wait; try again in a moment"));
+        return Err((admitted, busy()));
     }
-    let place = submit(context, Change::Forget(Vec::new()));
+    let place = context.protocols.omir.mark(&admitted);
     context.deletes.begun.fetch_add(1, Ordering::AcqRel);
-    let delete = Delete { context: context.clone(), key: key.to_owned(), place };
-    let taken = context.deleter.queue.try_send(delete);
-    taken.map_err(|_| Error::new(Code::Busy, "too many DELETEs wait; try again in a moment"))
-}
-
-fn submit(context: &Context, change: Change) -> Receiver<Result<Receipt, Error>> {
-    let (tell, told) = crossbeam_channel::bounded(1);
-    let reply = Box::new(move |receipt| {
-        // Whoever deletes waits for it.
-        let _ = tell.send(receipt);
-    });
-    context.engine.submit(change, 0, reply);
-    told
+    let (key, admitted) = (key.to_owned(), Some(admitted));
+    let delete = Delete { context: context.clone(), key, admitted, place };
+    let Err(not_taken) = context.deleter.queue.try_send(delete) else { return Ok(()) };
+    let (TrySendError::Full(mut delete) | TrySendError::Disconnected(mut delete)) = not_taken;
+    delete.admitted.take().map_or(Ok(()), |admitted| Err((admitted, busy())))
 }
 
 impl Delete {
-    fn carry_out(&self) -> Result<(), Error> {
+    fn run(mut self) {
+        let Some(admitted) = self.admitted.take() else { return };
+        let done = self.carry_out(&admitted);
+        admitted.finish(&done);
+        if let Err(error) = done {
+            self.context.events.rejected(&self.key, &error);
+        }
+    }
+
+    fn carry_out(&self, admitted: &Admitted) -> Result<(), Error> {
         let answer = |told: Receiver<_>| told.recv().unwrap_or_else(|_| Err(unanswered()));
-        let place = answer(self.place.clone())?;
+        let place: Receipt = answer(self.place.clone())?;
         let mut targets: Vec<Ref> = Vec::new();
         let mut unknown = None;
-        let _ = each_matching(&self.context, &self.key, |one| match one {
+        let _ = each_matching(&self.context, admitted, &self.key, |one| match one {
             Ok((name, _)) => {
                 targets.push(name);
                 ControlFlow::Continue(())
@@ -121,7 +126,7 @@ impl Delete {
             }
         });
         if !targets.is_empty() {
-            answer(submit(&self.context, Change::ForgetUpTo(targets, place.seq)))?;
+            answer(self.context.protocols.omir.forget_up_to(admitted, targets, place.seq))?;
         }
         unknown.map_or(Ok(()), |unread| {
             let message =

@@ -5,8 +5,8 @@ use omir_core::{cbor, json};
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
-use super::ask::error_value;
 use super::keys::Keys;
+use super::request::error_value;
 use crate::engine::command::Event;
 use crate::engine::integrity::Finding;
 use crate::error::Error;

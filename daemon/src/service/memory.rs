@@ -5,81 +5,81 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
-use omir_core::reference::{Id, Ref, ResourceType};
+use omir_core::reference::{Ref, ResourceType};
 use zenoh::key_expr::keyexpr;
 use zenoh::sample::{Sample, SampleKind};
 
 use super::Context;
-use super::ask::{Ask, stated};
 use super::deleting;
-use crate::engine::asked::Named;
-use crate::engine::command::Change;
+use super::request::{Request, stated};
+use crate::engine::Unread;
 use crate::engine::export::decode_stored;
 use crate::engine::request::Encoding;
-use crate::engine::{Unread, id_of};
 use crate::error::{Code, Error};
+use crate::protocols::omir::{DELETE, Named, PUT, worded};
+use crate::router::{Admitted, Incoming};
 
 /// How long a GET waits for earlier PUTs and DELETEs of the same moment to be committed.
-const SETTLE: Duration = Duration::from_secs(2);
+const COMMITTING: Duration = Duration::from_secs(2);
 /// Most of what cannot be read that a GET tells of one by one.
 const MAX_TOLD: usize = 8;
 
 /// A PUT or DELETE. Nobody waits for an answer: a refusal is announced.
 pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
-    let key = sample.key_expr().as_str().to_owned();
-    let (change, size) = match change(context, &key, sample) {
-        Ok(Some(change)) => change,
-        Ok(None) => return,
-        Err(error) => return reject(context, &key, &error),
+    let key = sample.key_expr().as_str();
+    let method = match sample.kind() {
+        SampleKind::Put => &PUT,
+        SampleKind::Delete => &DELETE,
     };
-    let after = context.clone();
-    let reply = Box::new(move |result: Result<_, Error>| {
-        if let Err(error) = result {
-            reject(&after, &key, &error);
-        }
-    });
-    context.engine.submit(change, size, reply);
+    let incoming = Incoming { bytes: sample.payload().len(), ..Incoming::default() };
+    let refused = match context.protocols.router.admit(&context.caller, method, incoming) {
+        Err(refusal) => worded(refusal),
+        Ok(admitted) => match change(context, key, sample, admitted) {
+            Ok(()) => return,
+            Err((admitted, error)) => {
+                admitted.failed(error.code);
+                error
+            }
+        },
+    };
+    context.events.rejected(key, &refused);
 }
 
-pub(super) fn reject(context: &Context, key: &str, error: &Error) {
-    context.engine.note_rejected();
-    context.events.rejected(key, error);
-}
-
+/// Takes a change on. Gives the request back with what is wrong with its key.
 fn change(
     context: &Arc<Context>,
     key: &str,
     sample: &Sample,
-) -> Result<Option<(Change, usize)>, Error> {
+    admitted: Admitted,
+) -> Result<(), (Admitted, Error)> {
+    let omir = &context.protocols.omir;
     let named = context.keys.reference(key);
-    match sample.kind() {
-        SampleKind::Put => {
-            let reference = named.ok_or_else(|| no_resource(key))?;
-            let size = sample.payload().len();
-            context.engine.admit(size, false)?;
+    let after = (context.clone(), key.to_owned());
+    let reply = move |done: Result<_, Error>| {
+        if let Err(error) = done {
+            let (context, key) = after;
+            context.events.rejected(&key, &error);
+        }
+    };
+    match (sample.kind(), named) {
+        (SampleKind::Put, Some(name)) => {
             let payload = sample.payload().to_bytes();
             let encoding =
                 stated(Some(sample.encoding())).unwrap_or_else(|| Encoding::sniff(&payload));
             let sent = sample.timestamp().map(|stamp| stamp.get_time().as_nanos() / 1000);
             let sent = sent.and_then(|micros| i64::try_from(micros).ok());
-            let key = Some(&reference);
-            let change = match sent.map(Timestamp::from_micros) {
-                Some(sent) => context.engine.prepare_sent(&payload, encoding, key, sent)?,
-                None => context.engine.prepare(&payload, encoding, key)?,
-            };
-            Ok(Some((change, size)))
+            let sent = sent.map(Timestamp::from_micros);
+            omir.put(admitted, &name, &payload, encoding, sent, reply);
         }
-        SampleKind::Delete => {
-            if let Some(reference) = named {
-                return Ok(Some((Change::Forget(vec![reference]), 0)));
-            }
-            match context.keys.below_memory(key) {
-                Some(rest) if rest.contains('*') => deleting::take_on(context, key).map(|()| None),
-                None if key.contains('*') => Err(no_robot(context, key)),
-                _ => Err(no_resource(key)),
-            }
-        }
+        (SampleKind::Put, None) => return Err((admitted, no_resource(key))),
+        (SampleKind::Delete, Some(name)) => omir.delete(admitted, name, reply),
+        (SampleKind::Delete, None) => match context.keys.below_memory(key) {
+            Some(rest) if rest.contains('*') => deleting::take_on(context, key, admitted)?,
+            None if key.contains('*') => return Err((admitted, no_robot(context, key))),
+            _ => return Err((admitted, no_resource(key))),
+        },
     }
+    Ok(())
 }
 
 /// A DELETE that does not name the robot: `**` deletes whatever there is in a network, and what denies
@@ -108,6 +108,7 @@ fn no_resource(key: &str) -> Error {
 /// Everything live that a key expression with wildcards names; also what cannot be read and may be among it.
 pub(super) fn each_matching(
     context: &Context,
+    admitted: &Admitted,
     key: &str,
     mut f: impl FnMut(Result<(Ref, Vec<u8>), Unread>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
@@ -121,66 +122,60 @@ pub(super) fn each_matching(
             let key = context.keys.memory(name);
             keyexpr::new(&key).is_ok_and(|key| wanted.intersects(key))
         };
-        context.engine.each_or_unread(Some(of), |one| match one {
-            Ok(bytes) => {
-                let name = id_of(&bytes).and_then(|id| Id::new(id).ok()).map(|id| Ref::new(of, id));
-                match name.filter(is_wanted) {
-                    Some(name) => f(Ok((name, bytes))),
-                    None => ControlFlow::Continue(()),
-                }
-            }
-            Err(unread) if unread.name.as_ref().is_none_or(is_wanted) => f(Err(unread)),
-            Err(_) => ControlFlow::Continue(()),
-        })?;
+        context.protocols.omir.each(admitted, of, is_wanted, &mut f)?;
     }
     ControlFlow::Continue(())
 }
 
 /// A GET: one reply for each resource, on its own key. What cannot be read is told of by error replies.
-pub(super) fn get(context: &Context, ask: Ask) {
-    if let Err(error) = ask.selector().and_then(|list| {
+pub(super) fn get(context: &Context, request: Request, admitted: Admitted) {
+    if let Err(error) = request.selector().and_then(|list| {
         let mut named = Named::new(list);
         // A storage may be asked for a time range; omird keeps one value for each key.
         let _ = named.take("_time");
         named.finish("format; filters belong to `recall`")
     }) {
-        return context.refuse(ask, &error);
+        admitted.failed(error.code);
+        return request.refuse(&error);
     }
+    let omir = &context.protocols.omir;
     context.pool.pool().wait(|| {
-        context.deletes.settle(SETTLE);
-        context.engine.settle(SETTLE);
+        context.deletes.wait_done(COMMITTING);
+        omir.wait_committed(COMMITTING);
     });
-    match context.keys.reference(ask.key()) {
-        None => get_matching(context, ask),
+    match context.keys.reference(request.key()) {
+        None => get_matching(context, request, admitted),
         Some(name) => {
-            let stored = context.engine.get(&name).transpose();
-            match stored.map(|bytes| body(&ask, bytes?)).transpose() {
-                Ok(Some(body)) => drop(ask.send(context.keys.memory(&name), body)),
+            let stored = omir.get(&admitted, &name).transpose();
+            let body = stored.map(|bytes| body(&request, bytes?)).transpose();
+            admitted.finish(&body);
+            match body {
+                Ok(Some(body)) => drop(request.send(context.keys.memory(&name), body)),
                 Ok(None) => {}
-                Err(error) => context.refuse(ask, &error),
+                Err(error) => request.refuse(&error),
             }
         }
     }
 }
 
 /// What is stored, in the encoding of the answer.
-fn body(ask: &Ask, stored: Vec<u8>) -> Result<Vec<u8>, Error> {
-    Ok(match ask.encoding {
+fn body(request: &Request, stored: Vec<u8>) -> Result<Vec<u8>, Error> {
+    Ok(match request.encoding {
         Encoding::Cbor => stored,
         Encoding::Json => Encoding::Json.encode(&decode_stored(&stored)?),
     })
 }
 
-fn get_matching(context: &Context, ask: Ask) {
+fn get_matching(context: &Context, request: Request, admitted: Admitted) {
     let go_on = |is_taken: bool| {
         if is_taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let refuse = |message: String| go_on(ask.send_error(&Error::new(Code::Internal, message)));
+    let refuse = |message: String| go_on(request.send_error(&Error::new(Code::Internal, message)));
     let mut unread = 0;
-    let mut sent = each_matching(context, ask.key(), |one| {
+    let mut sent = each_matching(context, &admitted, request.key(), |one| {
         let fault = match one {
-            Ok((name, bytes)) => match body(&ask, bytes) {
-                Ok(body) => return go_on(ask.send(context.keys.memory(&name), body)),
+            Ok((name, bytes)) => match body(&request, bytes) {
+                Ok(body) => return go_on(request.send(context.keys.memory(&name), body)),
                 Err(error) => Unread { name: Some(name), error },
             },
             Err(unread) => unread,
@@ -193,6 +188,9 @@ fn get_matching(context: &Context, ask: Ask) {
         sent = refuse(format!("{} more cannot be read (omir store check)", unread - MAX_TOLD));
     }
     if sent.is_break() {
-        ask.give_up();
+        admitted.failed(Code::Busy);
+        request.give_up();
+    } else {
+        admitted.done();
     }
 }

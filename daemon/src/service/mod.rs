@@ -1,7 +1,6 @@
-//! The Zenoh service: `docs/keys.md` over one engine. It translates and holds no logic.
+//! The Zenoh transport: `docs/keys.md` over one session. It knows keys, selectors and replies; what is asked is the
+//! protocol's.
 
-mod ask;
-mod backup;
 mod clock;
 mod deleting;
 mod events;
@@ -11,6 +10,7 @@ mod namesake;
 mod network;
 mod operations;
 mod pool;
+mod request;
 #[cfg(test)]
 mod time_ranges;
 
@@ -27,17 +27,19 @@ use zenoh::query::{Query, Queryable};
 use crate::clock::SimulatedClock;
 use crate::engine::Engine;
 use crate::engine::events::Listening;
-use crate::engine::operation::Operation;
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
+use crate::protocols::Protocols;
+use crate::protocols::omir::{GET, Operation, worded};
+use crate::router::{Admitted, Caller, Incoming, Method};
 
-use self::ask::Ask;
 use self::deleting::{Deleter, Deletes};
 use self::pool::{Load, Pool, Running};
+use self::request::Request;
 
-pub use self::ask::{MOST_PARAMETERS, selector_parameters};
 pub use self::keys::Keys;
 use self::network::not_opened;
+pub use self::request::{MOST_PARAMETERS, selector_parameters};
 
 pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint, plain};
 
@@ -53,6 +55,7 @@ pub fn largest_message(limits: &RequestLimits) -> usize {
 /// A running service. Dropping it undeclares everything.
 pub struct Service {
     session: zenoh::Session,
+    engine: Engine,
     context: Arc<Context>,
     queryables: Vec<Queryable<()>>,
     subscriber: Subscriber<()>,
@@ -63,12 +66,14 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the network and serves `engine` under `keys`, with `workers` threads for reading.
+    /// Opens the network and serves `protocols` under `keys`, with `workers` threads for reading. What `engine` announces
+    /// by itself goes out too.
     ///
     /// # Errors
     /// If an endpoint cannot be listened on or the configuration is refused by Zenoh.
     pub fn start(
-        engine: Engine,
+        engine: &Engine,
+        protocols: &Protocols,
         keys: &Keys,
         network: &Network,
         workers: usize,
@@ -84,7 +89,9 @@ impl Service {
         let deleter = Deleter::start().map_err(no_threads)?;
         let events = events::Outlet::new(session.clone(), keys.clone());
         let context = Arc::new(Context {
-            engine,
+            protocols: protocols.clone(),
+            // Zenoh tells not who asks. Its access control decides who gets here.
+            caller: Caller::trusted("zenoh"),
             keys: keys.clone(),
             pool,
             deleter,
@@ -92,8 +99,8 @@ impl Service {
             events: events.clone(),
         });
         let outlet = events.clone();
-        context.engine.on_finding(Box::new(move |finding| outlet.found(finding)));
-        let listening = context.engine.events().listen(move |event| events.publish(event));
+        engine.on_finding(Box::new(move |finding| outlet.found(finding)));
+        let listening = engine.events().listen(move |event| events.publish(event));
 
         let mut queryables = Vec::new();
         for served in Served::all() {
@@ -113,12 +120,13 @@ impl Service {
                 .wait()
                 .map_err(fail)?
         };
-        let instance = context.engine.new_id();
-        let namesake = namesake::watch(&session, keys, &context.engine, &instance).map_err(fail)?;
-        context.engine.tell_of("network", Box::new(move || Some(told(&instance, &load.load()))));
+        let instance = engine.new_id();
+        let namesake = namesake::watch(&session, keys, engine, &instance).map_err(fail)?;
+        engine.tell_of("network", Box::new(move || Some(told(&instance, &load.load()))));
         let alive = session.liveliness().declare_token(keys.alive()).wait().map_err(fail)?;
         Ok(Self {
             session,
+            engine: engine.clone(),
             context,
             queryables,
             subscriber,
@@ -134,7 +142,7 @@ impl Service {
     /// # Errors
     /// If the key cannot be declared.
     pub fn set_by(self, keys: &Keys, clock: Arc<SimulatedClock>) -> Result<Self, String> {
-        let subscriber = clock::set_by(&self.session, keys, clock)
+        let subscriber = clock::set_by(&self.session, keys, self.context.clone(), clock)
             .map_err(|error| format!("a key could not be declared: {error}"))?;
         Ok(Self { clock: Some(subscriber), ..self })
     }
@@ -146,10 +154,10 @@ impl Service {
 
     /// Who asks a reading thread for a sign of life; it comes once one of them has read something.
     pub fn prover(&self) -> impl Fn() -> Receiver<()> + Send + use<> {
-        let context = self.context.clone();
+        let (context, engine) = (self.context.clone(), self.engine.clone());
         move || {
             let (proven, waiting) = crossbeam_channel::bounded(1);
-            let engine = context.engine.clone();
+            let engine = engine.clone();
             let prove = move || {
                 engine.prove_reading();
                 // Whoever asked may not wait any more.
@@ -162,8 +170,17 @@ impl Service {
 
     /// Takes the service off the network.
     pub fn stop(self) {
-        let Self { session, context, queryables, subscriber, namesake, clock, alive, listening } =
-            self;
+        let Self {
+            session,
+            context,
+            queryables,
+            subscriber,
+            namesake,
+            clock,
+            alive,
+            listening,
+            ..
+        } = self;
         drop((queryables, subscriber, namesake, clock, alive, context));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
@@ -186,7 +203,8 @@ fn told(instance: &str, load: &Load) -> Value {
 
 /// What every handler needs.
 struct Context {
-    engine: Engine,
+    protocols: Protocols,
+    caller: Caller,
     keys: Keys,
     pool: Running,
     deleter: Deleter,
@@ -198,22 +216,18 @@ struct Context {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Served {
     Memory,
-    Status,
-    Backup,
     Operation(Operation),
 }
 
 impl Served {
     fn all() -> impl Iterator<Item = Self> {
         let operations = Operation::ALL.into_iter().map(Self::Operation);
-        [Self::Memory, Self::Status, Self::Backup].into_iter().chain(operations)
+        std::iter::once(Self::Memory).chain(operations)
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory/**",
-            Self::Status => "status",
-            Self::Backup => "backup",
             Self::Operation(operation) => operation.as_str(),
         }
     }
@@ -231,12 +245,10 @@ impl Served {
         }
     }
 
-    /// Whether it changes something: a list of segments seals what there is. A GET of memories only reads.
-    fn changes(self) -> bool {
+    fn method(self) -> &'static Method {
         match self {
-            Self::Memory | Self::Status => false,
-            Self::Backup => true,
-            Self::Operation(operation) => operation.changes(),
+            Self::Memory => &GET,
+            Self::Operation(operation) => operation.method(),
         }
     }
 }
@@ -260,43 +272,41 @@ impl Context {
         let Some(under_way) = pool.admit() else {
             return pool.hand_over(0, move |_| drop(query));
         };
-        let mut ask = Ask::new(query, self.keys.clone(), pool.clone(), under_way);
-        if served.changes()
+        let request = Request::new(query, self.keys.clone(), pool.clone(), under_way);
+        let (method, router) = (served.method(), &self.protocols.router);
+        if method.effect.names_exactly()
             && let Err(error) = exact
         {
-            return self.refuse(ask, &error);
+            router.refuse(&self.caller, method, size, error.code);
+            return request.refuse(&error);
         }
+        let merges = served == Served::Operation(Operation::Remember) && request.names("merge");
+        let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
+        let admitted = match router.admit(&self.caller, method, incoming) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return request.refuse(&worded(refusal)),
+        };
         let is_handed_over = match served {
             Served::Operation(operation) => operation.is_handed_over(),
-            Served::Memory | Served::Status | Served::Backup => false,
+            Served::Memory => false,
         };
         if is_handed_over && size <= INLINE_BYTES {
-            self.answer(served, ask);
+            self.answer(served, request, admitted);
             return;
         }
-        let merges = served == Served::Operation(Operation::Remember) && ask.names("merge");
-        match self.engine.admit(size, merges) {
-            Ok(permit) => ask.permit = permit,
-            Err(error) => return self.refuse(ask, &error.into()),
-        }
         let context = self.clone();
-        if let Some(ask) = pool.read(ask, move |ask| context.answer(served, ask)) {
+        let read = move |(request, admitted)| context.answer(served, request, admitted);
+        if let Some((request, admitted)) = pool.read((request, admitted), read) {
             let message = "too many queries are waiting; try again in a moment";
-            self.refuse(ask, &Error::new(Code::Busy, message));
+            admitted.failed(Code::Busy);
+            request.refuse(&Error::new(Code::Busy, message));
         }
     }
 
-    fn answer(&self, served: Served, ask: Ask) {
+    fn answer(&self, served: Served, request: Request, admitted: Admitted) {
         match served {
-            Served::Memory => memory::get(self, ask),
-            Served::Status => operations::status(self, ask),
-            Served::Backup => backup::answer(self, ask),
-            Served::Operation(operation) => operations::serve(self, operation, ask),
+            Served::Memory => memory::get(self, request, admitted),
+            Served::Operation(operation) => operations::serve(self, operation, request, admitted),
         }
-    }
-
-    fn refuse(&self, ask: Ask, error: &Error) {
-        self.engine.note_rejected();
-        ask.refuse(error);
     }
 }

@@ -1,12 +1,18 @@
 //! Memories under their names, and what is heard of them.
 
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
 use omir_core::instant::Timestamp;
-use omir_core::reference::Ref;
+use omir_core::reference::{Id, Ref, ResourceType};
 
 use super::Omir;
-use crate::engine::Recall;
-use crate::engine::asked::Parameters;
+use super::params::Parameters;
+use crate::engine::command::{Change, Receipt};
 use crate::engine::events::Following;
+use crate::engine::request::Encoding;
+use crate::engine::{Found, Recall, Unread, id_of};
 use crate::error::Error;
 use crate::recall::query::Query;
 use crate::router::Admitted;
@@ -18,6 +24,122 @@ impl Omir {
     /// `INTERNAL` if it cannot be read.
     pub fn get(&self, _: &Admitted, name: &Ref) -> Result<Option<Vec<u8>>, Error> {
         self.engine.get(name)
+    }
+
+    /// As [`Omir::get`], and tells what is damaged from what cannot be read now.
+    ///
+    /// # Errors
+    /// `INTERNAL` if that cannot be told now, because the disk is away.
+    pub fn look_up(&self, _: &Admitted, name: &Ref) -> Result<Found, Error> {
+        self.engine.look_up(name)
+    }
+
+    /// Calls `f` for each live resource of a type whose name `is_wanted`, and for what cannot be read and may be among
+    /// them, until it breaks.
+    ///
+    /// # Errors
+    /// Breaks where `f` does.
+    pub fn each(
+        &self,
+        _: &Admitted,
+        of: ResourceType,
+        is_wanted: impl Fn(&Ref) -> bool,
+        mut f: impl FnMut(Result<(Ref, Vec<u8>), Unread>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.engine.each_or_unread(Some(of), |one| match one {
+            Ok(bytes) => {
+                let name = id_of(&bytes).and_then(|id| Id::new(id).ok()).map(|id| Ref::new(of, id));
+                match name.filter(&is_wanted) {
+                    Some(name) => f(Ok((name, bytes))),
+                    None => ControlFlow::Continue(()),
+                }
+            }
+            Err(unread) if unread.name.as_ref().is_none_or(&is_wanted) => f(Err(unread)),
+            Err(_) => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Waits until what was put before is committed, at most `patience`. A client that puts and then gets reads what it
+    /// wrote.
+    pub fn wait_committed(&self, patience: Duration) {
+        self.engine.settle(patience);
+    }
+
+    /// Stores a resource under a name. `sent` is what the clock of whoever put it showed.
+    pub fn put(
+        &self,
+        admitted: Admitted,
+        name: &Ref,
+        payload: &[u8],
+        encoding: Encoding,
+        sent: Option<Timestamp>,
+        reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
+    ) {
+        let key = Some(name);
+        let change = match sent {
+            Some(sent) => self.engine.prepare_sent(payload, encoding, key, sent),
+            None => self.engine.prepare(payload, encoding, key),
+        };
+        match change {
+            Ok(change) => {
+                let bytes = admitted.bytes();
+                self.change(change, bytes, move |receipt| {
+                    admitted.finish(&receipt);
+                    reply(receipt);
+                });
+            }
+            Err(error) => {
+                admitted.failed(error.code);
+                reply(Err(error));
+            }
+        }
+    }
+
+    /// Forgets what is under a name.
+    pub fn delete(
+        &self,
+        admitted: Admitted,
+        name: Ref,
+        reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
+    ) {
+        self.change(Change::Forget(vec![name]), 0, move |receipt| {
+            admitted.finish(&receipt);
+            reply(receipt);
+        });
+    }
+
+    /// Takes a place among the changes, and changes nothing: what is forgotten [up to it](Omir::forget_up_to) may be
+    /// looked up afterwards.
+    pub fn mark(&self, _: &Admitted) -> Receiver<Result<Receipt, Error>> {
+        self.awaited(Change::Forget(Vec::new()))
+    }
+
+    /// Forgets what is under these names, as far as it was recorded no later than the transaction `seq`.
+    pub fn forget_up_to(
+        &self,
+        _: &Admitted,
+        names: Vec<Ref>,
+        seq: u64,
+    ) -> Receiver<Result<Receipt, Error>> {
+        self.awaited(Change::ForgetUpTo(names, seq))
+    }
+
+    fn awaited(&self, change: Change) -> Receiver<Result<Receipt, Error>> {
+        let (tell, told) = crossbeam_channel::bounded(1);
+        self.change(change, 0, move |receipt| {
+            // Whoever asked waits for it.
+            let _ = tell.send(receipt);
+        });
+        told
+    }
+
+    fn change(
+        &self,
+        change: Change,
+        bytes: usize,
+        reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
+    ) {
+        self.engine.submit(change, bytes, Box::new(reply));
     }
 
     /// Recalls for somebody who only looks: no access is counted. `base` is what holds where no parameter says else.

@@ -49,6 +49,10 @@ pub static EVENTS: Method = streams("events", Payload::None);
 /// An export, one resource after the other.
 pub static DOCUMENT: Method = streams("document", Payload::Parameters);
 
+/// The time of a simulation is set.
+pub static CLOCK: Method =
+    Method { effect: Effect::Maintains, ..changes("clock", Payload::Parameters) };
+
 // The requests of docs/serial-protocol.md, section 3.
 pub(super) static INFO: Method = reads("info", Payload::None);
 pub(super) static UNLOCK: Method = reads("unlock", Payload::Parameters);
@@ -64,7 +68,7 @@ pub static OMIR: Protocol = Protocol {
     name: NAME,
     methods: &[
         &REMEMBER, &RECALL, &FORGET, &ANCHOR, &FEEDBACK, &EXPORT, &COMPACT, &SWEEP, &EXPLAIN,
-        &REBASE, &STATUS, &BACKUP, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &INFO, &UNLOCK,
+        &REBASE, &STATUS, &BACKUP, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &CLOCK, &INFO, &UNLOCK,
         &CANCEL, &PULL, &PUSH, &UNKNOWN,
     ],
 };
@@ -72,10 +76,21 @@ pub static OMIR: Protocol = Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocols::omir::operation::Operation;
 
     #[test]
     fn each_method_is_refused_for_each_reason() {
         crate::router::tests::each_method_is_decided(&OMIR, &[Scope::READ, Scope::WRITE]);
+    }
+
+    #[test]
+    fn each_operation_has_its_row() {
+        for operation in Operation::ALL {
+            let row = OMIR.method(operation.as_str()).unwrap();
+            assert!(std::ptr::eq(row, operation.method()));
+            assert_eq!(Operation::of(row), Some(operation));
+        }
+        assert_eq!(Operation::of(&GET), None);
     }
 
     /// The list in docs/keys.md, "Requests".
@@ -85,7 +100,7 @@ mod tests {
         let exact: Vec<&str> = exact.map(|method| method.name).collect();
         let expected = [
             "remember", "forget", "anchor", "feedback", "compact", "sweep", "rebase", "backup",
-            "put", "delete", "push",
+            "put", "delete", "clock", "push",
         ];
         assert_eq!(exact, expected);
     }

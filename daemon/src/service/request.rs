@@ -11,11 +11,11 @@ use zenoh::query::Query;
 
 use super::keys::Keys;
 use super::pool::{Pool, UnderWay};
-use crate::engine::ImportPermit;
-use crate::engine::operation::{Asked, Payload};
 use crate::engine::request::{self, Encoding};
 use crate::engine::settings::RequestLimits;
 use crate::error::{Code, Error};
+use crate::protocols::omir::{Encoded, Params, Payload};
+use crate::router;
 
 /// Bytes of a selector's parameters.
 pub const MOST_PARAMETERS: usize = 64 << 10;
@@ -24,7 +24,7 @@ pub const MOST_PARAMETERS: usize = 64 << 10;
 const OF_ZENOH: [&str; 1] = ["_anyke"];
 
 /// A query with what is needed to answer it. Whatever goes to its client goes by the pool, also that there is no more.
-pub(super) struct Ask {
+pub(super) struct Request {
     query: Option<Query>,
     key: String,
     keys: Keys,
@@ -34,8 +34,6 @@ pub(super) struct Ask {
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
     payload: ZBytes,
-    /// The permit for its payload, until the change has it.
-    pub(super) permit: Option<ImportPermit>,
 }
 
 /// What a Zenoh encoding says about a payload; `None` if nothing.
@@ -65,7 +63,7 @@ pub(super) fn error_value(error: &Error) -> Value {
     Value::Object(map)
 }
 
-impl Ask {
+impl Request {
     pub(super) fn new(mut query: Query, keys: Keys, pool: Arc<Pool>, under_way: UnderWay) -> Self {
         let payload = query.payload_mut().map(std::mem::take).unwrap_or_default();
         let mut parameters = selector_parameters(query.parameters().as_str());
@@ -89,7 +87,7 @@ impl Ask {
         }
         let key = query.key_expr().to_string();
         let (query, under_way) = (Some(query), Some(under_way));
-        Self { query, key, keys, pool, under_way, encoding, parameters, payload, permit: None }
+        Self { query, key, keys, pool, under_way, encoding, parameters, payload }
     }
 
     /// The key expression asked for.
@@ -107,54 +105,39 @@ impl Ask {
         self.parameters.clone()
     }
 
-    /// What is asked, and `of_resources` whether the payload is resources or members. It goes with that: what waits
+    /// What comes with it, where its method says that the payload is `kind`. The payload goes with that: what waits
     /// for the disk is what was made of it.
-    pub(super) fn asked(
+    pub(super) fn params(
         &mut self,
-        of_resources: bool,
+        kind: router::Payload,
         limits: &RequestLimits,
-    ) -> Result<Asked, Error> {
+    ) -> Result<Params, Error> {
         let parameters = self.selector()?;
         let bytes = std::mem::take(&mut self.payload).to_bytes().into_owned();
-        let size = bytes.len();
-        let payload = if bytes.is_empty() {
-            Payload::None
-        } else if of_resources {
-            Payload::Resources(bytes, self.encoding)
-        } else {
-            let mut members = request::decode(&bytes, self.encoding, limits, Code::InvalidQuery)?;
-            // How it is answered says the payload itself.
-            if let Value::Object(members) = &mut members {
-                members.remove("format");
+        let payload = match kind {
+            _ if bytes.is_empty() => Payload::None,
+            router::Payload::None => Payload::None,
+            router::Payload::Resources => Payload::Resources(bytes, self.encoding),
+            router::Payload::Parameters => {
+                let encoding = self.encoding;
+                let mut members = request::decode(&bytes, encoding, limits, Code::InvalidQuery)?;
+                // How it is answered says the payload itself.
+                if let Value::Object(members) = &mut members {
+                    members.remove("format");
+                }
+                Payload::Members(members)
             }
-            Payload::Members(members)
         };
-        Ok(Asked { parameters, payload, permit: self.permit.take(), bytes: size, most: None })
+        Ok(Params { parameters, payload })
     }
 
-    /// Answers on `omir/<robot>/<operation>` with bytes in the answer's encoding, and something beside them as
-    /// JSON in the attachment.
-    pub(super) fn reply(self, operation: &str, bytes: Vec<u8>, beside: Option<&Value>) {
-        let parcel = Parcel::Answer {
-            key: self.keys.operation(operation),
-            encoding: zenoh_encoding(self.encoding),
-            beside: beside.map(json::to_string),
-            bytes,
-        };
-        self.finish(parcel);
-    }
-
-    /// The same with a value.
-    pub(super) fn reply_value(self, operation: &str, value: &Value) {
-        let bytes = self.encoding.encode(value);
-        self.reply(operation, bytes, None);
-    }
-
-    /// Answers with bytes that are neither JSON nor CBOR of ours.
-    pub(super) fn reply_octets(self, operation: &str, bytes: Vec<u8>) {
+    /// Answers on `omir/<robot>/<operation>`. What is missing goes beside the answer, as JSON in the attachment.
+    pub(super) fn reply(self, operation: &str, encoded: Encoded) {
+        let Encoded { bytes, encoding, left_out } = encoded;
+        let encoding = encoding.map_or(ZenohEncoding::APPLICATION_OCTET_STREAM, zenoh_encoding);
+        let beside = left_out.as_ref().map(json::to_string);
         let key = self.keys.operation(operation);
-        let encoding = ZenohEncoding::APPLICATION_OCTET_STREAM;
-        self.finish(Parcel::Answer { key, bytes, encoding, beside: None });
+        self.finish(Parcel::Answer { key, encoding, beside, bytes });
     }
 
     /// Refuses.
@@ -198,7 +181,7 @@ impl Ask {
 }
 
 /// That there is no more to come goes to the client too.
-impl Drop for Ask {
+impl Drop for Request {
     fn drop(&mut self) {
         if let Some(query) = self.query.take() {
             let under_way = self.under_way.take();
