@@ -351,7 +351,7 @@ impl Neighbours {
                     }
                     let session = service.session();
                     let node =
-                        crate::ros2::Node::start(engine, session, ros2, simulated);
+                        crate::ros2::Node::start(engine, protocols, session, ros2, simulated);
                     Some(node.map_err(|error| format!("ros2: {error}"))?)
                 }
             },

@@ -1,6 +1,6 @@
-//! The daemon in the ROS 2 graph: an adapter beside [`crate::service`], over the same session.
+//! The daemon in the ROS 2 graph: a transport beside [`crate::service`], over the same session.
 //!
-//! What a node does stands in `omir-ros2`, which knows no engine; here its operations are handed to ours.
+//! What a node does stands in `omir-ros2`, which knows no engine; here what it asks for goes by the router to the protocol.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,13 +21,14 @@ use omir_ros2::stamp::Stamp;
 use crate::clock::SimulatedClock;
 use crate::engine::command::Event;
 use crate::engine::events::Listening;
-use crate::engine::merge::Precedence;
-use crate::engine::operation::{Asked, Operation, Payload};
 use crate::engine::rebase;
 use crate::engine::request::{Encoding, reference};
 use crate::engine::{Engine, Found};
 use crate::error::{Code, Error};
+use crate::protocols::Protocols;
+use crate::protocols::omir::{GET, Operation, Params, Payload, Response, worded};
 use crate::recall::frames::Frames;
+use crate::router::{Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused};
 
 /// Read from a file at once.
 const PIECE: usize = 1 << 20;
@@ -53,12 +54,13 @@ impl<T> Slot<T> {
 }
 
 impl Node {
-    /// Joins the graph over `session` with `engine` as the memory.
+    /// Joins the graph over `session` with `protocols` for what is asked; what `engine` announces by itself goes out too.
     ///
     /// # Errors
     /// What stands in the way: names, definitions of messages, or the network.
     pub fn start(
         engine: &Engine,
+        protocols: &Protocols,
         session: &zenoh::Session,
         config: &Ros2,
         simulated: Option<Arc<SimulatedClock>>,
@@ -67,7 +69,7 @@ impl Node {
             let engine = engine.clone();
             Arc::new(move || Stamp::from_timestamp(engine.now().0).unwrap_or(Stamp::ZERO))
         };
-        let memory = Arc::new(EngineMemory { engine: engine.clone(), simulated });
+        let memory = Arc::new(RoutedMemory { protocols: protocols.clone(), simulated });
         let participant = Participant::open(session, config, memory, clock.clone())?;
         let (announcer, surveyor) = (participant.announcer(), participant.surveyor());
         let listening = engine.events().listen(move |event| {
@@ -160,20 +162,34 @@ fn operation(service: Service) -> Operation {
     }
 }
 
-struct EngineMemory {
-    engine: Engine,
+/// The memory, by the router.
+struct RoutedMemory {
+    protocols: Protocols,
     simulated: Option<Arc<SimulatedClock>>,
 }
 
-impl EngineMemory {
-    fn asked(&self, operation: Operation, asked: Asked) -> Result<Value, Error> {
-        let answer = self.engine.ask(operation, asked)?;
-        let left_out = answer.left_out();
-        let mut value = answer.into_value()?;
-        if let (Value::Object(members), Some(left_out)) = (&mut value, left_out) {
-            members.insert(LEFT_OUT, left_out);
-        }
-        Ok(value)
+impl RoutedMemory {
+    /// The node: its services, and its rules, which try again what may be taken later. ROS names nobody who calls a
+    /// service. An answer goes out as one message.
+    fn caller(&self) -> Caller {
+        let most = self.protocols.omir.limits().for_import().max_payload_bytes;
+        let bounds = Bounds { reply_bytes: Some(most as u64), ..Bounds::default() };
+        Caller { bounds, retries: true, ..Caller::trusted("ros2") }
+    }
+
+    fn admit(&self, method: &'static Method, incoming: Incoming) -> Result<Admitted, Refused> {
+        self.protocols.router.admit(&self.caller(), method, incoming)
+    }
+
+    fn carry_out(&self, admitted: Admitted, params: Params) -> Result<Value, Error> {
+        self.protocols.omir.ask(admitted, params, |response: Response| {
+            let left_out = response.left_out();
+            let mut value = response.into_value()?;
+            if let (Value::Object(members), Some(left_out)) = (&mut value, left_out) {
+                members.insert(LEFT_OUT, left_out);
+            }
+            Ok(value)
+        })
     }
 
     fn merge_file(
@@ -182,85 +198,94 @@ impl EngineMemory {
         overwrite: bool,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Error> {
-        let unreadable = |error| unreadable(file, &error);
         let total = size_of(file)?;
-        let admitted = self.engine.admit(usize::try_from(total).unwrap_or(usize::MAX), true);
-        let mut permit = admitted.map_err(|not| {
-            let error = Error::from(not);
+        let bytes = usize::try_from(total).unwrap_or(usize::MAX);
+        let incoming = Incoming { bytes, merges: true, ..Incoming::default() };
+        let admitted = self.admit(Operation::Remember.method(), incoming).map_err(|refused| {
+            let error = worded(refused);
             Error::at(error.code, "/path", format!("{}: {}", file.display(), error.message))
         })?;
-        let mut input = std::fs::File::open(file).map_err(unreadable)?;
-        let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
-        while progress(bytes.len() as u64, total) {
-            match input.read(&mut piece).map_err(unreadable)? {
-                0 => {
-                    let encoding = Encoding::sniff(&bytes);
-                    let precedence = if overwrite { Precedence::File } else { Precedence::Newer };
-                    let permit = permit.take();
-                    let change =
-                        self.engine.prepare_admitted(permit, &bytes, encoding, precedence)?;
-                    return Ok(self.engine.execute(change)?.to_value());
-                }
-                read => bytes.extend_from_slice(&piece[..read]),
+        match read(file, total, progress) {
+            Ok(bytes) => {
+                let merge = if overwrite { "overwrite" } else { "true" };
+                let parameters = vec![("merge".to_owned(), merge.to_owned())];
+                let encoding = Encoding::sniff(&bytes);
+                let payload = Payload::Resources(bytes, encoding);
+                self.carry_out(admitted, Params { parameters, payload })
             }
-            // The permit is for so many.
-            if bytes.len() as u64 > total {
-                let message = format!("{} grows while it is read", file.display());
-                return Err(Error::at(Code::TooLarge, "/path", message));
+            Err(error) => {
+                admitted.failed(error.code);
+                Err(error)
             }
         }
-        Err(Error::new(Code::Busy, "cancelled before anything was stored"))
-    }
-
-    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Refusal> {
-        result.map_err(|error| {
-            let refusal = Refusal { code: error.code, message: error.message, path: error.path };
-            // What a rule kept is tried again until it is taken.
-            if !refusal.code.may_pass() {
-                self.engine.note_rejected();
-            }
-            refusal
-        })
     }
 }
 
-impl Memory for EngineMemory {
+/// Reads a file of so many bytes.
+fn read(
+    file: &Path,
+    total: u64,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Vec<u8>, Error> {
+    let unreadable = |error| unreadable(file, &error);
+    let mut input = std::fs::File::open(file).map_err(unreadable)?;
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
+    while progress(bytes.len() as u64, total) {
+        match input.read(&mut piece).map_err(unreadable)? {
+            0 => return Ok(bytes),
+            read => bytes.extend_from_slice(&piece[..read]),
+        }
+        // The permit is for so many.
+        if bytes.len() as u64 > total {
+            let message = format!("{} grows while it is read", file.display());
+            return Err(Error::at(Code::TooLarge, "/path", message));
+        }
+    }
+    Err(Error::new(Code::Busy, "cancelled before anything was stored"))
+}
+
+fn told(error: Error) -> Refusal {
+    Refusal { code: error.code, message: error.message, path: error.path }
+}
+
+impl Memory for RoutedMemory {
     fn most_bytes(&self) -> usize {
-        self.engine.settings().limits.max_payload_bytes
+        self.protocols.omir.limits().max_payload_bytes
     }
 
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
         let bytes = cbor::to_vec(&Value::Array(resources));
+        let merges = merge.is_some();
+        let incoming = Incoming { bytes: bytes.len(), merges, ..Incoming::default() };
         let merge = merge.map(|merge| ("merge".to_owned(), merge.to_owned()));
-        let asked = Asked {
-            parameters: merge.into_iter().collect(),
-            bytes: bytes.len(),
-            payload: Payload::Resources(bytes, Encoding::Cbor),
-            ..Asked::default()
-        };
-        self.told(self.asked(Operation::Remember, asked))
+        let parameters = merge.into_iter().collect();
+        let payload = Payload::Resources(bytes, Encoding::Cbor);
+        let admitted = self.admit(Operation::Remember.method(), incoming).map_err(worded);
+        admitted
+            .and_then(|admitted| self.carry_out(admitted, Params { parameters, payload }))
+            .map_err(told)
     }
 
     fn get(&self, target: &str) -> Result<Stored, Refusal> {
+        let admitted = self.admit(&GET, Incoming::default()).map_err(worded).map_err(told)?;
         let found = reference("ref", target)
-            .and_then(|target: Ref| self.engine.look_up(&target))
+            .and_then(|target: Ref| self.protocols.omir.look_up(&admitted, &target))
             .map(|found| match found {
                 Found::Nothing => Stored::Nothing,
                 Found::Whole(bytes) => decoded(&bytes)
                     .map_or_else(|error| Stored::Damaged(error.message), Stored::Whole),
                 Found::Damaged(error) => Stored::Damaged(error.message),
             });
-        self.told(found)
+        admitted.finish(&found);
+        found.map_err(told)
     }
 
     fn ask(&self, service: Service, parameters: &Map) -> Result<Value, Refusal> {
-        let most = self.engine.settings().limits.for_import().max_payload_bytes;
-        let asked = Asked {
-            payload: Payload::Members(Value::Object(parameters.clone())),
-            most: Some(most as u64),
-            ..Asked::default()
-        };
-        self.told(self.asked(operation(service), asked))
+        let method = operation(service).method();
+        let admitted = self.admit(method, Incoming::default()).map_err(worded);
+        let payload = Payload::Members(Value::Object(parameters.clone()));
+        let params = Params { payload, ..Params::default() };
+        admitted.and_then(|admitted| self.carry_out(admitted, params)).map_err(told)
     }
 
     fn import(
@@ -269,7 +294,7 @@ impl Memory for EngineMemory {
         overwrite: bool,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Value, Refusal> {
-        self.told(self.merge_file(file, overwrite, progress))
+        self.merge_file(file, overwrite, progress).map_err(told)
     }
 
     fn show(&self, now: Stamp) {

@@ -10,6 +10,7 @@ use omir_ros2::message::{Message, Value};
 use omir_ros2::records::Operation;
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
+use omird::protocols::Protocols;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{eventually, free_endpoint};
@@ -47,7 +48,14 @@ impl Scene {
         let endpoint = free_endpoint();
         let ours = zenoh("listen/endpoints", &endpoint);
         let theirs = zenoh("connect/endpoints", &endpoint);
-        let memory = ros2::Node::start(&engine, &ours, &Ros2::default(), None).expect("it joins");
+        let memory = ros2::Node::start(
+            &engine,
+            &Protocols::over(&engine, "r1"),
+            &ours,
+            &Ros2::default(),
+            None,
+        )
+        .expect("it joins");
         let types = Arc::new(RwLock::new(Registry::standard()));
         let now = Arc::new(|| Stamp::from_nanos(DAWN * 1000));
         let config = NodeConfig::named("client");

@@ -16,6 +16,7 @@ use omir_ros2::stamp::Stamp;
 use omird::config;
 use omird::engine::command::{Effect, Event};
 use omird::engine::request::Encoding;
+use omird::protocols::Protocols;
 use omird::recall::Query;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
@@ -133,7 +134,8 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let seen = node.publisher("/seen", &ty.expect("it is known"), Qos::DEFAULT);
     let mut robot = Robot { seen: seen.expect("it is announced"), node, at: DAWN / 1_000_000 };
     let _tf_static = robot.keyframe();
-    let memory = ros2::Node::start(&session, &ours, &rules(), None);
+    let memory =
+        ros2::Node::start(&session, &Protocols::over(&session, "r1"), &ours, &rules(), None);
     let memory = memory.expect("it joins");
     // After the node, so that what is heard here was told to it.
     let _listening = {

@@ -1,14 +1,10 @@
-//! What the operations of `docs/keys.md` ask for, by the names of their parameters: the same for every
-//! adapter, whatever the parameters came in.
+//! Parameters by name, and the queries and rebases that are asked for by them.
 
-use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
-use omir_core::reference::Ref;
 use omir_core::value::Value;
 
 use super::Engine;
 use super::command::Change;
-use super::compaction::Scope;
 use super::rebase::{Rebase, Request, Step};
 use super::request::reference;
 use crate::error::{Code, Error};
@@ -64,93 +60,6 @@ impl Named {
     }
 }
 
-/// `forget`: `ref`, one or several with commas between them.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn forget(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
-    let text = named.need("ref")?;
-    named.finish("ref")?;
-    let targets = text.split(',').map(|part| reference("ref", part.trim()));
-    Ok(Change::Forget(targets.collect::<Result<Vec<_>, _>>()?))
-}
-
-/// `anchor`: `ref`, and `anchored=false` to let it go.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn anchor(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
-    let target = reference("ref", &named.need("ref")?)?;
-    let anchored = match named.take("anchored") {
-        Some(text) => parameters::flag("anchored", &text)?,
-        None => true,
-    };
-    named.finish("ref, anchored")?;
-    Ok(Change::Anchor(target, anchored))
-}
-
-/// `feedback`: `ref`, `outcome`, and `weight`.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
-    let target = reference("ref", &named.need("ref")?)?;
-    let text = named.need("outcome")?;
-    let outcome: Outcome = text.parse().map_err(|_| {
-        Error::query("outcome", format!("{text:?} is neither `confirmed` nor `contradicted`"))
-    })?;
-    let weight = match named.take("weight") {
-        None => Weight::ONE,
-        Some(text) => text.parse().ok().and_then(Weight::new).ok_or_else(|| {
-            Error::query("weight", format!("{text:?} is no number above 0, at most 1000"))
-        })?,
-    };
-    named.finish("ref, outcome, weight")?;
-    Ok(Change::Feedback(target, outcome, weight))
-}
-
-/// `compact`: which `scope`.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn compact(parameters: Parameters) -> Result<Scope, Error> {
-    let mut named = Named::new(parameters);
-    let scope = match named.take("scope") {
-        None => Scope::Due,
-        Some(text) => Scope::parse(&text).ok_or_else(|| {
-            let message = format!("{text:?} is none of `due`, `forgotten`, `all`");
-            Error::query("scope", message)
-        })?,
-    };
-    named.finish("scope")?;
-    Ok(scope)
-}
-
-/// `sweep`: whether it is a `dryRun`.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn sweep(parameters: Parameters) -> Result<bool, Error> {
-    let mut named = Named::new(parameters);
-    let dry_run = named.flag("dryRun")?;
-    named.finish("dryRun")?;
-    Ok(dry_run)
-}
-
-/// `explain`: `ref`.
-///
-/// # Errors
-/// `INVALID_QUERY`.
-pub fn explain(parameters: Parameters) -> Result<Ref, Error> {
-    let mut named = Named::new(parameters);
-    let target = reference("ref", &named.need("ref")?)?;
-    named.finish("ref")?;
-    Ok(target)
-}
-
 impl Engine {
     /// `recall` and `export`: the parameters of `docs/keys.md`, "Recall", on top of `base`.
     ///
@@ -201,33 +110,5 @@ impl Engine {
         })?;
         let max_bytes = self.settings().limits.for_import().max_payload_bytes;
         Ok(Change::Rebase(Request { step, dry_run, id, max_bytes }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `format` is of one adapter, which takes it away; the others do not know it.
-    #[test]
-    fn no_parameter_is_called_known_that_is_not() {
-        let asked = || vec![("format".to_owned(), "cbor".to_owned())];
-        let with = |more: &[(&str, &str)]| {
-            let more = more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
-            more.chain(asked()).collect::<Parameters>()
-        };
-        let refusals = [
-            forget(with(&[("ref", "Entity/a")])).unwrap_err(),
-            anchor(with(&[("ref", "MemoryRecord/a")])).unwrap_err(),
-            feedback(with(&[("ref", "MemoryRecord/a"), ("outcome", "confirmed")])).unwrap_err(),
-            compact(asked()).unwrap_err(),
-            sweep(asked()).unwrap_err(),
-            explain(with(&[("ref", "Entity/a")])).unwrap_err(),
-        ];
-        for error in refusals {
-            assert_eq!(error.path, "/format");
-            let known = error.message.split("known are").nth(1).unwrap();
-            assert!(!known.contains("format"), "{error}");
-        }
     }
 }

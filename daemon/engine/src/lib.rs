@@ -23,7 +23,6 @@ mod importing;
 pub mod index;
 pub mod integrity;
 pub mod merge;
-pub mod operation;
 pub mod plan;
 pub mod precondition;
 pub mod pressure;

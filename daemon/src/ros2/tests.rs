@@ -12,7 +12,8 @@ use crate::testing::parts;
 /// A memory on a disk of its own, with small limits.
 struct Bench {
     folder: tempfile::TempDir,
-    memory: EngineMemory,
+    engine: Engine,
+    memory: RoutedMemory,
 }
 
 impl Bench {
@@ -28,7 +29,8 @@ impl Bench {
         let settings = Settings { limits, ..Settings::default() };
         let parts = Parts { settings, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
-        Self { folder, memory: EngineMemory { engine, simulated: None } }
+        let protocols = Protocols::over(&engine, "r1");
+        Self { folder, engine, memory: RoutedMemory { protocols, simulated: None } }
     }
 
     /// A file of so many records.
@@ -44,13 +46,13 @@ impl Bench {
     }
 
     fn rejected(&self) -> Option<u64> {
-        self.memory.engine.status("r1").pointer("/rejected").and_then(Value::as_u64)
+        self.engine.status("r1").pointer("/rejected").and_then(Value::as_u64)
     }
 }
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        self.memory.engine.stop();
+        self.engine.stop();
     }
 }
 
@@ -88,7 +90,7 @@ fn only_files_are_imported() {
 fn large_imports_come_one_at_a_time_whoever_brings_them() {
     let bench = Bench::new();
     let large = bench.file("large", 15);
-    let permit = bench.memory.engine.admit(1001, true).unwrap();
+    let permit = bench.engine.admit(1001, true).unwrap();
     assert!(permit.is_some());
     assert_eq!(code(bench.import(&large)), Code::Busy);
     let many = || (0..15).map(|n| value(&record(&format!("many-{n}")))).collect();
@@ -98,7 +100,7 @@ fn large_imports_come_one_at_a_time_whoever_brings_them() {
     drop(permit);
     bench.import(&large).unwrap();
     bench.memory.remember(many(), Some("true")).unwrap();
-    assert!(bench.memory.engine.admit(1001, true).is_ok(), "the permit came back");
+    assert!(bench.engine.admit(1001, true).is_ok(), "the permit came back");
     assert_eq!(code(bench.import(&bench.file("huge", 50))), Code::TooLarge);
 }
 
@@ -131,11 +133,38 @@ fn what_is_tried_again_is_no_rejected_request() {
     let bench = Bench::new();
     let before = bench.rejected();
     assert!(before.is_some());
-    let _permit = bench.memory.engine.admit(1001, true).unwrap();
+    let _permit = bench.engine.admit(1001, true).unwrap();
     assert_eq!(code(bench.import(&bench.file("large", 15))), Code::Busy);
     assert_eq!(bench.rejected(), before);
     assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), Code::InvalidResource);
     assert_eq!(bench.rejected(), before.map(|count| count + 1));
+}
+
+/// A rule, a service or a file. What the writer makes is told of on another thread.
+#[test]
+fn each_request_leaves_one_audit_line() {
+    let bench = Bench::new();
+    let huge = bench.file("huge", 50);
+    let ((), lines) = crate::router::tests::audited(|| {
+        let _ = bench.memory.remember(vec![value("{}")], None);
+        let _ = bench.memory.get("MemoryRecord/a");
+        let _ = bench.memory.ask(Service::Recall, &Map::new());
+        let _ = bench.memory.ask(Service::Forget, &Map::new());
+        let _ = bench.import(&huge);
+    });
+    let expected = [
+        ("remember", "INVALID_RESOURCE"),
+        ("get", "ok"),
+        ("recall", "ok"),
+        ("forget", "INVALID_QUERY"),
+        ("remember", "TOO_LARGE"),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, (method, outcome)) in lines.iter().zip(expected) {
+        let told = line.contains(&format!("method=\"{method}\""))
+            && line.contains(&format!("outcome=\"{outcome}\""));
+        assert!(told && line.starts_with("caller=\"ros2\""), "{line}");
+    }
 }
 
 #[test]
