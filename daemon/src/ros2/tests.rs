@@ -140,7 +140,7 @@ fn what_is_tried_again_is_no_rejected_request() {
     assert_eq!(bench.rejected(), before.map(|count| count + 1));
 }
 
-/// A rule, a service or a file. What the writer makes is told of on another thread.
+/// A rule, a service or a file. What the writer makes is told of on another thread. Invariant 37 of ARCHITECTURE.md.
 #[test]
 fn each_request_leaves_one_audit_line() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! An admitted request, from the router's decision to its audit line.
+//! An admitted request, from the router's decision to its audit line. Invariant 37 of ARCHITECTURE.md.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! The router against a table: each reason to refuse, for each method, and one audit line for each request.
+//! The router against a table: each reason to refuse, for each method, and one audit line for each request. Invariant 37
+//! of ARCHITECTURE.md.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

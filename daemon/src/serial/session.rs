@@ -519,7 +519,8 @@ mod tests {
         drop(busy);
     }
 
-    /// Whatever becomes of it: answered at once, refused before it is decoded, no request at all, or given up.
+    /// Whatever becomes of it: answered at once, refused before it is decoded, no request at all, or given up. Invariant
+    /// 37 of ARCHITECTURE.md.
     #[test]
     fn each_request_leaves_one_audit_line() {
         let bench = Bench::new();
