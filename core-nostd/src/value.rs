@@ -134,7 +134,7 @@ impl Value {
         })
     }
 
-    /// What kind of value this is, for messages: "a number".
+    /// Returns the kind of value, for messages: "a number".
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -1,4 +1,4 @@
-//! What a ROS type is, without code generated for it: parsed from `.msg`, `.srv` and `.action` text or
+//! ROS types without generated code: parsed from `.msg`, `.srv` and `.action` text or
 //! taken from a type description, with the hash (RIHS01) that ROS nodes compare.
 //!
 //! A service is two messages and an event, an action is three messages, two services and a feedback

@@ -1,4 +1,4 @@
-//! What of the memory ROS reaches: the operations of `docs/keys.md`, whoever carries them out.
+//! The memory as ROS sees it: the operations of `docs/keys.md`, whoever carries them out.
 //!
 //! The daemon hands its engine in; a test hands in what it likes. Every call may wait for a disk and comes
 //! from a thread that may wait.
@@ -21,7 +21,7 @@ pub trait Memory: Send + Sync {
     /// As `remember` of `docs/keys.md`.
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal>;
 
-    /// What there is under a reference, `Type/id`.
+    /// Returns the resource of a reference, `Type/id`.
     ///
     /// # Errors
     /// If that cannot be told now, because the disk is away.
@@ -52,11 +52,11 @@ pub trait Memory: Send + Sync {
         4 << 20
     }
 
-    /// What time it is in a simulation, where the daemon takes its time from one.
+    /// Returns the time of a simulation, if the daemon takes its time from one.
     fn show(&self, now: Stamp);
 }
 
-/// What there is under a name.
+/// The resource of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stored {
     /// Nothing.

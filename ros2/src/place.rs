@@ -76,7 +76,7 @@ impl fmt::Display for BadPose {
 
 impl std::error::Error for BadPose {}
 
-/// Where something is, as far as it can be told.
+/// The place of something, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     /// In the frame it was told in.

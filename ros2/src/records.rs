@@ -36,7 +36,7 @@ pub struct Records {
     import: ActionType,
 }
 
-/// What can be asked of the memory with a service.
+/// The memory's services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The names are those of docs/keys.md.
 pub enum Operation {
@@ -137,7 +137,7 @@ impl Records {
 pub struct Refused {
     /// JSON Pointer into what was sent, as in `/records/0/decay/half_life_hours`.
     pub path: String,
-    /// What is wrong there.
+    /// The fault there.
     pub why: String,
 }
 

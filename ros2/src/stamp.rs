@@ -18,7 +18,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 pub struct Stamp(i64);
 
 impl Stamp {
-    /// What an unset `builtin_interfaces/Time` holds.
+    /// Value of an unset `builtin_interfaces/Time`.
     pub const ZERO: Self = Self(0);
     /// The earliest there is.
     pub const MIN: Self = Self(i64::MIN);

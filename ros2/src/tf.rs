@@ -1,4 +1,4 @@
-//! Where the frames of the robot are, as tf2 defines it: what `/tf` and `/tf_static` said in the last
+//! Positions of the robot's frames, as tf2 defines them: what `/tf` and `/tf_static` said in the last
 //! seconds, and the transform between any two frames at any time of these.
 //!
 //! Frames and axes follow REP-103 and REP-105: metres, right-handed, each frame with one parent, so

@@ -32,7 +32,7 @@ pub enum JournalError<E> {
     Read {
         /// Its number.
         number: Number,
-        /// What is wrong with it.
+        /// The fault.
         error: ReadError,
     },
 }

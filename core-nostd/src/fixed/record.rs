@@ -127,7 +127,7 @@ pub struct Record<const ID: usize, const TEXT: usize, const REFS: usize> {
     pub valid_until: Option<Moment>,
     /// Counts the changes; from 1, so that an absent one and 1 mean the same.
     pub version: Option<core::num::NonZeroU32>,
-    /// Where it lies.
+    /// Its place.
     pub pose: Option<Pose<ID>>,
 }
 

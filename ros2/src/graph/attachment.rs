@@ -1,4 +1,4 @@
-//! What rmw_zenoh attaches to every message, request and response.
+//! The attachment of rmw_zenoh to every message, request and response.
 //!
 //! `docs/design.md` of rmw_zenoh, "Publishers": sequence number and source time as little-endian
 //! 64-bit integers, then one byte with the length of the gid, then the gid; 33 bytes. The length is
@@ -23,7 +23,7 @@ pub struct Attachment {
     pub sequence: i64,
     /// When it was sent, in nanoseconds since 1970, by the sender's clock.
     pub source_time: i64,
-    /// Who published the message, or made the request; a response repeats the request's.
+    /// The publisher of the message, or the caller; a response repeats the request's.
     pub gid: Gid,
 }
 

@@ -62,7 +62,7 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// What comes of a call; `None` if nothing does.
+/// Waits for the outcome of a call; `None` if there is none.
 type Answer = Option<Reply>;
 
 /// The calls of a node that wait for their response.
@@ -73,7 +73,7 @@ pub(super) struct Calls(Mutex<Waiting>);
 struct Waiting {
     is_over: bool,
     next: u64,
-    /// Who waits.
+    /// The waiting callers.
     callers: HashMap<u64, SyncSender<Answer>>,
 }
 
@@ -82,7 +82,7 @@ impl Calls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the reply goes, and where it comes out; `None` if nobody is to be called any more.
+    /// The two ends of the reply's channel; `None` if nobody is to be called any more.
     fn begin(&self) -> Option<(u64, SyncSender<Answer>, Receiver<Answer>)> {
         let mut waiting = self.lock();
         if waiting.is_over {

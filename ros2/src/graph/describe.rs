@@ -55,9 +55,9 @@ pub enum DescribeError {
     Hash {
         /// The type.
         name: String,
-        /// What the token says.
+        /// Contents of the token.
         announced: String,
-        /// What the description comes to.
+        /// Result of the description.
         described: String,
     },
     /// The description is none of a type.
@@ -243,7 +243,7 @@ fn description(message: &Message) -> Option<TypeDescriptionMsg> {
     (size(&described) <= MOST_DESCRIPTION).then_some(described)
 }
 
-/// What a description takes, roughly.
+/// Size of a description in memory, roughly.
 fn size(described: &TypeDescriptionMsg) -> usize {
     let of_field = |field: &FieldDescription| {
         let texts = [&field.name, &field.field_type.nested_type_name, &field.default_value];

@@ -31,11 +31,11 @@ pub enum Distribution {
     Rolling,
 }
 
-/// What Humble writes where the others write a type hash.
+/// Text of Humble in the place of a type hash.
 pub const NO_HASH: &str = "TypeHashNotSupported";
 
 impl Distribution {
-    /// What stands for the type hash in keys and tokens.
+    /// Text of the type hash in keys and tokens.
     #[must_use]
     pub fn hash(self, rihs: &str) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! What can go wrong with a node and what it has.
+//! Errors of a node and its entities.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ pub enum NodeError {
     Closed,
     /// A message of one type where another is wanted.
     Type {
-        /// What is wanted.
+        /// The wanted value.
         wanted: String,
-        /// What was given.
+        /// The given value.
         given: String,
     },
     /// The system refused a thread.

@@ -1,4 +1,4 @@
-//! What a node reports besides messages: refused types, broken messages, drops; each is counted.
+//! Reports of a node besides messages: refused types, broken messages, drops; each is counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,18 +16,18 @@ pub enum Event {
     OtherType(OtherType),
     /// A message, request or response that could not be read, and was refused.
     Malformed {
-        /// What this node has under the name.
+        /// This node's entity of the name.
         kind: EntityKind,
         /// The topic or service.
         name: String,
-        /// What was wrong with it.
+        /// The fault.
         why: String,
     },
     /// A token that could not be read: someone whom this node cannot see.
     Token(TokenError),
     /// More messages or requests than there is room for: the oldest went. More tokens: the newest.
     Dropped {
-        /// What this node has under the name; a node for tokens.
+        /// This node's entity of the name; a node for tokens.
         kind: EntityKind,
         /// The topic or service.
         name: String,
@@ -68,7 +68,7 @@ pub struct OtherType {
 }
 
 impl OtherType {
-    /// Whether data would go between the two if their types were the same. Zenoh's keys carry type
+    /// True if data would go between the two if their types were the same. Zenoh's keys carry type
     /// and hash, so that without this nobody would say why nothing arrives.
     pub(crate) fn between(ours: &Arc<Entity>, theirs: &Arc<Entity>) -> Option<Self> {
         let (a, b) = (ours.endpoint.as_ref()?, theirs.endpoint.as_ref()?);
@@ -77,19 +77,19 @@ impl OtherType {
             .then(|| Self { ours: Arc::clone(ours), theirs: Arc::clone(theirs) })
     }
 
-    /// What this node has.
+    /// This node's side.
     #[must_use]
     pub fn ours(&self) -> &Entity {
         &self.ours
     }
 
-    /// What the other one has.
+    /// The other side.
     #[must_use]
     pub fn theirs(&self) -> &Entity {
         &self.theirs
     }
 
-    /// Who is refused and how the two differ, without the name they share.
+    /// The refused node and the difference between the two, without the name they share.
     #[must_use]
     pub fn reason(&self) -> String {
         let (Some(ours), Some(theirs)) = (&self.ours.endpoint, &self.theirs.endpoint) else {

@@ -1,4 +1,4 @@
-//! What was refused and dropped, by the name it came under: how often, and why the last time.
+//! Refusals and drops, by the name it came under: how often, and why the last time.
 //!
 //! A number for the whole node says that something is wrong; this says where, and with what.
 
@@ -13,7 +13,7 @@ const MOST: usize = 1000;
 /// Longest reason, in characters: names in it come from the network.
 const LONGEST: usize = 500;
 
-/// What was refused under one name.
+/// Refusals under one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refused {
     /// Messages or requests that could not be read.

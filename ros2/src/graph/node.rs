@@ -24,13 +24,13 @@ use super::view::{Came, Graph};
 use crate::interface::{Registry, TypeName};
 use crate::stamp::Stamp;
 
-/// What time it is, as the source times of messages say it.
+/// Returns the time, in the form of the source times of messages.
 pub type Clock = Arc<dyn Fn() -> Stamp + Send + Sync>;
 
 /// The types that a node knows, shared with whoever adds to them.
 pub type Types = Arc<RwLock<Registry>>;
 
-/// What a node is to be.
+/// Settings of a node.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
     /// Its name.
@@ -39,7 +39,7 @@ pub struct NodeConfig {
     pub namespace: String,
     /// `ROS_DOMAIN_ID`.
     pub domain: u32,
-    /// Whose wire format.
+    /// The distribution whose wire format is spoken.
     pub distribution: Distribution,
     /// Remapping rules; the first that fits wins.
     pub remap: Vec<Rule>,
@@ -75,7 +75,7 @@ pub struct Node {
     describing: Option<Server>,
 }
 
-/// What the entities of a node share.
+/// State shared by the entities of a node.
 pub(super) struct Shared {
     pub(super) session: Session,
     pub(super) names: Names,
@@ -164,7 +164,7 @@ impl Node {
         &self.shared.names
     }
 
-    /// Who is in the graph.
+    /// The members of the graph.
     #[must_use]
     pub fn graph(&self) -> &Arc<Graph> {
         &self.shared.graph
@@ -176,7 +176,7 @@ impl Node {
         self.shared.events.counts()
     }
 
-    /// What was refused and dropped under each name that this node listens to, publishes, serves or
+    /// Refusals and drops under each name that this node listens to, publishes, serves or
     /// asks, if anything was.
     #[must_use]
     pub fn refused(&self) -> BTreeMap<(EntityKind, String), Refused> {
@@ -189,7 +189,7 @@ impl Node {
         &self.types
     }
 
-    /// Whose wire format this node speaks.
+    /// Returns the distribution whose wire format this node speaks.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
         self.shared.distribution
@@ -353,7 +353,7 @@ impl Drop for Announced {
     }
 }
 
-/// What an entity has of Zenoh. It goes when the entity is dropped, or when its node is.
+/// An entity's declarations in Zenoh. They go when the entity is dropped, or when its node is.
 #[derive(Default)]
 pub(super) struct Held(Mutex<Vec<Box<dyn Send>>>);
 

@@ -22,9 +22,9 @@ const MOST: usize = 1000;
 pub struct Parameter {
     /// Its name; parts have dots between.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub value: bool,
-    /// What it means, and where it can be changed.
+    /// Its meaning, and the place where it can be changed.
     pub description: String,
 }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// The depth that an empty field means, and that a depth of 0 becomes.
 const DEFAULT_DEPTH: u64 = 42;
 
-/// What stands in a token for the quality of service of an endpoint.
+/// The text in a token for the quality of service of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qos {
     /// True if data may be lost under way.
@@ -25,7 +25,7 @@ pub struct Qos {
     pub deadline: Period,
     /// The age at which a message is no longer valid.
     pub lifespan: Period,
-    /// Who says that the endpoint is alive.
+    /// The party that says that the endpoint is alive.
     pub liveliness: Liveliness,
     /// How often that must be said.
     pub lease: Period,
@@ -58,7 +58,7 @@ pub enum History {
     KeepAll,
 }
 
-/// Who says that an endpoint is alive. Numbers of `rmw/types.h`.
+/// The party that says that an endpoint is alive. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveliness {
     /// 1: the token does.
@@ -82,7 +82,7 @@ impl Period {
 }
 
 impl Qos {
-    /// What rcl gives topics without more words: reliable, volatile, the last 10.
+    /// Default of rcl for topics: reliable, volatile, the last 10.
     pub const DEFAULT: Self = Self {
         reliability: Reliability::Reliable,
         durability: Durability::Volatile,
@@ -101,7 +101,7 @@ impl Qos {
     /// A latched topic: reliable, transient local, the last one.
     pub const LATCHED: Self =
         Self { durability: Durability::TransientLocal, depth: 1, ..Self::DEFAULT };
-    /// What empty fields of a token mean.
+    /// Meaning of empty fields of a token.
     const IN_TOKENS: Self = Self { depth: DEFAULT_DEPTH, ..Self::DEFAULT };
 
     /// The same, keeping the last `depth` messages; 0 means rmw_zenoh's default of 42.

@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// What an item is to the depth of a queue.
+/// How an item counts against the depth of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// New: the depth is for these.
@@ -111,7 +111,7 @@ impl<T> State<T> {
 }
 
 impl<T> Queue<T> {
-    /// What an item takes beside its bytes: its place, in a list that may be half empty, and what the allocator adds.
+    /// Memory of an item beside its bytes: its place, in a list that may be half empty, and what the allocator adds.
     const OVERHEAD: usize = 2 * size_of::<Item<T>>() + 64;
 
     /// A queue at least as deep as the history of `qos`: what comes faster than it is taken out waits while there is
@@ -261,7 +261,7 @@ mod tests {
         Queue::new(qos, &Room::new(4 * MOST_BYTES))
     }
 
-    /// What an item has of its own that takes so many bytes.
+    /// Size of an item's own contents of so many bytes.
     fn taking<T>(bytes: usize) -> usize {
         bytes - Queue::<T>::OVERHEAD
     }

@@ -178,13 +178,13 @@ impl fmt::Debug for Server {
 }
 
 impl Request {
-    /// What is asked.
+    /// The request.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// Who asks, if its attachment says so: [`super::Graph::who`] knows more.
+    /// The caller, if its attachment says so: [`super::Graph::who`] knows more.
     #[must_use]
     pub fn client(&self) -> Option<Gid> {
         self.attachment.map(|said| said.gid)

@@ -36,7 +36,7 @@ const SMALL: usize = 32 << 10;
 pub struct Received {
     /// The message.
     pub message: Message,
-    /// Who published it, if its attachment says so: [`super::Graph::who`] knows more.
+    /// The publisher, if its attachment says so: [`super::Graph::who`] knows more.
     pub publisher: Option<Gid>,
     /// Counts up from 1 for each publisher; 0 without an attachment.
     pub sequence: i64,
@@ -207,7 +207,7 @@ impl Raw {
     }
 }
 
-/// What Zenoh's threads do with a sample.
+/// Handles a sample on Zenoh's threads.
 struct Inlet {
     shared: Arc<Shared>,
     topic: String,

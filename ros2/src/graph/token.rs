@@ -26,7 +26,7 @@ pub fn all_tokens(domain: u32) -> String {
     format!("{SPACE}/{domain}/**")
 }
 
-/// What an entity is.
+/// The kind of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EntityKind {
     /// `NN`.
@@ -105,7 +105,7 @@ impl fmt::Debug for Gid {
     }
 }
 
-/// What is said of everything but nodes.
+/// Fields of every entity except nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The topic's or service's absolute name.
@@ -137,7 +137,7 @@ pub struct Entity {
     pub node_id: String,
     /// The number of the entity in its session; a node's is its `node_id`.
     pub id: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EntityKind,
     /// The SROS enclave; `/` without one.
     pub enclave: String,

@@ -1,4 +1,4 @@
-//! Who is in the graph: a live view, made of tokens.
+//! A live view of the members of the graph, made of tokens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use super::token::{Endpoint, Entity, EntityKind, Gid, TokenError};
 /// The most entities that are kept; a robot has hundreds.
 const MOST: usize = 100_000;
 
-/// What is in the graph, this node's own entities included.
+/// Everything in the graph, this node's own entities included.
 #[derive(Default)]
 pub struct Graph {
     entities: Mutex<Entities>,
@@ -27,7 +27,7 @@ struct Entities {
     by_name: HashMap<String, Vec<Arc<Entity>>>,
 }
 
-/// What a token that came made of the view.
+/// Change of the view by a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Came {
     New(Arc<Entity>),
@@ -109,7 +109,7 @@ impl Graph {
         named
     }
 
-    /// What `find` finds, asked again whenever the graph changes; `None` when `timeout` is over.
+    /// Returns the result of `find`, called again whenever the graph changes; `None` when `timeout` is over.
     pub fn wait<T>(&self, timeout: Duration, find: impl Fn(&Self) -> Option<T>) -> Option<T> {
         let until = Instant::now() + timeout;
         loop {

@@ -1,4 +1,4 @@
-//! What can be wrong with a type.
+//! Faults of a type.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum InterfaceError {
     /// Not the name of a type.
     Name {
-        /// What was given.
+        /// The given value.
         name: String,
         /// The rule it breaks.
         why: &'static str,
@@ -19,7 +19,7 @@ pub enum InterfaceError {
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there, and what would be right.
+        /// The fault there, and what would be right.
         why: String,
     },
     /// No definition of this type is known.
@@ -54,14 +54,14 @@ pub enum InterfaceError {
     Description {
         /// The type described.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// A file or a folder cannot be read.
     Unreadable {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         why: String,
     },
 }

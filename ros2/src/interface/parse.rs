@@ -251,7 +251,7 @@ fn literals(text: &str, element: &Element) -> Result<Value, String> {
     Ok(Value::List(items))
 }
 
-/// Where the first comma outside of quotes is, or the end.
+/// Returns the position of the first comma outside of quotes, or the end.
 fn end_of_item(text: &str) -> usize {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
     let mut quoted = quote.is_some();

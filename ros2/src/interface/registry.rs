@@ -406,7 +406,7 @@ fn raw(ty: &MessageType) -> Raw {
     Raw { fields: fields.collect(), constants: ty.constants.clone() }
 }
 
-/// What is in a folder, in the order of the names.
+/// Lists a folder, in the order of the names.
 fn entries(dir: &Path) -> Result<Vec<std::path::PathBuf>, InterfaceError> {
     let read = fs::read_dir(dir).map_err(|why| unreadable(dir, &why))?;
     let mut all = Vec::new();

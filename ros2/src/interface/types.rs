@@ -48,7 +48,7 @@ pub struct Constant {
 /// The type of a field: what, and how many.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldType {
-    /// What there is one of, or many.
+    /// The type of one element.
     pub element: Element,
     /// How many.
     pub shape: Shape,

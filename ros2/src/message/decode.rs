@@ -33,9 +33,9 @@ pub struct DecodeError {
     pub ty: String,
     /// The field, as in `header.frame_id`; empty for the message as a whole.
     pub path: String,
-    /// Where in the bytes, counted from the first of the encapsulation.
+    /// Position in the bytes, counted from the first of the encapsulation.
     pub offset: usize,
-    /// What is wrong there.
+    /// The fault there.
     pub why: String,
 }
 
@@ -88,7 +88,7 @@ impl Message {
     }
 }
 
-/// What is wrong, and the path to it from the end.
+/// The fault, and the path to it from the end.
 struct Wrong {
     why: String,
     path: Vec<String>,

@@ -1,4 +1,4 @@
-//! Where in a message something is: `pose.pose.position.x`, `detections[0].results[*].score`.
+//! A path into a message: `pose.pose.position.x`, `detections[0].results[*].score`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ enum Step {
 pub struct PathError {
     /// The path up to where it goes wrong.
     pub path: String,
-    /// What is wrong there.
+    /// The fault there.
     pub why: String,
 }
 

@@ -400,7 +400,7 @@ impl Value {
         self.len() == 0
     }
 
-    /// What kind of value this is, for messages: "a text".
+    /// Returns the kind of value, for messages: "a text".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Bool(_) => "a truth value",

@@ -42,7 +42,7 @@ struct Feed {
     hash: String,
 }
 
-/// What there is of a feed.
+/// State of a feed.
 struct State {
     what: What,
     /// True if a rule names it with its type: then it stays, come who may.
@@ -54,7 +54,7 @@ struct State {
 /// The last of each publisher's messages that were delivered: number and time of sending.
 type Marks = HashMap<Gid, (i64, Stamp)>;
 
-/// What an earlier subscription to the same feed delivered.
+/// Messages delivered by an earlier subscription to the same feed.
 #[derive(Default)]
 struct HeardBefore {
     marks: Marks,
@@ -101,7 +101,7 @@ struct Offer {
     publisher: Arc<Entity>,
 }
 
-/// What to do after a look at the graph.
+/// Actions that follow a look at the graph.
 enum Next {
     Stop,
     Wait,
@@ -238,7 +238,7 @@ impl Looker {
         }
     }
 
-    /// What others publish and a rule wants.
+    /// Topics that others publish and a rule wants.
     fn look(&mut self) -> Next {
         let version = self.node.graph().version();
         self.silent.retain(|_, at| at.elapsed() < AGAIN);
@@ -321,7 +321,7 @@ impl Looker {
         self.context.tell_refused(others.chain(refused).take(MOST).collect());
     }
 
-    /// What a publisher of a topic offers, if a rule wants it.
+    /// Returns the offer of a topic's publisher, if a rule wants it.
     fn offer(&mut self, topic: &str, publisher: Arc<Entity>) -> Option<Offer> {
         let endpoint = publisher.endpoint.as_ref()?;
         // What we publish ourselves is no news to us.

@@ -33,7 +33,7 @@ struct Importer {
     records: Arc<Records>,
 }
 
-/// What a goal asks for.
+/// Request of a goal.
 struct Wanted {
     path: PathBuf,
     overwrite: bool,
@@ -43,7 +43,7 @@ fn wrong(path: &str, message: impl Into<String>) -> Refusal {
     Refusal { code: Code::InvalidQuery, message: message.into(), path: path.to_owned() }
 }
 
-/// Where a file of another format can be imported. A recording has compressors with it that the daemon
+/// Names the command that imports a file of another format. A recording has compressors with it that the daemon
 /// does without, and takes minutes.
 fn elsewhere(format: &str, file: &Path) -> String {
     let file = file.display();

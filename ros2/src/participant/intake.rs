@@ -40,7 +40,7 @@ struct Waiting {
 pub(super) struct Observed {
     /// As the rules call it.
     pub(super) topic: String,
-    /// Who published it, as far as that is known.
+    /// The publisher, as far as it is known.
     pub(super) node: Option<String>,
     /// When it came.
     pub(super) received: Stamp,
@@ -65,7 +65,7 @@ impl Intake {
         Self { rules, waiting: VecDeque::new(), bytes: 0, misfits: 0, patience }
     }
 
-    /// What is to be remembered of a message.
+    /// The memories to be made of a message.
     pub(super) fn observe(&mut self, observed: Observed, tf: &Buffer) -> Vec<Kept> {
         let outcomes = self.rules.observe(&observed.arrival(), &observed.message, tf);
         let received = observed.received;
@@ -106,7 +106,7 @@ impl Intake {
         kept
     }
 
-    /// What can be decided by now of what waited; all of it, if there will be no other time.
+    /// Decides what can be decided by now of the waiting messages; all of it, if there will be no other time.
     pub(super) fn go_on(&mut self, now: Stamp, tf: &Buffer, all: bool) -> Vec<Kept> {
         let mut kept = Vec::new();
         self.bytes = 0;

@@ -109,7 +109,7 @@ pub struct Participant {
     recorder: Recorder,
 }
 
-/// What every thread of the participant shares.
+/// State shared by the participant's threads.
 struct Context {
     intake: Mutex<Intake>,
     frames: Arc<Frames>,
@@ -201,7 +201,7 @@ impl Participant {
         })
     }
 
-    /// Where frames are, for whoever recalls.
+    /// Positions of frames, for recalls.
     pub fn frames(&self) -> Arc<Frames> {
         self.context.frames.clone()
     }
@@ -239,8 +239,8 @@ impl Context {
         self.inlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the rules call a topic of the graph; `None` if that is no topic to this node: a name that ROS
-    /// does not allow, or one for which remapping puts another.
+    /// Returns the name that rules use for a topic of the graph; `None` if that is no topic to this node: a name that
+    /// ROS does not allow, or one for which remapping puts another.
     fn topic_of(&self, node: &Node, name: &str) -> Option<String> {
         if let Some(topic) = self.renamed.get(name) {
             return Some(topic.clone());
@@ -304,7 +304,7 @@ fn renamed(rules: &Rules, node: &Node) -> Result<BTreeMap<String, String>, NodeE
     Ok(renamed)
 }
 
-/// What rcl gives every node. All else stands in the configuration.
+/// The parameters that rcl gives every node. All else stands in the configuration.
 fn parameters(config: &Ros2) -> Vec<Parameter> {
     vec![Parameter {
         name: "use_sim_time".to_owned(),

@@ -34,7 +34,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 /// How often something refused is looked at anew: feedback may come in between more than once.
 const LOOKS: usize = 3;
 
-/// What is to be stored.
+/// Resources to be stored.
 #[derive(Debug)]
 pub(super) enum Job {
     /// A memory.
@@ -43,7 +43,7 @@ pub(super) enum Job {
     Tell(Untold),
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Memories that are durable.
@@ -102,7 +102,7 @@ impl Drop for Recorder {
     }
 }
 
-/// Where jobs are handed in.
+/// The queue of jobs.
 #[derive(Clone)]
 pub(super) struct Inlet(SyncSender<Job>);
 
@@ -124,7 +124,7 @@ struct Desk {
     is_hopeless: bool,
 }
 
-/// What goes into one request, each name once.
+/// Contents of one request, each name once.
 #[derive(Default)]
 struct Basket {
     items: Vec<Item>,
@@ -282,7 +282,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What there is under a name: in this request, or in the memory.
+    /// Returns the resource of a name: in this request, or in the memory.
     fn stored(&self, basket: &Basket, name: &str) -> Result<Option<Value>, Refusal> {
         if let Some(resource) = basket.get(name) {
             return Ok(Some(resource.clone()));

@@ -114,7 +114,7 @@ impl Desk {
         }
     }
 
-    /// Where the keyframes are by the latest transforms: what a request means that names none.
+    /// Returns the keyframes' positions by the latest transforms: what a request means that names none.
     fn keyframes_now(&self) -> Result<Map, Refusal> {
         let is_keyframe = |name: &str| self.keyframes.iter().any(|pattern| pattern.matches(name));
         let all = self.context.frames.all_resting(is_keyframe);

@@ -1,4 +1,4 @@
-//! What ROS brought so far, for `status`.
+//! Counters of ROS, for `status`.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ fn count(number: u64) -> Value {
     Value::Number(Number::from(number))
 }
 
-/// What came of a topic, and what of it was none.
+/// Counters of a topic, refusals included.
 fn of_topic(counters: &Counters, refused: Option<&Refused>) -> Map {
     let malformed = refused.map_or(0, |refused| refused.malformed);
     let counters = Counters {

@@ -1,4 +1,4 @@
-//! What the rules must know when the map moves: where their things lie by now.
+//! Tells the rules that the map moved: where their things lie by now.
 //!
 //! Whoever moves the memories, a service of this node or a client of the daemon: the adapter tells it of
 //! each that moved, as it was committed.

@@ -142,7 +142,7 @@ impl Frames {
         }
     }
 
-    /// Where every frame that `is_wanted`, and rests, was said to be last in the fixed frame.
+    /// Returns the latest position in the fixed frame of every resting frame that `is_wanted`.
     pub(super) fn all_resting(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Transform)> {
         let buffer = self.read();
         let names = buffer.frames().map(|frame| frame.name.to_owned());

@@ -24,7 +24,7 @@ pub fn configured(text: &str) -> Result<Ros2, String> {
     Ok(ros2)
 }
 
-/// What the well-known types say of themselves, for every topic.
+/// The defaults of well-known types, for every topic.
 pub fn by_type() -> Ros2 {
     let rule = |name: &str| {
         Some(TopicRule {

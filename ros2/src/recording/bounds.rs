@@ -33,12 +33,12 @@ pub(super) const MOST_DEFINED: usize = 8 << 20;
 /// Things that are lost and told one by one.
 pub(super) const MOST_LOSSES: usize = 100;
 
-/// What a message takes.
+/// Memory of a message.
 pub(super) fn weight(data: &[u8]) -> usize {
     data.len().saturating_add(OVERHEAD)
 }
 
-/// What the description of a type or channel takes that is written in these texts: what is made of it is
+/// Memory of the description of a type or channel that is written in these texts: what is made of it is
 /// larger than a short text.
 pub(super) fn described(texts: &[&[u8]]) -> usize {
     texts.iter().fold(2048, |all, text| all.saturating_add(text.len()))

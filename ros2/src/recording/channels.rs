@@ -19,7 +19,7 @@ pub struct Channel {
     pub ty: Result<Arc<MessageType>, String>,
 }
 
-/// Who decides which channels are wanted.
+/// Decides which channels are wanted.
 pub type Wanted = dyn Fn(&Channel) -> bool;
 
 /// All channels of a file that are known so far.
@@ -29,7 +29,7 @@ pub(super) struct Channels {
     /// A definition, or why there is none.
     schemas: BTreeMap<u16, Result<Rc<Definition>, String>>,
     known: BTreeMap<u16, Known>,
-    /// What the channels take so far.
+    /// Memory of the channels so far.
     described: usize,
     /// Messages of channels that the file says nothing of.
     pub(super) unknown: u64,

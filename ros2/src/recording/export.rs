@@ -19,7 +19,7 @@ use crate::stamp::Stamp;
 pub const MEMORIES: &str = "/omird/memories";
 /// The topic with the resources.
 pub const RECORDS: &str = "/omird/records";
-/// What Foxglove needs to know of a resource to offer its fields.
+/// The schema by which Foxglove offers the fields of a resource.
 const RECORD_SCHEMA: &str = r#"{"title":"OMIR R1 resource","type":"object","properties":{
 "resourceType":{"type":"string"},"id":{"type":"string"},"content":{"type":"string"},
 "name":{"type":"string"},"kind":{"type":"string"},"tier":{"type":"string"},

@@ -45,7 +45,7 @@ enum Token {
     Sign(char),
 }
 
-/// What stands in each line, with the number of the line.
+/// The contents of each line, with its number.
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
     let mut tokens = Vec::new();
     let mut in_comment = false;
@@ -123,7 +123,7 @@ struct Written {
 struct Parser<'a> {
     tokens: &'a [(usize, Token)],
     at: usize,
-    /// What `typedef` defined, by its full name.
+    /// Types defined by `typedef`, by full name.
     types: BTreeMap<String, Written>,
     found: Vec<(TypeName, String)>,
 }
@@ -307,7 +307,7 @@ impl Parser<'_> {
         is
     }
 
-    /// What a `typedef` in this module or one around it says.
+    /// Looks up a `typedef` in this module or one around it.
     fn defined(&self, name: &str, modules: &[String]) -> Option<&Written> {
         let name = name.trim_start_matches("::");
         (0..=modules.len()).rev().find_map(|depth| self.types.get(&scoped(&modules[..depth], name)))

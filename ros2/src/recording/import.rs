@@ -38,11 +38,11 @@ const FAULTS: usize = 10;
 pub struct Malformed {
     /// When it was recorded.
     pub log_time: Stamp,
-    /// What is wrong with it, and where.
+    /// The fault, and its place.
     pub why: String,
 }
 
-/// What came of a topic.
+/// Outcome of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicReport {
     /// The full name.
@@ -55,18 +55,18 @@ pub struct TopicReport {
     pub is_used: bool,
     /// Why its messages cannot be read at all.
     pub unusable: Option<String>,
-    /// What the rules made of it.
+    /// Outcome of the rules.
     pub counters: Counters,
     /// The first few messages that were none of their type.
     pub malformed: Vec<Malformed>,
 }
 
-/// What came of a recording so far.
+/// Outcome of a recording so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Every topic, by its name.
     pub topics: Vec<TopicReport>,
-    /// What could not be used of the files.
+    /// Parts of the files that could not be used.
     pub losses: Vec<Loss>,
     /// Transforms that were refused: the first of each kind, and how many.
     pub transforms_refused: BTreeMap<String, u64>,
@@ -344,7 +344,7 @@ impl Import {
         self.recording.position()
     }
 
-    /// What came of it so far.
+    /// The outcome so far.
     pub fn report(&self) -> Report {
         let mut topics: BTreeMap<&str, TopicReport> = BTreeMap::new();
         for (channel, messages, is_used) in self.recording.channels() {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What a recording is read from.
+/// The source of a recording.
 pub trait Source: Read + Seek {}
 
 impl<S: Read + Seek> Source for S {}
@@ -13,7 +13,7 @@ impl<S: Read + Seek> Source for S {}
 pub struct Input {
     pub(super) name: String,
     pub(super) source: Box<dyn Source>,
-    /// Where it lies; SQLite reads files, and no other sources.
+    /// Its path; SQLite reads files, and no other sources.
     pub(super) path: Option<PathBuf>,
 }
 
@@ -33,7 +33,7 @@ impl Input {
     }
 }
 
-/// What a file holds, as its first bytes tell.
+/// Contents of a file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// MCAP, by rosbag2, Foxglove or others.
@@ -60,12 +60,12 @@ const MAGICS: [(&[u8], Kind); 5] = [
 pub(super) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl Kind {
-    /// What these bytes begin.
+    /// Returns the format that begins with these bytes.
     pub fn of(first: &[u8]) -> Option<Self> {
         MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, kind)| *kind)
     }
 
-    /// What a source holds, from where it stands.
+    /// Returns the format of a source, from its current position.
     pub(super) fn sniff(mut source: &mut dyn Source) -> io::Result<Option<Self>> {
         source.seek(SeekFrom::Start(0))?;
         let mut first = Vec::new();

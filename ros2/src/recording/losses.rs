@@ -1,4 +1,4 @@
-//! What could not be used of a recording.
+//! Parts of a recording that could not be used.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use super::bounds::MOST_LOSSES;
 pub struct Loss {
     /// The file.
     pub file: String,
-    /// Where in it.
+    /// The position in it.
     pub at: At,
-    /// What is lost, and why.
+    /// The loss, and its reason.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an import has made and not handed out yet.
+//! Memories that an import has made and not handed out yet.
 //!
 //! A thing that is seen again is the same memory, so its resource changes while a recording is read.
 //! Resources are held until there are many; those that changed longest ago go first. Each says when it
@@ -124,7 +124,7 @@ impl Made {
     }
 }
 
-/// What a value takes in memory, roughly.
+/// Size of a value in memory, roughly.
 fn weight(value: &Value) -> usize {
     const EACH: usize = 64;
     EACH + match value {

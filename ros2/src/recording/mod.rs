@@ -33,7 +33,7 @@ pub use source::{Recorded, Recording};
 pub struct RecordingError {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
 }
 

@@ -10,7 +10,7 @@ use super::bounds::{MOST_MESSAGES, weight};
 use super::channels::Channels;
 use super::scan::{FRAME, MOST_RECORD, Piece};
 
-/// What is in a chunk, or one record in it, may take so many bytes, and [`MOST_RATIO`] times what the chunk
+/// Bytes that the contents of a chunk, or one record in it, may take, and [`MOST_RATIO`] times what the chunk
 /// has: nothing is reserved because a damaged length says so, and a small chunk does not unpack to a large one.
 const LEAST_LIMIT: u64 = 32 << 20;
 const MOST_RATIO: u64 = 1024;
@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub(super) data: Vec<u8>,
 }
 
-/// What a piece gave.
+/// Result of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// In the order of the file.

@@ -1,4 +1,4 @@
-//! Where in a file what is: a walk over its records by their lengths, without reading what they hold.
+//! Finds the parts of a file: a walk over its records by their lengths, without reading what they hold.
 //!
 //! The walk needs no index, so that a file which was cut off, was never finished or was written without
 //! chunks is read like any other; it costs one seek for each chunk. Where a record is damaged the
@@ -32,7 +32,7 @@ const RUN: u64 = 1 << 20;
 /// A part of a file that holds whole records: a chunk, or messages in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Where its first record begins.
+    /// Position of its first record.
     pub(super) offset: u64,
     /// Its bytes, with the frames of the records.
     pub(super) length: u64,
@@ -44,7 +44,7 @@ pub(super) struct Piece {
     pub(super) is_cut: bool,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) pieces: Vec<Piece>,
@@ -117,7 +117,7 @@ struct Walk<'a, R: Read + Seek> {
     /// Of the file.
     name: &'a str,
     losses: &'a mut Losses,
-    /// What schemas and channels take so far.
+    /// Memory of schemas and channels so far.
     described: usize,
     /// Channels that indexes named so far.
     indexed: usize,

@@ -39,7 +39,7 @@ pub(super) struct Scenes {
     text: Arc<MessageType>,
 }
 
-/// What a scene shows of a resource.
+/// The part of a resource that a scene shows.
 #[derive(Debug)]
 struct Shown {
     words: String,

@@ -47,7 +47,7 @@ pub struct Recording {
     size: u64,
     position: u64,
     disordered: u64,
-    /// What was compressed as a whole, as long as it is read.
+    /// A file that was compressed as a whole, while it is read.
     unpacked: Vec<NamedTempFile>,
 }
 
@@ -222,7 +222,7 @@ impl Recording {
         }
     }
 
-    /// What the first pieces with a channel that `matches` hold of it, up to `most` pieces. Where no
+    /// Reads what the first pieces with a channel that `matches` hold of it, up to `most` pieces. Where no
     /// index says which pieces these are, the first ones are looked at.
     pub(super) fn ahead(
         &mut self,
@@ -267,7 +267,7 @@ impl Recording {
         files.flat_map(|file| file.channels.all()).map(|(_, channel, seen, is)| (channel, seen, is))
     }
 
-    /// What could not be used so far.
+    /// Parts that could not be used so far.
     pub fn losses(&self) -> Vec<Loss> {
         let mut losses = self.losses.all();
         for File { name, channels, .. } in &self.files {

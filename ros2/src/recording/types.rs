@@ -13,7 +13,7 @@ use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
 #[derive(Clone, Debug)]
 pub(super) struct Types(Rc<Inner>);
 
-/// What came of reading a definition.
+/// Result of reading a definition.
 type Outcome = Result<Arc<MessageType>, String>;
 
 #[derive(Debug)]
@@ -21,12 +21,12 @@ struct Inner {
     /// For types that a file names and does not define.
     known: Registry,
     definitions: RefCell<BTreeSet<Rc<Definition>>>,
-    /// What they take.
+    /// Their memory.
     described: Cell<usize>,
     read: RefCell<BTreeMap<Rc<Definition>, Outcome>>,
 }
 
-/// What a file says of a type.
+/// A file's definition of a type.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Definition {
     pub(super) name: String,

@@ -1,4 +1,4 @@
-//! What rosbag2 compressed beside its storage: files as a whole, and messages one by one.
+//! Contents that rosbag2 compressed beside its storage: files as a whole, and messages one by one.
 //!
 //! Nothing is believed of how much comes out: a small file must not fill a disk, nor a small message the memory.
 
@@ -14,7 +14,7 @@ use super::input::{Input, Kind, ZSTD};
 /// A file may come to so many times its size; text compresses a hundredfold, and nothing that a robot records does
 /// better than a tenth of this.
 const MOST_RATIO: u64 = 1024;
-/// What a small file may come to whatever its size is.
+/// Size to which a small file may grow, whatever its own.
 const LEAST_LIMIT: u64 = 32 << 20;
 /// Room on the disk that is left to others.
 const LEAVE_FREE: u64 = 64 << 20;

@@ -45,7 +45,7 @@ pub(super) struct Row {
     pub codec: Codec,
 }
 
-/// What the field can hold of a value: itself, something near it, or nothing.
+/// The share of a value that the field can hold: itself, something near it, or nothing.
 pub(super) fn near(codec: Codec, exact: &Json) -> Option<Json> {
     let texts = |items: Vec<Json>| if items.is_empty() { None } else { Some(Json::Array(items)) };
     match codec {
@@ -171,7 +171,7 @@ fn too_many(n: usize) -> String {
     format!("{n} values; there is room for none or one")
 }
 
-/// What the field says; `None` if it says nothing.
+/// Value of the field; `None` if it states none.
 ///
 /// # Errors
 /// A sentence on what no value looks like.

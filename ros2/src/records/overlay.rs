@@ -1,4 +1,4 @@
-//! What typed fields do not say exactly, and how it is laid over what they say.
+//! Values that typed fields hold inexactly, and how it is laid over what they say.
 
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
@@ -7,7 +7,7 @@ use super::Refused;
 use super::field::{Codec, Row, near};
 use super::pose;
 
-/// What must be laid over `typed` to get `exact`. All that `typed` has, `exact` has too, perhaps more
+/// Returns what must be laid over `typed` to get `exact`. All that `typed` has, `exact` has too, perhaps more
 /// exactly.
 pub(super) fn rest(exact: &Map, typed: &Map) -> Map {
     let mut rest = Map::new();

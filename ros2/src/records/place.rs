@@ -1,4 +1,4 @@
-//! Where in a request something is: places in resources and parameters, which the memory knows by the names of
+//! A place in a request: places in resources and parameters, which the memory knows by the names of
 //! OMIR and `docs/keys.md`, as the fields of the message that brought them.
 
 use omir_core::decode::Limits;

@@ -19,7 +19,7 @@ pub(super) fn place(extensions: &[Json]) -> Option<usize> {
     extensions.iter().position(|extension| near(extension).is_some())
 }
 
-/// What the field can hold of an extension, if it is a pose.
+/// Returns the share of an extension that the field can hold, if it is a pose.
 pub(super) fn near(extension: &Json) -> Option<Json> {
     if extension.get("url")?.as_str()? != SPATIAL_POSE_URL {
         return None;

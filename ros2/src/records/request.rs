@@ -12,7 +12,7 @@ use super::tables::FILTER;
 use super::{Operation, Records, Refused, pose};
 use crate::message::{Message, Value};
 
-/// What a request asks for.
+/// Contents of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Which operation.

@@ -115,7 +115,7 @@ fn resource(message: &Message, table: &Table) -> Result<Json, Refused> {
     Ok(all.into())
 }
 
-/// What the field `json` says: an object, which is empty if the field is.
+/// Contents of the field `json`: an object, which is empty if the field is.
 pub(super) fn rest_of(message: &Message) -> Result<Map, Refused> {
     let text = message.text("json").unwrap_or_default();
     if text.trim().is_empty() {

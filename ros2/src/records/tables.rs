@@ -111,7 +111,7 @@ pub(super) static STORED: &[Row] = &[
     row(&["unchanged"], "unchanged", Codec::Flag),
 ];
 
-/// What the answers have in common, and what is in one of them only. A field that the answer's message
+/// The fields that answers share, and those of one answer only. A field that the answer's message
 /// does not have is passed over.
 pub(super) static REPLY: &[Row] = &[
     row(&["durable"], "durable", Codec::Flag),

@@ -56,24 +56,24 @@ pub struct Bound {
     pub only: Vec<Condition>,
     pub on_change: Vec<FieldRef>,
     pub readings: Vec<FieldRef>,
-    /// What says how bad it is.
+    /// The field that says how bad it is.
     pub worsens: Option<Worse>,
     pub in_own_frame: bool,
-    /// What the watched fields are taken to be at first.
+    /// Initial values of the watched fields.
     pub assumed: Option<Key>,
     pub policy: Policy,
 }
 
-/// Where the place of a memory comes from, with what the type says.
+/// Source of a memory's place, with what the type says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlaceFrom {
-    /// Where the robot is.
+    /// The position of the robot.
     Robot,
-    /// Where the frame of the message is: a receiver says where itself is.
+    /// The frame of the message: a receiver says where itself is.
     FrameOfMessage,
     /// It has no place.
     Nowhere,
-    /// What the message says.
+    /// A value in the message.
     Stated(Whence),
 }
 

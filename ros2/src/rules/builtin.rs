@@ -1,4 +1,4 @@
-//! What becomes of a message where its rule does not say: `defaults.toml`, in the language of the
+//! Defaults by type, for what a rule leaves out: `defaults.toml`, in the language of the
 //! configuration itself.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn read(text: &str) -> Result<BTreeMap<String, Spec>, ConfigError> {
     complaints.or(specs)
 }
 
-/// What a type says of itself; nothing for a type that is not one of the well known.
+/// Returns the defaults of a type; nothing for a type that is not one of the well known.
 pub fn spec_of(ty: &TypeName) -> Spec {
     SPECS.get(&ty.to_string()).cloned().unwrap_or_default()
 }

@@ -71,16 +71,16 @@ pub struct Ros2 {
     pub queue_depth: usize,
     /// Most things a rule remembers having seen.
     pub things: usize,
-    /// What becomes of which topics.
+    /// The rules for topics.
     pub topics: Vec<TopicRule>,
 }
 
 /// One `[[ros2.topic]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicRule {
-    /// Where it stands, for complaints: `ros2.topic[3]`.
+    /// Its place, for complaints: `ros2.topic[3]`.
     pub key: String,
-    /// What it is called: the topic, unless it says otherwise. Part of the ids of its memories.
+    /// Its name: the topic, unless it says otherwise. Part of the ids of its memories.
     pub name: String,
     /// Which topics it is for.
     pub topic: Pattern,

@@ -1,4 +1,4 @@
-//! What messages say of places and times, by the shape of their types: whatever has `x`, `y` and `z`
+//! Places and times in messages, by the shape of their types: whatever has `x`, `y` and `z`
 //! is a point, `position` and `orientation` are a pose, and so on inwards. So a pose of a type that
 //! nobody here has heard of is one too.
 

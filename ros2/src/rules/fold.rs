@@ -19,7 +19,7 @@ use crate::place::moved;
 use crate::stamp::Stamp;
 use crate::tf::Transform;
 
-/// What to store of `kept`, where `stored` is what there is under its name. `None` if that tells of
+/// Returns what to store of `kept`, if `stored` is what there is under its name. `None` if that tells of
 /// this sight already: of a later one, or what was published just then is late by seconds.
 pub fn folded(stored: Option<&Value>, kept: &Kept) -> Option<Value> {
     let fresh = || Some(kept.resource.clone());
@@ -84,8 +84,8 @@ fn last_seen(known: Option<&Instant>, new: Instant, heard: Option<Stamp>) -> Opt
     (last.at() != known.at()).then_some(last)
 }
 
-/// What is to be told of a thing's last sight, where `before` would have been told of the one before: a sight
-/// without a place leaves the thing where it was.
+/// Returns what is to be written of a thing's last sighting, if `before` would have been told of the one before: a
+/// sight without a place leaves the thing where it was.
 pub(super) fn following(before: Kept, now: Kept) -> Kept {
     if now.unplaced.is_none() || before.unplaced.is_some() {
         return now;

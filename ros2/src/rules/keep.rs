@@ -1,4 +1,4 @@
-//! What of all that is seen becomes a memory: on change, beyond a distance, across a threshold, at
+//! Decides which sightings become memories: on change, beyond a distance, across a threshold, at
 //! most so often, and once for the same thing nearby.
 //!
 //! Plain data in, a verdict out; messages and transforms are not known here. First comes
@@ -34,7 +34,7 @@ pub(super) fn is_a_clock_wrong(event: Stamp, received: Stamp, told: Stamp) -> bo
     told > received.saturating_add(NEW_START) || event.saturating_add(ON_ITS_WAY) < received
 }
 
-/// What one rule keeps.
+/// State of one rule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
     /// A change of the watched fields is kept.
@@ -98,7 +98,7 @@ pub struct Merge {
     pub update_every: Duration,
 }
 
-/// Where something is, in a frame.
+/// A position in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spot {
     /// The frame.
@@ -115,7 +115,7 @@ impl Spot {
         (self.frame == other.frame).then(|| nalgebra::distance(&self.position, &other.position))
     }
 
-    /// Where this comes to lie when what lay at `from` lies at `to` by now, and all around it moved as a
+    /// Returns the new position of this if what lay at `from` now lies at `to`, and all around it moved as a
     /// rigid body. What lies in another frame stays.
     fn carried(&self, from: &Self, to: &Self) -> Self {
         if self.frame != to.frame || from.frame != to.frame {
@@ -152,7 +152,7 @@ impl Spot {
 /// A look at a thing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sight {
-    /// What the thing is called.
+    /// Name of the thing.
     pub key: Key,
     /// When the message came.
     pub received: Stamp,
@@ -160,9 +160,9 @@ pub struct Sight {
     pub is_live: bool,
     /// When it happened.
     pub event: Stamp,
-    /// Where it is, for movement.
+    /// Its position, for movement.
     pub moved: Option<Spot>,
-    /// Where it is, for whether it is the same thing.
+    /// Its position, for deciding whether it is the same thing.
     pub place: Option<Spot>,
     /// Digest of the watched fields, if any is watched.
     pub watched: Option<Key>,
@@ -174,7 +174,7 @@ pub struct Sight {
     pub badness: Option<f64>,
 }
 
-/// What is made of it.
+/// The memory made of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// A memory of its own.
@@ -191,7 +191,7 @@ pub enum Verdict {
     TooMany(Option<Touch>),
 }
 
-/// What is known of the memory that a thing has.
+/// Knowledge of a thing's memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memo {
     /// The id of the resource.
@@ -217,7 +217,7 @@ pub struct Thing {
     pub last: Stamp,
     /// When that came, if it was published just then.
     pub heard: Option<Stamp>,
-    /// What its memory should say of the last sight, if it does not yet.
+    /// The last sighting, if its memory does not hold it yet.
     pub late: Option<Box<Kept>>,
     seen: Stamp,
     stored: Stamp,
@@ -226,7 +226,7 @@ pub struct Thing {
     badness: Option<f64>,
     moved: Option<Spot>,
     place: Option<Spot>,
-    /// Where its memory says it is.
+    /// Its position in its memory.
     told: Option<Spot>,
     watched: Option<Key>,
     /// One bit for each threshold that is crossed, told of, and not back yet.
@@ -242,7 +242,7 @@ fn is_worse(thing: &Thing, sight: &Sight) -> bool {
 /// Nanoseconds.
 const HOUR: i64 = 3_600_000_000_000;
 
-/// What a rule has seen, and what it has kept.
+/// Sightings and memories of a rule.
 #[derive(Debug)]
 pub struct Watch {
     policy: Policy,

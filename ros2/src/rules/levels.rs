@@ -42,7 +42,7 @@ impl Level {
         .then_some("level")
     }
 
-    /// What a number in that field means.
+    /// Meaning of a number in that field.
     pub fn of(ty: &TypeName, number: i64) -> Option<Self> {
         match (ty.package(), number) {
             ("rcl_interfaces", 10) => Some(Self::Debug),

@@ -1,4 +1,4 @@
-//! Whether the robot knew where it was: what localisers said of it over time, and what a rule asks for.
+//! Decides whether the robot knew where it was: what localisers said of it over time, and what a rule asks for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -26,13 +26,13 @@ struct Spread {
     yaw: f64,
 }
 
-/// What the topics that rules name said of where the robot is.
+/// Reports on the robot's position by the topics that rules name.
 #[derive(Debug, Clone, Default)]
 pub struct Localisation {
     said: BTreeMap<String, Said>,
 }
 
-/// What one topic said, by time.
+/// Reports of one topic, by time.
 #[derive(Debug, Clone)]
 struct Said {
     type_name: TypeName,
@@ -66,7 +66,7 @@ impl Localisation {
         said.note(own_stamp(message).unwrap_or(received), spread);
     }
 
-    /// Whether what a rule asks for held at a moment.
+    /// Decides whether a rule's demands held at a moment.
     ///
     /// # Errors
     /// What did not hold, and by how much.
@@ -135,7 +135,7 @@ impl Said {
         }
     }
 
-    /// What was said last, at that moment.
+    /// Returns the last report at that moment.
     fn at(&self, at: Stamp) -> Option<(Stamp, Option<Spread>)> {
         let after = self.spreads.partition_point(|(stamp, _)| *stamp <= at);
         self.spreads.get(after.checked_sub(1)?).copied()

@@ -20,7 +20,7 @@ use crate::message::{Message, Value};
 use crate::stamp::Stamp;
 use crate::tf::{Buffer, LookupError};
 
-/// What the rule looks at: the message, or each element of its list.
+/// The subject of the rule: the message, or each element of its list.
 pub fn elements<'a>(bound: &Bound, message: &'a Message) -> Vec<&'a Message> {
     let Some(each) = &bound.each else { return vec![message] };
     messages(each, &Scene { whole: message, element: message, topic: "", node: None })
@@ -41,7 +41,7 @@ fn messages<'a>(field: &FieldRef, scene: &Scene<'a>) -> Vec<&'a Message> {
 pub struct Candidate<'a> {
     scene: Scene<'a>,
     index: usize,
-    /// What the verdict goes by.
+    /// Facts behind the verdict.
     pub sight: Sight,
     stated: Option<StatedPose>,
     geo: Option<GeoPoint>,

@@ -63,7 +63,7 @@ pub struct Arrival<'a> {
     pub is_live: bool,
 }
 
-/// What the rules make of a topic with one type.
+/// The rules for a topic with one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest<'a> {
     /// A rule is for it.
@@ -143,7 +143,7 @@ impl Rules {
         rules.filter_map(|rule| rule.written.queue_depth).max()
     }
 
-    /// What becomes of a message: every rule for its topic and type looks at it. A rule that must wait
+    /// Applies the rules to a message: every rule for its topic and type looks at it. A rule that must wait
     /// for a transform says so in place of anything else, and is asked again by [`Rules::retry`].
     pub fn observe(
         &mut self,
@@ -226,7 +226,7 @@ impl Rules {
         self.rules.iter_mut().for_each(|rule| rule.map_moved(kind, id.as_str(), &to));
     }
 
-    /// What came of each topic so far.
+    /// Outcome of each topic so far.
     pub fn counters(&self) -> impl Iterator<Item = (&str, &Counters)> {
         self.counters.iter().map(|(topic, counters)| (topic.as_str(), counters))
     }
@@ -242,7 +242,7 @@ impl Rules {
     }
 }
 
-/// What rules ask of covariances.
+/// Demands of rules on covariances.
 fn certain(ros2: &Ros2) -> impl Iterator<Item = &Certain> {
     let asked = ros2.topics.iter().filter_map(|rule| rule.spec.localised.as_ref());
     asked.filter_map(|localised| localised.certain.as_ref())

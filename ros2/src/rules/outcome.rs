@@ -1,4 +1,4 @@
-//! What became of a message, and how often that was.
+//! Outcomes of messages, and how often each was.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use omir_core::value::{Map, Value};
 
 use crate::stamp::Stamp;
 
-/// What became of a message, or of one element of its list.
+/// Outcome of a message, or of one element of its list.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It is to be remembered.
@@ -62,7 +62,7 @@ pub struct Untold {
     pub last: Stamp,
     /// When that came, if it was published just then.
     pub heard: Option<Stamp>,
-    /// What its memory is to say of that: place, text and all else.
+    /// Its memory's new contents: place, text and all else.
     pub late: Option<Box<Kept>>,
 }
 
@@ -126,7 +126,7 @@ impl Reason {
     }
 }
 
-/// What came of a topic, for `status`. Messages count as received once; the rest counts elements.
+/// Counters of a topic, for `status`. Messages count as received once; the rest counts elements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages.
@@ -143,7 +143,7 @@ pub struct Counters {
     pub unplaced: u64,
     /// Messages that were no message of their type.
     pub malformed: u64,
-    /// What was dropped, by reason.
+    /// Drops, by reason.
     pub dropped: BTreeMap<Reason, u64>,
 }
 

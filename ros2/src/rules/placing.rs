@@ -1,4 +1,4 @@
-//! Where a sight lies: in the fixed frame at the time of the event, in its own frame, and in the nearest
+//! The place of a sighting: in the fixed frame at the time of the event, in its own frame, and in the nearest
 //! keyframe.
 
 use nalgebra::{Point3, UnitQuaternion};
@@ -14,7 +14,7 @@ use crate::place::{Observed, Placed, place};
 use crate::stamp::Stamp;
 use crate::tf::{Buffer, LookupError};
 
-/// What all rules go by.
+/// Settings that all rules share.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The frame that poses are stored in.
@@ -29,7 +29,7 @@ pub struct Setup {
     pub localisation: Localisation,
 }
 
-/// Where a sight lies, as far as that could be found out.
+/// The place of a sighting, as far as it could be determined.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Placement {
     /// In the fixed frame, at the time of the event.
@@ -59,7 +59,7 @@ impl Placement {
         self.missing = Some(format!("the robot does not know where it is: {why}"));
     }
 
-    /// Where it is, for comparing.
+    /// Its position, for comparisons.
     pub fn spot(&self) -> Option<Spot> {
         let pose = self.fixed.as_ref().or(self.own.as_ref())?;
         Some(Spot {
@@ -132,7 +132,7 @@ pub fn ground_spot(geo: GeoPoint) -> Spot {
 }
 
 impl StatedPose {
-    /// Where it is in its own frame, for comparing. Without a name all are in one.
+    /// Its position in its own frame, for comparisons. Without a name all are in one.
     pub fn spot(&self) -> Spot {
         Spot {
             frame: self.frame.clone().unwrap_or_default(),

@@ -25,7 +25,7 @@ use super::placing::Placement;
 use super::template::Scene;
 use crate::stamp::Stamp;
 
-/// What a resource is made of, beside the message.
+/// Inputs of a resource, beside the message.
 #[derive(Debug)]
 pub struct Making<'a> {
     /// The rule, for this type.
@@ -40,7 +40,7 @@ pub struct Making<'a> {
     pub text: String,
     /// The name of the entity it is about.
     pub entity: Option<String>,
-    /// Where it lies.
+    /// Its place.
     pub placement: Placement,
 }
 

@@ -39,12 +39,12 @@ pub struct Rule {
     bindings: Vec<Binding>,
 }
 
-/// What a rule has to do with messages whose type has one name.
+/// A rule bound to messages whose type has one name.
 #[derive(Debug)]
 struct Binding {
     /// The definitions of that name, the newest last; none is the same as another.
     versions: Vec<Version>,
-    /// What was seen, whatever the definition: a thing is the same after its message has changed. There is
+    /// Sightings, whatever the definition: a thing is the same after its message has changed. There is
     /// none before a definition fits.
     watch: Option<Watch>,
 }
@@ -78,7 +78,7 @@ impl Rule {
         ready.map(|_| ()).map_err(ConfigError::clone)
     }
 
-    /// What becomes of a message. If it `may_wait`, either all of it is decided or nothing.
+    /// Decides about a message. If it `may_wait`, either all of it is decided or nothing.
     pub fn observe(
         &mut self,
         arrival: &Arrival<'_>,
@@ -168,7 +168,7 @@ impl Rule {
     }
 }
 
-/// What a rule has to do with messages of that type, and what it has seen of that name.
+/// A rule bound to messages of that type, and its sightings of that name.
 fn ready_for<'a>(
     written: &TopicRule,
     bindings: &'a mut Vec<Binding>,

@@ -60,7 +60,7 @@ impl Template {
         Self(vec![Piece::Field(field, Format::default())])
     }
 
-    /// Whether types of that form have all the fields.
+    /// Checks that types of that form have all the fields.
     ///
     /// # Errors
     /// The first they do not have.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What a thing is called, as a digest: names come from the network and may have any length.
+/// Name of a thing, as a digest: names come from the network and may have any length.
 pub type Key = [u8; 16];
 
 /// When a thing was touched last, counted in touches. It names the thing until the next one.

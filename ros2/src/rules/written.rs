@@ -18,7 +18,7 @@ use omir_core::value::{Map, Value};
 pub struct Complaint {
     /// The key, from the top of the file on.
     pub key: String,
-    /// What is wrong, and what is allowed.
+    /// The fault, and what is allowed.
     pub message: String,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Where complaints are gathered.
+/// The collected complaints.
 #[derive(Debug, Default)]
 pub struct Complaints(RefCell<Vec<Complaint>>);
 
@@ -73,7 +73,7 @@ impl Complaints {
     }
 }
 
-/// What a key counts time in.
+/// Unit of time of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// `_ms`
@@ -125,7 +125,7 @@ impl<'a> Table<'a> {
         self.complaints.add(self.key(name), message);
     }
 
-    /// What stands there as it was written.
+    /// The value as it was written.
     pub fn value(&self, name: &'static str) -> Option<&'a Value> {
         let mut known = self.known.borrow_mut();
         if !known.contains(&name) {

@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// What became of a transform that was taken in.
+/// Outcome of adding a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It is new.
@@ -47,12 +47,12 @@ pub enum Inserted {
     Same,
     /// It replaced what was said of the same moment, or of a static frame.
     Replaced,
-    /// What was known of the frame is dropped: its publisher's time ran backwards, or it became static
+    /// Everything known of the frame is dropped: its publisher's time ran backwards, or it became static
     /// or ceased to be.
     Restarted,
 }
 
-/// What is known of a frame's transform to its parent.
+/// A frame's transform to its parent.
 #[derive(Debug)]
 pub(super) enum Edge {
     /// Nothing: a root.

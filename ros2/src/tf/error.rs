@@ -30,7 +30,7 @@ pub enum InsertError {
         parent: Arc<str>,
         /// The child frame.
         child: Arc<str>,
-        /// What is wrong with them.
+        /// The fault.
         why: BadTransform,
     },
     /// The parent is a descendant of the child by now.
@@ -159,7 +159,7 @@ pub enum LookupError {
     },
     /// More than 1000 frames above one another, or in a circle at that moment.
     TooDeep {
-        /// Where the walk began.
+        /// Start of the walk.
         frame: Arc<str>,
     },
 }

@@ -1,4 +1,4 @@
-//! What one frame's transform to its parent was over time: a ring ordered by stamp.
+//! One frame's transform to its parent over time: a ring ordered by stamp.
 //!
 //! Appending is O(1) amortised and a look-up O(log n). A late arrival moves the samples after it, of
 //! which there are few. The newest sample always stays, so a history is never empty.
@@ -30,7 +30,7 @@ pub(super) struct History {
     too_old: (u32, Stamp),
 }
 
-/// What became of a sample.
+/// Outcome of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
     New,
@@ -146,7 +146,7 @@ impl History {
         Some((older.parent, interpolate(&older.transform, &newer.transform, ratio)))
     }
 
-    /// What was said last by then: it holds until something else is said. `None` before anything was.
+    /// Returns the last sample by then: it holds until something else is said. `None` before anything was.
     pub(super) fn said(&self, by: Stamp) -> Option<(FrameId, Transform)> {
         let after = self.samples.partition_point(|sample| sample.stamp <= by);
         let last = &self.samples[after.checked_sub(1)?];

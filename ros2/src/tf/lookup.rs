@@ -12,7 +12,7 @@ use crate::stamp::Stamp;
 /// As tf2: no tree is deeper.
 pub(super) const DEEPEST: usize = 1000;
 
-/// Where a walk upwards ended.
+/// End of a walk upwards.
 #[derive(Clone, Copy)]
 enum End {
     /// At a frame without a parent.
@@ -234,7 +234,7 @@ impl Buffer {
         gap.unwrap_or(LookupError::Unconnected { target, target_root, source, source_root })
     }
 
-    /// What is missing of a frame's transform to its parent at a moment, if it is.
+    /// Returns what is missing of a frame's transform to its parent at a moment.
     fn gap(
         &self,
         target: FrameId,

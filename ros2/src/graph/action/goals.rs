@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use crate::message::Message;
 use crate::stamp::Stamp;
 
-/// What names a goal: the client's choice.
+/// Name of a goal, chosen by the client.
 pub type GoalId = [u8; 16];
 
-/// Where a goal stands. Numbers of `action_msgs/msg/GoalStatus`.
+/// State of a goal. Numbers of `action_msgs/msg/GoalStatus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Nobody knows the goal.
@@ -38,7 +38,7 @@ impl Status {
     }
 }
 
-/// What a request to cancel comes to. Numbers of `action_msgs/srv/CancelGoal`.
+/// Outcome of a request to cancel. Numbers of `action_msgs/srv/CancelGoal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cancel {
     Done = 0,

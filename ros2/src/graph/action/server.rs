@@ -20,9 +20,9 @@ use crate::stamp::Stamp;
 /// says so to nobody.
 const MOST_WAITING: usize = 100;
 
-/// What an action does.
+/// The work of an action.
 pub trait GoalHandler: Send + Sync + 'static {
-    /// Whether to take a goal in; if not, why not. ROS has no place for the reason: it is logged.
+    /// Accepts a goal, or says why not. ROS has no place for the reason: it is logged.
     ///
     /// # Errors
     /// The reason.
@@ -44,7 +44,7 @@ pub enum Ending {
     Aborted(Message),
 }
 
-/// What an action server allows.
+/// Limits of an action server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionConfig {
     /// Goals on the way at once; more are not accepted.
@@ -86,7 +86,7 @@ struct Action {
 
 struct State {
     goals: Goals,
-    /// Who waits for the result of a goal that has not ended.
+    /// Callers that wait for the result of a goal that has not ended.
     waiting: HashMap<GoalId, VecDeque<Request>>,
     threads: Vec<JoinHandle<()>>,
     closing: bool,
@@ -149,7 +149,7 @@ impl Node {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 type Answered = Result<(), AnswerError>;
 
 /// Why a request was not answered. A path can be wrong only where a type of the action is not what
@@ -332,7 +332,7 @@ impl Goal {
         self.id
     }
 
-    /// What is wanted.
+    /// The wanted value.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.message

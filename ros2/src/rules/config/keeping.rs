@@ -31,7 +31,7 @@ pub struct Keep {
     pub beyond_deg: Option<f64>,
     /// Movement is measured in the frame of the message, not in the fixed one.
     pub in_own_frame: bool,
-    /// What says how bad it is, if anything is said of it.
+    /// The field that says how bad it is, if any.
     pub worsens: Option<Worsening>,
     /// Readings that go beyond a limit.
     pub thresholds: Vec<(FieldRef, Threshold)>,
@@ -41,7 +41,7 @@ pub struct Keep {
     pub at_most_per_hour: Option<u64>,
 }
 
-/// What says how bad something is: what got worse since it was stored last goes before the limits.
+/// The field that says how bad something is: what got worse since it was stored last goes before the limits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Worsening {
     /// Nothing, though its type may have a level.

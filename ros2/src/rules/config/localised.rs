@@ -7,25 +7,25 @@ use super::words::{frame_name, topic_pattern};
 use crate::interface::TypeName;
 use crate::rules::written::Table;
 
-/// What a localiser publishes, if a rule says no other type: AMCL, robot_localization with a topic of its own, and most
+/// Type of a localiser's messages, if a rule names no other: AMCL, robot_localization with a topic of its own, and most
 /// others.
 const POSE: &str = "geometry_msgs/msg/PoseWithCovarianceStamped";
 
-/// What must be known of where the robot is. All that is said must hold.
+/// Demands on the robot's position. All that is said must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Localised {
     /// How certain its pose must be.
     pub certain: Option<Certain>,
     /// How fresh a transform must be.
     pub fresh: Option<Fresh>,
-    /// What becomes of a memory else.
+    /// Treatment of a memory otherwise.
     pub otherwise: Otherwise,
 }
 
 /// Bounds on the covariance of a pose that a topic tells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certain {
-    /// Where it stands, for complaints.
+    /// Its place, for complaints.
     pub key: String,
     /// The topic.
     pub topic: String,
@@ -49,7 +49,7 @@ pub struct Fresh {
     pub age: Duration,
 }
 
-/// What becomes of a memory while the robot does not know where it is.
+/// Treatment of a memory while the robot does not know where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Otherwise {
     /// It is dropped, and counted.
@@ -81,7 +81,7 @@ impl Localised {
     }
 }
 
-/// What is asked of a covariance, and whether nothing was wrong with it.
+/// Demands on a covariance, and whether they were free of faults.
 fn certain(table: &Table<'_>) -> (Option<Certain>, bool) {
     let topic = table.parsed("topic", |text| match topic_pattern(text) {
         Ok(topic) if topic.is_exact() => Ok(text.to_owned()),
@@ -119,7 +119,7 @@ fn certain(table: &Table<'_>) -> (Option<Certain>, bool) {
     (Some(Certain { key, topic, type_name, within_m, within_rad, age }), true)
 }
 
-/// What is asked of a transform, and whether nothing was wrong with it.
+/// Demands on a transform, and whether they were free of faults.
 fn fresh(table: &Table<'_>) -> (Option<Fresh>, bool) {
     let frame = table.parsed("frame", frame_name);
     let age = table.seconds("frame_age_s", 0.0..=3600.0);

@@ -1,4 +1,4 @@
-//! What a rule makes of a message: which memory, said how, placed and dated by what.
+//! The part of a rule that makes a memory of a message: which memory, said how, placed and dated by what.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::rules::levels::Level;
 use crate::rules::template::{FieldRef, Template};
 use crate::rules::written::{Table, Unit, one_of};
 
-/// What becomes of a message, as far as it is said; the type's own defaults say the rest.
+/// Treatment of a message, as far as it is stated; the type's own defaults say the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spec {
-    /// What is made.
+    /// The kind of resource to make.
     pub make: Option<Make>,
     /// The list each element of which is looked at.
     pub each: Option<FieldRef>,
-    /// What the thing is called.
+    /// Name of the thing.
     pub by: Option<Template>,
     /// The content of the memory.
     pub text: Option<Template>,
@@ -43,7 +43,7 @@ pub struct Spec {
     pub anchored: Option<bool>,
     /// How long after the event it is valid.
     pub expires: Option<Duration>,
-    /// Where it was.
+    /// Its place.
     pub pose: Option<PoseFrom>,
     /// The frame of that pose.
     pub frame: Option<Template>,
@@ -51,17 +51,17 @@ pub struct Spec {
     pub geo: Option<Whence>,
     /// When it happened.
     pub stamp: Option<StampFrom>,
-    /// What becomes of it when its place in the fixed frame is not to be had.
+    /// Treatment when its place in the fixed frame is unknown.
     pub without_transform: Option<WithoutTransform>,
     /// How well the robot must know where it is.
     pub localised: Option<Localised>,
-    /// What is kept.
+    /// Conditions for keeping it.
     pub keep: Option<Keep>,
     /// When it is the same thing.
     pub merge: Option<Merging>,
 }
 
-/// What is made of a message.
+/// The kind of resource made of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Make {
     /// A MemoryRecord.
@@ -100,10 +100,10 @@ pub enum Whence {
     Field(FieldRef),
 }
 
-/// Where the place of a memory comes from.
+/// Source of a memory's place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PoseFrom {
-    /// Where the robot is.
+    /// The position of the robot.
     Robot,
     /// It has no place.
     Nowhere,
@@ -116,11 +116,11 @@ pub enum PoseFrom {
 pub enum StampFrom {
     /// When the message came.
     Received,
-    /// What a field says.
+    /// Value of a field.
     Field(FieldRef),
 }
 
-/// What becomes of a memory without a place in the fixed frame.
+/// Treatment of a memory without a place in the fixed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithoutTransform {
     /// It is kept, and says why it has none.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::interface::{FieldType, MessageType};
 use crate::message::{FieldPath, Message, PathError, Value};
 
-/// What a rule looks at: one message, or one element of a list in it.
+/// The subject of a rule: one message, or one element of a list in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// The message as it came.
@@ -40,7 +40,7 @@ impl FieldRef {
         value.as_f64().or_else(|| value.as_bool().map(f64::from))
     }
 
-    /// Whether types of that form have the field.
+    /// Checks that types of that form have the field.
     ///
     /// # Errors
     /// Says from where on they do not.
