@@ -127,7 +127,7 @@ impl Default for Weight {
     }
 }
 
-/// What acting on a memory showed: the `outcome` of `feedback` (docs/keys.md).
+/// Outcome of acting on a memory: the `outcome` of `feedback` (docs/keys.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The memory proved right: raises α.

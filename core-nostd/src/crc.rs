@@ -3,7 +3,7 @@
 //! A table of 16 words instead of one of 256 or more: a microcontroller has no room for it, and neither a
 //! serial line nor flash is as fast as this.
 
-/// What [`Crc32::finish`] gives over anything followed by its own CRC, little endian.
+/// Value of [`Crc32::finish`] over anything followed by its own CRC, little endian.
 pub const RESIDUE: u32 = 0x2144_DF1C;
 
 /// Remainders of the sixteen values of four bits; polynomial 0x04C11DB7, reflected.

@@ -1,4 +1,4 @@
-//! What both decoders share: the limits they keep and the errors they give.
+//! The parts that both decoders share: the limits they keep and the errors they give.
 //!
 //! Bytes from a disk or a network are hostile until proven otherwise. A decoder refuses with the
 //! byte offset, never panics, and never reserves memory because a header says so.
@@ -60,7 +60,7 @@ pub struct DecodeError {
     pub pointer: String,
     /// The kind of fault.
     pub kind: DecodeErrorKind,
-    /// What was found and what to do about it, for a person.
+    /// The finding and its remedy, for a person.
     pub message: String,
 }
 

@@ -9,7 +9,7 @@ use crate::instant::Instant;
 use crate::model::{Extension, MemoryRecord};
 use crate::value::{Map, Value};
 
-/// What became part of a record: see [`Consolidated`].
+/// Observations that were merged into a record: see [`Consolidated`].
 pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
 /// On a memory that a step of the map moved: its pose in the map before that, and by what; likewise of the
 /// steps before it. On the record of a step: where the keyframes came to lie.
@@ -60,7 +60,7 @@ pub struct Consolidated {
 }
 
 impl Consolidated {
-    /// What a record says; one that says nothing stands for itself.
+    /// Reads it from a record; one that says nothing stands for itself.
     pub fn of(record: &MemoryRecord) -> Self {
         let at = record.event_time.as_ref().unwrap_or(&record.created_at);
         let mut known = Self {

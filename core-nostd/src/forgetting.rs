@@ -39,7 +39,7 @@ pub const REINFORCEMENT_GAIN: f64 = 2.0;
 pub struct HalfLife(f64);
 
 impl HalfLife {
-    /// What a record without `halfLifeHours` gets: 168 h, one week.
+    /// Half-life of a record without `halfLifeHours`: 168 h, one week.
     pub const DEFAULT: HalfLife = HalfLife(168.0);
 
     /// The longest half-life accesses can build up: 20 Julian years, 20 · 365.25 · 24 = 175 320 h.

@@ -21,7 +21,7 @@ pub const EARTH_RADIUS_M: f64 = 6_371_008.771_4;
 /// Half the circumference in metres, the greatest distance there is: πR.
 const HALF_TURN_M: f64 = core::f64::consts::PI * EARTH_RADIUS_M;
 
-/// What rounding can add to a chord, on the unit sphere; about 6 µm on the ground.
+/// Largest rounding error of a chord, on the unit sphere; about 6 µm on the ground.
 ///
 /// Two points no further apart than `d` by [`GeoPoint::great_circle_m`] have unit vectors no
 /// further apart than `chord_for_distance(d) + CHORD_MARGIN`, and the same holds for

@@ -106,7 +106,7 @@ impl Timestamp {
         self.clamp(FIRST, LAST)
     }
 
-    /// What `Display` writes, without the machinery of formatting.
+    /// Writes as `Display` does, without the machinery of formatting.
     pub fn text(self) -> TimestampText {
         TimestampText::new(self)
     }

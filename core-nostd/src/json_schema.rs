@@ -28,7 +28,7 @@ use crate::value::{Map, Value};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What a schema describes.
+/// The subject of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A whole document.

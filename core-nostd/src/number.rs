@@ -190,7 +190,7 @@ impl Number {
     }
 }
 
-/// Where the parts of a JSON number text lie.
+/// Positions of the parts of a JSON number text.
 struct Parts<'a> {
     negative: bool,
     integer: &'a str,

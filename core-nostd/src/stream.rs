@@ -21,7 +21,7 @@ pub(crate) const ENTRY: &str = "entry";
 /// How many bytes are asked for at once, unless a small machine wants less.
 pub const CHUNK: usize = 64 * 1024;
 
-/// Where bytes come from.
+/// A source of bytes.
 pub trait Source {
     /// Why no more can be had.
     type Error;
@@ -90,7 +90,7 @@ impl<E: fmt::Display> fmt::Display for StreamError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for StreamError<E> {}
 
-/// What may come next.
+/// Tokens that may come next.
 #[derive(Debug)]
 pub(crate) enum State {
     /// Nothing has been read.
@@ -135,7 +135,7 @@ impl MemberNames {
 #[derive(Debug)]
 pub(crate) struct Window<S> {
     source: S,
-    /// What was read and is not done with lies at `at..filled`.
+    /// Bytes that were read and are not done with lie at `at..filled`.
     bytes: Vec<u8>,
     at: usize,
     filled: usize,
@@ -165,7 +165,7 @@ impl<S: Source> Window<S> {
         self.offset
     }
 
-    /// What is there, from the current place on.
+    /// Returns the bytes from the current place on.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.at..self.filled]
     }
@@ -220,7 +220,7 @@ impl<S: Source> Window<S> {
         Ok(self.rest().starts_with(mark))
     }
 
-    /// What `parse` finds at the front, and moves behind it. It is given what is there and whether that
+    /// Returns what `parse` finds at the front, and moves behind it. It is given what is there and whether that
     /// is all, and asks for more by saying [`DecodeErrorKind::Truncated`].
     pub(crate) fn parse<T>(
         &mut self,

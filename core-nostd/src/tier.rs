@@ -1,4 +1,4 @@
-//! Where a memory sits in the consolidation hierarchy, and when it moves.
+//! Tiers: the place of a memory in the consolidation hierarchy, and its moves.
 //!
 //! OMIR R1 records a record's tier and leaves the policy to us; it asks that promotion follow age ×
 //! importance × access and that an untouched, unimportant memory drift outward (Memory Semantics
@@ -80,7 +80,7 @@ impl FromStr for Tier {
     }
 }
 
-/// What the rule looks at in one record.
+/// Input of the rule from one record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TierInputs {
     /// Hours since the record was encoded (`createdAt`). Negative means the clock went back, and
@@ -254,7 +254,7 @@ pub fn next(tier: Tier, inputs: &TierInputs, policy: &TierPolicy) -> (Tier, Tier
     }
 }
 
-/// What is known of a record since it was put where it is.
+/// Facts about a record since it was put into its tier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stored {
     /// The tier it was stored with.
@@ -265,7 +265,7 @@ pub struct Stored {
     pub accessed: bool,
 }
 
-/// Where a record stored as `stored` is by now, and the last rule that moved it there.
+/// Returns the current tier of a record stored as `stored`, and the last rule that moved it there.
 ///
 /// [`next`], repeated until the record rests, with two guards:
 ///

@@ -45,7 +45,7 @@ pub fn draft_fields(kind: ResourceType) -> impl Iterator<Item = &'static str> {
     schema::resource(kind).fields.iter().filter(|field| field.draft).map(|field| field.name)
 }
 
-/// What the validator accepted and the typed model did not. The tables and the structs say the same, so
+/// A document that the validator accepted and the typed model did not. The tables and the structs say the same, so
 /// this is a bug in one of them, reported as a fault rather than a panic.
 pub(crate) fn disagreement(base: &str, error: &dyn fmt::Display) -> Fault {
     Fault::new(

@@ -147,7 +147,7 @@ words! {
         Other = "other",
     }
 
-    /// What kind of input an episode came from.
+    /// The kind of input that an episode came from.
     EpisodeSource {
         /// Something said to the system.
         Message = "message",
@@ -185,7 +185,7 @@ words! {
         CountMin = "count_min",
     }
 
-    /// What a familiarity sketch is built over (draft).
+    /// Domain of a familiarity sketch (draft).
     SketchDomain {
         /// Entities.
         Entity = "entity",

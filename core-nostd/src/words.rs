@@ -12,7 +12,7 @@ pub fn name(resource: &Value) -> String {
     format!("{}/{}", field("resourceType"), field("id"))
 }
 
-/// What a resource is about, in words.
+/// The words of a resource.
 pub fn words(resource: &Value) -> String {
     let text = |name| resource.get(name).and_then(Value::as_str);
     let target = |name| {

@@ -31,7 +31,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// What a file's ending says, if it says anything.
+    /// The format named by a file's ending, if any.
     #[must_use]
     pub fn of_ending(file: &Path) -> Option<Self> {
         let ending = file.extension()?.to_str()?.to_ascii_lowercase();
@@ -42,7 +42,7 @@ impl Encoding {
         }
     }
 
-    /// What the first byte says. A JSON object, array or white space begins with an ASCII character
+    /// The format named by the first byte. A JSON object, array or white space begins with an ASCII character
     /// that in CBOR would be a small integer or a short text, which no document is.
     #[must_use]
     pub fn sniff(bytes: &[u8]) -> Self {

@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit code each failure means.
+//! Failures, and their exit codes.
 //!
 //! The codes are documented in every `--help` and are what scripts rely on.
 
@@ -29,7 +29,7 @@ pub enum Error {
     Refused {
         /// One of the codes of docs/replies.md, such as `INVALID_RESOURCE`.
         code: String,
-        /// What the daemon said.
+        /// The daemon's message.
         message: String,
         /// JSON Pointer to the offending part of the request.
         path: Option<String>,
@@ -39,14 +39,14 @@ pub enum Error {
         /// `NOT_FOUND`, `INVALID`, or of a backup `INTERRUPTED`, `FOREIGN_KEY`, `OTHER_HISTORY` or
         /// `UNSOUND`.
         code: &'static str,
-        /// What was not found, or what failed.
+        /// The name that was not found, or the failure.
         message: String,
     },
     /// The command line asks for something impossible.
     Usage(String),
     /// A file cannot be read or does not hold what it should.
     Input {
-        /// What is wrong, beginning with the file and, where it has lines, the line.
+        /// The fault, beginning with the file and, where it has lines, the line.
         message: String,
         /// JSON Pointer into the document, where one applies.
         path: Option<String>,
@@ -59,7 +59,7 @@ pub enum Error {
     Output(io::Error),
 }
 
-/// What the commands return.
+/// The result of the commands.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

@@ -5,7 +5,7 @@
 /// So many characters of a made-up id tell it from a hundred thousand others, all but once in fifty thousand times.
 const SHORT: usize = 8;
 
-/// What stands where the rest of an id was left out.
+/// The mark in the place of an id's rest.
 pub const ELLIPSIS: char = '…';
 
 /// Returns true if nobody chose this id: 32 hexadecimal digits as omird makes them up, or a random UUID (version 4).

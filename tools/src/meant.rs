@@ -1,4 +1,4 @@
-//! What a person means by the beginning of an id: the one resource whose id begins so.
+//! Resolves the beginning of an id: the one resource whose id begins so.
 //!
 //! An id that is there means itself. Only where the daemon has none of that name, it is asked for those that begin with it.
 
@@ -33,7 +33,7 @@ pub fn with<T>(
     }
 }
 
-/// What `named` means, to be named in a question. What nothing begins with stays as it is: the answer says so.
+/// Resolves `named` for a question. What nothing begins with stays as it is: the answer says so.
 ///
 /// # Errors
 /// As [`with`].

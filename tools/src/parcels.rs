@@ -14,7 +14,7 @@ pub const MOST_RESOURCES: usize = 256;
 /// Bytes in one request, at most; a single larger resource travels alone.
 pub const MOST_BYTES: usize = 512 * 1024;
 
-/// What the order depends on.
+/// The key of the order.
 #[derive(Debug, Clone)]
 pub struct Item {
     /// Name of the resource.
@@ -55,7 +55,7 @@ struct Parcel<'a> {
     bytes: usize,
 }
 
-/// What must not be torn apart, in sending order: single resources, and circles of parents.
+/// Groups that must not be split, in sending order: single resources, and circles of parents.
 fn units(items: &[Item]) -> Vec<Vec<usize>> {
     let mut units = Vec::with_capacity(items.len());
     for kind in [ResourceType::Entity, ResourceType::Episode, ResourceType::Relationship] {

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use crate::cli::Globals;
 use crate::output;
 
-/// What hinders, where [`Error::is_busy`].
+/// The hindrance, if [`Error::is_busy`].
 ///
 /// [`Error::is_busy`]: crate::error::Error::is_busy
 pub const BUSY: &str = "the daemon is busy";

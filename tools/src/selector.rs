@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// What may not appear in a value as it is. Control and non-ASCII characters are always encoded;
+/// Characters that must be encoded in a value. Control and non-ASCII characters are always encoded;
 /// brackets, dots and colons stay, so that `_time=[from..to]` is readable on the wire.
 const RESERVED: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use percent_encoding::percent_decode_str;
 
-    /// What the daemon does with it.
+    /// The daemon's use of it.
     fn decode(parameters: &Parameters) -> Vec<(String, String)> {
         zenoh::query::Parameters::from(parameters.as_str())
             .iter()

@@ -12,7 +12,7 @@ use omird::serial::{Device, Pace};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
-/// What is read at once.
+/// Bytes read at once.
 const PIECE: usize = 4096;
 /// How long the device is asked for more before something else is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -181,7 +181,7 @@ impl Line {
         Ok(())
     }
 
-    /// Who is there; from now on what is sent is packed, if it reads that.
+    /// The other end's name; from now on what is sent is packed, if it reads that.
     ///
     /// # Errors
     /// As [`Lost`], and what the daemon says against it.

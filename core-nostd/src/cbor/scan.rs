@@ -92,12 +92,12 @@ fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
     Ok(entries)
 }
 
-/// Where one member of a map is, or where it would have to be put in.
+/// Position of one member of a map, or where it would have to be put in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSlot {
     /// How many members the map has.
     pub members: usize,
-    /// Where the members begin.
+    /// Start of the members.
     pub start: usize,
     /// The bytes of the member, key and value; empty where it would have to be put in.
     pub member: Range<usize>,
@@ -143,7 +143,7 @@ fn slot(bytes: &[u8], name: &str) -> Result<MapSlot, DecodeError> {
     Ok(MapSlot { members, start, member: cursor.at..cursor.at, value: None })
 }
 
-/// Where the items of the one array `bytes` holds lie, in their order, without decoding them.
+/// Positions of the items of the one array that `bytes` holds, in their order, without decoding them.
 ///
 /// The same is accepted and checked as by [`map_entries`].
 pub fn array_items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
@@ -188,7 +188,7 @@ fn items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     Ok(items)
 }
 
-/// Where the key number `wanted` of a map lies whose first key is at `start`; everything before it has
+/// Position of key number `wanted` of a map whose first key is at `start`; everything before it has
 /// been read once already.
 pub(super) fn nth_key_offset(
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Where encoded bytes go.
+//! A sink of encoded bytes.
 
 use core::fmt;
 

@@ -117,7 +117,7 @@ pub enum Progress {
     Refused,
 }
 
-/// What became of the records.
+/// Outcome of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handed {
     /// New over there.
@@ -142,12 +142,12 @@ pub struct HandOver<'a, const BYTES: usize> {
     state: State,
     /// The number of the request that is asked.
     id: u32,
-    /// What is being sent, and how much of it was.
+    /// The message being sent, and how much of it was.
     out: Vec<u8, BYTES>,
     sent: usize,
     /// The records of the message.
     batch: Vec<Number, BATCH>,
-    /// What was handed over and what was refused, by now.
+    /// Records handed over and refused, by now.
     mark: Mark,
     /// It was not written to flash yet: something was refused, or the ring had no room.
     is_mark_unkept: bool,
@@ -260,7 +260,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         self
     }
 
-    /// What became of the records so far, over all sessions.
+    /// Returns the outcome of the records so far, over all sessions.
     pub const fn handed(&self) -> Handed {
         self.handed
     }
@@ -270,8 +270,8 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
         &self.refusal
     }
 
-    /// What is over there by now: [`Journal::handed_over`], or more, where the ring is so full of what is anchored
-    /// that no mark can be written.
+    /// Returns the mark of what the daemon has: [`Journal::handed_over`], or more, where the ring is so full of what
+    /// is anchored that no mark can be written.
     ///
     /// # Errors
     /// The flash failed.

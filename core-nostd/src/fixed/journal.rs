@@ -27,8 +27,8 @@ pub enum JournalError<E> {
     /// It was not encoded: the record, or with its state, is longer than `BYTES`, or has a coordinate that
     /// is no number.
     Write(WriteError<NoRoom>),
-    /// What is in flash is no record of this program, such as one of another version with other
-    /// capacities or a larger `BYTES`. It stays where it is; [`Journal::next`] goes on behind its number.
+    /// The bytes in flash are no record of this program, such as one of another version with other
+    /// capacities or a larger `BYTES`. They stay where they are; [`Journal::next`] goes on behind its number.
     Read {
         /// Its number.
         number: Number,

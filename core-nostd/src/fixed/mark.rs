@@ -70,7 +70,7 @@ impl Mark {
         bytes
     }
 
-    /// What was kept. What is not of this form is nothing: what is handed over once more does no harm.
+    /// Reads a kept mark. Other forms are ignored: what is handed over once more does no harm.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         let (words, []) = bytes.as_chunks::<4>() else { return Self::new() };
         let mut numbers = words.iter().map(|word| Number::new(u32::from_le_bytes(*word)));

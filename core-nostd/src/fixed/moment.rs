@@ -42,7 +42,7 @@ impl Moment {
     }
 }
 
-/// What is known about when the machine started.
+/// Knowledge of the times at which the machine started.
 pub trait Dating {
     /// The moment on the time line, if it is known.
     fn date(&self, uptime: Uptime) -> Option<Timestamp>;

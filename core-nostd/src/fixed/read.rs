@@ -23,7 +23,7 @@ use crate::geo::GeoPoint;
 use crate::instant::Timestamp;
 use crate::space::{SPATIAL_POSE_URL, unit_quaternion};
 
-/// What becomes of members that [`Record`] has no field for.
+/// Treatment of members that [`Record`] has no field for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// The record is refused.
@@ -41,7 +41,7 @@ pub struct ReadError {
     pub kind: ReadErrorKind,
 }
 
-/// What is wrong with bytes that are no record.
+/// Faults of bytes that are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
@@ -377,7 +377,7 @@ impl<'a> Reader<'a> {
         make(self.text()?).map_err(|error| ReadError { at, kind: error.kind() })
     }
 
-    /// What `read` gives, if `make` takes it.
+    /// Returns the result of `read`, if `make` takes it.
     fn checked<A, T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<A>,

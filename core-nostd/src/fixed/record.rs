@@ -11,7 +11,7 @@ use crate::space::Isometry3;
 use crate::tier::{Tier, TierInputs};
 use crate::vocabulary::{ExperienceType, Kind};
 
-/// What an importance that is not stated counts as, as in the daemon.
+/// Importance of a record that states none, as in the daemon.
 const NEUTRAL: f64 = 0.5;
 
 /// A number in [0, 1].
@@ -63,7 +63,7 @@ impl Decay {
     }
 }
 
-/// Where a memory lies: the spatial-pose extension without its covariance. `N` is the room for the
+/// The place of a memory: the spatial-pose extension without its covariance. `N` is the room for the
 /// names of frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pose<const N: usize> {
@@ -103,7 +103,7 @@ impl<const N: usize> Pose<N> {
 pub struct Record<const ID: usize, const TEXT: usize, const REFS: usize> {
     /// Unique among records.
     pub id: Id<ID>,
-    /// What is remembered.
+    /// The content.
     pub content: Text<TEXT>,
     /// Lifecycle class; `memory` if absent.
     pub kind: Option<Kind>,
@@ -182,7 +182,7 @@ impl<const ID: usize, const TEXT: usize, const REFS: usize> Record<ID, TEXT, REF
         }
     }
 
-    /// What the rule of [`crate::tier`] looks at; `None` where the time since cannot be told.
+    /// Input of the rule of [`crate::tier`]; `None` if the time since cannot be told.
     pub fn tier_inputs(&self, now: Moment, dating: &impl Dating) -> Option<TierInputs> {
         let decay = self.decay.unwrap_or_default().state();
         Some(TierInputs {

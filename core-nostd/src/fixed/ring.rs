@@ -65,7 +65,7 @@ use put::Spared;
 
 /// Bytes moved at once: on the stack, and the largest write unit there may be.
 const CHUNK: usize = 64;
-/// What the head of a page begins with.
+/// First bytes of the head of a page.
 const MAGIC: [u8; 4] = *b"OMR1";
 const ERASED: u8 = 0xFF;
 /// So often what cannot be read is asked for.
@@ -115,7 +115,7 @@ pub enum RingError<E> {
     /// A page that was erased does not read as ones, or not at all: it is worn out, or this flash erases to zeros, which the
     /// ring does not go with. Nothing was lost.
     Unerased {
-        /// Where the page begins.
+        /// Start of the page.
         address: u32,
     },
 }
@@ -160,7 +160,7 @@ pub struct Entry {
     pub state: Option<usize>,
 }
 
-/// Where new frames go.
+/// Position of the next frame.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     page: u32,

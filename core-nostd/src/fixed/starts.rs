@@ -35,7 +35,7 @@ impl Trust {
         }
     }
 
-    /// What a word of `info` says; one that is not known here says little.
+    /// Reads a word of `info`; one that is not known here says little.
     pub fn named(word: &str) -> Self {
         Self::ALL.into_iter().find(|trust| trust.as_str() == word).unwrap_or(Self::Coarse)
     }
@@ -130,7 +130,7 @@ impl Starts {
         bytes
     }
 
-    /// What was kept. What is not of this form, such as of another version of the program, is nothing.
+    /// Reads the kept note. Other forms, such as those of another version of the program, are ignored.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         let mut starts = Self::new();
         let (all, []) = bytes.as_chunks::<ONE>() else { return starts };

@@ -1,4 +1,4 @@
-//! Where in a JSON text the values are that JSON Pointers name: what a person with an editor wants to
+//! Positions in a JSON text of the values that JSON Pointers name: what a person with an editor wants to
 //! know of a fault.
 
 use alloc::string::String;
@@ -17,7 +17,7 @@ pub struct Places<'t> {
     text: &'t str,
     members: Vec<(String, &'t str)>,
     entries: Vec<&'t str>,
-    /// Where each line begins.
+    /// Start of each line.
     lines: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What a frame says.
+//! Contents of a frame.
 //!
 //! ```text
 //! | offset | size |                                                        |
@@ -33,17 +33,17 @@ const LAST: u8 = 1;
 /// One frame, read or to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Who sent it. An end takes nothing of its own kind, so an echo on the line does no harm.
+    /// The sender. An end takes nothing of its own kind, so an echo on the line does no harm.
     pub from_responder: bool,
     /// The session it belongs to, drawn by the initiator; never 0.
     pub session: u32,
     /// Its number ([`Body::Data`]), the next number expected ([`Body::Ack`]), else 0.
     pub seq: u16,
-    /// What it says.
+    /// Its contents.
     pub body: Body<'a>,
 }
 
-/// What a frame says, by its kind.
+/// Contents of a frame, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Body<'a> {
@@ -81,14 +81,14 @@ pub enum Body<'a> {
     Ping,
 }
 
-/// What an end says of itself.
+/// An end's description of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting<'a> {
     /// Frames it has room for, 1 to [`MOST_WINDOW`].
     pub window: u8,
     /// Payload it takes in a frame, bytes, at least [`LEAST_PAYLOAD`].
     pub max_payload: u16,
-    /// Who it is, for people; up to [`MOST_NAME`] bytes.
+    /// Its name, for people; up to [`MOST_NAME`] bytes.
     pub name: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! What came from the other end: put in order, and held until it is taken.
+//! Messages from the other end: put in order, and held until it is taken.
 
 /// Up to `WINDOW` fragments that were received.
 ///
@@ -25,7 +25,7 @@ struct Slot<const PAYLOAD: usize> {
     filled: bool,
 }
 
-/// What became of a fragment.
+/// Outcome of a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It was the next one.
@@ -82,7 +82,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Incoming<WINDOW, PAYLOAD> {
         (WINDOW - usize::from(self.next.wrapping_sub(self.taken))) as u8
     }
 
-    /// What an acknowledgement says now: the next number, the bitmap, the room.
+    /// Contents of an acknowledgement now: the next number, the bitmap, the room.
     pub fn acknowledgement(&mut self) -> (u16, u32, u8) {
         let room = self.room();
         let bitmap = (1..u16::from(room))

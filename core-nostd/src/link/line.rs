@@ -14,9 +14,9 @@ use crate::crc::{Crc32, RESIDUE};
 
 /// Before and after each frame.
 pub const DELIMITER: u8 = 0;
-/// What continues a transmission, for devices with flow control in the line.
+/// The byte that continues a transmission, for devices with flow control in the line.
 pub const XON: u8 = 0x11;
-/// What stops one.
+/// The byte that stops one.
 pub const XOFF: u8 = 0x13;
 const ESCAPE: u8 = 0x7d;
 const FLIP: u8 = 0x20;
@@ -88,7 +88,7 @@ pub struct Deframer<const PAYLOAD: usize> {
     state: State,
 }
 
-/// Where in a frame we are.
+/// Position within a frame.
 #[derive(Debug)]
 struct State {
     /// Bytes of the frame so far, its checksum included.
@@ -212,7 +212,7 @@ mod tests {
         bytes
     }
 
-    /// What comes of `bytes`: for each frame its bytes again, for each that is none, why.
+    /// Result of `bytes`: for each frame its bytes again, for each that is none, why.
     fn read<const PAYLOAD: usize>(bytes: &[u8]) -> Vec<Result<Vec<u8>, Fault>> {
         let mut deframer = Deframer::<PAYLOAD>::new();
         let mut all = Vec::new();

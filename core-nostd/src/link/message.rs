@@ -1,4 +1,4 @@
-//! What is said over the link: requests and answers, each one CBOR map.
+//! Messages of the link: requests and answers, each one CBOR map.
 //!
 //! `docs/serial-protocol.md` section 3. A request has an `id` and an `op`, its answers repeat the `id`. Written is the
 //! deterministic form of [`crate::cbor`]; read is any well-formed one. A request has the members of its
@@ -27,7 +27,7 @@ pub use weight::weight;
 
 /// Bytes of a message, unpacked. A resource may have 1 MiB, and comes in one.
 pub const MOST_MESSAGE: usize = 2 << 20;
-/// What a message with several resources is filled up to: little enough that not much is lost when the
+/// Size to which a message with several resources is filled: little enough that not much is lost when the
 /// cable is pulled, and enough to compress well.
 pub const BATCH: usize = 32 << 10;
 

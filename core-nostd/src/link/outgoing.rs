@@ -1,4 +1,4 @@
-//! What is on its way to the other end: fragments that wait, are under way, or must be sent again.
+//! Messages to the other end: fragments that wait, are under way, or must be sent again.
 
 use super::frame::MOST_WINDOW;
 
@@ -59,7 +59,7 @@ impl<const PAYLOAD: usize> Slot<PAYLOAD> {
     }
 }
 
-/// What an acknowledgement told.
+/// Contents of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// When the frame was sent whose round trip it measures; of frames sent once (Karn's rule).

@@ -32,7 +32,7 @@ pub struct Link<const WINDOW: usize, const PAYLOAD: usize> {
     session: Session<WINDOW, PAYLOAD>,
 }
 
-/// What [`Link::poll_event`] tells.
+/// Events of [`Link::poll_event`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A session begins. If another one was open, it is over, and what it sent or had to send is dropped.
@@ -57,12 +57,12 @@ pub enum Closed {
     Silence,
 }
 
-/// What the line did to this end so far.
+/// Counts of the line's faults at this end so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Frames received whole.
     pub received: u32,
-    /// What stood between two delimiters and was none.
+    /// Bytes between two delimiters that were no frame.
     pub faults: u32,
     /// Frames of data that came a second time, or had no room.
     pub needless: u32,
@@ -190,7 +190,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         }
     }
 
-    /// What happened, in order. Take events until there are none: what is not taken fills the window.
+    /// Returns the next event, in order. Take events until there are none: what is not taken fills the window.
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
         let this = &mut self.session;
         if core::mem::take(&mut this.opened) {
@@ -248,7 +248,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.session.number
     }
 
-    /// What the other end calls itself.
+    /// Returns the other end's name.
     pub fn peer_name(&self) -> &str {
         self.session.peer_name.get()
     }
@@ -258,7 +258,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.is_open().then_some(self.session.heard_at)
     }
 
-    /// What the line did so far.
+    /// Returns the line's faults so far.
     pub fn counts(&self) -> Counts {
         self.session.counts
     }

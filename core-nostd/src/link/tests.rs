@@ -16,7 +16,7 @@ pub(crate) use self::wire::{BYTE_115200, Noise, QUIET, Random, Wire};
 /// One step of the simulation, microseconds.
 const TICK: u64 = 1_000;
 
-/// What an end says in a session: the same bytes whenever it is asked.
+/// An end's messages in a session: the same bytes whenever it is asked.
 fn message(session: u32, from_responder: bool, number: usize) -> Vec<u8> {
     let mut random =
         Random(u64::from(session) << 20 | u64::from(from_responder) << 19 | number as u64);

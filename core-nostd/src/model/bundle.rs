@@ -35,7 +35,7 @@ pub struct Bundle {
     /// The implementation that wrote it, as `name/version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What the producer plausibly holds (draft).
+    /// Contents that the producer plausibly holds (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub familiarity_sketch: Option<FamiliaritySketch>,
     /// The resources; their order means nothing.
@@ -94,7 +94,7 @@ impl Bundle {
 pub struct FamiliaritySketch {
     /// Sketch family.
     pub kind: SketchKind,
-    /// What it is built over.
+    /// Its domain.
     pub domain: SketchDomain,
     /// Number of hash functions, from 1.
     pub hashes: Number,

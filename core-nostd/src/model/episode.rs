@@ -25,7 +25,7 @@ pub struct Episode {
     pub name: Option<String>,
     /// The experience itself.
     pub content: String,
-    /// What kind of input it was.
+    /// The kind of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<EpisodeSource>,
     /// When it happened.

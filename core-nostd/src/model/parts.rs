@@ -1,4 +1,4 @@
-//! What several resources carry: metadata, extensions, confidence, decay, provenance.
+//! Parts of several resources: metadata, extensions, confidence, decay, provenance.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -112,7 +112,7 @@ pub struct Decay {
     pub anchored: Option<bool>,
 }
 
-/// Where a record came from and how much to trust that.
+/// Origin of a record, and how far to trust it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provenance {

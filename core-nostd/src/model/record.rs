@@ -19,7 +19,7 @@ pub struct MemoryRecord {
     /// Metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// What is remembered.
+    /// The content.
     pub content: String,
     /// Lifecycle class; `memory` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ impl MemoryRecord {
     }
 }
 
-/// What is new in a record, against a generative model (draft).
+/// The new information in a record, against a generative model (draft).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InformationContent {

@@ -16,7 +16,7 @@ use super::{Number, Repr};
 /// The newtype name our own serializer watches for, and the prefix our own deserializer sends.
 pub(crate) const EXACT_TOKEN: &str = "$omir::Number";
 
-/// What follows the digits in the refusal every foreign format passes on.
+/// Text behind the digits in the refusal that every foreign format passes on.
 const REFUSAL: &str = " does not fit a number of this format";
 
 impl Serialize for Number {

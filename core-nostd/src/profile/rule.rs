@@ -184,7 +184,7 @@ impl Test {
         test
     }
 
-    /// What keeps a resource from passing: pointer and words. Empty if it passes.
+    /// The obstacle of a resource: pointer and words. Empty if it passes.
     fn complaints(&self, resource: &Value, at: &At<'_>) -> Vec<(String, String)> {
         let here = || pointer::displayed(&at.pointer()).to_string();
         match self {

@@ -17,7 +17,7 @@ use crate::profile::{self, Profile};
 use crate::reference::ResourceType;
 use crate::value::{Map, Value};
 
-/// What is asked of a document.
+/// Demands on a document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// How much conformance.
@@ -38,7 +38,7 @@ pub struct Finding {
     pub fault: Fault,
     /// The entry it is in; `None` for the envelope.
     pub entry: Option<Subject>,
-    /// What stands at the pointer, unless it is an object or an array.
+    /// The value at the pointer, unless it is an object or an array.
     pub value: Option<Value>,
 }
 
@@ -47,13 +47,13 @@ pub struct Finding {
 pub struct Subject {
     /// Position in the document.
     pub index: usize,
-    /// What it says its type is, if that is text.
+    /// Its stated type, if that is text.
     pub resource_type: Option<String>,
-    /// What it says its id is, if that is text.
+    /// Its stated id, if that is text.
     pub id: Option<String>,
 }
 
-/// What stood at `entry` of a document.
+/// The value at `entry` of a document.
 #[derive(Clone, Copy, Debug)]
 pub enum Entries<'v> {
     /// Nothing.
@@ -64,7 +64,7 @@ pub enum Entries<'v> {
     Other(&'v Value),
 }
 
-/// What a document was found to be.
+/// The kind of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A Bundle; the sink has its findings.
@@ -73,7 +73,7 @@ pub enum Outcome {
     NotABundle(Finding),
 }
 
-/// What a Bundle holds.
+/// Contents of a Bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Entries, also those that are no resource.
@@ -265,7 +265,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What holds between entries.
+    /// Rules between entries.
     pub(super) fn resolve(mut self, sink: &mut dyn FnMut(Finding)) -> Summary {
         self.summary.references = self.references.resolve(&mut self.names, sink);
         self.edges.judge(&self.names, sink);

@@ -13,7 +13,7 @@ pub enum Level {
     Strict,
 }
 
-/// What a fault means for the document.
+/// The consequence of a fault for the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth knowing.
@@ -146,7 +146,7 @@ impl FaultCode {
             && !matches!(self, Self::MetaRequired)
     }
 
-    /// What the first letter of the code says.
+    /// Meaning of the code's first letter.
     const fn severity(self) -> Severity {
         match self {
             Self::DuplicateId | Self::ProfileNotClaimed | Self::ProfileAdvice => Severity::Warning,
@@ -169,7 +169,7 @@ pub struct Fault {
     pub pointer: String,
     /// The rule.
     pub code: FaultCode,
-    /// What was found and what is allowed.
+    /// The finding, and what is allowed.
     pub message: String,
     severity: Severity,
 }
@@ -188,7 +188,7 @@ impl Fault {
         self
     }
 
-    /// What it means for the document.
+    /// Its consequence for the document.
     pub fn severity(&self) -> Severity {
         self.severity
     }

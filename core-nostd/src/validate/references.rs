@@ -147,7 +147,7 @@ impl References {
     }
 }
 
-/// What `{"ref": "Type/id"}` names.
+/// The resource that `{"ref": "Type/id"}` names.
 pub(super) fn target_of(value: &Value) -> Option<(ResourceType, &str)> {
     value.get("ref").and_then(Value::as_str).map(reference::split)?.ok()
 }

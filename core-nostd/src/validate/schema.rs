@@ -13,9 +13,9 @@ use crate::tier::Tier;
 
 /// A closed object.
 pub(crate) struct Table {
-    /// What its schema is called.
+    /// Name of its schema.
     pub(crate) name: &'static str,
-    /// What it is, in a sentence without its full stop.
+    /// Its description, a sentence without its full stop.
     pub(crate) doc: &'static str,
     pub(crate) fields: &'static [Field],
     /// Pairs of fields: the first is allowed only with the second. There is one, and it has a code of its
@@ -31,11 +31,11 @@ pub(crate) struct Field {
     pub(crate) shape: Shape,
     pub(crate) required: bool,
     pub(crate) draft: bool,
-    /// What it says, and in which unit, in a sentence without its full stop.
+    /// Its meaning and unit, a sentence without its full stop.
     pub(crate) doc: &'static str,
 }
 
-/// What a value must be.
+/// Demands on a value.
 pub(crate) enum Shape {
     /// Anything, `null` included.
     Any,

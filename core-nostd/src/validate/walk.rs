@@ -20,7 +20,7 @@ pub(super) const MOST_FAULTS: usize = 1000;
 /// Characters of a text that messages quote.
 const QUOTED: usize = 40;
 
-/// Where the walk is. A chain on the stack, spelled out only when a fault needs it.
+/// Position of the walk. A chain on the stack, spelled out only when a fault needs it.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,

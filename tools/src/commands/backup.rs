@@ -31,7 +31,7 @@ const ROUNDS: usize = 10;
 /// How long a daemon that has no time is asked again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a run fetched.
+/// The segments that a run fetched.
 #[derive(Default)]
 struct Fetched {
     segments: u64,

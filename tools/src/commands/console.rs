@@ -73,7 +73,7 @@ pub(super) fn run(globals: &Globals, args: &ConsoleArgs) -> Result<()> {
 struct Script<G> {
     device: Device,
     gone: G,
-    /// What is shown behind the last end of a line; of a long one, the beginning.
+    /// The text behind the last end of a line; of a long one, the beginning.
     last: Vec<u8>,
 }
 
@@ -108,7 +108,7 @@ impl<G: Fn(io::Error) -> Error + Copy> Script<G> {
         Ok(())
     }
 
-    /// What the console says when it waits for a command.
+    /// The console's prompt.
     fn prompt(&mut self, patience: Duration) -> Result<Vec<u8>> {
         self.type_in(BEGIN)?;
         let mut heard = Instant::now();
@@ -142,7 +142,7 @@ impl<G: Fn(io::Error) -> Error + Copy> Script<G> {
         Ok(())
     }
 
-    /// What came, after a moment if that is nothing.
+    /// Returns what came, after a moment if that is nothing.
     fn read(&mut self) -> Result<Vec<u8>> {
         let mut buffer = vec![0; 4096];
         let read = self.device.read(&mut buffer).map_err(self.gone)?;
@@ -167,7 +167,7 @@ impl<G: Fn(io::Error) -> Error + Copy> Script<G> {
     }
 }
 
-/// What is typed, until there is no more.
+/// Reads what is typed, until there is no more.
 fn keys() -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

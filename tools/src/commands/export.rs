@@ -41,7 +41,7 @@ pub(super) fn run(globals: &Globals, args: &ExportArgs) -> Result<()> {
     shortfall(&robot, &reply).map_or(Ok(()), Err)
 }
 
-/// What the daemon could not read, once the rest is written.
+/// Reports what the daemon could not read, once the rest is written.
 fn shortfall(robot: &str, reply: &Reply) -> Option<Error> {
     let said = document::decode(&reply.beside).ok()?;
     let count = said.get("unreadable").and_then(Value::as_u64).filter(|count| *count > 0)?;

@@ -1,4 +1,4 @@
-//! What each command does, one file for each.
+//! The commands, one file for each.
 
 mod anchor;
 mod backup;

@@ -79,7 +79,7 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
     finish(globals, args, so_far)
 }
 
-/// What a daemon points at that cannot go on.
+/// The member by which a daemon says that a pull cannot go on.
 const ANEW: [&str; 3] = ["/asOf", "/store", "/filter"];
 
 /// Sessions in which nothing came, before the wait is not begun anew.

@@ -18,7 +18,7 @@ use crate::{document, output, parcels, progress};
 
 /// A slow line and a slow card take their time.
 const AT_LEAST: Duration = Duration::from_secs(300);
-/// What the bar says while nothing hinders.
+/// Text of the bar while nothing hinders.
 const PUSHING: &str = "pushing";
 /// Of a message around its resources, at most.
 const AROUND: usize = 64;

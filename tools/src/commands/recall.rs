@@ -14,7 +14,7 @@ use crate::output;
 use crate::selector::Parameters;
 use crate::table::{self, Column};
 
-/// What a daemon gives at most.
+/// The most hits that a daemon gives.
 const MOST_HITS: usize = 1000;
 
 pub(super) fn run(globals: &Globals, args: &RecallArgs) -> Result<()> {
@@ -122,7 +122,7 @@ impl Found {
         Ok(found)
     }
 
-    /// What belongs here and could not be read.
+    /// Selected resources that could not be read.
     fn shortfall(&self) -> Option<Error> {
         (self.unreadable > 0).then(|| {
             Error::Partial(format!(

@@ -92,7 +92,7 @@ fn line(item: &Value, durable: bool) -> String {
 /// A frame, and metres in it.
 type At = (String, [f64; 3]);
 
-/// Where `--at` is. Only the daemon knows which frame that means that names none.
+/// The place of `--at`. Only the daemon knows which frame that means that names none.
 fn at(args: &RememberArgs, fixed_frame: impl FnOnce() -> Result<String>) -> Result<Option<At>> {
     let Some(at) = args.at else { return Ok(None) };
     let frame = args.frame.clone().map_or_else(fixed_frame, Ok)?;
@@ -118,7 +118,7 @@ fn resource(text: Option<&str>, args: &RememberArgs, entities: &[Ref], at: Optio
     Value::Object(members)
 }
 
-/// What only an Entity has.
+/// Options of an Entity alone.
 fn entity(text: Option<&str>, args: &RememberArgs, members: &mut Map) {
     if let Some(name) = &args.name {
         members.insert("name", name.as_str());
@@ -135,7 +135,7 @@ fn entity(text: Option<&str>, args: &RememberArgs, members: &mut Map) {
     }
 }
 
-/// What only a MemoryRecord has.
+/// Options of a MemoryRecord alone.
 fn record(text: Option<&str>, args: &RememberArgs, entities: &[Ref], members: &mut Map) {
     if let Some(text) = text {
         members.insert("content", text);

@@ -84,8 +84,8 @@ pub(super) fn run(globals: &Globals, args: &RestoreArgs) -> Result<()> {
     Err(Error::Partial(format!("{}: {}", args.backup.display(), faults.join("; "))))
 }
 
-/// What stays in a data folder whose memory is replaced: the keys, the lock that is held, and what a restore that was cut
-/// short has left.
+/// Files that stay in a data folder whose memory is replaced: the keys, the lock that is held, and what a restore that
+/// was cut short has left.
 const STAYS: [&str; 3] = [keys::DIR, "lock", "segments.restoring"];
 
 /// Moves a memory into a folder beside its own, where nothing of that name is yet.

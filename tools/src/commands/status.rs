@@ -36,7 +36,7 @@ pub(super) fn run(globals: &Globals, args: &StatusArgs) -> Result<()> {
     replies.shortfall().map_or(Ok(()), Err)
 }
 
-/// What people see: of one robot a screen, of several what is wrong with each, or of each everything.
+/// The status for people: of one robot a screen, of several what is wrong with each, or of each everything.
 fn to_text(statuses: &[Value], all: bool, now: Instant, width: Option<usize>) -> String {
     let shown: Vec<String> = statuses
         .iter()

@@ -21,7 +21,7 @@ use crate::progress;
 use check::Verdict;
 use profiles::Selection;
 
-/// What is said of the findings of one file, which come one by one.
+/// Report on the findings of one file, which come one by one.
 trait Report {
     /// Takes the next finding.
     fn finding(&mut self, finding: Finding);

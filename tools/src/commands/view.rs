@@ -7,7 +7,7 @@ pub(super) use omir_core::words::{name, words};
 use crate::ids;
 use crate::instant::{self, Instant};
 
-/// What to call each of these on a terminal, and may be typed for it: the id, as short as it is alone, behind the type
+/// Short names of these on a terminal, which may be typed for them: the id, as short as it is alone, behind the type
 /// of what is no memory.
 pub(super) fn short_names(resources: &[Value]) -> Vec<String> {
     fn field<'a>(resource: &'a Value, name: &str) -> &'a str {

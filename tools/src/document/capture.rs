@@ -1,4 +1,4 @@
-//! What a terminal captured of a `dump` at a robot's serial console (docs/serial.md): prompts, a
+//! A terminal's capture of a `dump` at a robot's serial console (docs/serial.md): prompts, a
 //! document between two marks, its checksum.
 
 use super::Encoding;

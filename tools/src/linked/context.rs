@@ -17,7 +17,7 @@ const DATE_TIME: &str = "http://www.w3.org/2001/XMLSchema#dateTime";
 const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 const BOOLEAN: &str = "http://www.w3.org/2001/XMLSchema#boolean";
 
-/// What the context says of a field's value.
+/// A field's value, by the context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Coercion {
     /// Nothing: the JSON value says it all.

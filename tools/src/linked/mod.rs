@@ -212,7 +212,7 @@ pub enum LiftError {
     Value {
         /// JSON Pointer to it.
         pointer: String,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// Context and library do not get along. No document should get here.

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::LiftError;
 
-/// What a Bundle without an id is called.
+/// Name of a Bundle without an id.
 pub(super) const NAMELESS_BUNDLE: &str = "_:bundle";
 
 /// Everything but the unreserved characters of RFC 3986 §2.3.

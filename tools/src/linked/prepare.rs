@@ -21,7 +21,7 @@ const JSON: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON";
 /// An instant by RFC 3339 that is none by XML Schema. Ours, because nobody else has one.
 const RFC_3339: &str = "urn:omird:rfc3339";
 
-/// Where preparation is: the pointer for complaints, the label for a blank node.
+/// Position of the preparation: the pointer for complaints, the label for a blank node.
 pub(super) struct Prepare<'a> {
     context: &'a Context,
     base: &'a Base,

@@ -24,7 +24,7 @@ pub fn parse_times(text: &str) -> Result<Vec<(usize, i128)>, Fault> {
     lines(text).map(|(line, content)| Ok((line, seconds(line, content)?))).collect()
 }
 
-/// What is wrong, and with which of the two files.
+/// The fault, and its file of the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KittiFault {
     /// In the file of poses.

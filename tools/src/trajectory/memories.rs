@@ -1,4 +1,4 @@
-//! What a drive becomes: one Episode, and a MemoryRecord for each pose that is kept.
+//! Memories of a drive: one Episode, and a MemoryRecord for each pose that is kept.
 //!
 //! Ids, times and texts follow from the file and the options alone. Importing the same file again
 //! gives the same resources, bit by bit, and the daemon finds nothing new in them.
@@ -14,7 +14,7 @@ use crate::output::object;
 /// Our own extension that names the Episode a record belongs to.
 pub const EPISODE: &str = "urn:omird:ext:episode";
 
-/// What the resources say beyond the poses.
+/// Contents of the resources beyond the poses.
 #[derive(Debug, Clone)]
 pub struct Drive<'a> {
     /// Name of the drive: the Episode's id, and the beginning of the records'.

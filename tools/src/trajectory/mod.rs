@@ -17,7 +17,7 @@ use crate::instant::{Instant, NANOS};
 /// older than March 1973, and no drive lasts three years.
 const RELATIVE_BELOW: i128 = 100_000_000 * NANOS;
 
-/// Where the robot was at one time.
+/// The robot's place at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
     /// Nanoseconds, as the file counts them: since 1970 or since the start of the drive.
@@ -30,12 +30,12 @@ pub struct Pose {
     pub line: usize,
 }
 
-/// What is wrong with a trajectory, and in which line.
+/// A fault of a trajectory, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Line of the file, from 1.
     pub line: usize,
-    /// What was found and what is expected.
+    /// The found and the expected value.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the other end answers, as far as a hand-over wants to know.
+//! Answers of the other end, as far as a hand-over wants to know.
 
 use ciborium_ll::Header;
 

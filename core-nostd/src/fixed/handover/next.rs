@@ -1,4 +1,4 @@
-//! What goes next: which records a message has, which wait, and which are refused.
+//! The next message: which records a message has, which wait, and which are refused.
 
 use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;

@@ -9,7 +9,7 @@ use crate::crc::{Crc32, crc32};
 /// A record that is not forgotten, and its newest state.
 pub(super) type Alive = (Frame, Option<Frame>);
 
-/// What stands where a page begins.
+/// Contents of the start of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     /// A page of this number; and the number of the next new frame when it was opened.
@@ -86,7 +86,7 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Where the page behind the newest has a head that cannot be read, it was torn while that page was opened; or it was
+    /// If the page behind the newest has an unreadable head, it was torn while that page was opened; or it was
     /// whole, and the page is the newest. Then there are frames in it that are newer than all in the page before, unless
     /// it holds nothing but copies of what the oldest one holds still.
     fn look_behind(&mut self) -> Result<(), RingError<F::Error>> {
@@ -126,7 +126,7 @@ impl<F: NorFlash> Ring<F> {
         Ok(next)
     }
 
-    /// What lies at `place`.
+    /// Reads what lies at `place`.
     fn page_at(&mut self, place: u32) -> Result<Start, RingError<F::Error>> {
         let mut head = [0; HEAD];
         if !self.read(self.address(place, 0), &mut head)? {
@@ -201,7 +201,7 @@ impl<F: NorFlash> Ring<F> {
         Ok((Self::end(&frame) <= Self::PAGE).then_some(frame))
     }
 
-    /// Where the next frame begins.
+    /// Start of the next frame.
     pub(super) fn end(frame: &Frame) -> usize {
         frame.at + Self::whole(HEAD + frame.len)
     }

@@ -1,4 +1,4 @@
-//! What a responder answers.
+//! Answers of a responder.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,11 +13,11 @@ use crate::value::{Map, Value};
 pub struct Answered {
     /// Of the request.
     pub id: u64,
-    /// What is answered.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// What a responder answers.
+/// Answers of a responder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -25,7 +25,7 @@ pub enum Answer {
     Ok(Map),
     /// A pull begins.
     Begin {
-        /// What was known then is what comes; for [`Pull::as_of`](super::Pull::as_of).
+        /// The instant that the pull refers to; for [`Pull::as_of`](super::Pull::as_of).
         as_of: String,
         /// How many resources follow.
         count: u64,
@@ -36,9 +36,9 @@ pub enum Answer {
     Items {
         /// The resources.
         items: Vec<Value>,
-        /// Where to go on after them; means nothing to anybody but the responder.
+        /// The number to resume from after them; means nothing to anybody but the responder.
         next: u64,
-        /// What is the matter with those that belong here and cannot be read, one text for each.
+        /// Resources that belong here and cannot be read, one text for each.
         lost: Vec<String>,
     },
     /// A pull ends.

@@ -1,4 +1,4 @@
-//! Who answers, and what may be done there.
+//! The responder, and the access that it grants.
 
 use alloc::string::String;
 

@@ -92,7 +92,7 @@ impl Members {
     }
 }
 
-/// What a member holds, or what it should.
+/// Contents of a member, or what it should hold.
 type Read<T> = fn(Value) -> Result<T, &'static str>;
 
 pub(super) fn text(value: Value) -> Result<String, &'static str> {

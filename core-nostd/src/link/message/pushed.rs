@@ -1,4 +1,4 @@
-//! What became of a push.
+//! Outcome of a push.
 
 use super::MessageError;
 use super::members::{Members, number};

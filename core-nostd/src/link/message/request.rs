@@ -1,4 +1,4 @@
-//! What an initiator asks for.
+//! Requests of an initiator.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,11 +21,11 @@ const SHORT: usize = 64;
 pub struct Asked {
     /// Drawn by the initiator, rising within a session.
     pub id: u64,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 
-/// What an initiator may ask for.
+/// Requests of an initiator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
@@ -47,7 +47,7 @@ pub enum Request {
 pub struct Push {
     /// The resources.
     pub items: Vec<Value>,
-    /// What was forgotten over there comes back by it, as by an import.
+    /// Restores what was forgotten there, as an import does.
     pub restore: bool,
 }
 
@@ -58,9 +58,9 @@ pub struct Pull {
     pub filter: Map,
     /// The last `next` whose resources are safe here.
     pub after: Option<u64>,
-    /// What was known then; of the first answer to the same pull.
+    /// The instant; of the first answer to the same pull.
     pub as_of: Option<String>,
-    /// Whose memory that was; of the first answer too. Goes with `after`.
+    /// The memory that it was; of the first answer too. Goes with `after`.
     pub store: Option<String>,
     /// Answers may be packed.
     pub deflate: bool,

@@ -1,4 +1,4 @@
-//! What a message would take, told before it is decoded.
+//! Memory of a message, computed before it is decoded.
 
 use alloc::string::String;
 

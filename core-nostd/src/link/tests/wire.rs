@@ -52,7 +52,7 @@ impl Wire {
         Wire { waiting: VecDeque::new(), free_at: 0, byte, noise: QUIET, up: true, left: 0 }
     }
 
-    /// What arrived until `now`, microseconds.
+    /// Returns what arrived until `now`, microseconds.
     pub(crate) fn arrived(&mut self, now: u64, random: &mut Random) -> Vec<u8> {
         let mut bytes = Vec::new();
         while self.free_at + self.byte <= now * 1_000 {

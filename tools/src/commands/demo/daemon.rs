@@ -18,7 +18,7 @@ pub(super) const COMMAND: &str = "__daemon";
 /// How long the daemon may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the hidden command does: exactly what the program `omird` does.
+/// The hidden command: it does exactly what the program `omird` does.
 pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
     let status = omird::program::run(omird::program::Arguments {
         config: None,
@@ -41,7 +41,7 @@ pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
 /// A running daemon; killed when dropped.
 pub(super) struct Daemon {
     child: Arc<Mutex<Child>>,
-    /// Where it listens.
+    /// The endpoint it listens on.
     pub(super) endpoint: String,
 }
 

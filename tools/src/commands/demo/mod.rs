@@ -220,7 +220,7 @@ fn look_around(client: &Client, poses: &[Pose], step: usize, journal: &mut Journ
     remember(client, resources, journal)
 }
 
-/// Where the robot was: soon forgotten.
+/// The robot's path: soon forgotten.
 fn passage(step: usize, pose: &Pose, now: &str) -> Value {
     let [x, y] = pose.at;
     object([

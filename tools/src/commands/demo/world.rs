@@ -4,11 +4,11 @@
 pub(super) struct Thing {
     /// Its Entity's id.
     pub(super) id: &'static str,
-    /// What the robot calls it.
+    /// The robot's name for it.
     pub(super) name: &'static str,
     /// The room it is in.
     pub(super) room: &'static str,
-    /// Where it is, in metres in `map`.
+    /// Its place, in metres in `map`.
     pub(super) at: [f64; 3],
     /// How much it matters.
     pub(super) importance: f64,
@@ -27,7 +27,7 @@ const fn thing(
     Thing { id, name, room, at, importance, half_life }
 }
 
-/// What there is to see.
+/// The things to see.
 pub(super) const THINGS: [Thing; 14] = [
     thing("charging-dock", "charging dock", "hall", [0.4, 0.3, 0.1], 0.9, 2160.0),
     thing("coat-rack", "coat rack", "hall", [3.2, -0.9, 1.6], 0.2, 720.0),
@@ -92,7 +92,7 @@ pub(super) fn room(pose: &Pose) -> &'static str {
     }
 }
 
-/// What the robot notes at a step of the drive: what comes into sight, and what it passes closest.
+/// Notes of the robot at a step of the drive: what comes into sight, and what it passes closest.
 pub(super) fn noted(drive: &[Pose], step: usize) -> impl Iterator<Item = &'static Thing> {
     let here = drive[step];
     let before = step.checked_sub(1).map(|before| drive[before]);

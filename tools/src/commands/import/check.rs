@@ -1,4 +1,4 @@
-//! What is wrong with a document, found before anything of it is sent.
+//! Faults of a document, found before anything of it is sent.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -26,7 +26,7 @@ const ENVELOPE: usize = 48;
 pub(super) struct File {
     /// Which, for messages.
     pub(super) path: PathBuf,
-    /// What it holds, in its order.
+    /// Its contents, in their order.
     pub(super) resources: Vec<Resource>,
     /// How many of them have the name of an earlier one.
     pub(super) repeated: usize,
@@ -48,7 +48,7 @@ pub(super) enum Loaded {
 }
 
 impl Loaded {
-    /// What is to be sent. `frame` is that of a trajectory.
+    /// The resources to be sent. `frame` is that of a trajectory.
     pub(super) fn in_frame(self, frame: &str) -> Result<File> {
         match self {
             Self::Document(file) => Ok(file),
@@ -88,18 +88,18 @@ impl Track {
 
 /// One resource of a file.
 pub(super) struct Resource {
-    /// Where in the file: a JSON Pointer.
+    /// The place in the file: a JSON Pointer.
     pub(super) pointer: String,
     /// Its name.
     pub(super) name: Ref,
-    /// What is sent.
+    /// The resource.
     pub(super) value: Value,
     /// Its size when it is sent.
     pub(super) bytes: usize,
 }
 
 impl Resource {
-    /// What its place in the order of sending depends on.
+    /// The key of its place in the order of sending.
     pub(super) fn item(&self) -> Item {
         let parent = self.value.get("parentId").and_then(Value::as_str);
         Item { name: self.name.clone(), parent: parent.map(str::to_owned), bytes: self.bytes }

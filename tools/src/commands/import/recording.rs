@@ -95,7 +95,7 @@ fn open(path: &Path) -> Result<Input> {
     Input::open(path).map_err(|why| Error::input(path, why))
 }
 
-/// What is to be done, with the format: a recording is known by its bytes, by its name, or as a folder.
+/// Decides about a file by its format: a recording is known by its bytes, by its name, or as a folder.
 pub(super) fn told(args: &ImportArgs) -> Result<ImportArgs> {
     let mut args = args.clone();
     if args.format.is_some() {
@@ -142,7 +142,7 @@ fn pour(import: &mut Import, sink: &mut Sink<'_>, bar: &ProgressBar) -> Result<(
     }
 }
 
-/// Where the resources go.
+/// The destination of the resources.
 struct Sink<'a> {
     to: To<'a>,
     tally: Tally,
@@ -210,7 +210,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// What became of the resources.
+    /// Outcome of the resources.
     fn to_text(&self) -> String {
         match &self.to {
             To::Daemon(_) => self.tally.to_text(),
@@ -376,7 +376,7 @@ fn lost(report: &Report) -> Result<()> {
     )))
 }
 
-/// What is no option of this format.
+/// Options that do not belong to this format.
 pub(super) fn check(args: &ImportArgs) -> Result<()> {
     if args.format() == Format::Mcap {
         return Ok(());

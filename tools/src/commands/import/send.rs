@@ -34,7 +34,7 @@ pub(super) struct Shipment<'a> {
     client: Option<Client>,
 }
 
-/// What a daemon takes in one request.
+/// Bounds of a daemon on one request.
 struct Bounds {
     bytes: u64,
     count: u64,

@@ -1,4 +1,4 @@
-//! What an import did, and how that is told.
+//! The result of an import, and its report.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const LISTED: usize = 1000;
 /// Names that are listed in a remark.
 const NAMED: usize = 5;
 
-/// What became of the resources of one file.
+/// Outcome of the resources of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     added: usize,
@@ -115,7 +115,7 @@ impl Tally {
         ]
     }
 
-    /// What a person should know about these numbers.
+    /// Remarks for a person about these numbers.
     pub(super) fn remarks(&self, quiet: bool, file: &File) {
         let path = &file.path;
         if file.repeated > 0 {

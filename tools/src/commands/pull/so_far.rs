@@ -1,4 +1,4 @@
-//! What came of a pull, wherever that is to go: as little of it as possible lies in memory.
+//! The received part of a pull, wherever it is to go: as little of it as possible lies in memory.
 //!
 //! For a file it lies in `FILE.part` beside it until all is there: a sequence of CBOR items (RFC 8742), first what was
 //! asked for and of whom, then `{"items", "next", "lost"}` as they came. A last one that was cut short is dropped.
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::document::{self, Encoding, Writer};
 use crate::error::{Error, Result};
 
-/// What is read at once.
+/// Bytes read at once.
 const PIECE: usize = 64 << 10;
 /// No item is longer: a message has at most 2 MiB, unpacked.
 const MOST_ITEM: usize = 4 << 20;
@@ -29,18 +29,18 @@ pub struct Origin {
     pub robot: String,
     /// Which memory of it.
     pub store: String,
-    /// What was known then.
+    /// The instant of the first answer.
     pub as_of: String,
 }
 
-/// What came so far.
+/// The resources received so far.
 pub struct SoFar {
     kept: Kept,
-    /// What was asked for.
+    /// The filter.
     pub filter: Map,
     /// Known once the first answer came.
     pub origin: Option<Origin>,
-    /// Where to go on.
+    /// The number to resume from.
     pub next: Option<u64>,
     /// How many resources.
     pub count: u64,
@@ -126,7 +126,7 @@ impl SoFar {
         true
     }
 
-    /// Whether what this robot says belongs to it.
+    /// Checks that this robot's answer belongs to it.
     ///
     /// # Errors
     /// [`Error::Input`].
@@ -189,7 +189,7 @@ impl SoFar {
         Ok(())
     }
 
-    /// What an interrupted pull left, for a person; nothing if it left nothing.
+    /// Describes what an interrupted pull left; nothing if it left nothing.
     pub fn remains(&self) -> Option<String> {
         match &self.kept {
             Kept::Part(path, _) if self.next.is_some() => {
@@ -257,7 +257,7 @@ fn entries(writer: &mut Writer, item: Value) -> Result<u64> {
 /// The items of a sequence, as long as they are whole.
 struct Items<R> {
     from: R,
-    /// What was read and not taken, from `at` on.
+    /// Bytes read and not taken, from `at` on.
     buffer: Vec<u8>,
     at: usize,
     /// Bytes of the items that were taken.

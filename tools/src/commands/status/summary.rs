@@ -41,7 +41,7 @@ pub(super) fn whole(status: &Value, now: Instant, width: Option<usize>) -> Strin
     format!("{verdict}\n{lines}\nEverything: omir status --all\n")
 }
 
-/// Whether all is well; else what is wrong, one below the other.
+/// The verdict: all is well, or what is wrong, one below the other.
 pub(super) fn verdict(status: &Value, now: Instant, width: Option<usize>) -> String {
     sentence(status, &troubles(status, now), usize::MAX, width)
 }

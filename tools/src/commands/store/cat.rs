@@ -9,7 +9,7 @@ use crate::document;
 use crate::error::{Error, Result};
 use crate::{ids, meant, output};
 
-/// What `cat` is to print.
+/// The resources that `cat` prints.
 enum What {
     Everything,
     File(String),

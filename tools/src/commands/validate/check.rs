@@ -11,13 +11,13 @@ use super::tally::{Check, Tally};
 use crate::document::Parts;
 use crate::error::Result;
 
-/// What was found out about one document.
+/// Findings about one document.
 #[derive(Debug)]
 pub(super) struct Verdict<'a> {
-    /// What was checked, as it was named.
+    /// The checked file, as it was named.
     pub(super) target: String,
     pub(super) options: Options<'a>,
-    /// What it holds, if it is a Bundle.
+    /// Its contents, if it is a Bundle.
     pub(super) summary: Option<Summary>,
     pub(super) tally: Tally,
 }

@@ -50,7 +50,7 @@ struct Kind {
     severity: Severity,
     count: usize,
     listed: usize,
-    /// Where the first that is not listed is.
+    /// Place of the first that is not listed.
     first: String,
 }
 
@@ -152,7 +152,7 @@ impl Digest {
         }
     }
 
-    /// What tends to hold for every entry, once.
+    /// A finding that tends to hold for every entry, said once.
     fn write_alike(&self, text: &mut String) {
         for ((code, message), kind) in &self.kinds {
             let more = kind.count - kind.listed;
@@ -226,7 +226,7 @@ fn write_checks(verdict: &Verdict<'_>, text: &mut String) {
     }
 }
 
-/// What there is to say about a group of rules besides its state.
+/// Remarks about a group of rules besides its state.
 fn remark(check: Check, found: &Summary, verdict: &Verdict<'_>) -> Option<String> {
     match check {
         Check::Structural => {

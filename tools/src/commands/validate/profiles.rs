@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Faults of a profile document that are listed.
 const MOST_LISTED: usize = 10;
 
-/// What is checked besides the core.
+/// Profiles checked besides the core.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     /// Profiles that are checked where a resource claims them.

@@ -1,4 +1,4 @@
-//! What is counted while findings go by: all that a verdict needs of them.
+//! Counts of the findings that go by: all that a verdict needs of them.
 
 use omir_core::validate::{Fault, Level, Severity};
 
