@@ -161,6 +161,7 @@ impl<I: Index> Sealer<I> {
             // Nothing of it is judged by an index that knows only a part.
             false => None,
         };
+        let is_tidy = merge.is_some();
         let mut merged = match merge {
             Some(merge) => {
                 // What stays of it is in the merge: memory is short.
@@ -174,7 +175,10 @@ impl<I: Index> Sealer<I> {
         let contents = segment::contents(&sealed, block.digest).map_err(SealError::Unsealable)?;
         let seal = self.key.sign(self.next, &contents, self.previous, None);
 
-        let facts = witness::of_block::<I>(&block);
+        let facts = match is_tidy {
+            true => self.facts_of(&block),
+            false => witness::of_block::<I>(&block),
+        };
         let file = self.write(self.next, &seal, &sealed, &facts)?;
         let len = sealed.len() as u64;
         drop(sealed);
@@ -209,6 +213,13 @@ impl<I: Index> Sealer<I> {
         self.next += 1;
         self.drop_logs(logs);
         Ok(true)
+    }
+
+    /// Returns the facts of a new segment that must stay known if it is lost.
+    pub(super) fn facts_of(&self, block: &BlockOf<I>) -> Vec<Fact> {
+        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let is_held = |key: &RefKey| catalog.has_version_before(key, block.first_seq);
+        witness::of_new_block::<I>(block, is_held)
     }
 
     /// Writes a segment: its sidecar, its signature and, last, itself. Durable on return, and open. Nothing is

@@ -92,12 +92,27 @@ impl Fact {
     }
 }
 
-/// The facts of a segment's index block.
+/// Returns all facts of a segment's index block.
 pub fn of_block<D: Draw>(block: &BlockOf<D>) -> Vec<Fact> {
+    facts_of::<D>(block, |_| true)
+}
+
+/// Returns the facts of a segment that is being written. It leaves out what a rule let go of if no version from before
+/// the segment is `held`: without the tombstone nothing comes back. That is most of them, because a sighting that
+/// becomes part of another mostly lies in the same log.
+pub fn of_new_block<D: Draw>(block: &BlockOf<D>, held: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
+    facts_of::<D>(block, held)
+}
+
+fn facts_of<D: Draw>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
     let version = |row: &Row<D::Facts>| Fact::version(&D::key(&row.facts), row.stamp);
     let versions = block.rows.iter().filter_map(version);
     let tombstones = block.tombstones.iter().filter_map(|tombstone| match tombstone.ending {
-        Ending::Forgotten(by) => Some(Fact::tombstone(&tombstone.key(), tombstone.stamp, by)),
+        Ending::Forgotten(by) => {
+            let key = tombstone.key();
+            let is_needed = by == By::Someone || may_return(&key);
+            is_needed.then(|| Fact::tombstone(&key, tombstone.stamp, by))
+        }
         Ending::Dropped => None,
     });
     let mut facts: Vec<Fact> = versions.chain(tombstones).collect();

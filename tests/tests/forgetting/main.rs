@@ -4,6 +4,7 @@
 //! Invariant 17 of ARCHITECTURE.md.
 
 mod cut;
+mod lost;
 mod merging;
 mod owned;
 mod room;

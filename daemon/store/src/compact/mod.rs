@@ -40,7 +40,6 @@ use super::healing;
 use super::sealer::{SealError, Sealer, segment_file};
 use super::segment::{self, BadSegment};
 use super::signature::{self, Digest, Seal};
-use super::witness;
 use crate::disk;
 use crate::files::Span;
 use crate::index::Index;
@@ -222,7 +221,7 @@ impl<I: Index> Sealer<I> {
             // Before the new segment is there: from then on a start forgets what was replaced.
             self.cache.expect_purge();
         }
-        let facts = witness::of_block::<I>(&block);
+        let facts = self.facts_of(&block);
         let file = self.write(number, &seal, &merged.bytes, &facts)?;
         merged.bytes = Vec::new();
         self.next += 1;
