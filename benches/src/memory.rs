@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::process::{self, Process};
 use crate::wire::Wire;
 
-/// What selects this measurement.
+/// The option that selects this measurement.
 pub const NAME: &str = "memory";
 
 /// How long a log may take to be sealed.

@@ -62,7 +62,7 @@ impl Options {
         if self.quick { (2, Duration::from_millis(400)) } else { (5, Duration::from_millis(1000)) }
     }
 
-    /// Where the robot goes.
+    /// The robot's way.
     ///
     /// # Errors
     /// If the trajectory cannot be read.

@@ -1,4 +1,4 @@
-//! Where the robot was: on a random walk through a building, or on a recorded trajectory.
+//! The robot's path: on a random walk through a building, or on a recorded trajectory.
 
 use std::fs;
 use std::path::Path as FilePath;
@@ -26,7 +26,7 @@ pub struct Pose {
 pub enum Path {
     /// A random walk at walking speed, reflected by the building's walls.
     Walk {
-        /// Where it is now.
+        /// Its current place.
         pose: Pose,
     },
     /// A recorded trajectory, driven again and again, each time a little beside the last.

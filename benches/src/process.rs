@@ -56,7 +56,7 @@ pub struct Memory {
     pub resident: u64,
     /// The most that was resident, since the start or [`Process::forget_peak`].
     pub peak: u64,
-    /// What of it is no file: heap and stacks.
+    /// Its memory without files: heap and stacks.
     pub anonymous: u64,
 }
 

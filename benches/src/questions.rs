@@ -1,4 +1,4 @@
-//! What is asked: recalls for something that is there, as a planner or a person would put it.
+//! Questions: recalls for something that is there, as a planner or a person would put it.
 
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
@@ -20,7 +20,7 @@ pub enum Kind {
     WordsAndRadius,
     /// The ten nearest.
     Nearest,
-    /// What mentions an entity.
+    /// Resources that mention an entity.
     Entity,
 }
 

@@ -1,4 +1,4 @@
-//! What the robot remembers: observations of 300 to 500 bytes of CBOR, as a real one would send.
+//! Memories of the robot: observations of 300 to 500 bytes of CBOR, as a real one would send.
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
@@ -16,12 +16,12 @@ const BEGINNING: i64 = 1_767_225_600;
 /// Of so many records at most the traits are kept, to ask for them later.
 const TRAITS: usize = 4096;
 
-/// What a record can be asked for by.
+/// Attributes by which a record can be asked for.
 #[derive(Debug, Clone)]
 pub struct Traits {
     /// The words of its content, by rank.
     pub words: Vec<u16>,
-    /// Where it was made.
+    /// The place where it was made.
     pub position: [f64; 3],
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::machine::Machine;
 use crate::samples::{self, Samples};
 
-/// What a number is measured in.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.

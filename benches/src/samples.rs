@@ -60,7 +60,7 @@ pub fn ratio(subject: &Samples, floor: &Samples, batch: usize) -> f64 {
     median(&ratios)
 }
 
-/// What is said of samples.
+/// Statistics of samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
     /// Half of them were faster.

@@ -18,7 +18,7 @@ use crate::path;
 use crate::records::Records;
 use crate::samples::Samples;
 
-/// What selects this measurement.
+/// The option that selects this measurement.
 pub const NAME: &str = "waits";
 
 /// Records of one request while the store is filled.

@@ -8,13 +8,13 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
-/// What a filter is, for whoever wrote something else.
+/// Description of a filter, for complaints.
 const EXPECTED: &str = "a level (off, error, warn, info, debug, trace), or PART=LEVEL with commas between, such as \
                         info,omird::store=debug";
 /// The names that parts of the programs begin with.
 const PARTS: [&str; 6] = ["omir", "zenoh", "sled", "uhlc", "tokio", "rustls"];
 
-/// What is logged, which may change while the program runs.
+/// The log filter, which may change while the program runs.
 pub struct Logs {
     filter: reload::Handle<Targets, Registry>,
     is_environments: bool,

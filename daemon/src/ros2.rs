@@ -117,7 +117,7 @@ fn notice(event: &Event) -> Option<Notice> {
     Some(Notice { kind: event.kind.as_str().to_owned(), reference: target, carried, cause })
 }
 
-/// What the daemon stored itself.
+/// Resources that the daemon stored itself.
 fn decoded(bytes: &[u8]) -> Result<Value, Error> {
     let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
     cbor::from_slice(bytes, &limits).map_err(|error| {
@@ -149,7 +149,7 @@ fn size_of(file: &Path) -> Result<u64, Error> {
     Ok(metadata.len())
 }
 
-/// What a service is for.
+/// The purpose of a service.
 fn operation(service: Service) -> Operation {
     match service {
         Service::Remember => Operation::Remember,

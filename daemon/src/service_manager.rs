@@ -1,4 +1,4 @@
-//! What a service manager is told, by the protocol of sd_notify(3): one datagram to the socket that it names.
+//! Messages to a service manager, by the protocol of sd_notify(3): one datagram to the socket that it names.
 
 pub mod watchdog;
 

@@ -1,4 +1,4 @@
-//! What unit tests build an engine of.
+//! Parts of an engine for unit tests.
 
 use std::path::Path;
 use std::sync::Arc;

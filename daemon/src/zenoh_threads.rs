@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 
-/// Where Zenoh looks, and what it finds. As many stopped clients as there are threads may be closed at a time. A thread
+/// Zenoh's scouting, and its result. As many stopped clients as there are threads may be closed at a time. A thread
 /// that has nothing to do costs some kilobytes.
 pub(crate) const SETTING: (&str, &str) =
     ("ZENOH_RUNTIME", "(rx: (worker_threads: 16), tx: (worker_threads: 16))");

@@ -1,4 +1,4 @@
-//! What must hold whenever a store has been opened again.
+//! Checks of a store that has been opened again.
 //!
 //! a. Everything acknowledged is there, and equal; what was forgotten stays forgotten.
 //! b. Of the one request nobody knows about, everything is there or nothing.

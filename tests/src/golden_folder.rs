@@ -216,7 +216,7 @@ fn questions() -> Vec<(&'static str, Query)> {
     questions
 }
 
-/// What an engine answers, one fact a line. What is for people (reasons) is left out, and a number that was worked out
+/// Answers of an engine, one fact a line. Reasons for people are left out, and a number that was worked out
 /// is rounded: arithmetic differs in the last digit from machine to machine.
 ///
 /// # Panics
@@ -272,7 +272,7 @@ pub fn clock_at(micros: i64) -> Arc<TestClock> {
     clock
 }
 
-/// What a first start on a folder finds: the moment of it, the files that are damaged, and the answers.
+/// Findings of a first start on a folder: the moment of it, the files that are damaged, and the answers.
 pub fn found(session: &Session, micros: i64) -> String {
     let mut text = format!("asked at: {}\n", Timestamp::from_micros(micros));
     for damage in session.damage() {

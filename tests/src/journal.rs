@@ -1,4 +1,4 @@
-//! What was asked of an engine and what it answered.
+//! Requests to an engine and its answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::life::Step;
 use crate::model::{Answer, Model, Request};
 use crate::session::{Session, TestClock};
 
-/// What was acknowledged, and the one request of which nobody knows.
+/// Acknowledged requests, and the one whose outcome is unknown.
 #[derive(Debug, Clone, Default)]
 pub struct Journal {
     /// Everything that was acknowledged.

@@ -1,4 +1,4 @@
-//! What the end-to-end and crash tests of omird stand on: a flash card whose power can be cut, a
+//! Support for the end-to-end and crash tests of omird: a flash card whose power can be cut, a
 //! model of what a store must hold, and lives for robots to live.
 //!
 //! Nothing here is shipped. The tests themselves are in `tests/`, and use only what a program

@@ -266,7 +266,7 @@ fn any_resource(random: &mut Random, model: &Model, owner: &str, step: usize) ->
 
 /// A recall with the plain test that says what it must give.
 pub struct Question {
-    /// What is asked.
+    /// The request.
     pub query: Query,
     /// True if a resource belongs to the answer.
     pub selects: fn(&Resource) -> bool,

@@ -1,4 +1,4 @@
-//! What a store must hold, kept in the plainest way: a map.
+//! A model of a store's contents: a map.
 //!
 //! The model shares no code with the store but the typed resources and the arithmetic of belief.
 //! It says of every request how it must be answered and what it leaves behind.
@@ -32,7 +32,7 @@ pub enum Request {
 pub struct Memory {
     /// Its version, or that of its tombstone.
     pub version: u64,
-    /// What it holds, or nothing if it was forgotten.
+    /// Its contents, or nothing if it was forgotten.
     pub resource: Option<Resource>,
     /// How often it was forgotten.
     pub lives: u64,
@@ -54,7 +54,7 @@ pub enum Answer {
     Refused(Code),
 }
 
-/// What a store must hold.
+/// The expected contents of a store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     /// Everything that was ever stored.
@@ -68,7 +68,7 @@ pub struct Model {
 }
 
 impl Answer {
-    /// What the engine answered, in the same words.
+    /// The engine's answer, in the same words.
     pub fn of(result: &Result<Receipt, Error>) -> Self {
         match result {
             Err(error) => Self::Refused(error.code),

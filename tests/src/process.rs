@@ -23,7 +23,7 @@ pub fn free_endpoint() -> String {
 /// How a daemon is started besides folder, name and endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings<'a> {
-    /// What is in its environment.
+    /// Its environment.
     pub environment: &'a [(&'a str, &'a str)],
     /// More arguments.
     pub arguments: &'a [&'a str],
@@ -32,7 +32,7 @@ pub struct Settings<'a> {
 /// A running daemon.
 pub struct Daemon {
     child: Child,
-    /// Where it listens.
+    /// The endpoint it listens on.
     pub endpoint: String,
     /// The line it prints when it serves.
     ready: String,
@@ -150,7 +150,7 @@ impl Daemon {
         assert!(sent.success());
     }
 
-    /// What a daemon of [`Daemon::spawn_with`] logged until its end, which is waited for.
+    /// The log of a daemon of [`Daemon::spawn_with`] until its end, which is waited for.
     pub fn log(&mut self) -> String {
         let mut log = String::new();
         if let Some(mut logged) = self.child.stderr.take() {

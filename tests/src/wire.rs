@@ -12,10 +12,10 @@ use crate::check::decode;
 use crate::model::{self, Request};
 use crate::process::{Answer, Client};
 
-/// What a daemon answered to a request.
+/// A daemon's answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// What it did or refused, and the number of the last transaction if it did something.
+    /// Its answer, and the number of the last transaction if it did something.
     Answer(model::Answer, Option<u64>),
     /// It could not: the code and the message.
     Failure(String),

@@ -37,7 +37,7 @@ fn client(daemon: &Daemon, user: Option<&str>) -> Option<Client> {
     Some(Client { session: zenoh::open(config).wait().ok()? })
 }
 
-/// What comes within a moment: a query that is denied is not answered.
+/// Collects the replies of a moment: a query that is denied is not answered.
 fn soon(client: &Client, selector: &str, payload: Option<&Value>) -> Vec<Answer> {
     let mut get = client.session.get(selector).timeout(Duration::from_secs(3));
     if let Some(payload) = payload {

@@ -31,7 +31,7 @@ use omird_tests::life::{self, Step};
 use omird_tests::model::Request;
 use omird_tests::session::{DAWN, Session, TestClock, settings};
 
-/// What a daemon offers, with the bytes behind it.
+/// A daemon's offer, with the bytes behind it.
 #[derive(Clone)]
 struct Robot {
     offer: Offer,

@@ -64,13 +64,13 @@ impl Run {
         }
     }
 
-    /// What is served must be what was acknowledged, and nothing that was refused.
+    /// Served memories must be the acknowledged ones, and none that was refused.
     fn check_served(&mut self, context: &str) {
         let model = self.journal.acknowledged.clone();
         store(self.session(), &model).unwrap_or_else(|why| panic!("{context}: served: {why}"));
     }
 
-    /// What would be there if the power went now, or had gone on the way out.
+    /// The state if the power failed now, or had gone on the way out.
     /// Tries so many of the cards there may be.
     fn check_kept(&self, context: &str, cards: u64) {
         let number = self.disk.operations();

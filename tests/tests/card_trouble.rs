@@ -23,7 +23,7 @@ use omird_tests::model::Request;
 use omird_tests::process::eventually;
 use omird_tests::session::{Session, TestClock, settings};
 
-/// Where the store keeps room for a full disk.
+/// The file that keeps room for a full disk.
 const RESERVE: &str = "reserve";
 
 struct Run {
@@ -76,7 +76,7 @@ impl Run {
         Ok(())
     }
 
-    /// What is served is what was acknowledged.
+    /// Only acknowledged memories are served.
     fn check_served(&self, context: &str) {
         store(self.session(), &self.journal.acknowledged)
             .unwrap_or_else(|why| panic!("{context}: {why}"));

@@ -53,7 +53,7 @@ struct Seen {
     experience: Option<ExperienceType>,
     label: Option<Label>,
     mentions: Vec<&'static str>,
-    /// Who produced it; some producers have other ideas of what is important.
+    /// Its producer; some producers have other ideas of what is important.
     source: Option<&'static str>,
     recorded: i64,
     retired: Option<i64>,
@@ -223,7 +223,7 @@ impl Seen {
         1.0 / (1.0 + 3.0 * ((now - at) as f64 / 3.6e9 / 168.0)).sqrt()
     }
 
-    /// Where a record that nobody accesses is by now: the rules of tiers with their default numbers.
+    /// The current tier of a record that nobody accesses: the rules of tiers with their default numbers.
     fn tier(&self, now: i64) -> Tier {
         let now = self.retired.map_or(now, |retired| now.min(retired));
         let hours = (now - self.recorded) as f64 / 3.6e9;

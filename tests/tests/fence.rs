@@ -1,4 +1,4 @@
-//! What a transfer selects that was begun once and goes on later: the versions of its beginning, told by a transaction,
+//! Selection of a transfer that is resumed: the versions of its beginning, told by a transaction,
 //! whatever the clock does, and across starts, sealing and compaction.
 //!
 //! Invariant 32 of ARCHITECTURE.md.
@@ -21,7 +21,7 @@ fn open(disk: &CutDisk, clock: &Arc<TestClock>) -> Session {
     Session::open_with(Arc::new(disk.clone()), clock, settings(), None).expect("it opens")
 }
 
-/// What a resource says, by name: not its dates, which are put right when the clock is set.
+/// Contents of a resource, by name: not its dates, which are put right when the clock is set.
 type Said = BTreeMap<String, String>;
 
 fn said(resources: impl Iterator<Item = Value>) -> Said {

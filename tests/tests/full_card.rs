@@ -39,7 +39,7 @@ fn card(capacity: Option<u64>) -> CutDisk {
     disk
 }
 
-/// What survives a power cut, on a card of the same size.
+/// The contents after a power cut, on a card of the same size.
 fn survivors(disk: &CutDisk, seed: u64, capacity: u64) -> CutDisk {
     let disk = disk.survivors(seed);
     disk.set_block(4096);

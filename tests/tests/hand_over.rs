@@ -231,7 +231,7 @@ fn what_was_exported_is_no_news() {
     assert_eq!(send(&session, &hum.replace("hums", "is silent")), [(2, false)]);
 }
 
-/// What a merge of one store's export made of each memory in another.
+/// Outcome of merging one store's export, for each memory in another.
 fn hand_over(from: &Session, to: &Session) -> Vec<Option<Merged>> {
     let bundle = json::to_string(&export(from));
     let change = to

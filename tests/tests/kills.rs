@@ -65,7 +65,7 @@ impl End {
     }
 }
 
-/// What the clients of one cycle share.
+/// State shared by the clients of one cycle.
 struct Cycle {
     client: Client,
     /// Set before anything happens to the daemon. Whoever still sees `false` when an answer is
@@ -220,7 +220,7 @@ fn sound(status: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What the models of all clients come to: live resources, versions and tombstones, and how many of the
+/// Sum of the models of all clients: live resources, versions and tombstones, and how many of the
 /// versions a tombstone followed.
 fn sums(writers: &[Writer]) -> ([u64; 3], u64) {
     let sum = |count: fn(&Model) -> u64| -> u64 {

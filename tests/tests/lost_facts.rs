@@ -1,5 +1,5 @@
-//! What decides an answer is known twice: where the card loses an update or a tombstone, the version before it is not
-//! served as current, what was forgotten stays forgotten, and no version number is given twice.
+//! Facts that decide an answer are stored twice: if the card loses an update or a tombstone, the version before it is
+//! not served as current, what was forgotten stays forgotten, and no version number is given twice.
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 

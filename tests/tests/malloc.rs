@@ -1,4 +1,4 @@
-//! Whoever starts omird, it runs with the settings of malloc that the packaged service has.
+//! However omird is started, it runs with the settings of malloc that the packaged service has.
 #![cfg(target_env = "gnu")]
 
 use omird::malloc::SETTINGS;

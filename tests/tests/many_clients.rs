@@ -1,4 +1,4 @@
-//! What a daemon holds does not grow with what it was asked: memory, threads and descriptors after many clients did
+//! A daemon's resources do not grow with what it was asked: memory, threads and descriptors after many clients did
 //! everything again and again, and came and went.
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const QUIET: Duration = Duration::from_secs(14);
 /// How long it may take until they did.
 const AT_MOST: Duration = Duration::from_secs(40);
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Debug, Clone, Copy)]
 struct Holds {
     threads: usize,

@@ -77,7 +77,7 @@ impl Rig {
         self.client.ask_json("omir/r1/remember?merge=true", value)
     }
 
-    /// What became of the resources, and their versions.
+    /// Outcome of the resources, and their versions.
     #[track_caller]
     fn merge(&self, value: &Value) -> Vec<(String, u64)> {
         outcomes(&self.import(value))

@@ -1,4 +1,4 @@
-//! What someone has had forgotten is gone from the card in time, also where a rule had made it a part of
+//! A memory forgotten on request leaves the card in time, also where a rule had made it a part of
 //! something else; what only a rule let go of waits until it is worth it.
 //!
 //! Invariant 27 of ARCHITECTURE.md.
@@ -133,7 +133,7 @@ fn cup(id: &str, word: &str, more: &str) -> String {
     )
 }
 
-/// What else is in the segments, so that they are mostly alive.
+/// Other contents of the segments, so that they are mostly alive.
 fn introduce(life: &mut Life) {
     life.put(r#"{"resourceType":"Entity","id":"cup","name":"Cup"}"#);
     let text = "all along the corridor ".repeat(100);

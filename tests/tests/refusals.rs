@@ -27,7 +27,7 @@ impl Rig {
     }
 }
 
-/// What stands for no payload in [`REFUSALS`].
+/// The mark for no payload in [`REFUSALS`].
 const NOTHING: &str = "";
 /// The record that is stored before anything is refused, in its second version.
 const STORED: &str = r#"{"resourceType":"MemoryRecord","id":"a","content":"x"}"#;

@@ -94,7 +94,7 @@ impl Past {
     }
 }
 
-/// What sealing may drop does not count here.
+/// Versions that sealing may drop do not count here.
 fn without_references(resource: &Resource) -> Resource {
     let mut resource = settled(resource);
     resource.retain_references(|_| false);
@@ -129,7 +129,7 @@ fn files(disk: &CutDisk, names: &HashMap<RefKey, Ref>) -> BTreeMap<Ref, BTreeSet
     files
 }
 
-/// Where the last frame of a log begins: damage that reaches it may look like a torn end, as
+/// Start of the last frame of a log: damage that reaches it may look like a torn end, as
 /// nothing written later tells that it had been durable.
 fn last_frame(disk: &CutDisk, path: &str) -> Option<usize> {
     let number = wal::number_of(path.strip_prefix("wal/")?)?;
@@ -170,7 +170,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// What a damaged store must still be.
+/// Rules that a damaged store must still follow.
 fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<(), String> {
     let session = Session::open(card, &past.clock).map_err(|error| format!("no start: {error}"))?;
     let mut is_different = false;

@@ -1,4 +1,4 @@
-//! What the rules for topics know again is known again after the map has moved, whoever moved it.
+//! Things that rules recognise are recognised after the map has moved, whoever moved it.
 //!
 //! Invariant 23 of ARCHITECTURE.md.
 
@@ -99,7 +99,7 @@ impl Robot {
     }
 }
 
-/// What became of what was seen: how many messages, and how many of them a thing of their own.
+/// Outcome of the sightings: how many messages, and how many of them a thing of their own.
 fn counted(session: &Session) -> Option<[u64; 2]> {
     let status = session.status("r");
     let seen = status.get("ros2")?.get("topics")?.get("/seen")?.clone();

@@ -1,4 +1,4 @@
-//! What sealing and compaction take of memory, for logs full of small updates.
+//! Memory of sealing and compaction, for logs full of small updates.
 //!
 //! In a program of its own, since it counts what is allocated in all of it.
 

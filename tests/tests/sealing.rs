@@ -131,7 +131,7 @@ fn only_the_first_stop_seals_and_each_log_becomes_a_segment_in_its_time() {
     }
 }
 
-/// What `omir store check` says of a card.
+/// Report of `omir store check` on a card.
 fn look(card: &CutDisk, clock: &TestClock) -> Report {
     let folder = tempfile::tempdir().expect("a folder");
     for path in card.paths() {

@@ -232,7 +232,7 @@ fn nobody_who_waits_for_another_process_is_given_a_sign() {
     assert!(daemon.stop().success());
 }
 
-/// What it says and how it ends, of a start that fails.
+/// Output and exit status of a start that fails.
 #[track_caller]
 fn refused(arguments: &[&str]) -> String {
     let mut command = Command::new("timeout");

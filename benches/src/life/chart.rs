@@ -24,7 +24,7 @@ const COLOURS: [RGBColor; 10] = [
     RGBColor(150, 80, 30),
 ];
 
-/// What is drawn over the days.
+/// The curves over the days.
 struct Series {
     name: String,
     points: Vec<(f64, f64)>,

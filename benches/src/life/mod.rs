@@ -15,7 +15,7 @@ use omird_tests::years::{self, Evening};
 
 use crate::Outcome;
 
-/// What selects this measurement.
+/// The option that selects this measurement.
 pub const NAME: &str = "life";
 
 /// Lives years of a robot in minutes and draws them.
@@ -30,7 +30,7 @@ pub struct Options {
     /// Another seed is another life
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the table and the picture go; .csv and .svg are added
+    /// Path of the table and the picture; .csv and .svg are added
     #[arg(long, default_value = "docs/life")]
     out: PathBuf,
     /// Folder for the data, which is removed in the end; in memory it goes faster

@@ -79,7 +79,7 @@ fn line(out: &mut String, evening: &Evening) {
     let _ = write!(out, ",{},{},{},{}", probes.hits, probes.stale, probes.old_all, probes.old_kept);
 }
 
-/// What a person wants to know first.
+/// The facts that a person wants first.
 pub fn summary(evenings: &[Evening], took: Duration) -> String {
     let Some(last) = evenings.last() else { return "nothing was lived".to_owned() };
     let mut table = Table::new();

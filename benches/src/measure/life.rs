@@ -1,4 +1,4 @@
-//! What a long life costs a store of one size: cuts at full load, starts after them, sweeps,
+//! Costs of a long life for a store of one size: cuts at full load, starts after them, sweeps,
 //! compaction, and bytes written with it.
 
 use std::path::Path;

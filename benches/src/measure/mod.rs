@@ -1,4 +1,4 @@
-//! What is measured, in which order.
+//! The measurements and their order.
 
 mod life;
 pub mod local;
@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::wire::Wire;
 use crate::{Outcome, records};
 
-/// What every measurement needs.
+/// Settings that every measurement needs.
 struct Bench<'a> {
     options: &'a Options,
     report: Report,

@@ -159,7 +159,7 @@ fn many(bench: &mut Bench<'_>, daemon: &Wire, engine: &Engine, feed: &mut Feed) 
     Ok(())
 }
 
-/// What group commit is for: a disk whose sync takes as long as that of a memory card.
+/// A test of group commit: a disk whose sync takes as long as that of a memory card.
 fn on_a_slow_card(bench: &mut Bench<'_>, feed: &mut Feed) -> Outcome<()> {
     let data = bench.folder.path().join("remember-slow");
     let engine = local::open_with_slow_sync(&data, SLOW_SYNC)?;

@@ -16,7 +16,7 @@ pub const CHUNK: u64 = 500;
 /// From so many records on the aims hold.
 const AIM_RECORDS: u64 = 100_000;
 
-/// What a daemon with an empty store takes.
+/// Memory of a daemon with an empty store.
 #[derive(Debug, Clone, Copy)]
 pub struct Empty {
     /// Memory.
@@ -160,7 +160,7 @@ pub fn delete_index(data: &Path) -> Outcome<()> {
     }
 }
 
-/// What `payload` bytes of records have become on the disk.
+/// Size on the disk of `payload` bytes of records.
 pub fn disk_rows(data: &Path, payload: u64, written: u64, sent: u64) -> Outcome<[Row; 2]> {
     let per_payload = |bytes: u64| bytes as f64 / payload as f64;
     let (files, index) = (Files::of(data)?, Files::of(&data.join("index"))?);

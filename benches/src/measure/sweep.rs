@@ -35,7 +35,7 @@ enum Manner {
     AtOnce,
 }
 
-/// What lets the sweeping thread go on.
+/// A signal that lets the sweeping thread go on.
 #[derive(Default)]
 struct Gate {
     is_open: AtomicBool,

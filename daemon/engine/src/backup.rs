@@ -1,4 +1,4 @@
-//! What a backup needs of a running daemon: everything sealed, a list of the segments with their
+//! A running daemon's part of a backup: everything sealed, a list of the segments with their
 //! signatures, and their bytes. Segments never change, so nobody is held up and a copy may take as
 //! long as it likes.
 

@@ -1,4 +1,4 @@
-//! What the writer does by itself at intervals, done now.
+//! Does now what the writer does by itself at intervals.
 //!
 //! The intervals of [`Settings`](super::settings::Settings) run on the machine's own time. A program
 //! that keeps another one, such as a simulation, sets them long and asks instead.

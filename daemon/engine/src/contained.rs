@@ -1,4 +1,4 @@
-//! What becomes of a panic, which always is a bug of omird.
+//! Handling of a panic, which always is a bug of omird.
 //!
 //! The engine's threads work for everybody, so what an adapter brought along is called one by one, and what
 //! panics there costs only itself. A thread that ends by a panic of its own cannot be begun anew: nobody knows
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use crate::error::{Code, Error};
 
-/// Who is told that the engine is broken: the name of the thread that ended.
+/// Listener for a broken engine: the name of the thread that ended.
 pub type OnBroken = Box<dyn FnOnce(&'static str) + Send>;
 
 /// Calls what an adapter brought along. `doing` is for the log.
@@ -25,7 +25,7 @@ pub fn contain(doing: &str, run: impl FnOnce()) {
     }
 }
 
-/// Whether the threads run without which nothing goes on: the writer and the publisher.
+/// True if the threads run without which nothing goes on: the writer and the publisher.
 #[derive(Default)]
 pub struct Broken {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! Who hears of what was committed. Adapters come and go while the engine runs.
+//! Listeners of commits. Adapters come and go while the engine runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,7 +11,7 @@ use super::contained::contain;
 
 type Told = dyn Fn(&Event) + Send + Sync;
 
-/// Where listeners are entered. Cloning gives another handle on the same list, so that who must miss nothing
+/// The list of listeners. Cloning gives another handle on the same list, so that who must miss nothing
 /// can be in it before the engine starts.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Mutex<Vec<Weak<Told>>>>);

@@ -64,7 +64,7 @@ impl From<NotAdmitted> for Error {
     }
 }
 
-/// Where the permit is given out.
+/// The dispenser of permits.
 #[derive(Default)]
 pub(super) struct ImportPermits(Arc<AtomicBool>);
 

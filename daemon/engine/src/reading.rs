@@ -97,7 +97,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// What is to be read.
+/// The versions to be read.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     /// Parameters of an export, without those that make no sense here: `q`, `asOf`, `limit`, `offset`.
@@ -106,7 +106,7 @@ pub struct Wanted<'a> {
     pub as_of: Option<&'a str>,
     /// The same.
     pub store: Option<&'a str>,
-    /// What was read last.
+    /// The bytes read last.
     pub after: Option<Place>,
 }
 
@@ -213,7 +213,7 @@ impl Place {
         self.seq << ORDINAL_BITS | u64::from(self.ordinal).min((1 << ORDINAL_BITS) - 1)
     }
 
-    /// What [`Place::cursor`] gave.
+    /// A cursor of [`Place::cursor`].
     pub fn at(cursor: u64) -> Self {
         let ordinal = cursor & ((1 << ORDINAL_BITS) - 1);
         Self { seq: cursor >> ORDINAL_BITS, ordinal: ordinal as u32 }

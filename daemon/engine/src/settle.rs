@@ -1,4 +1,4 @@
-//! What the writer does when the clock is set: puts access states right at once, and dates anew,
+//! The writer's work when the clock is set: puts access states right at once, and dates anew,
 //! in small batches between other work, what came in before.
 
 use std::sync::PoisonError;
@@ -20,7 +20,7 @@ use crate::store::read::Handle;
 const LOOKED_AT: usize = 512;
 /// How long a batch that was refused waits.
 const RETRY: Duration = Duration::from_secs(10);
-/// What was taken in before the clock was set may take so long to be committed; microseconds on
+/// Longest time to commit what came in before the clock was set; microseconds on
 /// the monotonic clock.
 const GRACE: i64 = 10_000_000;
 
@@ -29,7 +29,7 @@ pub struct Settling {
     spans: Vec<Unsettled>,
     /// The next version to look at.
     cursor: DocId,
-    /// Whether there is more than this behind the cursor is known with each look.
+    /// True if there is more than this behind the cursor is known with each look.
     has_more: bool,
     /// After a refusal.
     not_before: Option<Instant>,
@@ -97,7 +97,7 @@ impl Writer {
         });
     }
 
-    /// Whether there is more to look at right now.
+    /// Returns true if there is more to look at right now.
     pub(super) fn is_settling(&self) -> bool {
         self.settling.as_ref().is_some_and(|work| {
             work.has_more && work.not_before.is_none_or(|at| Instant::now() >= at)

@@ -27,7 +27,7 @@ fn bound(n: u64) -> Value {
     if n == 0 { Value::Null } else { int(n) }
 }
 
-/// What was written to the card for what came in.
+/// Bytes written to the card, beside bytes that came in.
 fn odometer(written: u64, payload: u64) -> Map {
     let mut map = Map::new();
     map.insert("bytesWritten", int(written));

@@ -1,4 +1,4 @@
-//! What the store does with folders that a real engine filled.
+//! The store on folders that a real engine filled.
 
 mod inspect;
 mod recovery;

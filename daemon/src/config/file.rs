@@ -17,7 +17,7 @@ pub struct File {
     pub prefix: Option<String>,
     /// Data folder.
     pub data: Option<PathBuf>,
-    /// What is logged.
+    /// The log filter.
     pub log: Option<String>,
     /// Network.
     pub network: NetworkSection,
@@ -27,11 +27,11 @@ pub struct File {
     pub flash: FlashSection,
     /// How memories fade, move and go.
     pub forgetting: ForgettingSection,
-    /// What time it is.
+    /// The time.
     pub clock: ClockSection,
     /// Bounds on requests.
     pub limits: LimitsSection,
-    /// Who may do what.
+    /// Access rights.
     pub access: AccessSection,
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
@@ -52,7 +52,7 @@ pub struct SerialSection {
     pub baud: Option<u32>,
     /// `read` or `write`.
     pub access: Option<String>,
-    /// What unlocks a port for writing.
+    /// The token that unlocks a port for writing.
     pub token: Option<String>,
     /// Share of a core.
     pub cpu_share: Option<f64>,
@@ -90,10 +90,10 @@ pub struct StoreSection {
     /// Access counts are journaled this often.
     #[serde(deserialize_with = "quantity::seconds")]
     pub touch_interval_s: Option<u64>,
-    /// What was superseded can be asked for this long.
+    /// Time during which superseded versions can be asked for.
     #[serde(deserialize_with = "quantity::seconds")]
     pub keep_history_s: Option<u64>,
-    /// What was forgotten is on the card no longer than this.
+    /// Longest time that a forgotten memory stays on the card.
     #[serde(deserialize_with = "quantity::seconds")]
     pub purge_after_s: Option<u64>,
     /// All that is sealed is read through once in so many days.
@@ -102,7 +102,7 @@ pub struct StoreSection {
     /// Compaction makes no segment larger than this.
     #[serde(deserialize_with = "quantity::bytes")]
     pub segment_max_bytes: Option<u64>,
-    /// What time it is is noted this often.
+    /// Interval at which the time is written.
     #[serde(deserialize_with = "quantity::seconds")]
     pub mark_interval_s: Option<u64>,
 }
@@ -122,7 +122,7 @@ pub struct FlashSection {
     pub card_bytes: Option<u64>,
     /// How often each of its cells can be erased.
     pub card_write_cycles: Option<u64>,
-    /// What it writes for each byte it is given.
+    /// Bytes that it writes for each byte it is given.
     pub card_write_factor: Option<u64>,
     /// Bytes kept for a full disk.
     #[serde(deserialize_with = "quantity::bytes")]
@@ -133,7 +133,7 @@ pub struct FlashSection {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ForgettingSection {
-    /// Whether time moves anything at all.
+    /// True if time moves anything at all.
     pub enabled: Option<bool>,
     /// The store is swept this often at most.
     #[serde(deserialize_with = "quantity::seconds")]
@@ -146,7 +146,7 @@ pub struct ForgettingSection {
     pub longterm_after_h: Option<f64>,
     /// Retrievability below which a record drifts to `archive`.
     pub archive_below: Option<f64>,
-    /// Whether near-duplicates are merged.
+    /// True if near-duplicates are merged.
     pub merge: Option<bool>,
     /// How long they gather before they are.
     #[serde(deserialize_with = "quantity::hours")]
@@ -205,6 +205,6 @@ pub struct LimitsSection {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessSection {
-    /// Whether writes are refused.
+    /// True if writes are refused.
     pub read_only: Option<bool>,
 }

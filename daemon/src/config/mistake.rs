@@ -53,7 +53,7 @@ fn key(text: &str, line: usize) -> Option<String> {
     Some(if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") })
 }
 
-/// What serde says, without the names of Rust's types, and with the nearest of the names it knows.
+/// The message of serde, without the names of Rust's types, and with the nearest of the names it knows.
 fn reworded(message: &str) -> String {
     let message = message.trim();
     let names = |list: &str| -> Vec<String> {

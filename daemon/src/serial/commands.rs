@@ -1,4 +1,4 @@
-//! What a person may ask at the console, and what is shown of the answer.
+//! Commands of the console, and their output.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::protocols::omir::{DOCUMENT, Document, EVENTS, GET, RECALL, STATUS, wo
 use crate::recall::query::Query;
 use crate::router::{Admitted, Caller, Incoming, Method};
 
-/// What `ls` shows at once when it does not say.
+/// Default number of memories that `ls` shows at once.
 const SHOWN: usize = 20;
 /// Events that wait for a slow line; more are passed over.
 const MOST_EVENTS: usize = 256;
@@ -65,7 +65,7 @@ pub enum Command {
     Sz(Vec<(String, String)>),
 }
 
-/// What a command has to say.
+/// Output of a command.
 pub enum Said {
     /// To be shown, lines ended by LF.
     Text(String),
@@ -75,7 +75,7 @@ pub enum Said {
         name: String,
         /// Seconds since 1970.
         modified: u32,
-        /// What is in it.
+        /// Its contents.
         spool: Spool,
     },
 }
@@ -163,15 +163,15 @@ fn split(line: &str) -> Vec<(String, bool)> {
 #[derive(Debug)]
 pub struct Unwanted;
 
-/// What a command is worked on with.
+/// Context of a command.
 pub struct Worker {
-    /// What can be asked.
+    /// The possible requests.
     pub protocols: Protocols,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// Nobody is left who wants to know, once it cannot be upgraded.
     pub wanted: Weak<()>,
-    /// Where what it says goes.
+    /// Destination of its output.
     pub out: Sender<Said>,
 }
 
@@ -372,7 +372,7 @@ fn write(
     Ok(left_out)
 }
 
-/// What is missing in a document, as a line; nothing if nothing is.
+/// Describes what is missing in a document, as a line; nothing if nothing is.
 fn shortfall(left_out: &LeftOut) -> String {
     match left_out.first.first() {
         None => String::new(),

@@ -13,15 +13,15 @@ use super::zmodem::{Outcome, Transfer};
 use crate::protocols::Protocols;
 use crate::router::{Caller, Scope, Scopes};
 
-/// What is typed while a command runs and is kept for later, bytes.
+/// Bound on the input that is kept while a command runs, bytes.
 const MOST_AHEAD: usize = 1024;
-/// What is typed while so much waits to be shown is dropped: a line that echoes must not fill the memory.
+/// Input is dropped while so much waits to be shown: a line that echoes must not fill the memory.
 const MOST_UNSHOWN: usize = 4096;
 /// How long a transfer is held by an XOFF, microseconds.
 const HELD: u64 = 5_000_000;
 /// How long anything else is, microseconds: who asked for silence may be gone, or it was noise.
 const PAUSED: u64 = 60_000_000;
-/// What was typed of a line and left for so long is not of who comes next, microseconds.
+/// Time after which a half typed line is dropped, microseconds.
 const LEFT: u64 = 600_000_000;
 /// Lines one after the other that are no commands; more are not answered, nor shown.
 const MOST_MISFITS: u8 = 20;
@@ -33,7 +33,7 @@ const MOST_RUNNING: usize = 4;
 /// A person's side of a port.
 pub struct Console {
     protocols: Protocols,
-    /// Whoever sits there. A console only reads.
+    /// The person at the console. A console only reads.
     caller: Caller,
     budget: Budget,
     editor: Editor,
@@ -134,12 +134,12 @@ impl Console {
         }
     }
 
-    /// Whether a command runs: there may be something to show without anything coming in.
+    /// Returns true if a command runs: there may be something to show without anything coming in.
     pub fn is_busy(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Whether there is something to show now.
+    /// Returns true if there is something to show now.
     pub fn has_text(&self) -> bool {
         let sends = self.transfer.as_ref().is_some_and(Transfer::has_more);
         !self.paused && (sends || !self.out.is_empty())
@@ -276,8 +276,8 @@ impl Console {
         self.out.extend(prompt.bytes());
     }
 
-    /// What a memory says must not steer the terminal: of control characters only the end of a line passes, and none
-    /// that turns round the order in which a line is shown (UAX 9).
+    /// The contents of a memory must not steer the terminal: of control characters only the end of a line passes, and
+    /// none that turns round the order in which a line is shown (UAX 9).
     fn print(&mut self, text: &str) {
         let mut bytes = [0; 4];
         for character in text.chars() {
@@ -339,7 +339,7 @@ mod tests {
         keys.iter().for_each(|&key| console.take(key, now));
     }
 
-    /// What is shown until it is quiet.
+    /// Returns the output until it is quiet.
     fn shown(console: &mut Console, now: u64) -> String {
         let mut shown = Vec::new();
         while console.is_busy() || console.has_text() {

@@ -44,7 +44,7 @@ impl Device {
         Ok(Device(fd))
     }
 
-    /// What is there, into `buffer`; 0 if nothing is.
+    /// Reads what is there into `buffer`; 0 if nothing is.
     ///
     /// # Errors
     /// The device is gone.

@@ -18,7 +18,7 @@ const ERASE_WORD: u8 = 0x17;
 const ESCAPE: u8 = 0x1b;
 const DELETE: u8 = 0x7f;
 
-/// What came of a byte.
+/// Outcome of a byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
     /// The line is whole.
@@ -45,7 +45,7 @@ pub struct Editor {
     back: usize,
 }
 
-/// Where in the sequence of a special key we are (ECMA-48, section 5.4).
+/// Position in the sequence of a special key (ECMA-48, section 5.4).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Keys {
     #[default]
@@ -177,7 +177,7 @@ impl Editor {
         self.back = 0;
     }
 
-    /// Whether nothing is typed of a line yet.
+    /// Returns true if nothing is typed of a line yet.
     pub fn is_empty(&self) -> bool {
         self.line.is_empty() && self.character.is_empty() && self.keys == Keys::Plain
     }
@@ -187,7 +187,7 @@ impl Editor {
 mod tests {
     use super::*;
 
-    /// What lines come of these bytes, and what is shown of them.
+    /// Returns the lines of these bytes, and the output for them.
     fn typed(bytes: &[u8]) -> (Vec<Typed>, String) {
         let (mut editor, mut echo) = (Editor::default(), Vec::new());
         let all = bytes.iter().filter_map(|byte| editor.take(*byte, &mut echo)).collect();

@@ -37,7 +37,7 @@ pub struct Port {
     pub path: PathBuf,
     /// Bits a second.
     pub baud: u32,
-    /// What a session may do.
+    /// Rights of a session.
     pub access: AccessPolicy,
     /// How much of a core may be used for it.
     pub share: Share,

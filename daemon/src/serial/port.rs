@@ -25,7 +25,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const STEADY: Duration = Duration::from_secs(10);
 /// Bytes of text that are given to the line at once: little, so that Ctrl-C is heeded soon.
 const TEXT: usize = 64;
-/// What is read at once.
+/// Bytes read at once.
 const PIECE: usize = 4096;
 /// How long a stop waits for the line to take the goodbye, microseconds: a frame at 2400 baud.
 const GOODBYE: u64 = 1_500_000;
@@ -37,7 +37,7 @@ type PortLink = Link<32, 256>;
 trait Wire {
     /// Microseconds since any fixed moment.
     fn now(&self) -> u64;
-    /// What is there, into the buffer; 0 if nothing is.
+    /// Reads what is there into the buffer; 0 if nothing is.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
     /// As much as fits; how many bytes.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
@@ -317,9 +317,9 @@ mod tests {
     struct Simulated {
         now: Cell<u64>,
         waits: Cell<u32>,
-        /// What the far end will have said, and when.
+        /// Bytes of the far end, and their times.
         says: RefCell<Vec<(u64, Vec<u8>)>>,
-        /// What it heard.
+        /// Messages that it received.
         heard: RefCell<Vec<u8>>,
         /// Bytes the device takes before nobody listens any more.
         room: Cell<usize>,
@@ -410,7 +410,7 @@ mod tests {
         Served::new(Protocols::over(&bench.engine, "r2"), &port, is_stopping)
     }
 
-    /// What an initiator says that opens a session and sends these messages, packed.
+    /// Bytes of an initiator that opens a session and sends these messages, packed.
     fn asks(messages: &[Vec<u8>]) -> Vec<u8> {
         let (mut near, mut far) = (PortLink::new("tool"), PortLink::new("r2"));
         near.connect(7, 0);

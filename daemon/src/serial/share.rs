@@ -31,7 +31,7 @@ const STRETCH: Duration = Duration::from_millis(5);
 /// The longest rest.
 const MOST_REST: Duration = Duration::from_secs(60);
 
-/// What the threads of a port have in common.
+/// State shared by the threads of a port.
 #[derive(Debug, Clone)]
 pub struct Budget {
     share: Share,
@@ -43,12 +43,12 @@ pub struct Budget {
 #[derive(Debug)]
 pub struct Turn<M: Machine = Thread> {
     budget: Budget,
-    /// What the thread had used when it last paid.
+    /// The thread's use when it last paid.
     since: Duration,
     machine: M,
 }
 
-/// What work costs, and how to rest. Handed in, so that a test needs no time.
+/// Clock and rest of a thread. Handed in, so that a test needs no time.
 pub trait Machine {
     /// Time since any fixed moment, the same for all threads.
     fn now(&self) -> Duration;

@@ -10,7 +10,7 @@ const QUIET: u64 = 200_000;
 const AT_ONCE: u64 = 20_000;
 const CR: u8 = 0x0d;
 
-/// Who a byte is for.
+/// The receiver of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum For {
     /// The person at the console.
@@ -19,7 +19,7 @@ pub enum For {
     Frame,
 }
 
-/// Where in the stream we are, while no session is open.
+/// Position in the stream, while no session is open.
 #[derive(Debug, Default)]
 pub struct Splitter {
     /// Bytes of the frame that was begun, and when the last of them came.
@@ -29,7 +29,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Whose the next byte is.
+    /// The owner of the next byte.
     pub fn take(&mut self, byte: u8, now: u64) -> For {
         let begun = self.frame.filter(|(_, last)| now.saturating_sub(*last) < QUIET);
         let cr = self.cr.take().filter(|at| now.saturating_sub(*at) < AT_ONCE);

@@ -41,7 +41,7 @@ const CAN: u8 = ZDLE;
 const CANCEL: u8 = 5;
 /// A header is shorter.
 const LINE: usize = 64;
-/// What came and could not be looked at yet; more is noise.
+/// Received bytes that could not be looked at yet; more is noise.
 const MOST_INPUT: usize = 512;
 
 /// How a transfer ended.
@@ -57,7 +57,7 @@ pub enum Outcome {
     Unheard,
 }
 
-/// What the headers of a receiver are.
+/// Headers of a receiver.
 const ZRINIT: &[u8] = b"01";
 const ZACK: &[u8] = b"03";
 const ZSKIP: &[u8] = b"05";
@@ -102,9 +102,9 @@ pub struct Transfer {
     line: Vec<u8>,
     /// The sender did something since this line began.
     answered: bool,
-    /// What the receiver said of itself.
+    /// The receiver's statements on itself.
     greeting: Option<Vec<u8>>,
-    /// Where the data goes on; `None` before the first of it was asked for.
+    /// Position of the next data; `None` before the first of it was asked for.
     next: Option<usize>,
     clean: u32,
     is_skipped: bool,
@@ -193,7 +193,7 @@ impl Transfer {
         self.pump(now);
     }
 
-    /// Whether there is something for the line now.
+    /// Returns true if there is something for the line now.
     pub fn has_more(&self) -> bool {
         !self.out.is_empty()
     }
@@ -335,7 +335,7 @@ impl Transfer {
         Some(())
     }
 
-    /// What the sender would say now is not said.
+    /// Drops what the sender would say now.
     fn hush(&mut self) {
         while let Action::WriteWire(bytes) = self.sender.poll() {
             let all = bytes.len();
@@ -369,7 +369,7 @@ mod tests {
         file: Vec<u8>,
         name: String,
         is_done: bool,
-        /// What it said last.
+        /// Its last message.
         said: Vec<u8>,
     }
 
@@ -380,7 +380,7 @@ mod tests {
             Far { receiver, file, name: String::new(), is_done: false, said }
         }
 
-        /// What it says when nothing came for long. This receiver leaves it to us: what it has of a subpacket is
+        /// Its message when nothing came for long. This receiver leaves it to us: what it has of a subpacket is
         /// wrong by now, and else it says what it said.
         fn again(&mut self) -> Vec<u8> {
             let says = self.turn(b"\x18kxxxx");

@@ -158,7 +158,7 @@ pub(super) fn get(context: &Context, request: Request, admitted: Admitted) {
     }
 }
 
-/// What is stored, in the encoding of the answer.
+/// Returns the stored resource, in the encoding of the answer.
 fn body(request: &Request, stored: Vec<u8>) -> Result<Vec<u8>, Error> {
     Ok(match request.encoding {
         Encoding::Cbor => stored,

@@ -1,4 +1,4 @@
-//! Whether another daemon goes by the same name: both do what is asked of it, and either answers.
+//! Detects another daemon of the same name: both do what is asked of it, and either answers.
 //!
 //! An event under the name that this daemon did not publish raises the suspicion, for whatever is asked of the name makes
 //! both announce; but everybody who may publish can make one up. So the name is asked for its status then, and heard is who
@@ -32,7 +32,7 @@ struct Heard {
     asked: Option<Instant>,
 }
 
-/// Whether `every` has gone by since then, which is then now.
+/// Returns true if `every` has gone by since then, which is then now.
 fn is_due(since: &mut Option<Instant>, every: Duration) -> bool {
     let is_due = since.is_none_or(|since| since.elapsed() >= every);
     if is_due {
@@ -41,7 +41,7 @@ fn is_due(since: &mut Option<Instant>, every: Duration) -> bool {
     is_due
 }
 
-/// Whether a status is that of another instance. An older daemon does not tell which it is, and is another.
+/// Returns true if a status is that of another instance. An older daemon does not tell which it is, and is another.
 fn is_another(reply: &Reply, instance: &str) -> bool {
     let Ok(sample) = reply.result() else { return false };
     let status = json::from_slice(&sample.payload().to_bytes(), &Limits::default());

@@ -34,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(4);
 
 thread_local! {
-    /// Whether this thread has a turn to read.
+    /// True if this thread has a turn to read.
     static READS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -62,7 +62,7 @@ struct State {
     is_closed: bool,
 }
 
-/// What `status` tells.
+/// Contents of `status`.
 pub(super) struct Load {
     /// Queries that are not answered yet.
     pub(super) under_way: usize,

@@ -36,7 +36,7 @@ pub(super) struct Request {
     payload: ZBytes,
 }
 
-/// What a Zenoh encoding says about a payload; `None` if nothing.
+/// Returns the format of a Zenoh encoding; `None` if nothing.
 pub(super) fn stated(encoding: Option<&ZenohEncoding>) -> Option<Encoding> {
     let text = encoding?.to_string();
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -95,7 +95,7 @@ impl Request {
         &self.key
     }
 
-    /// Whether the selector gives a parameter of this name.
+    /// Returns true if the selector gives a parameter of this name.
     pub(super) fn names(&self, name: &str) -> bool {
         self.parameters.as_ref().is_ok_and(|list| list.iter().any(|(known, _)| known == name))
     }
@@ -157,7 +157,7 @@ impl Request {
         self.send_parcel(Parcel::refusal(error, self.encoding))
     }
 
-    /// Where no more is sent, though there is more.
+    /// Point beyond which no more is sent, though there is more.
     pub(super) fn give_up(self) {
         self.pool.note_dropped();
         let message = "your client took no answer for seconds, and the others are dropped";
@@ -190,7 +190,7 @@ impl Drop for Request {
     }
 }
 
-/// What goes to a client.
+/// Bytes to a client.
 enum Parcel {
     Answer { key: String, bytes: Vec<u8>, encoding: ZenohEncoding, beside: Option<String> },
     Refusal { bytes: Vec<u8>, encoding: ZenohEncoding },

@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::{WATCHDOG, tell};
 
-/// Who is asked for a sign by a deadline, and where it comes.
+/// The threads asked for a sign by a deadline, and the channel of their answers.
 pub type Witness = (&'static str, Box<dyn Fn(Instant) -> Receiver<()> + Send>);
 
 /// The time that the manager has patience is cut into so many parts. A look takes one at most, and so does the pause
@@ -83,7 +83,7 @@ fn run(witnesses: &[Witness], part: Duration, stopped: &Receiver<()>) {
     }
 }
 
-/// Who gives no sign by the deadline; `None` if it is stopped meanwhile. All are asked at once.
+/// Returns the threads that give no sign by the deadline; `None` if it is stopped meanwhile. All are asked at once.
 fn silent(
     witnesses: &[Witness],
     deadline: Instant,

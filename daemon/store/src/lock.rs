@@ -25,7 +25,7 @@ const MOST: u64 = 128;
 pub struct Lock {
     file: File,
     data: PathBuf,
-    /// What the file holds.
+    /// Contents of the file.
     text: String,
     /// The file, and the folder it is in, as they were found last.
     found: Option<(Identity, Identity)>,
@@ -33,7 +33,7 @@ pub struct Lock {
     returns: u64,
 }
 
-/// What tells one file from another, and from itself on another mount.
+/// Identity of a file, which tells it from another, and from itself on another mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -114,7 +114,7 @@ impl Lock {
         Ok(self.returns)
     }
 
-    /// Whether only the file is gone: nobody has pulled anything out.
+    /// Returns true if only the file is gone: nobody has pulled anything out.
     fn was_removed_by_hand(&self) -> bool {
         let folder = std::fs::metadata(&self.data).map(|folder| Identity::of_folder(&folder));
         let is_same = folder.is_ok_and(|now| self.found.is_some_and(|(_, own)| own == now));

@@ -1,4 +1,4 @@
-//! What readers do about rot: a version that does not pass its checksum is read once more from its file as the
+//! Readers and rot: a version that does not pass its checksum is read once more from its file as the
 //! sidecar of the segment restores it, or as the checksums of the log do. Nothing is written by a reader: which
 //! segments want that is told to the thread that seals, which alone writes and removes them.
 //!
@@ -16,7 +16,7 @@ use crate::version::FileId;
 pub struct Mender {
     disk: Arc<dyn Disk>,
     ailing: Mutex<Ailing>,
-    /// What was restored last, for whoever reads more of it. Held while a file is restored: one at a time bounds the
+    /// The file restored last, for further reads of it. Held while a file is restored: one at a time bounds the
     /// memory that takes.
     last: Mutex<Option<(FileId, Arc<[u8]>)>>,
 }

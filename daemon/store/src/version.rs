@@ -12,7 +12,7 @@ pub enum FileId {
     Log(u32),
 }
 
-/// Where the bytes of a version lie.
+/// Position of the bytes of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// The file.

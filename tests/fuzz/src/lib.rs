@@ -1,4 +1,4 @@
-//! What every decoder of omird must keep, on any bytes at all.
+//! Rules of every decoder of omird, on any bytes.
 //!
 //! Each target is one function over bytes. It asks more than "does not panic": what was accepted is
 //! compared with an independent decoder, with a second way to the same answer, or with what it was

@@ -1,4 +1,4 @@
-//! What several targets need: strict equality, the way through both encodings, and bytes as choices.
+//! Helpers of several targets: strict equality, the way through both encodings, and bytes as choices.
 
 use omir_core::decode::{DecodeError, Limits};
 use omir_core::number::Number;

@@ -22,7 +22,7 @@ struct Arguments {
     /// Only these: segments, sidecars, signatures, logs, witnesses, index, keys, others.
     #[arg(long, value_delimiter = ',', value_parser = class)]
     files: Vec<Class>,
-    /// Where the folders lie; memory (/dev/shm), where there is some.
+    /// The place of the folders; memory (/dev/shm), where there is some.
     #[arg(long)]
     dir: Option<PathBuf>,
     /// The counts as JSON.

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// What a card writes at once.
+/// Bytes that a card writes at once.
 const SECTOR: usize = 512;
 
 /// One change to a file's bytes.
@@ -26,14 +26,14 @@ enum Certainty {
 /// The bytes of one file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content {
-    /// What was certain before all of `changes`.
+    /// The certain time before all of `changes`.
     base: Vec<u8>,
     changes: Vec<(Change, Certainty)>,
     current: Vec<u8>,
 }
 
 impl Change {
-    /// Where the file ends afterwards, at least.
+    /// Least end of the file afterwards.
     pub(super) fn end(&self) -> u64 {
         match self {
             Self::Write { at, bytes } => at + bytes.len() as u64,
@@ -150,7 +150,7 @@ impl Content {
         self.changes.clear();
     }
 
-    /// What may be found after a cut; see [`super::CutDisk::survivors`].
+    /// The states that may be found after a cut; see [`super::CutDisk::survivors`].
     pub(super) fn survivors(&self, seed: u64, random: &mut Random) -> Self {
         let mut bytes = self.base.clone();
         let mut rest = self.changes.as_slice();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::random::Random;
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
     /// A file, by its number.
@@ -111,7 +111,7 @@ impl Names {
         self.durable.insert(name, node);
     }
 
-    /// What may be found after a cut; see [`super::CutDisk::survivors`].
+    /// The states that may be found after a cut; see [`super::CutDisk::survivors`].
     pub(super) fn survivors(&self, seed: u64, random: &mut Random) -> BTreeMap<String, Node> {
         match seed {
             super::ONLY_SYNCED => return self.durable.clone(),

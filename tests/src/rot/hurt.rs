@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::random::Random;
 
-/// What kind of mutation.
+/// The kind of mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One bit flips.
@@ -15,7 +15,7 @@ pub enum Kind {
     Sector,
 }
 
-/// What a file of a data folder is for.
+/// The purpose of a file in a data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Segments.
@@ -95,14 +95,14 @@ impl Class {
     }
 }
 
-/// What was done to a folder.
+/// Damage done to a folder.
 #[derive(Debug, Clone)]
 pub struct Wound {
-    /// What the file is for.
+    /// The purpose of the file.
     pub class: Class,
     /// The file.
     pub path: PathBuf,
-    /// What it held before.
+    /// Its contents before.
     pub before: Vec<u8>,
     /// In words.
     pub what: String,

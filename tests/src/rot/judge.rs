@@ -26,12 +26,12 @@ enum Got {
 pub struct Answers {
     got: BTreeMap<Ref, Got>,
     versions: BTreeMap<Ref, u64>,
-    /// What explain says is unreadable.
+    /// Returns what explain reports as unreadable.
     marked: BTreeSet<Ref>,
-    /// What a recall of everything gives, and whether the hit is marked.
+    /// Result of a recall of everything, and whether the hit is marked.
     recalled: BTreeMap<Ref, (Resource, bool)>,
     exported: BTreeMap<Ref, Resource>,
-    /// What was left out, counted by recall and export.
+    /// Resources left out, counted by recall and export.
     left_out: u64,
     /// True if status tells of any damage.
     is_told: bool,

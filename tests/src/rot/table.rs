@@ -1,4 +1,4 @@
-//! What became of all trials, by the file that was hurt.
+//! Outcomes of all trials, by the damaged file.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

@@ -13,12 +13,12 @@ use super::past::{Past, Running};
 use crate::random::Random;
 use crate::session;
 
-/// What became of one folder.
+/// Outcome of one folder.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The seed that gives it again.
     pub seed: u64,
-    /// What the file is for that was hurt.
+    /// The purpose of the damaged file.
     pub class: Class,
     /// Which file, and how.
     pub what: String,

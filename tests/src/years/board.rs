@@ -30,7 +30,7 @@ pub enum Start {
 /// The computer's clock.
 #[derive(Debug)]
 pub struct Board {
-    /// What time it is in truth; microseconds since 1970.
+    /// The true time; microseconds since 1970.
     truth: AtomicI64,
     /// When the computer started, in truth.
     started: AtomicI64,
@@ -68,7 +68,7 @@ impl Board {
         self.starts.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What time it is in truth; microseconds since 1970.
+    /// The true time; microseconds since 1970.
     pub fn truth(&self) -> i64 {
         self.truth.load(Ordering::Acquire)
     }

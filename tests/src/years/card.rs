@@ -15,11 +15,11 @@ pub enum Cause {
     Memories,
     /// That the daemon started, to the log.
     Boots,
-    /// What time it is, to the log.
+    /// Writes the time to the log.
     Marks,
     /// Access states, to the log.
     Accesses,
-    /// What a sweep changes, to the log.
+    /// Writes the changes of a sweep to the log.
     Sweeps,
     /// Memories dated anew because the clock was set, to the log.
     Clock,
@@ -64,7 +64,7 @@ impl Cause {
 #[derive(Debug, Default)]
 struct State {
     is_off: AtomicBool,
-    /// What is being done, as a position in [`Cause::ALL`].
+    /// The current purpose, as a position in [`Cause::ALL`].
     doing: AtomicUsize,
     written: [AtomicU64; Cause::ALL.len()],
 }

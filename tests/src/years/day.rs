@@ -1,4 +1,4 @@
-//! What happens in one day: rounds, people who carry things around, questions, power cycles.
+//! The events of one day: rounds, people who carry things around, questions, power cycles.
 
 use super::board::{DAY, HOUR, MINUTE, SECOND, Start};
 use super::house::{House, Nature, ROOMS};
@@ -46,7 +46,7 @@ pub struct Moment {
     pub what: What,
 }
 
-/// What a robot should know: words to ask by, and the whole. Every third is anchored, every third is
+/// Questions of a robot: words to ask by, and the whole. Every third is anchored, every third is
 /// asked for again and again, every third is told and never asked for.
 pub const LESSONS: [(&str, &str); 24] = [
     ("charging dock", "the charging dock is in the hallway behind the coat rack"),

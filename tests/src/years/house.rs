@@ -51,7 +51,7 @@ const SMALL: [&str; 24] = [
 
 const PEOPLE: [&str; 4] = ["Ada", "Boris", "Chen", "Dalia"];
 
-/// What kind of thing it is.
+/// Its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
     /// Stands where it stands until the house is rearranged.
@@ -69,17 +69,17 @@ pub enum Nature {
 pub struct Thing {
     /// Id of its entity.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What kind of thing it is.
+    /// Its kind.
     pub nature: Nature,
-    /// Where it is; metres in `map`.
+    /// Its place; metres in `map`.
     pub at: [f64; 2],
     /// Furniture it is on or at, or, of furniture and doors, the room.
     pub on: usize,
     /// Furniture it is usually found on.
     haunts: Vec<usize>,
-    /// Where the robot saw it last and when, if it remembers seeing it.
+    /// The robot's last sighting of it, if it remembers one.
     pub seen: Option<(i64, [f64; 2])>,
 }
 
@@ -88,7 +88,7 @@ pub struct Thing {
 pub struct Sighting {
     /// Which thing.
     pub thing: usize,
-    /// Where it seemed to be.
+    /// Its measured place.
     pub at: [f64; 2],
     /// The memory.
     pub record: Value,
@@ -209,7 +209,7 @@ impl House {
         }
     }
 
-    /// What a look around a room shows. A tracker names the same thing alike until the next start.
+    /// Sightings in a room. A tracker names the same thing alike until the next start.
     pub fn look(
         &self,
         room: usize,

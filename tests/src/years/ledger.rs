@@ -1,10 +1,10 @@
-//! What a robot was told that its memory keeps, and what it was told that was forgotten.
+//! Memories acknowledged to a robot, and deletions reported to it.
 
 use std::collections::{BTreeMap, HashMap};
 
 use omir_core::reference::{Ref, ResourceType};
 
-/// What a memory is to the robot, which decides how long it should be found.
+/// Importance of a memory to the robot, which decides how long it should be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worth {
     /// One of many sightings of the same thing.
@@ -26,7 +26,7 @@ pub enum Worth {
 pub struct Known {
     /// When it was acknowledged, in truth.
     pub at: i64,
-    /// What it is to the robot.
+    /// Its importance to the robot.
     pub worth: Worth,
     /// True if it is still there, as far as was acknowledged and announced.
     pub is_live: bool,
@@ -61,7 +61,7 @@ impl Ledger {
         }
     }
 
-    /// What is known of a resource.
+    /// Facts about a resource.
     pub fn get(&self, target: &Ref) -> Option<&Known> {
         self.known.get(target)
     }

@@ -67,7 +67,7 @@ impl Quality {
 /// The answers of one week.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Probes {
-    /// Where is a thing, as it was seen last?
+    /// The question where a thing was seen last.
     pub places: Quality,
     /// What happened near here this week?
     pub happenings: Quality,
@@ -103,7 +103,7 @@ pub struct Lesson {
 pub struct Happening {
     /// Its memory.
     pub target: Ref,
-    /// Where; metres in `map`.
+    /// The place; metres in `map`.
     pub place: [f64; 2],
     /// When, in truth.
     pub at: i64,
@@ -115,7 +115,7 @@ fn question() -> Query {
     Query { types, limit: Some(TOP), touch: false, ..Query::default() }
 }
 
-/// Where a hit says it was; metres in `map`.
+/// The place stated by a hit; metres in `map`.
 pub fn place(hit: &Hit) -> Option<[f64; 2]> {
     let pose = omir_core::spatial::pose_of(&decode(&hit.resource))?.ok()?;
     Some([pose.position.x, pose.position.y])

@@ -1,11 +1,11 @@
-//! What a store does about itself when nobody asks anything.
+//! Maintenance of an idle store.
 
 use omird::engine::Engine;
 use omird::engine::compaction::Scope;
 
 use super::card::{Card, Cause};
 
-/// What it did.
+/// Its work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Done {
     /// Records that time moved to another tier.

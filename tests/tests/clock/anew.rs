@@ -111,7 +111,7 @@ fn what_came_in_without_a_clock_is_dated_anew_and_says_so() {
     assert_eq!(version(&get(&session, "stated")), 2, "never twice");
 }
 
-/// What a member of an extension says.
+/// Value of a member of an extension.
 fn told(record: &MemoryRecord, url: &str, name: &str) -> Option<String> {
     let mut extensions = record.extension.iter().flatten();
     let value = extensions.find(|extension| extension.url.ends_with(url))?.value_json.as_ref()?;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the robot of [`phase`] does with its day; doing it again changes nothing.
+/// The day of the robot of [`phase`]; doing it again changes nothing.
 const PHASES: [Duration; 7] =
     [Duration::ZERO, HOUR.saturating_mul(2), HOUR, DAY, DAY.saturating_mul(40), DAY, HOUR];
 

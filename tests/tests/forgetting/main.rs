@@ -37,7 +37,7 @@ fn put(session: &Session, json: &str) -> Effect {
     session.execute(change).expect("the disk is good").effect
 }
 
-/// What `GET` gives.
+/// Reply of `GET`.
 fn get(session: &Session, target: &str) -> Option<Value> {
     let bytes = session.get(&target.parse().expect("a reference")).expect("it is readable")?;
     Some(cbor::from_slice(&bytes, &Limits::default()).expect("it is CBOR"))

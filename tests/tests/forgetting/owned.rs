@@ -1,4 +1,5 @@
-//! What an adapter owns is never consolidated, wherever its record has been since; forgetting is another matter.
+//! A record that an adapter owns is never consolidated, wherever its record has been since; forgetting is another
+//! matter.
 
 use omird::engine::merge::Precedence;
 use omird_tests::check;

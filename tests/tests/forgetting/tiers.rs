@@ -1,4 +1,4 @@
-//! Where a memory is by now, and who is told.
+//! The current tier of a memory, and its announcement.
 
 use super::*;
 

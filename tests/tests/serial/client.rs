@@ -14,7 +14,7 @@ use omird::recall::Query;
 use crate::PATIENCE;
 use crate::rig::{Cable, Rig};
 
-/// What came of waiting.
+/// Outcome of waiting.
 #[derive(Debug)]
 pub enum Heard {
     Opened,

@@ -1,4 +1,4 @@
-//! What a person finds on a port.
+//! The console of a port.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What else a session is for: pushing, with a token or without, the time, and what is no request.
+//! Other uses of a session: pushing, with a token or without, the time, and what is no request.
 
 use omir_core::link::message::{Answer, Answered, Info, Pull, Push, Pushed, Request};
 use omir_core::link::{Closed, Reason};

@@ -1,4 +1,4 @@
-//! What a new version takes over from the one before it, and what of a version is no difference.
+//! Inheritance of a new version from the one before it, and members that make no difference.
 
 use omir_core::cbor;
 use omir_core::instant::{Instant, Timestamp};
@@ -57,8 +57,8 @@ pub(super) fn inherit(new: &mut Resource, old: &Resource, state: &State, stamped
     }
 }
 
-/// Whether accesses came to the index that the record does not state. When the last one was does not tell: a clock that
-/// is set back touches what is dated ahead.
+/// Returns true if accesses came to the index that the record does not state. When the last one was does not tell: a
+/// clock that is set back touches what is dated ahead.
 fn was_accessed(record: &MemoryRecord, state: &State) -> bool {
     let stated = Facts::of(&Resource::MemoryRecord(Box::new(record.clone()))).access;
     let counted = |access: Option<Access>| access.map(|access| access.access_count);

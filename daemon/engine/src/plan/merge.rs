@@ -104,7 +104,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// What the store has beside `resource`, which has inherited from it already.
+    /// The stored resource beside `resource`, which has inherited from it already.
     fn held(&self, resource: &Resource, head: Option<Head>, old: Option<&Old>) -> Held {
         match (head, old) {
             (None, _) => Held::Nothing,
@@ -144,7 +144,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What a stored resource claims. A date that the version before it states as well was left
+    /// A stored resource's claims. A date that the version before it states as well was left
     /// standing by whoever changed the rest, and says nothing of this one.
     fn claim(&self, head: Head, stored: &Resource) -> Claim {
         let (recorded, before) = {
@@ -162,7 +162,7 @@ impl Planner<'_> {
         Claim::stored(stored, recorded, is_stale)
     }
 
-    /// Whether a resource says what the stored one says: apart from the version, which the store
+    /// Returns true if a resource says what the stored one says: apart from the version, which the store
     /// may have had to raise, and from accesses, which no file can know the latest of.
     fn is_same(&self, resource: &Resource, id: DocId, old: &Old) -> bool {
         let (before, state) = old;

@@ -92,7 +92,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What lies in the map and in one of the keyframes, and in how many of these nothing does.
+    /// Memories in the map and in one of the keyframes, and in how many of these nothing does.
     fn tied<'n>(
         &self,
         frame: &str,
@@ -205,7 +205,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a step comes to.
+/// Result of a step.
 #[derive(Default)]
 struct Tally {
     moved: u64,

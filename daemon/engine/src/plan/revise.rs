@@ -14,10 +14,10 @@ use crate::index::facts::{Facts, terms_of};
 use crate::index::key::RefKey;
 use crate::stamp::undate;
 
-/// What is done to a record.
+/// A change of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Revision {
-    /// Whether it resists forgetting.
+    /// True if it resists forgetting.
     Anchor(bool),
     /// How believable it turned out.
     Feedback(Outcome, Weight),

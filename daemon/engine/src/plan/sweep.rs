@@ -55,7 +55,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Whether a version is live, and nothing in this plan has changed that.
+    /// Returns true if a version is live, and nothing in this plan has changed that.
     fn is_current(&self, chosen: &Chosen) -> bool {
         let key = RefKey::of(&chosen.target);
         let head = self.catalog().head(&key);
@@ -133,7 +133,7 @@ impl Planner<'_> {
         true
     }
 
-    /// What observations are put in order by: the time of the event, then when it was recorded.
+    /// Key by which observations are ordered: the time of the event, then when it was recorded.
     fn age_of(&self, of: &Observation) -> ((i64, u32), u64, RefKey) {
         let at = event_time(&of.record);
         let target = Ref { kind: ResourceType::MemoryRecord, id: of.record.id.clone() };

@@ -30,7 +30,7 @@ use crate::error::{Code, Error};
 pub use self::pass::Announced;
 pub use self::report::{Item, SweepReport};
 
-/// Who wants a pass, and for what.
+/// The reason for a pass, and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Nobody does: what it would write waits for a day whose budget is not used up.

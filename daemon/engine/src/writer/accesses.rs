@@ -1,4 +1,4 @@
-//! What recalls have used: counted into the catalog at once, journaled now and then.
+//! Accesses of recalls: counted into the catalog at once, journaled now and then.
 
 use std::sync::PoisonError;
 use std::time::Instant;

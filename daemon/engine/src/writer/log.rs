@@ -37,7 +37,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// So much is free beside the reserve where anything new is taken in: the next block of the log and of its
 /// witness.
 const NEW: u64 = 2 * BLOCK;
-/// What an operation takes in a log beside its resource, at most.
+/// Largest size of an operation in a log beside its resource.
 const OP: u64 = 128;
 
 impl Writer {
@@ -109,7 +109,7 @@ impl Writer {
         }
     }
 
-    /// What lacks on a disk that was full until it is not any more, also where the reserve is lent.
+    /// Bytes missing on a full disk until it is full no more, also while the reserve is lent.
     fn lack(&self) -> Option<NoRoom> {
         let free = self.shared.reserve_at_hand().map_or(0, |reserve| reserve.free_beside());
         (free < 2 * BESIDE).then_some(NoRoom { needed: 2 * BESIDE, free })
@@ -250,7 +250,7 @@ impl Writer {
         }
     }
 
-    /// Whether a new log is to be begun: this one is full, or spans so much time that a part of what is
+    /// Returns true if a new log is to be begun: this one is full, or spans so much time that a part of what is
     /// not sealed should be sealed without the rest, or what is dead in it takes room that is short.
     pub(crate) fn is_log_due(&self) -> bool {
         let Settings { segment_bytes, seal_after, purge_after, .. } = *self.settings;

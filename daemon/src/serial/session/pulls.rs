@@ -49,7 +49,7 @@ fn answer(handler: &mut SessionHandler) -> Answer {
     }
 }
 
-/// What came of a pull so far.
+/// Received part of a pull so far.
 #[derive(Default)]
 struct Pulled {
     pull: Pull,

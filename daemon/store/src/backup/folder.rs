@@ -100,7 +100,7 @@ impl<E> From<io::Error> for TakeError<E> {
     }
 }
 
-/// What became of a segment that was fetched.
+/// Outcome of fetching a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
     /// It is what was signed, and durably there.
@@ -109,7 +109,7 @@ pub enum Taken {
     Damaged(String),
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Segments that make the backup.
@@ -122,7 +122,7 @@ pub struct Outcome {
     pub removed: Vec<u64>,
     /// Segments that the robot does not have any more and nothing covers: they are kept.
     pub kept: Vec<u64>,
-    /// What does not verify.
+    /// Files that do not verify.
     pub faults: Vec<Fault>,
 }
 
@@ -161,7 +161,7 @@ impl Folder {
         Ok(Self { disk, pins, info, held })
     }
 
-    /// What `backup.json` says, if there is one.
+    /// Contents of `backup.json`, if there is one.
     pub fn info(&self) -> Option<&Info> {
         self.info.as_ref()
     }
@@ -195,7 +195,7 @@ impl Folder {
         Ok(())
     }
 
-    /// What of the offer is not here yet, or not as it was signed; oldest first.
+    /// Segments of the offer that are missing here, or not as they were signed; oldest first.
     ///
     /// # Errors
     /// [`BackupError::OtherHistory`]: what is signed is never overwritten.
@@ -344,7 +344,7 @@ impl Folder {
     }
 }
 
-/// Whether a new segment can be of the history that `old` is of: it tells of other transactions, or
+/// Returns true if a new segment can be of the history that `old` is of: it tells of other transactions, or
 /// `old` is in the run that it stands for. No history has two segments that overlap otherwise.
 fn follows((span, seal): (Span, &Seal), (old, old_seal): (Span, &Seal)) -> bool {
     if span.last_seq < old.first_seq || old.last_seq < span.first_seq {

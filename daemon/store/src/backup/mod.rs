@@ -43,7 +43,7 @@ pub use restore::{RestoreError, Restored, Verified, restore, verify};
 pub struct Fault {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The fault.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a daemon offers to be backed up, as it goes over the wire.
+//! A daemon's offer for a backup, as it goes over the wire.
 
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};

@@ -1,4 +1,4 @@
-//! What the segment in the place of others holds.
+//! Contents of the segment in the place of others.
 //!
 //! Versions are read one by one, to find what they refer to; the bytes of those that stay are
 //! copied. So the memory needed is that of the new segment and of one old one, then of the new one twice.
@@ -34,7 +34,7 @@ pub(crate) struct Merged {
     pub(crate) tombstones: Vec<(RefKey, u64)>,
     pub(crate) superseded: u64,
     pub(crate) forgotten: u64,
-    /// Whether words or names of what was forgotten were in the index of a source.
+    /// True if words or names of what was forgotten were in the index of a source.
     pub(crate) purged_names: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Merged {
 pub(crate) struct Merge<'a, I> {
     catalog: &'a RwLock<I>,
     fates: Vec<Fate>,
-    /// What becomes an entry.
+    /// The resources that become entries.
     present: HashSet<RefKey>,
     /// References whose first version is in the run.
     born: HashSet<RefKey>,
@@ -52,14 +52,14 @@ pub(crate) struct Merge<'a, I> {
     /// Of logs that become a segment, and are no segments: before when what ended is durable
     /// (microseconds).
     durable: Option<i64>,
-    /// Whether nothing is older than the run.
+    /// True if nothing is older than the run.
     is_oldest: bool,
     first_seq: u64,
     horizon: i64,
     manifest: Manifest,
     /// All versions that stay, end to end.
     bytes: Vec<u8>,
-    /// Where the entries lie.
+    /// Positions of the entries.
     entries: Vec<Range<usize>>,
     /// The older versions: the stamp of each, and where it lies.
     older: Vec<(Stamp, Range<usize>)>,
@@ -76,7 +76,7 @@ pub(crate) struct Merge<'a, I> {
     refused: Option<io::Error>,
 }
 
-/// What became of a version's references.
+/// Changes of a version's references.
 enum Resolved {
     /// All of them resolve.
     Whole,
@@ -376,7 +376,7 @@ impl<'a, I: Index> Merge<'a, I> {
         }
     }
 
-    /// What the disk said when it refused to give what had to be copied: then nothing may come of this,
+    /// The disk's error when it refused to give what had to be copied: then nothing may come of this,
     /// as references to what is only out of reach were dropped.
     pub(super) fn refused(&mut self) -> Option<io::Error> {
         self.refused.take()

@@ -10,7 +10,7 @@ use crate::sync::RwLock;
 /// What a segment holds that was forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Told {
-    /// Whether anything, by someone or by a rule.
+    /// True if anything, by someone or by a rule.
     pub any: bool,
     /// Since when something that someone has had forgotten; microseconds.
     pub since: Option<i64>,

@@ -12,7 +12,7 @@ use super::{Disk, DiskFile, Mode, Space};
 /// File systems give out space in blocks of so many bytes, mostly.
 const BLOCK: u64 = 4096;
 
-/// What was written, and what lies there.
+/// The written bytes, and those that lie there.
 #[derive(Debug, Default)]
 pub struct Usage {
     /// Bytes written so far; whoever writes past the disk adds to it.

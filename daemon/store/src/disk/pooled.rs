@@ -40,7 +40,7 @@ struct PooledFile {
 #[derive(Default)]
 struct State {
     file: Option<Arc<dyn DiskFile>>,
-    /// Whether its path no longer leads to it, so that it can not be opened again.
+    /// True if its path no longer leads to it, so that it can not be opened again.
     is_pinned: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct ReadFault {
     pub len: usize,
 }
 
-/// Who is told of bytes that could not be read even from a file opened anew.
+/// Listener for bytes that could not be read even from a reopened file.
 pub type OnFault = Arc<dyn Fn(ReadFault, &io::Error) + Send + Sync>;
 
 /// Opens what cannot be read once more, and passes everything else on.
@@ -75,9 +75,9 @@ impl Disk for Steady {
 }
 
 struct SteadyFile {
-    /// What is written to. Never another: what was not synced through it may be lost.
+    /// The file that is written to. Never another: what was not synced through it may be lost.
     file: Arc<dyn DiskFile>,
-    /// What is read from.
+    /// The source.
     reading: RwLock<Arc<dyn DiskFile>>,
     path: String,
     disk: Arc<dyn Disk>,

@@ -1,4 +1,4 @@
-//! What a resource, or all of a file, said.
+//! Contents of a resource, or of a whole file.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -31,7 +31,7 @@ pub enum CatError {
         at: i64,
         /// The last version before.
         last: u64,
-        /// Who forgot.
+        /// The origin of the deletion.
         by: By,
     },
     /// It has no such version, but these.
@@ -47,7 +47,7 @@ pub enum CatError {
     Disk {
         /// The file.
         file: String,
-        /// What it said.
+        /// Its message.
         error: io::Error,
     },
 }

@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What the findings come to.
+    /// The verdict on the findings.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.findings)
     }
@@ -190,12 +190,12 @@ fn sort_by_transactions(segments: &mut Vec<(u64, &FileRow)>) {
     segments.extend(keyed.into_iter().map(|(_, segment)| segment));
 }
 
-/// Whether a compacted segment took its place.
+/// Returns true if a compacted segment took its place.
 fn is_replaced(history: &History, number: u64) -> bool {
     history.files.iter().any(|row| row.is_needed && row.replaces.contains(&number))
 }
 
-/// Whether a seal is right about its segment, and if not, which of the two changed.
+/// Decides whether a seal is right about its segment, and if not, which of the two changed.
 fn judge(
     seal: &Seal,
     row: &FileRow,
@@ -258,7 +258,7 @@ fn check_key(store: &Store, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What lies in the folders of the store and is neither segment nor log.
+/// Files in the folders of the store that are neither segment nor log.
 fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()> {
     for dir in [segment::DIR, wal::DIR, "keys"] {
         let names = store.names(dir)?;
@@ -315,7 +315,7 @@ fn check_strangers(store: &Store, findings: &mut Vec<Finding>) -> io::Result<()>
     Ok(())
 }
 
-/// What a daemon always leaves behind.
+/// Files that a daemon always leaves behind.
 fn check_lacking(store: &Store, findings: &mut Vec<Finding>) {
     let has = |kind: fn(&FileKind) -> bool| store.sources.iter().any(|s| kind(&s.kind));
     let is_log = |kind: &FileKind| matches!(kind, FileKind::Log(_));

@@ -50,7 +50,7 @@ pub enum RepairError {
     Write {
         /// Where.
         path: PathBuf,
-        /// What the disk said.
+        /// The disk's error.
         error: io::Error,
     },
 }
@@ -70,7 +70,7 @@ impl fmt::Display for RepairError {
 
 impl std::error::Error for RepairError {}
 
-/// Who signed the new folder.
+/// The signer of the new folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOrigin {
     /// The device key of the old folder.
@@ -82,7 +82,7 @@ pub enum KeyOrigin {
     },
 }
 
-/// What a repair brought back.
+/// Memories that a repair brought back.
 #[derive(Debug, Clone)]
 pub struct Repaired {
     /// Segments written.
@@ -97,14 +97,14 @@ pub struct Repaired {
     pub touches: u64,
     /// Versions whose number or time of recording is only the most likely one.
     pub approximate: Vec<(Ref, u64)>,
-    /// Who signed.
+    /// The signer.
     pub key: KeyOrigin,
-    /// What was found in the old folder.
+    /// Findings in the old folder.
     pub findings: Vec<Finding>,
 }
 
 impl Repaired {
-    /// What could not be brought back.
+    /// Memories that could not be brought back.
     pub fn lost(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_unrecoverable())
     }
@@ -261,7 +261,7 @@ struct Writer<'a> {
     key: DeviceKey,
     now: Timestamp,
     reader: Reader<'a>,
-    /// Where the live version of everything written so far lies.
+    /// Positions of the live versions of everything written so far.
     live: HashMap<RefKey, Place>,
     next_seq: u64,
     boots: u64,

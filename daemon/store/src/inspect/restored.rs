@@ -52,7 +52,7 @@ impl Store {
         is_whole.then_some((restored, message))
     }
 
-    /// What is wrong with the sidecar of a segment, if anything is.
+    /// The fault of a segment's sidecar, if any.
     pub(super) fn check_sidecar(&self, source: &Source) -> Option<Finding> {
         let FileKind::Segment(number) = source.kind else { return None };
         if !self.is_folder || source.is_set_aside {

@@ -1,4 +1,4 @@
-//! What can still be read of a segment that is no longer whole.
+//! The readable rest of a damaged segment.
 //!
 //! Every resource in a segment is a CBOR map whose first key, in deterministic order, is `id`. So
 //! behind a damaged stretch the next one can be found again; it is taken only if it decodes and
@@ -29,17 +29,17 @@ const RESOURCE: &[u8] = b"\x68resource";
 
 /// A resource that was read.
 pub(super) struct Item {
-    /// Where it lies.
+    /// Its place.
     pub(super) range: Range<usize>,
-    /// What it says.
+    /// Its contents.
     pub(super) resource: Resource,
     /// When and as which version it was recorded, as far as that can be told.
     pub(super) stamp: Option<Stamp>,
-    /// Whether the stamp is certainly its own.
+    /// True if the stamp is certainly its own.
     pub(super) is_exact: bool,
 }
 
-/// What was read of a damaged segment.
+/// The readable part of a damaged segment.
 #[derive(Default)]
 pub(super) struct Salvage {
     /// Recorded entries; without a whole manifest the copies are among them.
@@ -50,7 +50,7 @@ pub(super) struct Salvage {
     pub(super) superseded: Vec<(Stamp, Range<usize>)>,
     /// The manifest, or what is left of it.
     pub(super) manifest: Manifest,
-    /// Whether the manifest passes its checksum.
+    /// True if the manifest passes its checksum.
     pub(super) manifest_is_whole: bool,
     /// Stretches that hold or may hold entries nobody can read.
     pub(super) holes: Vec<Range<usize>>,
@@ -186,7 +186,7 @@ fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
 /// The beginning of a segment, if it is whole.
 #[derive(Clone, Copy)]
 struct Front {
-    /// Where the first entry lies.
+    /// Position of the first entry.
     first: usize,
     /// How many entries there are, with copies and manifest.
     count: usize,
@@ -277,7 +277,7 @@ const SCALARS: [&str; 6] = ["segment", "log", "firstSeq", "lastSeq", "lastRecord
 const LISTS: [&str; 5] = ["seq", "ordinal", "version", "recorded", "crc"];
 
 impl Parts {
-    /// What can be read behind `from`.
+    /// Returns what can be read behind `from`.
     fn read(bytes: &[u8], from: usize) -> Self {
         let mut parts = Self::default();
         // The content of a memory may look like anything; what tells of it stands behind the URL.

@@ -30,7 +30,7 @@ pub(super) struct Found {
     pub(super) target: Ref,
     /// When and as which version it was recorded, if that is known.
     pub(super) stamp: Option<Stamp>,
-    /// Whether the stamp is certainly its own.
+    /// True if the stamp is certainly its own.
     pub(super) is_exact: bool,
     pub(super) range: Range<u64>,
     /// The version it says itself.
@@ -46,7 +46,7 @@ pub(super) enum SealFile {
     Read(Box<Seal>),
 }
 
-/// What is in a file.
+/// Contents of a file.
 pub(super) struct Scan {
     pub(super) source: Source,
     pub(super) len: u64,
@@ -75,7 +75,7 @@ pub(super) struct Scan {
     /// The transaction a log's header says it begins with.
     pub(super) header_seq: Option<u64>,
     pub(super) findings: Vec<Finding>,
-    /// Whether something that was in it cannot be read.
+    /// True if something that was in it cannot be read.
     pub(super) is_lossy: bool,
 }
 
@@ -105,7 +105,7 @@ impl Scan {
         }
     }
 
-    /// Whether the segment is, to the byte, the one that was signed.
+    /// Returns true if the segment is, to the byte, the one that was signed.
     pub(super) fn is_signed_as_it_is(&self) -> bool {
         matches!(&self.seal, SealFile::Read(seal)
             if seal.contents.sha256 == self.digest && seal.contents.bytes == self.len)
@@ -202,7 +202,7 @@ impl Scan {
         }
     }
 
-    /// What a manifest says of the segment as a whole.
+    /// A manifest's statements on the segment as a whole.
     fn take_manifest(&mut self, manifest: &Manifest) {
         if manifest.first_seq > 0 && manifest.last_seq >= manifest.first_seq {
             self.span = Some((manifest.first_seq, manifest.last_seq));
@@ -303,7 +303,7 @@ impl Scan {
     }
 }
 
-/// Where the entries of a Bundle begin, as far as they can be told.
+/// Starts of the entries of a Bundle, as far as they are known.
 fn entry_offsets(bytes: &[u8]) -> Vec<u64> {
     let entries = cbor::map_entries(bytes).ok().and_then(|mut e| e.find(|e| e.key == "entry"));
     let Some(range) = entries.map(|entry| entry.value_range) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What no stamp tells: the most likely times and versions, and what only copies still hold.
+//! Estimates what no stamp tells: the most likely times and versions, and what only copies still hold.
 
 use std::collections::{HashMap, HashSet};
 
@@ -154,7 +154,7 @@ fn insert_copy(chapter: &mut Chapter, target: &Ref, place: &Place, version: u64)
     chapter.events.sort_by_key(|event| (event.seq, event.ordinal));
 }
 
-/// What two resources have in common of which one is a copy of the other.
+/// The common part of two resources of which one is a copy of the other.
 fn fingerprint(mut resource: Resource) -> (Ref, [u8; 32]) {
     let target = resource.reference();
     resource.retain_references(|_| false);

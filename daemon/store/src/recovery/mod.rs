@@ -49,7 +49,7 @@ const READ_ATTEMPTS: usize = 3;
 pub struct Damage {
     /// The file.
     pub file: String,
-    /// What is wrong with it and what was done.
+    /// The fault, and what was done.
     pub message: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Damage {
 pub struct Unsealed {
     /// Its number.
     pub log: u64,
-    /// Where its good part ends.
+    /// End of its good part.
     pub end: u64,
     /// So much of it is known to have been durable: whatever is unreadable in that was lost later. Of a
     /// log that was damaged when it was found, only its frames can tell.
@@ -67,7 +67,7 @@ pub struct Unsealed {
     pub first: u64,
     /// When that was recorded, by the time that what cannot be undone goes by.
     pub began: Timestamp,
-    /// Whether all of it that was acknowledged can be read. What is left of another is sealed, and
+    /// True if all of it that was acknowledged can be read. What is left of another is sealed, and
     /// the file itself is kept for a person to look at.
     pub is_sound: bool,
 }
@@ -86,7 +86,7 @@ pub enum Progress {
     Done,
 }
 
-/// What a start found.
+/// Findings of a start.
 pub struct Recovered<I> {
     /// The index.
     pub catalog: I,
@@ -100,13 +100,13 @@ pub struct Recovered<I> {
     pub log_first: u64,
     /// When that was recorded, as [`Unsealed::began`]; `None` if the log holds nothing yet.
     pub log_began: Option<Timestamp>,
-    /// Whether the current log holds versions or tombstones.
+    /// True if the current log holds versions or tombstones.
     pub log_has_changes: bool,
     /// The next transaction.
     pub next_seq: u64,
     /// Starts before this one.
     pub boots: u64,
-    /// Where the store stood when it was last marked.
+    /// The last mark of the store.
     pub mark: Mark,
     /// The latest instant anything was recorded at.
     pub latest: Timestamp,
@@ -120,7 +120,7 @@ pub struct Recovered<I> {
     pub segments: Vec<Piece>,
     /// Numbers of segments that others replaced and that are still to be removed.
     pub leftovers: Vec<u64>,
-    /// What was lost.
+    /// The loss.
     pub damage: Vec<Damage>,
     /// How many index blocks had to be made anew.
     pub rebuilt: u64,
@@ -148,13 +148,13 @@ struct Recovery<'a, I> {
     left_lying: Vec<u64>,
     /// Segments that compacted ones replaced and that could not be removed.
     leftovers: Vec<u64>,
-    /// Whether the newest log may be written on: not if a later one lies there unread.
+    /// True if the newest log may be written on: not if a later one lies there unread.
     may_resume: bool,
     /// Logs of which nothing is needed: on a card that cannot be written to they stay.
     needless_logs: Vec<u64>,
-    /// What second copies say of files that are damaged.
+    /// Statements of second copies on damaged files.
     facts: Vec<Fact>,
-    /// Whether acknowledged versions are lost of which no second copy tells.
+    /// True if acknowledged versions are lost of which no second copy tells.
     has_lost_unknown: bool,
     /// Segments that are used and have no readable signature.
     unsigned: Vec<u64>,
@@ -166,7 +166,7 @@ fn bearable(error: io::Error) -> io::Result<io::Error> {
     if disk::is_full(&error) || disk::is_read_only(&error) { Ok(error) } else { Err(error) }
 }
 
-/// Whether something was done, on a disk that may be full or read-only.
+/// The outcome on a disk that may be full or read-only.
 fn borne(done: io::Result<()>) -> io::Result<bool> {
     match done {
         Ok(()) => Ok(true),
@@ -438,7 +438,7 @@ fn read_seal(disk: &dyn Disk, number: u64) -> io::Result<Option<Seal>> {
     Ok(text.ok().and_then(|text| Seal::from_json(&text).ok()).filter(Seal::is_authentic))
 }
 
-/// Whether the sidecar of a segment says that this is its digest.
+/// Returns true if the sidecar of a segment says that this is its digest.
 fn is_vouched_for(disk: &dyn Disk, number: u64, digest: &Digest) -> bool {
     healing::read_sidecar(disk, number).is_some_and(|sidecar| sidecar.sha256 == *digest)
 }

@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
     scans(bytes);
 }
 
-/// What holds for the one item in `bytes` that was read as `value`.
+/// Checks of the one item in `bytes` that was read as `value`.
 fn accepted(bytes: &[u8], value: &Value) {
     survives_both_encodings(value);
     keeps_its_limits(value, |limits| cbor::from_slice(bytes, limits));
@@ -113,7 +113,7 @@ fn slots(map: &Map) {
     }
 }
 
-/// What a scan says of bytes of any kind lies inside them and in order.
+/// A scan's results lie inside the bytes and in order.
 fn scans(bytes: &[u8]) {
     if let Ok(entries) = cbor::map_entries(bytes) {
         let mut end = 0;

@@ -2,7 +2,7 @@
 
 use omir_core::instant::{Instant, Timestamp};
 
-/// Where the year 0000 begins and the year 9999 ends, in seconds from 1970.
+/// Start of the year 0000 and end of the year 9999, in seconds from 1970.
 const FIRST_YEAR: i64 = -719_528 * 86_400;
 const LAST_YEAR: i64 = 2_932_897 * 86_400;
 

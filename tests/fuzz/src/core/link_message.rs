@@ -67,7 +67,7 @@ fn message(bytes: &[u8]) {
     assert!(again == expected && (identical(&again, &expected) || numbers_inside(&expected)));
 }
 
-/// What a later version says beside it is passed over in an answer.
+/// Unknown members of a later version are ignored in an answer.
 fn keep(members: &mut Map, known: &[&str]) {
     members.retain(|name, _| known.contains(&name));
 }

@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// What a number comes to: no zeros at either end of the digits.
+/// Normal form of a number: no zeros at either end of the digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Digits {
     negative: bool,

@@ -1,4 +1,4 @@
-//! What a client wants remembered.
+//! The resources that a client wants remembered.
 
 use omir_core::instant::Timestamp;
 use omir_core::model::Resource;

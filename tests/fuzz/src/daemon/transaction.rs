@@ -89,7 +89,7 @@ fn member<'f>(map: &'f Foreign, name: &str) -> Option<&'f Foreign> {
     members.iter().find(|(key, _)| key.as_text() == Some(name)).map(|(_, value)| value)
 }
 
-/// Whether the member of that name, in whatever way it is written, comes to `expected`.
+/// Checks that the member of that name, in whatever way it is written, comes to `expected`.
 fn is_number(map: &Foreign, name: &str, expected: i128) {
     is_integer(member(map, name), expected);
 }

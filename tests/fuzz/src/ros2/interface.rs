@@ -2,7 +2,7 @@
 
 use omir_ros2::interface::{Registry, TypeDescriptionMsg, message_type};
 
-/// What every service and every action contains.
+/// Parts of every service and every action.
 const PARTS: [(&str, &str); 4] = [
     (
         "service_msgs/msg/ServiceEventInfo",

@@ -36,7 +36,7 @@ impl Block {
     const STALE: Self = Self { tiers: [0; Tier::ALL.len()], from: i64::MAX, until: i64::MIN };
 }
 
-/// What is counted of the rows of a catalog.
+/// Counts of a catalog's rows.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Rows that were forgotten and are still held.

@@ -23,7 +23,7 @@ pub enum Staged {
     Put {
         /// Its row.
         id: DocId,
-        /// What the index knows of it.
+        /// Facts of the index about it.
         facts: Box<Facts>,
         /// Its words.
         words: TermIds,
@@ -34,7 +34,7 @@ pub enum Staged {
     Forget {
         /// Of what.
         key: RefKey,
-        /// Who forgets.
+        /// The origin of a deletion.
         by: By,
         /// When and as what version.
         stamp: Stamp,

@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         self.bytes.len()
     }
 
-    /// Whether every byte was read; tells an end from damage.
+    /// Returns true if every byte was read; tells an end from damage.
     pub(super) fn is_done(&self) -> bool {
         self.bytes.is_empty()
     }

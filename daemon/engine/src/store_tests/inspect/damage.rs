@@ -1,4 +1,4 @@
-//! What is said of damage, file by file, and what is saved from it.
+//! Reports of damage, file by file, and repairs.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
     assert_eq!(tree(&data), originals);
 }
 
-/// What a check must say of damage to a file of that name.
+/// Findings that a check must report for damage to a file of that name.
 fn judge_case(name: &str, case: &str, report: &Report) {
     let verdict = report.verdict();
     let found = kinds(report);

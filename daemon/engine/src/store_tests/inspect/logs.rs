@@ -1,4 +1,4 @@
-//! What lies in logs, beside them, and between a log and its segment.
+//! Damage in logs, beside them, and between a log and its segment.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where a repair goes, and what it makes.
+//! The target of a repair, and its result.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where there is no room, what is needed least is forgotten.
+//! Without room, the least needed memories are forgotten.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What stopped being valid long ago is forgotten.
+//! Memories that stopped being valid long ago are forgotten.
 
 use super::{BATCH, End, Pass, ROWS};
 use crate::command::{Act, Cause};

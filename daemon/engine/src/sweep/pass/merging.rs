@@ -222,7 +222,7 @@ impl Pass<'_> {
     }
 }
 
-/// Whether a row can be an observation that is merged, as far as the index knows.
+/// Returns true if a row can be an observation that is merged, as far as the index knows.
 fn is_candidate(doc: &Doc) -> bool {
     let is_free = doc.access.is_some_and(|access| !access.anchored);
     doc.is_live() && is_free && !doc.class.is_intention()
@@ -245,7 +245,7 @@ struct Observed {
     sighting: Sighting,
     /// How many observations it stands for.
     count: u64,
-    /// Where its evidence came from.
+    /// The source of its evidence.
     sources: BTreeSet<String>,
     when: (i64, u32),
     seq: u64,

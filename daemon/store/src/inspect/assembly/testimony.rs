@@ -12,7 +12,7 @@ use crate::key::{KeyPrefix, RefKey};
 use crate::wal;
 use crate::witness::{self, Fact};
 
-/// What is known of a name by the files themselves.
+/// Facts about a name in the files themselves.
 struct Known {
     name: Target,
     order: (u64, u32),

@@ -1,4 +1,4 @@
-//! What the order says about each file: whether anything in it is needed, and whether its faults lost something.
+//! Conclusions from the order about each file: whether anything in it is needed, and whether its faults lost something.
 
 use std::collections::HashSet;
 
@@ -74,7 +74,7 @@ impl Assembly {
         }
     }
 
-    /// What the daemon could not use as it is, or does not use any more.
+    /// Files that the daemon could not use, or does not use any more.
     fn note_usability(&mut self) {
         let mut findings = Vec::new();
         for (index, scan) in self.scans.iter_mut().enumerate() {

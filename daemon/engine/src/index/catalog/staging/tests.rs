@@ -106,7 +106,7 @@ fn seen(catalog: &Catalog) -> String {
 }
 
 proptest! {
-    /// What is staged changes no answer, and once it has entered the catalog is what it would be had each step been
+    /// Staged changes alter no answer. Once they are in the catalog, it is what it would be had each step been
     /// made at once.
     #[test]
     fn what_is_staged_is_seen_by_nobody_and_enters_as_if_made_at_once(
