@@ -25,6 +25,7 @@ RECORDING = pathlib.Path(__file__).parent.parent / "ros2/tests/data/recordings/d
 END = "the-command-has-ended"
 # The order matters: the first that fits names the kind.
 KINDS = [
+    (r"\bjust now\b|\b\d+ \S+ ago\b", "<age>"),
     (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z)?", "<date>"),
     (r"\b[0-9a-f]{32}\b", "<id>"),
     (r"(?<![\w.-])[0-9a-f]{4,16}(?![\w.-])", "<id>"),
