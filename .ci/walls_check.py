@@ -1,6 +1,8 @@
 """Holds the walls between the crates of daemon/, and between the modules in them.
 
-- omird-store compiles no Zenoh, and omird-engine no transport and no protocol.
+- omird-store compiles no Zenoh, omird-engine no transport and no protocol, and neither the router nor a protocol a
+  transport. A protocol does not know another.
+- A serial port knows no engine: what is asked there goes by the router.
 - No import circle between the top modules of a crate.
 - No import circle of more than three files in the engine.
 
@@ -17,12 +19,22 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KNOWN = pathlib.Path(__file__).with_name("walls.txt")
-CRATES = {"store": "daemon/store/src", "engine": "daemon/engine/src", "omird": "daemon/src"}
+CRATES = {
+    "store": "daemon/store/src",
+    "engine": "daemon/engine/src",
+    "router": "daemon/router/src",
+    "omir": "daemon/protocols/omir/src",
+    "omird": "daemon/src",
+}
 # What a crate may not even compile: transports, protocols, and what stands above it.
 FORBIDDEN = {
     "omird-store": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-engine",
-    "omird-engine": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$",
+    "omird-engine": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-(router|protocol)",
+    "omird-router": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
 }
+# The transports that hold no engine. Those of Zenoh and ROS have one, for what the daemon announces by itself.
+WITHOUT_ENGINE = ["daemon/src/serial"]
 MOST_FILES = 3
 
 
@@ -33,6 +45,13 @@ def forbidden_dependencies():
         for name in sorted({line.split()[0] for line in tree.splitlines() if line}):
             if name != package and re.match(pattern, name):
                 yield f"{package} depends on {name}"
+
+
+def engines_of_transports():
+    for folder in WITHOUT_ENGINE:
+        for file in sorted((ROOT / folder).rglob("*.rs")):
+            if file.stem != "testing" and re.search(r"\bEngine\b", without_tests(file.read_text())):
+                yield f"{file.relative_to(ROOT)} knows the engine: ask the router"
 
 
 def without_tests(text):
@@ -171,7 +190,7 @@ def main():
     if "--write" in sys.argv[1:]:
         KNOWN.write_text("".join(f"{line}\n" for line in found))
     known = KNOWN.read_text().splitlines() if KNOWN.exists() else []
-    wrong = list(forbidden_dependencies())
+    wrong = [*forbidden_dependencies(), *engines_of_transports()]
     wrong += [f"an import circle that is not in {KNOWN.name}: {line}" for line in found if line not in known]
     wrong += [f"gone, or smaller: take it out of {KNOWN.name} (--write): {line}" for line in known if line not in found]
     print("\n".join(wrong) or f"the walls stand; {len(known)} known import circles are left")

@@ -14,7 +14,6 @@ pub mod protocols;
 pub mod restart;
 #[cfg(feature = "ros2")]
 pub mod ros2;
-pub mod router;
 #[cfg(feature = "serial")]
 pub mod serial;
 pub mod service;
@@ -25,5 +24,6 @@ mod zenoh_threads;
 
 pub use omird_engine as engine;
 pub use omird_engine::{clock, error, index, recall};
+pub use omird_router as router;
 pub use omird_store as store;
 pub use omird_store::{PRODUCER, disk, sync};

@@ -3,7 +3,7 @@
 //! Each protocol is a table of methods, and code that turns an admitted request into what the engine does. A protocol
 //! opens no socket, knows no transport and no other protocol.
 
-pub mod omir;
+pub use omird_protocol_omir as omir;
 
 use crate::engine::Engine;
 use crate::router::Router;

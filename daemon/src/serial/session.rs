@@ -415,6 +415,8 @@ mod tests {
 
     use super::*;
     use crate::protocols::omir::link::MOST_TOLD;
+    use crate::router::Router;
+    use crate::router::testing::Overheard;
     use crate::serial::Share;
     use crate::serial::testing::Bench;
 
@@ -524,22 +526,27 @@ mod tests {
     #[test]
     fn each_request_leaves_one_audit_line() {
         let bench = Bench::new();
+        let policy = Overheard::new(bench.engine.clone());
         let mut handler = handler(&bench);
-        let ((), lines) = crate::router::tests::audited(|| {
-            ask(&mut handler, 1, r#""op":"info""#).unwrap();
-            ask(&mut handler, 2, r#""op":"push","items":[]"#).unwrap();
-            ask(&mut handler, 3, r#""op":"unlock","token":"sesame42""#).unwrap();
-            ask(&mut handler, 4, r#""op":"fetch""#).unwrap();
-            ask(&mut handler, 5, r#""op":"pull","depth":1"#).unwrap();
-            ask(&mut handler, 6, r#""op":"pull""#).unwrap();
-            handler.clear();
-        });
-        let told = |line: &String| {
-            let of = |name: &str| line.split(name).nth(1).unwrap().split('"').nth(1).unwrap();
-            assert_eq!(of("caller="), "serial");
-            format!("{} {}", of("method="), of("outcome="))
-        };
-        let told: Vec<String> = lines.iter().map(told).collect();
+        handler.protocols.router = Router::new(policy.clone());
+        ask(&mut handler, 1, r#""op":"info""#).unwrap();
+        ask(&mut handler, 2, r#""op":"push","items":[]"#).unwrap();
+        ask(&mut handler, 3, r#""op":"unlock","token":"sesame42""#).unwrap();
+        ask(&mut handler, 4, r#""op":"fetch""#).unwrap();
+        ask(&mut handler, 5, r#""op":"pull","depth":1"#).unwrap();
+        ask(&mut handler, 6, r#""op":"pull""#).unwrap();
+        handler.clear();
+        let lines = policy.lines();
+        let told: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                let mut words = line.splitn(4, ' ');
+                let (caller, method) = (words.next().unwrap(), words.next().unwrap());
+                assert_eq!(caller, "serial");
+                let method = method.strip_prefix("omir.").unwrap();
+                format!("{method} {}", words.nth(1).unwrap())
+            })
+            .collect();
         let expected = [
             "info ok",
             "push UNAUTHORIZED",

@@ -1,6 +1,6 @@
 //! An admitted request, from the router's decision to its audit line. Invariant 37 of ARCHITECTURE.md.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
 
@@ -8,7 +8,7 @@ use super::caller::Caller;
 use super::method::Method;
 use super::refusal::Refusal;
 use super::{AUDIT, Router};
-use crate::engine::ImportPermit;
+use omird_engine::ImportPermit;
 
 /// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
 /// up.
@@ -90,7 +90,7 @@ impl Admitted {
     }
 
     /// It ended so.
-    pub fn finish<T>(self, ended: &Result<T, crate::error::Error>) {
+    pub fn finish<T>(self, ended: &Result<T, omird_engine::error::Error>) {
         match ended {
             Ok(_) => self.done(),
             Err(error) => self.failed(error.code),
@@ -110,6 +110,29 @@ impl Drop for Admitted {
                 code.as_str()
             }
         };
+        let (caller, method, bytes) = (&self.caller, self.method, self.bytes);
+        let took = self.began.elapsed();
+        self.router.0.policy.audit(&AuditLine { caller, method, bytes, outcome, took });
+    }
+}
+
+/// What is kept of a request that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditLine<'a> {
+    /// Who asked.
+    pub caller: &'a Caller,
+    /// What was asked.
+    pub method: &'static Method,
+    /// The bytes it came in.
+    pub bytes: usize,
+    /// `ok`, `given up`, or the code of the refusal.
+    pub outcome: &'static str,
+    /// How long it took, from the router's decision to the answer.
+    pub took: Duration,
+}
+
+impl AuditLine<'_> {
+    pub(super) fn log(&self) {
         tracing::debug!(
             target: AUDIT,
             caller = &*self.caller.name,
@@ -117,8 +140,8 @@ impl Drop for Admitted {
             protocol = self.method.protocol,
             method = self.method.name,
             bytes = self.bytes,
-            outcome,
-            micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            outcome = self.outcome,
+            micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
         );
     }
 }

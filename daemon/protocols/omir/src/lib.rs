@@ -4,21 +4,23 @@
 //! are the transport's.
 
 mod document;
-#[cfg(feature = "serial")]
+#[cfg(feature = "link")]
 pub mod link;
 mod memory;
 mod methods;
 mod operation;
 mod params;
+#[cfg(test)]
+mod testing;
 mod wording;
 
 use std::sync::Arc;
 
 use omir_core::value::Value;
 
-use crate::engine::Engine;
-use crate::engine::settings::RequestLimits;
-use crate::router::Admitted;
+use omird_engine::Engine;
+use omird_engine::settings::RequestLimits;
+use omird_router::Admitted;
 
 pub use self::document::Document;
 pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, RECALL, STATUS};

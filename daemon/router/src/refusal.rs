@@ -5,7 +5,7 @@ use std::time::Duration;
 use omir_core::code::Code;
 
 use super::method::Scope;
-use crate::engine::NotAdmitted;
+use omird_engine::NotAdmitted;
 
 /// Why a request is not worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use omir_core::value::{Map, Value};
 
 use super::Omir;
-use crate::engine::Engine;
-use crate::engine::asked::Parameters;
-use crate::engine::export::Selection;
-use crate::error::Error;
-use crate::recall::query::Query;
-use crate::router::Admitted;
+use omird_engine::Engine;
+use omird_engine::asked::Parameters;
+use omird_engine::error::Error;
+use omird_engine::export::Selection;
+use omird_engine::recall::query::Query;
+use omird_router::Admitted;
 
 /// What an export selects.
 pub struct Document {

@@ -1,8 +1,8 @@
 //! The router's refusals in the words of this protocol: the error object of `docs/replies.md`.
 
-use crate::engine::NotAdmitted;
-use crate::error::{Code, Error};
-use crate::router::{Refusal, Size};
+use omird_engine::NotAdmitted;
+use omird_engine::error::{Code, Error};
+use omird_router::{Refusal, Size};
 
 /// Words a refusal.
 pub fn worded(refusal: Refusal) -> Error {
@@ -35,7 +35,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::router::Scope;
+    use omird_router::Scope;
 
     #[test]
     fn each_refusal_says_what_to_do() {

@@ -7,12 +7,12 @@ use omir_core::link::message::{Answer, Failure, Info, Push, Pushed, Request};
 use omir_core::value::Value;
 
 use super::{Omir, methods};
-use crate::PRODUCER;
-use crate::engine::command::Effect;
-use crate::engine::merge::{Merged, Precedence};
-use crate::engine::request::Encoding;
-use crate::error::{Code, Error};
-use crate::router::{Admitted, Method};
+use omird_engine::command::Effect;
+use omird_engine::error::{Code, Error};
+use omird_engine::merge::{Merged, Precedence};
+use omird_engine::request::Encoding;
+use omird_router::{Admitted, Method};
+use omird_store::PRODUCER;
 
 pub use self::pull::Readings;
 pub use super::methods::{PUSH, UNKNOWN};

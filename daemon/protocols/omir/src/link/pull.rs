@@ -5,10 +5,10 @@ use omir_core::link::message::{Answer, BATCH, Pull, fits};
 use omir_core::value::Value;
 
 use super::{Exchange, Unwanted};
-use crate::engine::export::Place;
-use crate::engine::reading::{Reading, Shelf, Wanted};
-use crate::error::Error;
-use crate::protocols::omir::Omir;
+use crate::Omir;
+use omird_engine::error::Error;
+use omird_engine::export::Place;
+use omird_engine::reading::{Reading, Shelf, Wanted};
 
 /// What a pull selected that may go on, kept for one line: one at a time.
 #[derive(Clone, Default)]
@@ -26,7 +26,6 @@ impl Readings {
     }
 
     /// Returns true if one is kept.
-    #[cfg(test)]
     pub fn are_kept(&self) -> bool {
         self.0.is_used()
     }

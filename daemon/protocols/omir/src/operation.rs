@@ -6,18 +6,18 @@ use omir_core::value::{Map, Value};
 use super::methods;
 use super::params::{self, Named, Parameters};
 use super::{Omir, worded};
-use crate::engine::command::{Change, Receipt};
-use crate::engine::compaction::{Compaction, Scope};
-use crate::engine::export::Export;
-use crate::engine::merge::Precedence;
-use crate::engine::precondition::Precondition;
-use crate::engine::request::Encoding;
-use crate::engine::sweep::SweepReport;
-use crate::engine::{Recall, unanswered};
-use crate::error::{Code, Error};
-use crate::recall::parameters;
-use crate::recall::query::Query;
-use crate::router::{Admitted, Method};
+use omird_engine::command::{Change, Receipt};
+use omird_engine::compaction::{Compaction, Scope};
+use omird_engine::error::{Code, Error};
+use omird_engine::export::Export;
+use omird_engine::merge::Precedence;
+use omird_engine::precondition::Precondition;
+use omird_engine::recall::parameters;
+use omird_engine::recall::query::Query;
+use omird_engine::request::Encoding;
+use omird_engine::sweep::SweepReport;
+use omird_engine::{Recall, unanswered};
+use omird_router::{Admitted, Method};
 
 /// An operation. Over Zenoh each has a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +247,7 @@ enum Command {
 
 impl Omir {
     /// Carries out an operation. `shape` makes of the response what the transport sends, and may fail too; `reply` is
-    /// called once with that, by what [`Reply`](crate::engine::command::Reply) says where the operation
+    /// called once with that, by what [`Reply`](omird_engine::command::Reply) says where the operation
     /// [is handed over](Operation::is_handed_over), else before this returns.
     pub fn serve<T>(
         &self,
@@ -403,14 +403,25 @@ mod tests {
     use omir_core::json;
 
     use super::*;
-    use crate::engine::Engine;
-    use crate::protocols::Protocols;
-    use crate::router::{Caller, Incoming};
+    use omird_engine::Engine;
+    use omird_router::{Caller, Incoming, Refusal, Router};
+
+    /// The protocol, and a router before it.
+    struct Protocols {
+        router: Router,
+        omir: Omir,
+    }
+
+    impl Protocols {
+        fn over(engine: &Engine) -> Self {
+            Self { router: Router::new(engine.clone()), omir: Omir::new(engine.clone(), "r1") }
+        }
+    }
 
     fn protocols() -> (tempfile::TempDir, Engine, Protocols) {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(crate::testing::parts(dir.path()), &mut |_| {}).unwrap();
-        let all = Protocols::over(&engine, "r1");
+        let all = Protocols::over(&engine);
         (dir, engine, all)
     }
 
@@ -526,7 +537,7 @@ mod tests {
         let mut parts = crate::testing::parts(dir.path());
         parts.settings.read_only = true;
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
-        let all = Protocols::over(&engine, "r1");
+        let all = Protocols::over(&engine);
         for operation in Operation::ALL {
             let is_refused = |text: &str| {
                 let params = Params { parameters: parameters(text), ..Params::default() };
@@ -548,6 +559,24 @@ mod tests {
                 assert!(!is_refused("dryRun=true"));
             }
         }
+        engine.stop();
+    }
+
+    /// The permit of a large import goes back when its request is over.
+    #[test]
+    fn one_large_import_is_let_in_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut parts = crate::testing::parts(dir.path());
+        parts.settings.limits.max_payload_bytes = 1000;
+        let engine = Engine::open(parts, &mut |_| {}).unwrap();
+        let router = Router::new(engine.clone());
+        let large = Incoming { bytes: 1001, merges: true, ..Incoming::default() };
+        let caller = Caller::trusted("a");
+        let admit = || router.admit(&caller, Operation::Remember.method(), large);
+        let first = admit().unwrap();
+        assert_eq!(admit().map(Admitted::done), Err(Refusal::ImportUnderWay));
+        first.done();
+        admit().unwrap().done();
         engine.stop();
     }
 }

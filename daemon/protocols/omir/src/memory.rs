@@ -9,13 +9,13 @@ use omir_core::reference::{Id, Ref, ResourceType};
 
 use super::Omir;
 use super::params::Parameters;
-use crate::engine::command::{Change, Receipt};
-use crate::engine::events::Following;
-use crate::engine::request::Encoding;
-use crate::engine::{Found, Recall, Unread, id_of};
-use crate::error::Error;
-use crate::recall::query::Query;
-use crate::router::Admitted;
+use omird_engine::command::{Change, Receipt};
+use omird_engine::error::Error;
+use omird_engine::events::Following;
+use omird_engine::recall::query::Query;
+use omird_engine::request::Encoding;
+use omird_engine::{Found, Recall, Unread, id_of};
+use omird_router::Admitted;
 
 impl Omir {
     /// Returns what is stored under a name, as CBOR.

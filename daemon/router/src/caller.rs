@@ -1,9 +1,9 @@
 //! Callers: who asks, what they may do, how much may come back and how often.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::method::{Method, Payload, Scope};
-use super::rate::Rate;
 use super::refusal::{Refusal, Size};
 
 /// Who asks. It travels with each request, from the transport to the protocol.
@@ -70,6 +70,15 @@ pub struct Bounds {
     pub reply_bytes: Option<u64>,
     /// How often.
     pub rate: Option<Rate>,
+}
+
+/// So many requests in a time, evenly or at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests.
+    pub requests: u32,
+    /// In this time.
+    pub per: Duration,
 }
 
 /// Bytes of memory that a decoded request may take.

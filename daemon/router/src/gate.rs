@@ -2,7 +2,7 @@
 //! everybody or to whoever knows a token.
 
 use super::{Scope, Scopes};
-use crate::error::{Code, Error};
+use omird_engine::error::{Code, Error};
 
 /// Microseconds in which no token is heard after the second wrong one (the first is a slip); twice as long after each
 /// more ...

@@ -4,20 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::caller::Caller;
+use super::caller::{Caller, Rate};
 use super::refusal::Refusal;
 
 /// Callers whose rate is kept before those that are at rest are let go of.
 const MOST_KEPT: usize = 1024;
-
-/// So many requests in a time, evenly or at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Requests.
-    pub requests: u32,
-    /// In this time.
-    pub per: Duration,
-}
 
 type Name = (Arc<str>, Option<Arc<str>>);
 

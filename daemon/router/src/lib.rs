@@ -1,4 +1,5 @@
-//! The router: the one place that decides if a request may be worked on, for every protocol over every transport.
+//! The router of omird: the one place that decides if a request may be worked on, for every protocol over every
+//! transport.
 //!
 //! A transport knows who asks (a [`Caller`]) and which [`Method`] of a protocol is meant. [`Router::admit`] decides
 //! read-only mode, scope, size and rate from the two. What a protocol works on is the [`Admitted`] request that comes
@@ -7,7 +8,7 @@
 //! A [`Refusal`] carries facts. Each protocol words it in its own form. Each request leaves one line under the tracing
 //! target [`AUDIT`], refused or not.
 //!
-//! Neighbours: `protocols` bring the tables, `service`, `serial` and `ros2` the callers, and the engine the [`Policy`].
+//! Protocols bring the tables, transports the callers, and the engine is the [`Policy`].
 
 mod admitted;
 mod caller;
@@ -15,22 +16,23 @@ mod gate;
 mod method;
 mod rate;
 mod refusal;
+#[doc(hidden)]
+pub mod testing;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
 
-pub use self::admitted::Admitted;
-pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
+pub use self::admitted::{Admitted, AuditLine};
+pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
 pub use self::gate::{AccessPolicy, Gate};
 pub use self::method::{Effect, Method, Payload, Protocol, Scope};
-pub use self::rate::Rate;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Size};
-use crate::engine::{Engine, ImportPermit, NotAdmitted};
+use omird_engine::{Engine, ImportPermit, NotAdmitted};
 
 /// The tracing target of the audit lines; `log = "info,omird::audit=debug"` shows them.
 pub const AUDIT: &str = "omird::audit";
@@ -48,6 +50,11 @@ pub trait Policy: Send + Sync {
 
     /// Counts a refusal, for `status`.
     fn note_rejected(&self);
+
+    /// Takes the audit line of a request that is over; the log has it.
+    fn audit(&self, line: &AuditLine<'_>) {
+        line.log();
+    }
 }
 
 impl Policy for Engine {

@@ -3,14 +3,14 @@
 use omir_core::confidence::{Outcome, Weight};
 use omir_core::reference::Ref;
 
-use crate::engine::backup::MAX_PIECE;
-use crate::engine::command::Change;
-use crate::engine::compaction::Scope;
-use crate::engine::request::reference;
-use crate::error::Error;
-use crate::recall::parameters;
+use omird_engine::backup::MAX_PIECE;
+use omird_engine::command::Change;
+use omird_engine::compaction::Scope;
+use omird_engine::error::Error;
+use omird_engine::recall::parameters;
+use omird_engine::request::reference;
 
-pub use crate::engine::asked::{Named, Parameters};
+pub use omird_engine::asked::{Named, Parameters};
 
 /// `forget`: `ref`, one or several with commas between them.
 ///

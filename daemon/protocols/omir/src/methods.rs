@@ -1,6 +1,6 @@
 //! The table of methods.
 
-use crate::router::{Effect, Method, Payload, Protocol, Scope};
+use omird_router::{Effect, Method, Payload, Protocol, Scope};
 
 const NAME: &str = "omir";
 
@@ -76,11 +76,11 @@ pub static OMIR: Protocol = Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocols::omir::operation::Operation;
+    use crate::Operation;
 
     #[test]
     fn each_method_is_refused_for_each_reason() {
-        crate::router::tests::each_method_is_decided(&OMIR, &[Scope::READ, Scope::WRITE]);
+        omird_router::testing::each_method_is_decided(&OMIR, &[Scope::READ, Scope::WRITE]);
     }
 
     #[test]

@@ -1,0 +1,151 @@
+//! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, and one that
+//! keeps audit lines. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use omird_engine::{ImportPermit, NotAdmitted};
+
+use crate::{
+    Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
+    Refusal, Router, Scope, Scopes, Size,
+};
+
+/// Facts that a test sets.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Nobody may change anything.
+    pub is_read_only: bool,
+    /// Bytes of a payload; of one that is merged twice as many.
+    pub most: usize,
+    /// Refusals that were counted.
+    pub rejected: Arc<AtomicU64>,
+}
+
+impl Policy for Facts {
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
+        let (most, limit) = if merges { (2 * self.most, "files") } else { (self.most, "payloads") };
+        if bytes > most { Err(NotAdmitted::TooLarge { bytes, most, limit }) } else { Ok(None) }
+    }
+
+    fn note_rejected(&self) {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A policy whose audit lines are kept, as `CALLER PROTOCOL.METHOD BYTES OUTCOME`.
+#[derive(Debug, Clone)]
+pub struct Overheard<P> {
+    policy: P,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl<P> Overheard<P> {
+    /// Returns the same policy, overheard.
+    pub fn new(policy: P) -> Self {
+        Self { policy, lines: Arc::default() }
+    }
+
+    /// Takes the lines so far.
+    pub fn lines(&self) -> Vec<String> {
+        std::mem::take(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<P: Policy> Policy for Overheard<P> {
+    fn is_read_only(&self) -> bool {
+        self.policy.is_read_only()
+    }
+
+    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
+        self.policy.admit(bytes, merges)
+    }
+
+    fn note_rejected(&self) {
+        self.policy.note_rejected();
+    }
+
+    fn audit(&self, line: &AuditLine<'_>) {
+        let AuditLine { caller, method, bytes, outcome, .. } = line;
+        let (protocol, name) = (method.protocol, method.name);
+        let line = format!("{} {protocol}.{name} {bytes} {outcome}", caller.name);
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}
+
+/// Returns a caller with the name `a` and these scopes.
+pub fn somebody(scopes: &[Scope]) -> Caller {
+    Caller { scopes: Scopes::only(scopes), remedy: Some("say please"), ..Caller::trusted("a") }
+}
+
+/// Checks that each method of a table is refused for each reason that concerns it, that this is counted, and that each
+/// request leaves one line.
+///
+/// # Panics
+/// If not.
+pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
+    let open = Facts { most: 1000, ..Facts::default() };
+    for &method in protocol.methods {
+        assert_eq!(method.protocol, protocol.name);
+        assert_eq!(protocol.method(method.name), Some(method), "its name is its own");
+        let small = Incoming { bytes: 10, decoded: 10, merges: false };
+        let ask = |facts: &Facts, caller: &Caller, incoming| {
+            let before = facts.rejected.load(Ordering::Relaxed);
+            let policy = Overheard::new(facts.clone());
+            let router = Router::new(policy.clone());
+            let refusal = router.admit(caller, method, incoming).map(Admitted::done).err();
+            let outcome = refusal.map_or("ok", |refusal| refusal.code().as_str());
+            let line = format!("a {}.{} {} {outcome}", protocol.name, method.name, incoming.bytes);
+            assert_eq!(policy.lines(), [line]);
+            let counted = facts.rejected.load(Ordering::Relaxed) - before;
+            assert_eq!(counted, u64::from(refusal.is_some()), "{}", method.name);
+            refusal
+        };
+        let everything = somebody(scopes);
+        assert_eq!(ask(&open, &everything, small), None, "{}", method.name);
+        assert_eq!(ask(&open, &Caller::trusted("a"), small), None);
+
+        let read_only = Facts { is_read_only: true, ..open.clone() };
+        let refused = (method.effect == Effect::Changes).then_some(Refusal::ReadOnly);
+        assert_eq!(ask(&read_only, &everything, small), refused, "{}", method.name);
+
+        let others: Vec<Scope> =
+            scopes.iter().copied().filter(|scope| *scope != method.scope).collect();
+        let refused = Refusal::Scope { needed: method.scope, remedy: Some("say please") };
+        assert_eq!(ask(&open, &somebody(&others), small), Some(refused), "{}", method.name);
+
+        let large = Incoming { bytes: 1001, ..small };
+        let (bytes, most) = (1001, 1000);
+        let refused = Refusal::TooLarge { bytes, most, size: Size::Payload("payloads") };
+        assert_eq!(ask(&open, &everything, large), Some(refused), "{}", method.name);
+        assert_eq!(ask(&open, &everything, Incoming { merges: true, ..large }), None);
+
+        let mut bounded = everything.clone();
+        bounded.bounds.decoded = Some(DecodedBounds { resources: 60, parameters: 30 });
+        let most = if method.payload == Payload::Resources { 60 } else { 30 };
+        let decoded = |bytes| Incoming { decoded: bytes, ..small };
+        assert_eq!(ask(&open, &bounded, decoded(most)), None, "{}", method.name);
+        let refused = Refusal::TooLarge { bytes: most + 1, most, size: Size::Decoded };
+        assert_eq!(ask(&open, &bounded, decoded(most + 1)), Some(refused), "{}", method.name);
+
+        let mut slow = everything.clone();
+        slow.bounds.rate = Some(Rate { requests: 1, per: Duration::from_secs(60) });
+        let policy = Overheard::new(open.clone());
+        let router = Router::new(policy.clone());
+        let at = |seconds| {
+            let now = Duration::from_secs(seconds);
+            let refusal = router.admit_at(&slow, method, small, now).map(Admitted::done).err();
+            assert_eq!(policy.lines().len(), 1);
+            refusal
+        };
+        let retry_after = Duration::from_secs(50);
+        assert_eq!(at(100), None);
+        assert_eq!(at(110), Some(Refusal::TooOften { retry_after }), "{}", method.name);
+        assert_eq!(at(160), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! The router against a table: each reason to refuse, for each method, and one audit line for each request.
+
+use std::sync::atomic::Ordering;
+
+use omird_engine::error::Error;
+
+use super::testing::{Facts, Overheard, each_method_is_decided, somebody};
+use super::*;
+
+const fn method(name: &'static str, effect: Effect, payload: Payload, scope: Scope) -> Method {
+    Method { protocol: "toy", name, effect, streams: false, payload, scope }
+}
+
+const ADMIN: Scope = Scope("toy:admin");
+
+static TOY: Protocol = Protocol {
+    name: "toy",
+    methods: &[
+        &method("look", Effect::Reads, Payload::Parameters, Scope::READ),
+        &Method { streams: true, ..method("watch", Effect::Reads, Payload::None, Scope::READ) },
+        &method("tidy", Effect::ChangesUnlessDry, Payload::Parameters, Scope::WRITE),
+        &method("save", Effect::Maintains, Payload::None, ADMIN),
+        &method("put", Effect::Changes, Payload::Resources, Scope::WRITE),
+        &method("move", Effect::Changes, Payload::Parameters, Scope::WRITE),
+    ],
+};
+
+const ALL: [Scope; 3] = [Scope::READ, Scope::WRITE, ADMIN];
+const NOW: Duration = Duration::from_secs(100);
+
+#[test]
+fn each_method_of_a_table_is_refused_for_each_reason() {
+    each_method_is_decided(&TOY, &ALL);
+}
+
+#[test]
+fn each_refusal_has_its_code() {
+    let too_large = Refusal::TooLarge { bytes: 2, most: 1, size: Size::Decoded };
+    let too_often = Refusal::TooOften { retry_after: NOW };
+    for (refusal, code) in [
+        (Refusal::ReadOnly, "UNAUTHORIZED"),
+        (Refusal::Scope { needed: ADMIN, remedy: None }, "UNAUTHORIZED"),
+        (too_large, "TOO_LARGE"),
+        (Refusal::ImportUnderWay, "BUSY"),
+        (too_often, "BUSY"),
+    ] {
+        assert_eq!(refusal.code().as_str(), code);
+    }
+}
+
+#[test]
+fn what_a_caller_may_not_do_costs_it_nothing_of_its_rate() {
+    let router = Router::new(Facts { most: 1000, ..Facts::default() });
+    let mut caller = somebody(&[Scope::READ]);
+    caller.bounds.rate = Some(Rate { requests: 1, per: Duration::from_secs(60) });
+    let ask = |name| {
+        let method = TOY.method(name).unwrap();
+        router.admit_at(&caller, method, Incoming::default(), NOW).map(Admitted::done)
+    };
+    assert!(matches!(ask("put"), Err(Refusal::Scope { .. })));
+    ask("look").unwrap();
+    assert!(matches!(ask("look"), Err(Refusal::TooOften { .. })));
+}
+
+#[test]
+fn a_burst_is_heard_at_once_and_then_evenly() {
+    let router = Router::new(Facts::default());
+    let mut caller = somebody(&ALL);
+    caller.bounds.rate = Some(Rate { requests: 4, per: Duration::from_secs(4) });
+    let other = Caller { name: "b".into(), ..caller.clone() };
+    let tenant = Caller { tenant: Some("t".into()), ..caller.clone() };
+    let heard = |caller: &Caller, millis: u64| {
+        let now = NOW + Duration::from_millis(millis);
+        router.admit_at(caller, TOY.methods[0], Incoming::default(), now).is_ok()
+    };
+    assert_eq!((0..9).filter(|_| heard(&caller, 0)).count(), 4);
+    assert!(heard(&other, 0) && heard(&tenant, 0), "others do not pay for it");
+    assert!(!heard(&caller, 999) && heard(&caller, 1000) && !heard(&caller, 1001));
+    assert_eq!((0..9).filter(|_| heard(&caller, 60_000)).count(), 4, "no more than one burst");
+}
+
+#[test]
+fn a_request_says_how_it_ended_once() {
+    let facts = Facts::default();
+    let policy = Overheard::new(facts.clone());
+    let router = Router::new(policy.clone());
+    let look = TOY.methods[0];
+    let caller = somebody(&ALL);
+    let patient = Caller { retries: true, ..somebody(&ALL) };
+    let admit = |caller: &Caller| router.admit(caller, look, Incoming::default()).unwrap();
+    admit(&caller).done();
+    drop(admit(&caller));
+    admit(&caller).finish::<()>(&Err(Error::new(Code::NotFound, "not there")));
+    admit(&patient).failed(Code::Busy);
+    admit(&patient).failed(Code::Conflict);
+    router.refuse(&caller, look, 7, Code::InvalidQuery);
+    let expected = [
+        "a toy.look 0 ok",
+        "a toy.look 0 given up",
+        "a toy.look 0 NOT_FOUND",
+        "a toy.look 0 BUSY",
+        "a toy.look 0 CONFLICT",
+        "a toy.look 7 INVALID_QUERY",
+    ];
+    assert_eq!(policy.lines(), expected);
+    let rejected = facts.rejected.load(Ordering::Relaxed);
+    assert_eq!(rejected, 3, "who asks again by itself is not refused");
+}
+
+#[test]
+fn an_answer_in_parts_has_no_bound_as_a_whole() {
+    let router = Router::new(Facts::default());
+    let mut caller = somebody(&ALL);
+    caller.bounds.reply_bytes = Some(500);
+    let bound = |name| {
+        let method = TOY.method(name).unwrap();
+        router.admit(&caller, method, Incoming::default()).unwrap().reply_bytes()
+    };
+    assert_eq!((bound("look"), bound("watch")), (Some(500), None));
+}
+
+#[test]
+fn a_dry_run_is_no_change() {
+    let ask = |is_read_only| {
+        let router = Router::new(Facts { is_read_only, ..Facts::default() });
+        let tidy = TOY.method("tidy").unwrap();
+        let admitted = router.admit(&somebody(&ALL), tidy, Incoming::default()).unwrap();
+        admitted.expect_change()
+    };
+    assert_eq!((ask(false), ask(true)), (Ok(()), Err(Refusal::ReadOnly)));
+}
