@@ -3,6 +3,7 @@
 mod data_folder;
 mod reloading;
 
+use std::fmt;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::clock::{Clock, SimulatedClock, Source, SystemClock};
 use crate::config::reload::Running;
-use crate::config::{self, Config, Host};
+use crate::config::{self, Config, Host, Invalid, Origin};
 use crate::engine::events::Events;
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
@@ -86,13 +87,11 @@ impl Arguments {
         // Alone first: what is wrong with them is no fault of the file.
         let mut given = config::file::File::default();
         self.clone().onto(&mut given);
-        checked(given, host).map_err(|message| {
-            let message = format!("command line or environment: {message}");
-            config::ConfigError { file: None, message }
-        })?;
+        let complain = |origin| move |invalid| config::ConfigError { origin, invalid };
+        checked(given, host).map_err(complain(Origin::Arguments))?;
         self.clone().onto(&mut file);
-        let complain = |message| config::ConfigError { file: self.config.clone(), message };
-        let config = checked(file, host).map_err(complain)?;
+        let origin = self.config.clone().map_or(Origin::Defaults, Origin::File);
+        let config = checked(file, host).map_err(complain(origin))?;
         Ok(Running::new(written, config))
     }
 
@@ -119,7 +118,7 @@ impl Arguments {
 }
 
 /// A configuration of which Zenoh takes its part.
-fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
+fn checked(file: config::file::File, host: &Host) -> Result<Config, Invalid> {
     let config = config::resolve(file, host)?;
     if let Some(path) = &config.network.file {
         // Zenoh's own words for it have its insides in them.
@@ -131,11 +130,18 @@ fn checked(file: config::file::File, host: &Host) -> Result<Config, String> {
             Ok(found) if found.is_dir() => {
                 "is a folder; it takes a file of Zenoh's, in JSON5".to_owned()
             }
-            Ok(_) => return config.network.check().map(|()| config),
+            Ok(_) => return taken(config),
         };
-        return Err(format!("network.zenoh_config: {}: {matter}", path.display()));
+        let message = format!("{}: {matter}", path.display());
+        return Err(Invalid::other("network.zenoh_config", message));
     }
-    config.network.check().map(|()| config)
+    taken(config)
+}
+
+/// A configuration of which Zenoh takes its part, as that is.
+fn taken(config: Config) -> Result<Config, Invalid> {
+    config.network.check().map_err(Invalid::of_all)?;
+    Ok(config)
 }
 
 /// Runs the program with the arguments of the process.
@@ -194,16 +200,16 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Signals::listen().map_err(|error| format!("signals cannot be handled: {error}"))?
     };
     let data = &config.data;
-    let in_data = |what: &str| format!("{}: {what}", data.display());
-    data_folder::make(data).map_err(|message| in_data(&message))?;
+    let in_data = |what: &dyn fmt::Display| format!("{}: {what}", data.display());
+    data_folder::make(data).map_err(|error| in_data(&error))?;
     // Named for this very start, whoever the folder belongs to.
     let is_named = arguments.data.is_some();
     if !is_named && !config.settings.read_only {
-        data_folder::check_owner(data, &Host::ask()).map_err(|message| in_data(&message))?;
+        data_folder::check_owner(data, &Host::ask()).map_err(|error| in_data(&error))?;
     }
     let disk = data_folder::locked(data).map_err(|error| in_data(&error))?;
     let key = keys::device_key(data, || random().expect("the system gives random bytes"))
-        .map_err(|error| in_data(&error.to_string()))?;
+        .map_err(|error| in_data(&error))?;
     let simulated = match config.source {
         Source::System => None,
         Source::Simulated => Some(Arc::new(SimulatedClock::default())),

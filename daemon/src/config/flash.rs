@@ -1,17 +1,16 @@
 //! `[flash]`: the card, and what may be written to it.
 
 use super::file::FlashSection;
-use super::within;
+use super::{Invalid, within};
 use crate::engine::settings::FlashSettings;
 
 /// Checks it and fills in what it leaves out.
-pub fn resolve(asked: &FlashSection) -> Result<FlashSettings, String> {
+pub fn resolve(asked: &FlashSection) -> Result<FlashSettings, Invalid> {
     let default = FlashSettings::default();
     // 0 says "none" for all of these but the last two.
     let or_none = |key: &str, asked: Option<u64>, default: u64, least: u64, most: u64| match asked {
         Some(0) => Ok(0),
-        _ => within(key, asked, default, least..=most)
-            .map_err(|message| format!("{message}, nor 0 for none")),
+        _ => within(key, asked, default, least..=most).map_err(Invalid::or_none),
     };
     let most = 1 << 50;
     Ok(FlashSettings {

@@ -6,11 +6,11 @@ use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
 
 use super::file::ForgettingSection;
-use super::{seconds, within};
+use super::{Invalid, seconds, within};
 use crate::engine::settings::Forgetting;
 
 /// Checks it and fills in what it leaves out.
-pub fn resolve(asked: &ForgettingSection) -> Result<Forgetting, String> {
+pub fn resolve(asked: &ForgettingSection) -> Result<Forgetting, Invalid> {
     let defaults = Forgetting::default();
     let hours = |key: &str, asked: Option<f64>, default: f64| {
         within(&format!("forgetting.{key}"), asked, default, 0.001..=1_000_000.0)

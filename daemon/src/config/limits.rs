@@ -2,11 +2,11 @@
 //! `queue_bytes`, `readers`) are read in [`super::resolve`].
 
 use super::file::LimitsSection;
-use super::within;
+use super::{Invalid, within};
 use crate::engine::settings::{DEEPEST, RequestLimits};
 
 /// Checks the bounds on one request and fills in what is left out.
-pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, String> {
+pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, Invalid> {
     let limits = RequestLimits::default();
     Ok(RequestLimits {
         max_payload_bytes: within(

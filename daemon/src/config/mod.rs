@@ -4,6 +4,7 @@
 pub mod file;
 mod flash;
 mod forgetting;
+mod invalid;
 mod limits;
 mod mistake;
 mod quantity;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::file::File;
+pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::clock::{SYNCHRONISED_FILE, Source};
 use crate::engine::settings::{Durability, Settings};
 use crate::service::{Network, check_endpoint};
@@ -56,32 +58,15 @@ pub struct Config {
     pub serial: Vec<crate::serial::Port>,
 }
 
-/// A complaint about the configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The file, if it came from one.
-    pub file: Option<PathBuf>,
-    /// What is wrong, naming the key.
-    pub message: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.file {
-            Some(file) => write!(f, "{}: {}", file.display(), self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 /// Reads a configuration file: what it says, and the keys as they are written.
 ///
 /// # Errors
 /// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
 pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
-    let complain = |message: String| ConfigError { file: Some(path.to_owned()), message };
+    let complain = |message: String| ConfigError {
+        origin: Origin::File(path.to_owned()),
+        invalid: Invalid::of_all(message),
+    };
     let text = mistake::text_of(path).map_err(complain)?;
     let in_words = |error: toml::de::Error| complain(mistake::in_words(&text, &error));
     Ok((toml::from_str(&text).map_err(in_words)?, toml::from_str(&text).map_err(in_words)?))
@@ -91,7 +76,7 @@ pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
 ///
 /// # Errors
 /// Names the key and says what is allowed.
-pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
+pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     let defaults = Settings::default();
     let robot = match written.robot {
         Some(robot) => checked_name("robot", robot)?,
@@ -104,7 +89,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     let store = written.store;
     let interval = match store.sync_interval_ms {
         None => DEFAULT_SYNC_INTERVAL,
-        Some(0) => return Err("store.sync_interval_ms: must be at least 1".to_owned()),
+        Some(0) => return Err(Invalid::other("store.sync_interval_ms", "must be at least 1")),
         Some(millis) => Duration::from_millis(millis),
     };
     let durability = match store.durability.as_deref() {
@@ -112,9 +97,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         Some("interval") => Durability::Interval(interval),
         Some("none") => Durability::None,
         Some(other) => {
-            return Err(format!(
-                "store.durability: {other:?} is none of \"sync\", \"interval\", \"none\""
-            ));
+            return Err(Invalid::none_of("store.durability", other, &["sync", "interval", "none"]));
         }
     };
     let asked = written.limits;
@@ -182,21 +165,24 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
         None | Some("system") => Source::System,
         Some("simulated") => Source::Simulated,
         Some(other) => {
-            return Err(format!("clock.source: {other:?} is none of \"system\", \"simulated\""));
+            return Err(Invalid::none_of("clock.source", other, &["system", "simulated"]));
         }
     };
     let synchronised_file =
         written.clock.synchronised_file.unwrap_or_else(|| SYNCHRONISED_FILE.into());
     if !synchronised_file.is_absolute() {
         let found = synchronised_file.display();
-        return Err(format!("clock.synchronised_file: {found:?} is no absolute path"));
+        return Err(Invalid::other(
+            "clock.synchronised_file",
+            format!("{found:?} is no absolute path"),
+        ));
     }
     let network = written.network;
     for (key, endpoints) in
         [("network.listen", &network.listen), ("network.connect", &network.connect)]
     {
         for endpoint in endpoints.iter().flatten() {
-            check_endpoint(endpoint).map_err(|message| format!("{key}: {message}"))?;
+            check_endpoint(endpoint).map_err(|message| Invalid::other(key, message))?;
         }
     }
     let network = Network {
@@ -207,13 +193,14 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, String> {
     };
     let data = match written.data {
         Some(data) if data.as_os_str().is_empty() => {
-            return Err("data: an empty path is no folder; leave the key out".to_owned());
+            let message = "an empty path is no folder; leave the key out";
+            return Err(Invalid::other("data", message));
         }
         Some(data) => data,
         None => host.data(),
     };
     let log = written.log.unwrap_or_else(|| DEFAULT_LOG.to_owned());
-    crate::logs::parse(&log).map_err(|message| format!("log: {message}"))?;
+    crate::logs::parse(&log).map_err(|message| Invalid::other("log", message))?;
     let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
     #[cfg(feature = "ros2")]
     let ros2 = match written.ros2 {
@@ -249,25 +236,26 @@ fn ros2(
     section: &omir_ros2::rules::Ros2Section,
     host: &Host,
     source: Source,
-) -> Result<omir_ros2::rules::Ros2, String> {
-    let ros2 = section.resolve_in(host.ros_domain_id.as_deref()).map_err(|e| e.to_string())?;
+) -> Result<omir_ros2::rules::Ros2, Invalid> {
+    let ros2 = section.resolve_in(host.ros_domain_id.as_deref()).map_err(Invalid::of_all)?;
     if ros2.use_sim_time && source != Source::Simulated {
-        let message = "ros2.use_sim_time: the time can only come from /clock with \
+        let message = "the time can only come from /clock with \
                        clock.source = \"simulated\"";
-        return Err(message.to_owned());
+        return Err(Invalid::other("ros2.use_sim_time", message));
     }
     Ok(ros2)
 }
 
-fn checked_name(key: &str, name: String) -> Result<String, String> {
+fn checked_name(key: &str, name: String) -> Result<String, Invalid> {
     if matches!(name.as_str(), "." | "..") {
-        return Err(format!("{key}: {name:?} is a folder's way up, and no name"));
+        return Err(Invalid::other(key, format!("{name:?} is a folder's way up, and no name")));
     }
     let is_good = (1..=64).contains(&name.len()) && name.bytes().all(is_name_byte);
     if is_good {
         Ok(name)
     } else {
-        Err(format!("{key}: {name:?} is not 1 to 64 of the letters A-Z a-z 0-9 . _ -"))
+        let message = format!("{name:?} is not 1 to 64 of the letters A-Z a-z 0-9 . _ -");
+        Err(Invalid::other(key, message))
     }
 }
 
@@ -275,13 +263,14 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }
 
-fn checked_prefix(prefix: String) -> Result<String, String> {
+fn checked_prefix(prefix: String) -> Result<String, Invalid> {
     if !prefix.is_empty()
         && prefix.split('/').all(|part| !part.is_empty() && part.bytes().all(is_name_byte))
     {
         Ok(prefix)
     } else {
-        Err(format!("prefix: {prefix:?} is no key such as \"omir\" or \"fleet/omir\""))
+        let message = format!("{prefix:?} is no key such as \"omir\" or \"fleet/omir\"");
+        Err(Invalid::other("prefix", message))
     }
 }
 
@@ -290,17 +279,15 @@ fn within<T: PartialOrd + fmt::Display + Copy>(
     asked: Option<T>,
     default: T,
     range: std::ops::RangeInclusive<T>,
-) -> Result<T, String> {
+) -> Result<T, Invalid> {
     match asked {
         None => Ok(default),
         Some(value) if range.contains(&value) => Ok(value),
-        Some(value) => {
-            Err(format!("{key}: {value} is not between {} and {}", range.start(), range.end()))
-        }
+        Some(value) => Err(Invalid::out_of_range(key, value, [*range.start(), *range.end()])),
     }
 }
 
-fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, String> {
+fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, Invalid> {
     let seconds = within(key, asked, default.as_secs(), 1..=31_536_000)?;
     Ok(Duration::from_secs(seconds))
 }
@@ -424,7 +411,7 @@ mod tests {
     /// `header` begins no section.
     fn keys(header: &str) -> Vec<String> {
         let complaint = match toml::from_str::<File>(&format!("{header}\nzzz = 1")) {
-            Ok(file) => resolve(file, &host()).unwrap_err(),
+            Ok(file) => resolve(file, &host()).unwrap_err().to_string(),
             Err(error) => error.message().to_owned(),
         };
         if let Some((_, known)) = complaint.split_once("no such key; there are ") {
@@ -506,7 +493,7 @@ mod tests {
             ("[network]\nlisten = ['foo/1.2.3.4:1']", "network.listen"),
         ] {
             let file: File = toml::from_str(text).unwrap();
-            let message = resolve(file, &host()).unwrap_err();
+            let message = resolve(file, &host()).unwrap_err().to_string();
             assert!(message.starts_with(key), "{message}");
         }
         let unknown = toml::from_str::<File>("[store]\nsegmentbytes = 1").unwrap_err();

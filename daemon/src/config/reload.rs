@@ -1,10 +1,11 @@
 //! A configuration that is read again while omird runs: what takes hold at once, and what waits for a restart.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use toml::{Table, Value};
 
-use super::Config;
+use super::{Config, Invalid};
 use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
@@ -67,6 +68,30 @@ pub struct Outcome {
     pub waiting: Vec<String>,
 }
 
+/// Why nothing of what is written by now is taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What is wrong.
+    pub invalid: Invalid,
+    /// Keys that would wait for a restart, where it is only wrong without them.
+    pub waiting: Vec<String>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.invalid.fmt(f)?;
+        match self.waiting.is_empty() {
+            true => Ok(()),
+            false => {
+                let waiting = self.waiting.join(", ");
+                write!(f, " (with what would wait for a restart: {waiting})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
 impl Running {
     /// As it was started.
     pub fn new(written: Table, config: Config) -> Self {
@@ -87,9 +112,9 @@ impl Running {
     pub fn reload(
         &mut self,
         written: &Table,
-        resolve: &dyn Fn(&Table) -> Result<Config, String>,
-    ) -> Result<Outcome, String> {
-        resolve(written)?;
+        resolve: &dyn Fn(&Table) -> Result<Config, Invalid>,
+    ) -> Result<Outcome, Refused> {
+        resolve(written).map_err(|invalid| Refused { invalid, waiting: Vec::new() })?;
         let mut outcome = Outcome::default();
         let mut next = self.written.clone();
         for key in keys(&self.written, written) {
@@ -109,12 +134,10 @@ impl Running {
                 outcome.waiting.push(key);
             }
         }
-        let config = resolve(&next).map_err(|message| {
-            format!(
-                "{message} (with what would wait for a restart: {})",
-                outcome.waiting.join(", ")
-            )
-        })?;
+        let config = match resolve(&next) {
+            Ok(config) => config,
+            Err(invalid) => return Err(Refused { invalid, waiting: outcome.waiting }),
+        };
         (self.written, self.config) = (next, config);
         Ok(outcome)
     }
@@ -168,8 +191,8 @@ mod tests {
     use super::*;
     use crate::config::{Host, resolve};
 
-    fn of(table: &Table) -> Result<Config, String> {
-        resolve(table.clone().try_into().map_err(|error| format!("{error}"))?, &Host::default())
+    fn of(table: &Table) -> Result<Config, Invalid> {
+        resolve(table.clone().try_into().map_err(Invalid::of_all)?, &Host::default())
     }
 
     fn running(text: &str) -> Running {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::SerialSection;
-use super::within;
+use super::{Invalid, within};
 use crate::router::AccessPolicy;
 use crate::serial::{Port, Share};
 
@@ -13,32 +13,35 @@ const DEFAULT_BAUD: u32 = 115_200;
 const LEAST_TOKEN: usize = 8;
 
 /// Checks the ports and fills in what they leave out.
-pub fn resolve(written: &[SerialSection]) -> Result<Vec<Port>, String> {
+pub fn resolve(written: &[SerialSection]) -> Result<Vec<Port>, Invalid> {
     let ports: Vec<Port> = written.iter().map(port).collect::<Result<_, _>>()?;
     for (i, port) in ports.iter().enumerate() {
         if ports[..i].iter().any(|earlier| earlier.path == port.path) {
-            return Err(format!("serial.port: {} is there twice", port.path.display()));
+            let message = format!("{} is there twice", port.path.display());
+            return Err(Invalid::other("serial.port", message));
         }
     }
     Ok(ports)
 }
 
-fn port(written: &SerialSection) -> Result<Port, String> {
+fn port(written: &SerialSection) -> Result<Port, Invalid> {
     let path = written.port.as_deref().unwrap_or(Path::new(""));
     if !path.is_absolute() {
         let example = "/dev/serial/by-id/usb-FTDI_FT232R-if00-port0";
-        return Err(format!("serial.port: {path:?} is no absolute path such as {example}"));
+        let message = format!("{path:?} is no absolute path such as {example}");
+        return Err(Invalid::other("serial.port", message));
     }
     let write = match written.access.as_deref() {
         None | Some("read") => false,
         Some("write") => true,
         Some(other) => {
-            return Err(format!("serial.access: {other:?} is none of \"read\", \"write\""));
+            return Err(Invalid::none_of("serial.access", other, &["read", "write"]));
         }
     };
     let token = written.token.clone();
     if token.as_ref().is_some_and(|token| token.len() < LEAST_TOKEN) {
-        return Err(format!("serial.token: has less than {LEAST_TOKEN} bytes, and is guessed"));
+        let message = format!("has less than {LEAST_TOKEN} bytes, and is guessed");
+        return Err(Invalid::other("serial.token", message));
     }
     Ok(Port {
         path: path.to_owned(),
@@ -52,7 +55,7 @@ fn port(written: &SerialSection) -> Result<Port, String> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Port>, String> {
+    fn read(text: &str) -> Result<Vec<Port>, Invalid> {
         let file: super::super::file::File = toml::from_str(text).unwrap();
         resolve(&file.serial)
     }
@@ -78,7 +81,7 @@ mod tests {
             (format!("{port}cpu_share = 0.0"), "serial.cpu_share: 0 is not between"),
             (format!("{port}{port}"), "serial.port: /dev/ttyS0 is there twice"),
         ] {
-            let error = read(&text).unwrap_err();
+            let error = read(&text).unwrap_err().to_string();
             assert!(error.starts_with(complaint), "{error}");
         }
     }

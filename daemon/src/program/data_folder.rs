@@ -1,8 +1,9 @@
 //! The data folder before anything is read from it: there, ours, and locked.
 
-use std::io::ErrorKind;
+use std::fmt;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::random;
 use crate::config::Host;
@@ -10,27 +11,93 @@ use crate::disk::{Folder, is_read_only};
 use crate::store::lock::LockError;
 use crate::store::{keys, lock, segment, wal};
 
+/// Why a data folder cannot be used.
+#[derive(Debug)]
+pub(super) enum FolderError {
+    /// A file lies where the folder, or one above it, would be.
+    IsFile(PathBuf, Position),
+    /// Something in it is not what a data folder has there.
+    IsNone(&'static str),
+    /// It cannot be made.
+    NotMade(io::Error),
+    /// Its owner does not let omird use it.
+    NotOurs {
+        /// What omird may not do.
+        matter: &'static str,
+        /// Who omird runs as, if that is known.
+        uid: Option<String>,
+    },
+    /// It belongs to another user than root, who runs omird.
+    OfAnother {
+        /// Whom it belongs to.
+        owner: u32,
+        /// The folder.
+        data: PathBuf,
+    },
+    /// It cannot be locked: another process has it, or the disk refuses.
+    NotLocked(LockError),
+}
+
+/// Where a file lies that is in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    /// In the place of the folder.
+    There,
+    /// In the place of one above it.
+    Above,
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let other = "name another folder with --data, or with `data` in the configuration";
+        match self {
+            Self::IsFile(_, Position::There) => {
+                write!(f, "it is a file, and the memories need a folder; {other}")
+            }
+            Self::IsFile(file, Position::Above) => {
+                let found = file.display();
+                write!(f, "{found} is a file, so that there can be no folder in it; {other}")
+            }
+            Self::IsNone(inside) => {
+                write!(f, "{inside} in it is no folder, so that this is no data folder; {other}")
+            }
+            Self::NotMade(error) => write!(f, "it cannot be made: {error}; {other}"),
+            Self::NotOurs { matter, uid } => {
+                f.write_str(matter)?;
+                if let Some(uid) = uid {
+                    write!(f, " as the user with uid {uid}")?;
+                }
+                f.write_str(
+                    ": give it to that user (sudo chown -R), or start omird as the user it belongs to, or name another \
+                     with --data",
+                )
+            }
+            Self::OfAnother { owner, data } => write!(
+                f,
+                "it belongs to another user (uid {owner}), who could not read what root writes there; a service would not \
+                 start any more. Stop that and run `sudo -u omird omird --data {} …`; or, if root is meant, say so with \
+                 --data",
+                data.display()
+            ),
+            Self::NotLocked(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Makes the folder, if it is not there: what a robot saw is not for everybody on the machine.
 ///
 /// # Errors
 /// Says what is in the way, and what to do about it.
-pub(super) fn make(data: &Path) -> Result<(), String> {
-    let other = "name another folder with --data, or with `data` in the configuration";
+pub(super) fn make(data: &Path) -> Result<(), FolderError> {
     let in_the_way = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
     if let Some(file) = data.ancestors().find(|path| in_the_way(path)) {
-        let found = file.display();
-        return Err(if file == data {
-            format!("it is a file, and the memories need a folder; {other}")
-        } else {
-            format!("{found} is a file, so that there can be no folder in it; {other}")
-        });
+        let position = if file == data { Position::There } else { Position::Above };
+        return Err(FolderError::IsFile(file.to_owned(), position));
     }
     for inside in [segment::DIR, wal::DIR, keys::DIR, "index"] {
         let path = data.join(inside);
         if path.symlink_metadata().is_ok() && !path.is_dir() {
-            return Err(format!(
-                "{inside} in it is no folder, so that this is no data folder; {other}"
-            ));
+            return Err(FolderError::IsNone(inside));
         }
     }
     let made = match data.parent() {
@@ -43,39 +110,30 @@ pub(super) fn make(data: &Path) -> Result<(), String> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(not_ours("omird may not make it", &Host::ask()))
         }
-        made => made.map_err(|error| format!("it cannot be made: {error}; {other}")),
+        made => made.map_err(FolderError::NotMade),
     }
 }
 
-/// What to do about a folder that omird may not use.
-pub(super) fn not_ours(matter: &str, host: &Host) -> String {
-    let who =
-        host.uid.as_deref().map(|uid| format!(" as the user with uid {uid}")).unwrap_or_default();
-    format!(
-        "{matter}{who}: give it to that user (sudo chown -R), or start omird as the user it belongs to, or name another \
-         with --data"
-    )
+/// A folder that omird may not use.
+pub(super) fn not_ours(matter: &'static str, host: &Host) -> FolderError {
+    FolderError::NotOurs { matter, uid: host.uid.clone() }
 }
 
 /// Root does not lock the user out whom a folder belongs to, who could not read what root writes there.
-pub(super) fn check_owner(data: &Path, host: &Host) -> Result<(), String> {
+pub(super) fn check_owner(data: &Path, host: &Host) -> Result<(), FolderError> {
     let owner = std::fs::metadata(data).map_or(0, |folder| folder.uid());
     if !host.is_root || host.state_directory.is_some() || owner == 0 {
         return Ok(());
     }
-    Err(format!(
-        "it belongs to another user (uid {owner}), who could not read what root writes there; a service would not start any \
-         more. Stop that and run `sudo -u omird omird --data {} …`; or, if root is meant, say so with --data",
-        data.display()
-    ))
+    Err(FolderError::OfAnother { owner, data: data.to_owned() })
 }
 
 /// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.
-pub(super) fn locked(data: &Path) -> Result<Folder, String> {
+pub(super) fn locked(data: &Path) -> Result<Folder, FolderError> {
     let lock = match lock::acquire(data) {
         Err(LockError::Disk(error)) if is_read_only(&error) => {
             tracing::warn!("the data folder is read-only: what it holds is served");
-            lock::acquire_unwritten(data).map_err(|error| error.to_string())?
+            lock::acquire_unwritten(data).map_err(FolderError::NotLocked)?
         }
         Ok(mut lock) => {
             let number = u128::from_le_bytes(random().expect("the system gives random bytes"));
@@ -87,7 +145,7 @@ pub(super) fn locked(data: &Path) -> Result<Folder, String> {
         Err(LockError::Disk(error)) if error.kind() == ErrorKind::PermissionDenied => {
             return Err(not_ours("omird may not write there", &Host::ask()));
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(FolderError::NotLocked(error)),
     };
     Ok(match lock {
         Some(lock) => Folder::watched(data, lock.watch()),

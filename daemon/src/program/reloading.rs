@@ -1,8 +1,11 @@
 //! SIGHUP: the configuration is read again, and what may take hold at once does.
 
+use std::fmt;
+use std::path::PathBuf;
+
 use super::{Arguments, checked, filter};
-use crate::config::Host;
-use crate::config::reload::{Outcome, Running};
+use crate::config::reload::{Outcome, Refused, Running};
+use crate::config::{ConfigError, Host, Invalid};
 use crate::engine::Engine;
 use crate::logs::Logs;
 use crate::service_manager;
@@ -41,18 +44,37 @@ pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engi
     service_manager::tell(&service_manager::reloaded(&told));
 }
 
-fn read_again(running: &mut Running, arguments: &Arguments) -> Result<Outcome, String> {
-    let (_, written) = arguments.read().map_err(|error| error.to_string())?;
+fn read_again(running: &mut Running, arguments: &Arguments) -> Result<Outcome, NotReloaded> {
+    let (_, written) = arguments.read().map_err(NotReloaded::Unreadable)?;
     let host = Host::ask();
     let resolve = |written: &toml::Table| {
-        let mut file = written.clone().try_into().map_err(|error| error.to_string())?;
+        let mut file = written.clone().try_into().map_err(Invalid::of_all)?;
         arguments.clone().onto(&mut file);
         checked(file, &host)
     };
-    running.reload(&written, &resolve).map_err(|message| match &arguments.config {
-        Some(file) => format!("{}: {message}", file.display()),
-        None => message,
-    })
+    let refused = |refused| NotReloaded::Refused { file: arguments.config.clone(), refused };
+    running.reload(&written, &resolve).map_err(refused)
+}
+
+/// Why the configuration that runs is kept.
+#[derive(Debug)]
+enum NotReloaded {
+    /// The file cannot be read.
+    Unreadable(ConfigError),
+    /// What it says is refused.
+    Refused { file: Option<PathBuf>, refused: Refused },
+}
+
+impl fmt::Display for NotReloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Refused { file: Some(file), refused } => {
+                write!(f, "{}: {refused}", file.display())
+            }
+            Self::Refused { file: None, refused } => refused.fmt(f),
+        }
+    }
 }
 
 fn in_words(Outcome { taken, waiting }: &Outcome) -> String {

@@ -38,7 +38,7 @@ use self::pool::{Load, Pool, Running};
 use self::request::Request;
 
 pub use self::keys::Keys;
-use self::network::not_opened;
+use self::network::NotOpened;
 pub use self::request::{MOST_PARAMETERS, selector_parameters};
 
 pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint, plain};
@@ -79,9 +79,10 @@ impl Service {
         workers: usize,
     ) -> Result<Self, String> {
         let most = largest_message(&engine.settings().limits);
-        let session = zenoh::open(network.to_zenoh(most)?)
-            .wait()
-            .map_err(|error| not_opened(&plain(&error)))?;
+        let session = zenoh::open(network.to_zenoh(most)?).wait().map_err(|error| {
+            let listening = network.listening().unwrap_or_default();
+            NotOpened::find(&listening, plain(&error)).to_string()
+        })?;
         let fail = |error: zenoh::Error| format!("a key could not be declared: {error}");
         let no_threads = |error| format!("no worker threads: {error}");
         let pool = Pool::start(workers).map_err(no_threads)?;

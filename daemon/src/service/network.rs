@@ -1,5 +1,8 @@
 //! How the daemon is on the network. Closed by default: `docs/keys.md`, "Network".
 
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::path::PathBuf;
 
 /// Where the daemon listens when nothing is configured.
@@ -78,30 +81,65 @@ pub fn plain(error: &dyn std::fmt::Display) -> String {
     text.to_owned()
 }
 
-/// Why the network is not open, from what Zenoh says about it, and what to do.
-pub(super) fn not_opened(said: &str) -> String {
-    let endpoint =
-        said.split_once(" bound to ").map(|(_, rest)| rest.split(": ").next().unwrap_or(rest));
-    let Some(endpoint) = endpoint else {
-        return format!("the network could not be opened: {said}");
-    };
-    let listen = "--listen, or listen in [network]";
-    if said.contains("Address already in use") {
-        format!(
-            "{endpoint} is taken: another program listens there. Is it another omird, perhaps the service (systemctl \
-             status omird)? Stop it, or name a free endpoint with {listen}"
-        )
-    } else if said.contains("Cannot assign requested address") {
-        format!(
-            "{endpoint}: this machine has no such address now (`ip address` shows those it has; tcp/0.0.0.0 is all of \
-             them); name another with {listen}"
-        )
-    } else if said.contains("Permission denied") {
-        format!(
-            "{endpoint}: omird may not listen there, as on a port below 1024; name another with {listen}"
-        )
-    } else {
-        format!("the network could not be opened: {said}")
+/// Why the network is not open, and what to do.
+#[derive(Debug)]
+pub(super) enum NotOpened {
+    /// An endpoint cannot be listened on.
+    Endpoint {
+        /// Which.
+        endpoint: String,
+        /// What the machine says about it.
+        kind: ErrorKind,
+    },
+    /// Anything else, as Zenoh says it.
+    Other(String),
+}
+
+impl NotOpened {
+    /// Finds out why, where Zenoh could not open `listening` and says `said`. Zenoh has its reasons as text alone, so the
+    /// machine is asked once more for the endpoint that the text names.
+    pub(super) fn find(listening: &[String], said: String) -> Self {
+        let refused = listening.iter().find_map(|endpoint| {
+            let address = address(endpoint).filter(|address| said.contains(address))?;
+            let kind = TcpListener::bind(address).err()?.kind();
+            Some((endpoint.clone(), kind))
+        });
+        match refused {
+            Some((endpoint, kind)) => Self::Endpoint { endpoint, kind },
+            None => Self::Other(said),
+        }
+    }
+}
+
+/// The address of an endpoint over TCP.
+fn address(endpoint: &str) -> Option<&str> {
+    let (protocol, rest) = endpoint.split_once('/')?;
+    matches!(protocol, "tcp" | "tls").then(|| rest.split(['?', '#']).next().unwrap_or_default())
+}
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listen = "--listen, or listen in [network]";
+        match self {
+            Self::Endpoint { endpoint, kind: ErrorKind::AddrInUse } => write!(
+                f,
+                "{endpoint} is taken: another program listens there. Is it another omird, perhaps the service (systemctl \
+                 status omird)? Stop it, or name a free endpoint with {listen}"
+            ),
+            Self::Endpoint { endpoint, kind: ErrorKind::AddrNotAvailable } => write!(
+                f,
+                "{endpoint}: this machine has no such address now (`ip address` shows those it has; tcp/0.0.0.0 is all of \
+                 them); name another with {listen}"
+            ),
+            Self::Endpoint { endpoint, kind: ErrorKind::PermissionDenied } => write!(
+                f,
+                "{endpoint}: omird may not listen there, as on a port below 1024; name another with {listen}"
+            ),
+            Self::Endpoint { endpoint, kind } => {
+                write!(f, "the network could not be opened: {endpoint}: {kind}")
+            }
+            Self::Other(said) => write!(f, "the network could not be opened: {said}"),
+        }
     }
 }
 
@@ -246,21 +284,26 @@ mod tests {
 
     #[test]
     fn why_nothing_is_listened_on_is_said_with_the_endpoint() {
-        let said = |why: &str| {
-            not_opened(&format!(
-                "Can not create a new TCP listener bound to tcp/127.0.0.1:7448: [127.0.0.1:7448: {why}"
-            ))
+        let find = |endpoint: &str| {
+            let said = format!("Can not create a new TCP listener bound to {endpoint}: what");
+            NotOpened::find(&["unixsock-stream//tmp/x".to_owned(), endpoint.to_owned()], said)
         };
-        let taken = said("Address already in use (os error 98)");
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = format!("tcp/{}", other.local_addr().unwrap());
+        let said = find(&format!("{taken}?so_sndbuf=1000")).to_string();
         assert!(
-            taken.starts_with("tcp/127.0.0.1:7448 is taken: another program listens there"),
-            "{taken}"
+            said.starts_with(&format!("{taken}?so_sndbuf=1000 is taken: another program")),
+            "{said}"
         );
-        let away = said("Cannot assign requested address (os error 99)");
-        assert!(away.starts_with("tcp/127.0.0.1:7448: this machine has no such address"), "{away}");
-        let low = said("Permission denied (os error 13)");
+        // Of a network for documentation (RFC 5737).
+        let said = find("tcp/192.0.2.1:7448").to_string();
+        assert!(said.starts_with("tcp/192.0.2.1:7448: this machine has no such address"), "{said}");
+        let endpoint = "tcp/127.0.0.1:7448".to_owned();
+        let low = NotOpened::Endpoint { endpoint, kind: ErrorKind::PermissionDenied }.to_string();
         assert!(low.starts_with("tcp/127.0.0.1:7448: omird may not listen there"), "{low}");
-        assert_eq!(not_opened("what"), "the network could not be opened: what");
+        drop(other);
+        let said = find(&taken).to_string();
+        assert!(said.starts_with("the network could not be opened: Can not create"), "{said}");
     }
 
     fn get(network: &Network, key: &str) -> String {

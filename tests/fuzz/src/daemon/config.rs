@@ -27,6 +27,6 @@ pub fn run(bytes: &[u8]) {
             assert!(config.readers > 0 && config.settings.queue_requests > 0);
             assert_eq!(resolve(file, &host), Ok(config));
         }
-        Err(message) => assert!(!message.is_empty()),
+        Err(invalid) => assert!(!invalid.to_string().is_empty()),
     }
 }
