@@ -96,8 +96,8 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn this_build_writes_the_newest_set_byte_for_byte() {
     let all = golden_folder::all().expect("the golden folders are listed");
     let newest = all.last().expect("there is a set").set.clone();
-    for (name, _) in lives::ALL {
-        let golden = Golden { set: newest.clone(), name: name.to_owned() };
+    for (name, _) in lives::ALL.iter().filter(|(name, _)| *name != lives::INDEXED) {
+        let golden = Golden { set: newest.clone(), name: (*name).to_owned() };
         let kept = tempfile::tempdir().expect("a folder");
         golden.unpack_as_it_is(kept.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let kept = contents(kept.path());
