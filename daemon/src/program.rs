@@ -24,6 +24,7 @@ use crate::restart;
 use crate::service::{Keys, Mode, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
+use crate::store::derived::SledStore;
 use crate::store::keys;
 use crate::store::recovery::Progress;
 
@@ -220,7 +221,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     };
     let parts = Parts {
         disk: Arc::new(disk),
-        index: Some(data.join("index")),
+        index: Some(SledStore::boxed(&data.join("index"))),
         clock,
         key,
         random: Box::new(|| u128::from_le_bytes(random().expect("the system gives random bytes"))),

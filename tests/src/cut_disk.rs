@@ -6,12 +6,16 @@
 //! operation that changes something has a number; the power can go at any of them, and
 //! [`CutDisk::survivors`] gives one of the cards that may be found afterwards.
 //!
+//! It also keeps an index, as sled does beside the files: of that nothing is durable, and a cut leaves of it what it
+//! likes, also what was there before.
+//!
 //! Other troubles: an operation that fails and may have happened in part, a sync that fails and
 //! takes the pages with it (as Linux does: the next sync succeeds and what was lost stays lost), a
 //! card that is full, one that is mounted read-only, one that is pulled out (and put in again: what
 //! was open before is of no use then), sectors that cannot be read, and bytes that rot.
 
 mod content;
+mod index;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -24,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use omird::disk::{Disk, DiskFile, Gone, Mode, Space};
 
 use self::content::{Change, Content};
+use self::index::Rows;
 use self::names::{Names, Node};
 use crate::random::Random;
 
@@ -73,6 +78,8 @@ struct Card {
     stale_below: usize,
     /// How often it was put in again.
     returns: u64,
+    /// The kept index.
+    index: Rows,
 }
 
 /// What becomes of an operation.
@@ -104,6 +111,7 @@ impl Default for Card {
             pull_at: None,
             stale_below: 0,
             returns: 0,
+            index: Rows::default(),
         }
     }
 }
@@ -289,6 +297,7 @@ impl CutDisk {
         card.folders = kept.folders;
         card.folders.values_mut().for_each(|names| names.renumber(offset));
         card.stale_below = offset;
+        card.index = kept.index;
         card.is_out = false;
         card.pull_at = None;
         card.returns += 1;
@@ -329,6 +338,7 @@ impl CutDisk {
             }
             kept.folders.insert(path, names);
         }
+        kept.index = card.index.survivors(seed);
         Self { card: Arc::new(Mutex::new(kept)) }
     }
 }

@@ -14,6 +14,7 @@ use omird::disk::Disk;
 use omird::engine::events::Events;
 use omird::engine::settings::{FlashSettings, Forgetting, Settings};
 use omird::engine::{Engine, Parts};
+use omird::store::derived::{Derived, SledStore};
 use omird::store::signature::DeviceKey;
 
 /// The clocks of a machine that a test turns as it likes. They begin on 2026-06-01, synchronised.
@@ -78,6 +79,14 @@ impl Clock for TestClock {
     }
 }
 
+/// A disk that may keep an index beside its files.
+pub trait Card: Disk + Clone {
+    /// The index that is kept on it.
+    fn index(&self) -> Option<Box<dyn Derived>> {
+        None
+    }
+}
+
 /// Small segments, so that a short life seals several; nothing else happens by itself.
 pub fn settings() -> Settings {
     let day = Duration::from_secs(86_400);
@@ -124,12 +133,13 @@ pub fn panics() -> u64 {
 pub struct Session(Engine);
 
 impl Session {
-    /// Opens a store without a kept index.
+    /// Opens a store, with the index that its card keeps.
     ///
     /// # Errors
     /// As [`Engine::open`].
-    pub fn open(disk: &(impl Disk + Clone), clock: &Arc<TestClock>) -> io::Result<Self> {
-        Self::open_with(Arc::new(disk.clone()), clock, settings(), None)
+    pub fn open(card: &impl Card, clock: &Arc<TestClock>) -> io::Result<Self> {
+        let disk = Arc::new(card.clone());
+        Self::open_keeping(disk, clock, settings(), card.index(), Events::default())
     }
 
     /// Opens a store.
@@ -154,6 +164,21 @@ impl Session {
         clock: &Arc<TestClock>,
         settings: Settings,
         index: Option<PathBuf>,
+        events: Events,
+    ) -> io::Result<Self> {
+        let index = index.map(|path| SledStore::boxed(&path));
+        Self::open_keeping(disk, clock, settings, index, events)
+    }
+
+    /// Opens a store that keeps its index there.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_keeping(
+        disk: Arc<dyn Disk>,
+        clock: &Arc<TestClock>,
+        settings: Settings,
+        index: Option<Box<dyn Derived>>,
         events: Events,
     ) -> io::Result<Self> {
         watch_panics();

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use omird::engine::request::Encoding;
 use omird::engine::{Engine, Parts};
+use omird::store::derived::SledStore;
 use omird_tests::folder::parts;
 
 fn open(data: &std::path::Path) -> Engine {
-    let parts = Parts { index: Some(data.join("index")), ..parts(data) };
+    let parts = Parts { index: Some(SledStore::boxed(&data.join("index"))), ..parts(data) };
     Engine::open(parts, &mut |_| {}).unwrap()
 }
 

@@ -1,7 +1,9 @@
 //! The power goes at every moment there is, and the card keeps what it likes of what was not
 //! synced. Whatever was acknowledged is there afterwards, whole; nothing else is there in part.
 //!
-//! Invariant 1 of ARCHITECTURE.md.
+//! The card keeps an index, and that is cut as well.
+//!
+//! Invariants 1 and 4 of ARCHITECTURE.md.
 
 use std::sync::Arc;
 

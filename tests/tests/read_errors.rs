@@ -14,7 +14,7 @@ use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Ended, Journal, change};
 use omird_tests::life;
 use omird_tests::model::Request;
-use omird_tests::session::{Session, TestClock, settings};
+use omird_tests::session::{Card, Session, TestClock, settings};
 
 const EMFILE: i32 = 24;
 const EIO: i32 = 5;
@@ -27,6 +27,8 @@ struct Hurdle {
     error: i32,
     times: Arc<AtomicU64>,
 }
+
+impl Card for Hurdle {}
 
 impl Disk for Hurdle {
     fn create_dir(&self, dir: &str) -> io::Result<()> {

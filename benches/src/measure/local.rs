@@ -12,6 +12,7 @@ use omird::engine::events::Events;
 use omird::engine::request::Encoding;
 use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Parts};
+use omird::store::derived::SledStore;
 use omird::store::keys;
 
 use super::slow_disk::SlowDisk;
@@ -74,7 +75,7 @@ fn open_on(
     let random = std::sync::Mutex::new(Random::new(1));
     let parts = Parts {
         disk,
-        index: Some(data.join("index")),
+        index: Some(SledStore::boxed(&data.join("index"))),
         clock: Arc::new(clock),
         key,
         random: Box::new(move || random.lock().map_or(0, |mut random| random.bits().into())),

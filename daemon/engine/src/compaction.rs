@@ -182,8 +182,7 @@ impl Compactor {
         if let Err(error) = &made {
             tracing::warn!(%error, "no room could be made yet");
         }
-        // A cut may have come between a compaction and this.
-        purge_index(sealer);
+        refill_index(sealer, shared);
         let is_more_due = matches!(made, Ok(true));
         self.has_dead_logs = !is_more_due && self.look_at_logs(sealer, shared);
         if self.has_dead_logs {
@@ -231,12 +230,11 @@ impl Compactor {
         let mut done = Compacted::default();
         match self.step(sealer, shared, &mut done) {
             Ok(true) => {
-                purge_index(sealer);
+                refill_index(sealer, shared);
                 true
             }
             Ok(false) => {
-                // A cut may have come between a compaction and this.
-                purge_index(sealer);
+                refill_index(sealer, shared);
                 self.looked = Instant::now();
                 false
             }
@@ -279,8 +277,7 @@ impl Compactor {
             },
             Scope::Forgotten | Scope::All => self.rewrite(scope, sealer, shared, &mut done),
         };
-        // Also after a failure: what was dropped until then is to be gone.
-        purge_index(sealer);
+        refill_index(sealer, shared);
         outcome.map_err(|error| refusal(&error))?;
         if shared.is_stopping.load(Ordering::Acquire) {
             return Err(stopping());
@@ -442,12 +439,9 @@ impl Compactor {
     }
 }
 
-/// Words of what was dropped are still in sled's own log: the index is copied without them.
-fn purge_index(sealer: &mut Sealer) {
-    if sealer.cache.is_unpurged() {
-        let copied = sealer.cache.purge();
-        sealer.bytes_written.fetch_add(copied, Ordering::Relaxed);
-    }
+/// What was forgotten took all of the kept index with it: the rest is made anew.
+fn refill_index(sealer: &mut Sealer, shared: &Shared) {
+    sealer.refill_index(&|| !shared.is_stopping.load(Ordering::Acquire));
 }
 
 fn micros(duration: Duration) -> i64 {

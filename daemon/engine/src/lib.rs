@@ -57,7 +57,6 @@ use omird_store::{PRODUCER, disk, sync};
 
 use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -91,6 +90,7 @@ use crate::index::catalog::Catalog;
 use crate::recall::frames::{Frames, in_fixed_frame};
 use crate::recall::query::Query;
 use crate::store::cache::Cache;
+use crate::store::derived::Derived;
 use crate::store::keys;
 use crate::store::mending::Mender;
 use crate::store::recovery::{self, Damage, Progress, Unsealed};
@@ -113,8 +113,8 @@ const OPEN_FILES: usize = 64;
 pub struct Parts {
     /// The data folder.
     pub disk: Arc<dyn Disk>,
-    /// Where sled may keep the index; without it every start rebuilds.
-    pub index: Option<PathBuf>,
+    /// Where the index may be kept; without it every start rebuilds.
+    pub index: Option<Box<dyn Derived>>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Who signs segments.
@@ -223,7 +223,7 @@ impl Engine {
         let steady = Arc::new(Steady::new(counted.clone(), Arc::new(on_fault)));
         // The pool is outermost: what it keeps open is opened anew where that helps.
         let disk: Arc<dyn Disk> = Arc::new(Pooled::new(steady, OPEN_FILES));
-        let cache = index.as_deref().map_or_else(Cache::none, Cache::open);
+        let cache = index.map_or_else(Cache::none, Cache::new);
         let mut cache = cache.keeping(settings.index_from_bytes);
         let mut found =
             recovery::recover::<Catalog>(&*disk, &mut cache, settings.segment_bytes, progress)?;

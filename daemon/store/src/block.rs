@@ -1,12 +1,13 @@
-//! The index of one sealed segment, as sled keeps it.
+//! The index of one sealed segment, and how each kind of it is kept.
 //!
 //! A block holds nothing that is not in its segment: it saves parsing and splitting into words at
 //! the next start. It is made by the same function when a segment is sealed and when it is
-//! rebuilt, so an index that was lost comes back the same.
+//! rebuilt, so an index that was lost comes back the same. Invariant 4 of ARCHITECTURE.md.
 
 use std::fmt;
 
 use omir_core::reference::Ref;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::index::{BlockOf, Draw};
@@ -14,9 +15,6 @@ use super::key::RefKey;
 use super::mark::Mark;
 use super::transaction::Touch;
 use super::version::Stamp;
-
-/// Version of this layout; a block of another one is rebuilt.
-pub const FORMAT: u32 = 10;
 
 /// One version in a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,10 +122,8 @@ impl Tombstone {
 }
 
 /// The index of one segment.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Block<F, W> {
-    /// [`FORMAT`].
-    pub format: u32,
     /// SHA-256 of the segment file it belongs to.
     pub digest: [u8; 32],
     /// Its versions, in the order of their stamps.
@@ -152,6 +148,45 @@ pub struct Block<F, W> {
     pub last_seq: u64,
     /// When the last of them was recorded; microseconds.
     pub last_recorded: i64,
+}
+
+/// A kind of derived data. Each is kept apart, so that it can be rebuilt alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Which versions there are, where they lie, and what filters and ranks them.
+    Rows,
+    /// Their words.
+    Words,
+    /// Where they were.
+    Places,
+    /// When they were.
+    Times,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Rows, Self::Words, Self::Places, Self::Times];
+
+    /// The first byte of its keys.
+    pub fn tag(self) -> u8 {
+        match self {
+            Self::Rows => b'r',
+            Self::Words => b'w',
+            Self::Places => b'p',
+            Self::Times => b't',
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rows => "rows",
+            Self::Words => "words",
+            Self::Places => "places",
+            Self::Times => "times",
+        })
+    }
 }
 
 /// What a block says of its segment as a whole: enough to know the order of the segments before any
@@ -189,36 +224,163 @@ impl Outline {
     }
 }
 
-impl<F: Serialize, W: Serialize> Block<F, W> {
-    /// The block as it is kept: `crc:u32 size:u32 lz4(postcard)`, little-endian, the CRC-32 over all
-    /// that follows it.
-    ///
-    /// # Errors
-    /// If postcard refuses, which it has no reason to.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
-        let body = lz4_flex::compress_prepend_size(&postcard::to_allocvec(self)?);
-        let mut bytes = crc32fast::hash(&body).to_le_bytes().to_vec();
-        bytes.extend_from_slice(&body);
-        Ok(bytes)
-    }
-}
-
 /// LZ4 makes at most so many bytes of one.
 const MOST_FROM_ONE: usize = 255;
 
-/// Reads a block that was kept; `None` if it is damaged or of another layout. Reserves no more
+/// Rows as they are kept, with what else a start needs of the segment.
+#[derive(Serialize, Deserialize)]
+struct Rows<R, T, M, N> {
+    rows: R,
+    tombstones: T,
+    touches: M,
+    log: u64,
+    replaces: N,
+    boots: u64,
+    mark: Option<Mark>,
+    first_seq: u64,
+    last_seq: u64,
+    last_recorded: i64,
+}
+
+type OwnedRows<F> = Rows<Vec<Row<F>>, Vec<Tombstone>, Vec<Touch>, Vec<u64>>;
+
+/// One kind of a block as it is kept: `crc:u32 tag:u8 format:u32 digest size:u32 lz4(postcard)`, little-endian, the CRC-32
+/// over all that follows it. With the tag, none is taken for another that came to lie in its place.
+///
+/// # Errors
+/// If postcard refuses, which it has no reason to.
+pub fn encode<D: Draw>(block: &BlockOf<D>, kind: Kind) -> Result<Vec<u8>, postcard::Error> {
+    let facts = || block.rows.iter().map(|row| &row.facts);
+    let body = match kind {
+        Kind::Rows => postcard::to_allocvec(&Rows {
+            rows: &block.rows,
+            tombstones: &block.tombstones,
+            touches: &block.touches,
+            log: block.log,
+            replaces: &block.replaces,
+            boots: block.boots,
+            mark: block.mark.clone(),
+            first_seq: block.first_seq,
+            last_seq: block.last_seq,
+            last_recorded: block.last_recorded,
+        }),
+        Kind::Words => postcard::to_allocvec(&block.text),
+        Kind::Places => postcard::to_allocvec(&facts().map(D::places).collect::<Vec<_>>()),
+        Kind::Times => postcard::to_allocvec(&facts().map(D::times).collect::<Vec<_>>()),
+    }?;
+    let mut bytes = vec![0; 4];
+    bytes.push(kind.tag());
+    bytes.extend_from_slice(&D::format(kind).to_le_bytes());
+    bytes.extend_from_slice(&block.digest);
+    bytes.extend_from_slice(&lz4_flex::compress_prepend_size(&body));
+    let crc = crc32fast::hash(&bytes[4..]);
+    bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Unpacks one kind of a block; `None` if it is damaged, of another format or of another segment. Reserves no more
 /// memory than the bytes can come to, whatever size they state.
-pub fn from_bytes<D: Draw>(bytes: &[u8]) -> Option<BlockOf<D>> {
-    let (crc, body) = bytes.split_at_checked(4)?;
-    if crc != crc32fast::hash(body).to_le_bytes() {
+fn unpack<D: Draw>(bytes: &[u8], kind: Kind, digest: &[u8; 32]) -> Option<Vec<u8>> {
+    let (crc, rest) = bytes.split_first_chunk::<4>()?;
+    if *crc != crc32fast::hash(rest).to_le_bytes() {
+        return None;
+    }
+    let (tag, rest) = rest.split_first()?;
+    let (format, rest) = rest.split_first_chunk::<4>()?;
+    let (of, body) = rest.split_first_chunk::<32>()?;
+    if *tag != kind.tag() || *format != D::format(kind).to_le_bytes() || of != digest {
         return None;
     }
     let (size, packed) = lz4_flex::block::uncompressed_size(body).ok()?;
     if size > packed.len().saturating_mul(MOST_FROM_ONE) {
         return None;
     }
-    let body = lz4_flex::decompress(packed, size).ok()?;
-    let block: BlockOf<D> = postcard::from_bytes(&body).ok()?;
-    let is_sound = block.format == FORMAT && D::is_consistent(&block.rows, &block.text);
-    is_sound.then_some(block)
+    lz4_flex::decompress(packed, size).ok()
+}
+
+/// What is kept of a segment's block: each kind, if it is there and sound.
+pub struct Parts<D: Draw> {
+    digest: [u8; 32],
+    rows: Option<OwnedRows<D::Facts>>,
+    words: Option<D::Words>,
+    places: Option<Vec<D::Places>>,
+    times: Option<Vec<D::Times>>,
+}
+
+impl<D: Draw> Parts<D> {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self { digest: [0; 32], rows: None, words: None, places: None, times: None }
+    }
+
+    /// Reads what is kept of the segment with this digest. `value` gives the bytes of a kind.
+    pub fn read(digest: &[u8; 32], value: impl Fn(Kind) -> Option<Vec<u8>>) -> Self {
+        fn part<D: Draw, T: DeserializeOwned>(
+            bytes: Option<Vec<u8>>,
+            kind: Kind,
+            digest: &[u8; 32],
+        ) -> Option<T> {
+            postcard::from_bytes(&unpack::<D>(&bytes?, kind, digest)?).ok()
+        }
+        Self {
+            digest: *digest,
+            rows: part::<D, _>(value(Kind::Rows), Kind::Rows, digest),
+            words: part::<D, _>(value(Kind::Words), Kind::Words, digest),
+            places: part::<D, _>(value(Kind::Places), Kind::Places, digest),
+            times: part::<D, _>(value(Kind::Times), Kind::Times, digest),
+        }
+    }
+
+    /// Kinds that have to be made anew.
+    pub fn missing(&self) -> Vec<Kind> {
+        let is_missing = |kind: &Kind| match kind {
+            Kind::Rows => self.rows.is_none(),
+            Kind::Words => self.words.is_none(),
+            Kind::Places => self.places.is_none(),
+            Kind::Times => self.times.is_none(),
+        };
+        Kind::ALL.into_iter().filter(is_missing).collect()
+    }
+
+    /// The words, which cost most to make anew.
+    pub fn into_words(self) -> Option<D::Words> {
+        self.words
+    }
+
+    /// The block, if every kind is there and they belong together.
+    ///
+    /// # Errors
+    /// Hands back what is there, for the rest to be made anew.
+    pub fn into_block(self) -> Result<BlockOf<D>, Self> {
+        if self.missing().is_empty() { self.join().ok_or_else(Self::none) } else { Err(self) }
+    }
+
+    fn join(self) -> Option<BlockOf<D>> {
+        let (kept, text) = (self.rows?, self.words?);
+        let (places, times) = (self.places?, self.times?);
+        let Rows { mut rows, tombstones, touches, log, replaces, boots, mark, .. } = kept;
+        if rows.len() != places.len() || rows.len() != times.len() {
+            return None;
+        }
+        for ((row, places), times) in rows.iter_mut().zip(places).zip(times) {
+            D::join(&mut row.facts, places, times);
+        }
+        if !D::is_consistent(&rows, &text) {
+            return None;
+        }
+        Some(Block {
+            digest: self.digest,
+            rows,
+            text,
+            tombstones,
+            touches,
+            log,
+            replaces,
+            boots,
+            mark,
+            first_seq: kept.first_seq,
+            last_seq: kept.last_seq,
+            last_recorded: kept.last_recorded,
+        })
+    }
 }

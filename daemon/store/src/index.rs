@@ -17,7 +17,7 @@ use omir_core::reference::Ref;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::block::{Block, By, Row};
+use crate::block::{Block, By, Kind, Row};
 use crate::files::Files;
 use crate::key::RefKey;
 use crate::transaction::Touch;
@@ -29,8 +29,12 @@ pub type BlockOf<D> = Block<<D as Draw>::Facts, <D as Draw>::Words>;
 
 /// Draws from resources what an index needs of them.
 pub trait Draw: 'static {
-    /// Facts of one version.
+    /// Facts of one version. As rows they are kept without places and times.
     type Facts: Serialize + DeserializeOwned + Send + Sync;
+    /// Where one version was.
+    type Places: Serialize + DeserializeOwned + Send + Sync;
+    /// When one version was.
+    type Times: Serialize + DeserializeOwned + Send + Sync;
     /// Words of one version.
     type Terms: Send;
     /// Words of all versions of a segment.
@@ -38,8 +42,23 @@ pub trait Draw: 'static {
     /// Words of a segment in the making.
     type Gathering: Default;
 
-    /// Draws from one version.
-    fn draw(resource: &Resource) -> (Self::Facts, Self::Terms);
+    /// The version of what is kept of a kind. What was kept in another one is rebuilt.
+    fn format(kind: Kind) -> u32;
+
+    /// Draws the facts from one version.
+    fn facts(resource: &Resource) -> Self::Facts;
+
+    /// Draws the words from one version.
+    fn terms(resource: &Resource) -> Self::Terms;
+
+    /// Where a version was, to be kept apart.
+    fn places(facts: &Self::Facts) -> &Self::Places;
+
+    /// When a version was, to be kept apart.
+    fn times(facts: &Self::Facts) -> Self::Times;
+
+    /// Puts together what was kept apart.
+    fn join(facts: &mut Self::Facts, places: Self::Places, times: Self::Times);
 
     /// The key of the resource that the facts are of.
     fn key(facts: &Self::Facts) -> RefKey;
@@ -59,13 +78,29 @@ pub struct Names;
 
 impl Draw for Names {
     type Facts = RefKey;
+    type Places = ();
+    type Times = ();
     type Terms = ();
     type Words = ();
     type Gathering = ();
 
-    fn draw(resource: &Resource) -> (RefKey, ()) {
-        (RefKey::of(&resource.reference()), ())
+    fn format(_: Kind) -> u32 {
+        0
     }
+
+    fn facts(resource: &Resource) -> RefKey {
+        RefKey::of(&resource.reference())
+    }
+
+    fn terms(_: &Resource) {}
+
+    fn places(_: &RefKey) -> &() {
+        &()
+    }
+
+    fn times(_: &RefKey) {}
+
+    fn join(_: &mut RefKey, (): (), (): ()) {}
 
     fn key(facts: &RefKey) -> RefKey {
         *facts

@@ -8,6 +8,7 @@ pub mod backup;
 pub mod block;
 pub mod cache;
 pub mod compact;
+pub mod derived;
 pub mod disk;
 pub mod files;
 pub mod healing;

@@ -15,6 +15,7 @@ use std::time::Instant;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
+use super::block::Kind;
 use super::cache::Cache;
 use super::compact::{Lapse, Merged, Piece};
 use super::read::{Handle, ReadFault};
@@ -260,7 +261,7 @@ impl<I: Index> Sealer<I> {
             tracing::debug!(segment = number, "the disk is full, and the index is not kept");
             return;
         }
-        let kept = self.cache.put::<I>(number, len, block);
+        let kept = self.cache.put::<I>(number, len, block, &Kind::ALL);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
     }
 

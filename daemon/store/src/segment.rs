@@ -29,7 +29,7 @@ use super::manifest::{self, Found, Manifest, Older};
 use super::merkle::Root;
 use super::signature::{self, Contents, Digest};
 use crate::PRODUCER;
-use crate::block::{self, Block, Row};
+use crate::block::{Block, Row};
 use crate::index::{BlockOf, Draw};
 use crate::version::Stamp;
 
@@ -180,18 +180,20 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
 /// # Errors
 /// If anything in it is damaged.
 pub fn index<D: Draw>(bytes: &[u8]) -> Result<BlockOf<D>, BadSegment> {
-    let (block, mut lost) = index_what_is_whole::<D>(bytes)?;
+    let (block, mut lost) = index_what_is_whole::<D>(bytes, None)?;
     if lost.is_empty() { Ok(block) } else { Err(lost.swap_remove(0)) }
 }
 
 /// Makes the index block of a segment of what passes its checksum; also tells what does not.
 ///
-/// A damaged memory has no row: not even its name can be relied on.
+/// A damaged memory has no row: not even its name can be relied on. `words` are those that are kept, if they are: then
+/// no text is split into words.
 ///
 /// # Errors
 /// If the segment cannot be taken apart, or its manifest is damaged.
 pub fn index_what_is_whole<D: Draw>(
     bytes: &[u8],
+    words: Option<D::Words>,
 ) -> Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> {
     let mut layout = layout(bytes)?;
     if !layout.is_manifest_whole || layout.manifest.crcs.len() != layout.entries.len() {
@@ -215,22 +217,27 @@ pub fn index_what_is_whole<D: Draw>(
     for (stamp, range) in versions {
         let raw = &bytes[range.clone()];
         let resource = decode(raw).map_err(|e| bad(range.start + e.offset, e.message))?;
-        let (facts, terms) = D::draw(&resource);
         rows.push(Row {
             stamp,
-            facts,
+            facts: D::facts(&resource),
             offset: position(range.start)?,
             len: position(range.len())?,
             crc: crc32fast::hash(raw),
         });
-        D::gather(&mut text, &terms);
+        if words.is_none() {
+            D::gather(&mut text, &D::terms(&resource));
+        }
     }
+    let text = match words {
+        Some(words) if D::is_consistent(&rows, &words) => words,
+        Some(_) => return index_what_is_whole::<D>(bytes, None),
+        None => D::gathered(text),
+    };
     let manifest = layout.manifest;
     let block = Block {
-        format: block::FORMAT,
         digest: signature::digest(bytes),
         rows,
-        text: D::gathered(text),
+        text,
         tombstones: manifest.forgotten,
         touches: manifest.touched,
         log: manifest.log,

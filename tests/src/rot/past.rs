@@ -22,6 +22,7 @@ use omird::engine::request::Encoding;
 use omird::engine::settings::{FlashSettings, Forgetting, Settings};
 use omird::engine::{Engine, Parts};
 use omird::error::Error;
+use omird::store::derived::SledStore;
 use omird::store::{keys, lock};
 
 use super::judge::Answers;
@@ -100,7 +101,7 @@ fn open(data: &Path, settings: &Settings, age: Duration) -> io::Result<Running> 
     let counter = AtomicU64::new(0);
     let parts = Parts {
         disk: Arc::new(Folder::watched(data, lock.watch())),
-        index: Some(data.join("index")),
+        index: Some(SledStore::boxed(&data.join("index"))),
         clock,
         key,
         random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use omir_core::tier::Tier;
 use omird::engine::settings::Settings;
-use omird::store::cache::folder_size;
+use omird::store::derived::folder_size;
 
 use self::board::{DAY, HOUR, MINUTE, Start};
 use self::card::Cause;

@@ -17,6 +17,7 @@ use omird::engine::request::Encoding;
 use omird::engine::settings::{Forgetting, Settings};
 use omird::engine::{Engine, Hit, Parts};
 use omird::recall::Query;
+use omird::store::derived::SledStore;
 use omird::store::signature::DeviceKey;
 use serde_json::{Value, json};
 
@@ -170,7 +171,7 @@ impl Robot {
         let day = Duration::from_secs(86_400);
         let parts = Parts {
             disk: Arc::new(self.card.clone()),
-            index: self.keeps_index.then(|| self.data.join("index")),
+            index: self.keeps_index.then(|| SledStore::boxed(&self.data.join("index"))),
             clock: self.board.clone(),
             key: DeviceKey::from_secret([7; 32]),
             random: Box::new(move || u128::from(counter.fetch_add(1, Ordering::Relaxed))),

@@ -19,6 +19,7 @@ mod tests {
     use crate::index::catalog::Catalog;
     use crate::index::doc::Stamp;
     use crate::index::facts::terms_of;
+    use crate::store::index::Draw;
 
     fn block() -> Block {
         let kettle: Resource = Entity::new("kettle".parse().unwrap(), "Kettle").into();
@@ -26,7 +27,6 @@ mod tests {
         let facts = Facts::of(&kettle);
         let stamp = Stamp { seq: 3, ordinal: 0, version: 1, recorded: 5 };
         Block {
-            format: FORMAT,
             digest: [7; 32],
             rows: vec![Row { stamp, facts, offset: 1, len: 2, crc: 3 }],
             text: TextBlock::build(terms.iter()),
@@ -42,35 +42,65 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_block_survives_and_a_damaged_one_is_refused() {
-        let bytes = block().to_bytes().unwrap();
-        let read = from_bytes::<Catalog>(&bytes).unwrap();
-        assert_eq!((read.text, read.last_seq), (block().text, 4));
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            assert!(from_bytes::<Catalog>(&damaged).is_none(), "byte {at}");
-            assert!(from_bytes::<Catalog>(&bytes[..at]).is_none(), "cut at {at}");
-        }
+    /// All kinds of a block, as they are kept.
+    fn kept(block: &Block) -> Vec<(Kind, Vec<u8>)> {
+        Kind::ALL.map(|kind| (kind, encode::<Catalog>(block, kind).unwrap())).to_vec()
+    }
+
+    fn read(kept: &[(Kind, Vec<u8>)]) -> Parts<Catalog> {
+        let of = |kind| kept.iter().find(|(of, _)| *of == kind).map(|(_, bytes)| bytes.clone());
+        Parts::read(&[7; 32], of)
     }
 
     #[test]
-    fn words_without_a_row_and_types_there_are_not_are_refused() {
-        let mut wordless = block();
-        wordless.rows.clear();
-        assert!(from_bytes::<Catalog>(&wordless.to_bytes().unwrap()).is_none());
+    fn a_block_survives_and_what_is_damaged_of_it_is_refused_alone() {
+        let kept = kept(&block());
+        let whole = read(&kept).into_block().ok().unwrap();
+        assert_eq!((&whole.rows, &whole.text), (&block().rows, &block().text));
+        assert_eq!(whole.last_seq, 4);
+        for (n, (kind, bytes)) in kept.iter().enumerate() {
+            for at in 0..bytes.len() {
+                let mut damaged = kept.clone();
+                damaged[n].1[at] ^= 1;
+                assert_eq!(read(&damaged).missing(), [*kind], "byte {at}");
+                damaged[n].1.truncate(at);
+                assert_eq!(read(&damaged).missing(), [*kind], "cut at {at}");
+            }
+        }
+        let rows = || Some(kept[0].1.clone());
+        let of_another = Parts::<Catalog>::read(&[8; 32], |_| rows());
+        assert_eq!(of_another.missing(), Kind::ALL, "they are of another segment");
+        let as_others = Parts::<Catalog>::read(&[7; 32], |_| rows());
+        assert_eq!(as_others.missing(), Kind::ALL[1..], "rows are no other kind");
+    }
+
+    #[test]
+    fn parts_that_do_not_belong_together_and_types_there_are_not_are_refused() {
+        for kind in Kind::ALL {
+            let mut parts = kept(&block());
+            let empty = Block { rows: Vec::new(), text: TextBlock::build([].iter()), ..block() };
+            for (of, bytes) in &mut parts {
+                if *of == kind {
+                    *bytes = encode::<Catalog>(&empty, kind).unwrap();
+                }
+            }
+            assert!(read(&parts).into_block().is_err(), "{kind}");
+        }
         let mut odd = block();
         odd.rows[0].facts.class.resource_type = 4;
-        assert!(from_bytes::<Catalog>(&odd.to_bytes().unwrap()).is_none());
+        assert!(read(&kept(&odd)).into_block().is_err());
     }
 
     #[test]
     fn a_stated_size_reserves_nothing() {
-        let mut body = u32::MAX.to_le_bytes().to_vec();
-        body.extend_from_slice(&[0; 16]);
-        let mut bytes = crc32fast::hash(&body).to_le_bytes().to_vec();
-        bytes.extend_from_slice(&body);
-        assert!(from_bytes::<Catalog>(&bytes).is_none());
+        let mut bytes = vec![0; 4];
+        bytes.push(Kind::Words.tag());
+        bytes.extend_from_slice(&<Catalog as Draw>::format(Kind::Words).to_le_bytes());
+        bytes.extend_from_slice(&[7; 32]);
+        bytes.extend_from_slice(&u32::MAX.to_le_bytes());
+        bytes.extend_from_slice(&[0; 16]);
+        let crc = crc32fast::hash(&bytes[4..]).to_le_bytes();
+        bytes[..4].copy_from_slice(&crc);
+        assert_eq!(read(&[(Kind::Words, bytes)]).missing().len(), 4);
     }
 }

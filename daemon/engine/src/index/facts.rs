@@ -103,7 +103,18 @@ impl Place {
     }
 }
 
-/// What the index keeps of one version, apart from its words.
+/// When something was, as it is kept apart from the rest of [`Facts`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// [`Facts::when`].
+    pub when: Option<(i64, u32)>,
+    /// [`Facts::since`].
+    pub since: Option<i64>,
+    /// [`Facts::valid_until`].
+    pub valid_until: Option<i64>,
+}
+
+/// What the index knows of one version, apart from its words. Places and times are kept apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The resource's key.
@@ -111,11 +122,14 @@ pub struct Facts {
     /// Its enumerated fields.
     pub class: Class,
     /// `eventTime`, else `createdAt`, as seconds and nanoseconds; `None` if it has neither.
+    #[serde(skip)]
     pub when: Option<(i64, u32)>,
     /// `createdAt` of a record; of a relationship when its strength was last seen to hold. What else
     /// states it has it in `when`. Microseconds.
+    #[serde(skip)]
     pub since: Option<i64>,
     /// `validUntil` of a record, `invalidatedAt` of a relationship; microseconds.
+    #[serde(skip)]
     pub valid_until: Option<i64>,
     /// `importance` of a record, `salience` of an entity, `strength` of a relationship.
     pub importance: Option<f64>,
@@ -130,6 +144,7 @@ pub struct Facts {
     pub access: Option<Access>,
     /// Where it was: one for each spatial pose it carries, as one thing may be placed in `map` and
     /// in `odom`.
+    #[serde(skip)]
     pub places: Vec<Place>,
     /// Entities it mentions or connects.
     pub mentions: Vec<RefKey>,

@@ -218,8 +218,8 @@ impl<I: Index> Sealer<I> {
         let seal = self.key.sign(number, &contents, previous, Some(link));
 
         if merged.purged_names {
-            // Before the new segment is there: from then on a start forgets what was replaced.
-            self.cache.expect_purge();
+            // The words go before the segments that tell of them: a start after a cut knows of no others.
+            self.cache.clear()?;
         }
         let facts = self.facts_of(&block);
         let file = self.write(number, &seal, &merged.bytes, &facts)?;
@@ -266,6 +266,28 @@ impl<I: Index> Sealer<I> {
             "compacted"
         );
         Ok(compacted)
+    }
+
+    /// Makes anew what was thrown away of the kept index, as long as `goes_on` says so; the next start does the rest.
+    pub fn refill_index(&mut self, goes_on: &dyn Fn() -> bool) {
+        if !self.cache.is_lacking() {
+            return;
+        }
+        for Piece { number, bytes: len, .. } in self.pieces.clone() {
+            if !self.cache.is_for(len) || self.cache.holds(number) {
+                continue;
+            }
+            if !goes_on() {
+                return;
+            }
+            // One that is damaged is told of by whoever reads it for itself.
+            let read = self.read_sound(number).ok();
+            let block = read.and_then(|(bytes, _)| segment::index::<I>(&bytes).ok());
+            if let Some(block) = block {
+                self.keep_block(number, len, &block);
+            }
+        }
+        self.cache.is_complete();
     }
 
     /// The bytes of a segment and its seal, if they belong together.

@@ -369,7 +369,8 @@ fn decode<D: Draw>(
                 len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
                 crc: crc32fast::hash(resource),
             };
-            let drawn = segment::decode(resource).map(|resource| Box::new(D::draw(&resource)));
+            let drawn = segment::decode(resource)
+                .map(|resource| Box::new((D::facts(&resource), D::terms(&resource))));
             Effect::Put { version: *version, location, drawn }
         }
         Op::Forget { target, version, who } => {

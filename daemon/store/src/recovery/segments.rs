@@ -11,6 +11,7 @@ use std::thread;
 
 use super::compactions::Listed;
 use super::{Progress, Recovery, ahead, borne, is_vouched_for, read_segment, unread};
+use crate::block::{Kind, Parts};
 use crate::cache::Cache;
 use crate::compact::Piece;
 use crate::disk::{Disk, Mode};
@@ -19,15 +20,20 @@ use crate::healing;
 use crate::index::{BlockOf, Draw, Index};
 use crate::sealer::segment_file;
 use crate::segment::{self, BadSegment};
-use crate::signature::{Digest, Seal};
+use crate::signature::{self, Digest, Seal};
 use crate::version::DocId;
 
 /// What was found where a segment should be.
 enum Examined<D: Draw> {
     /// Its block was kept.
     Kept(BlockOf<D>),
-    /// Its block was made anew from so many bytes; with what is damaged of the memories.
-    Made { len: u64, standing: Standing, made: Result<(BlockOf<D>, Vec<BadSegment>), BadSegment> },
+    /// Its block was made anew from so many bytes, for the kinds that were missing; with what is damaged of the memories.
+    Made {
+        len: u64,
+        missing: Vec<Kind>,
+        standing: Standing,
+        made: Result<(BlockOf<D>, Vec<BadSegment>), BadSegment>,
+    },
     /// The card lost it.
     Lost(io::Error),
 }
@@ -180,9 +186,9 @@ impl<I: Index> Recovery<'_, I> {
         logs: &[u64],
     ) -> io::Result<Option<BlockOf<I>>> {
         let path = segment::path(number);
-        let (len, standing, made) = match examined {
+        let (len, missing, standing, made) = match examined {
             Examined::Kept(block) => return Ok(Some(block)),
-            Examined::Made { len, standing, made } => (len, standing, made),
+            Examined::Made { len, missing, standing, made } => (len, missing, standing, made),
             Examined::Lost(error) => {
                 self.set_aside(&path, &format!("the segment cannot be read ({error})"))?;
                 return Ok(None);
@@ -212,7 +218,7 @@ impl<I: Index> Recovery<'_, I> {
                     self.report(&path, message.to_owned());
                 }
                 let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
-                cache.put::<I>(number, len, &block);
+                cache.put::<I>(number, len, &block, &missing);
                 self.rebuilt += u64::from(cache.is_for(len));
                 Ok(Some(block))
             }
@@ -243,22 +249,28 @@ fn examine<D: Draw>(
     let open = disk.open(&path, Mode::Read);
     let len = open.and_then(|file| file.len()).map_err(|error| unread(&path, &error))?;
     let is_kept = |block: &BlockOf<D>| !logs.contains(&block.log) || !block.replaces.is_empty();
-    let kept = seal.filter(|seal| seal.contents.bytes == len).and_then(|seal| {
+    let kept = seal.filter(|seal| seal.contents.bytes == len).map(|seal| {
         cache.read().unwrap_or_else(PoisonError::into_inner).get::<D>(number, &seal.contents.sha256)
     });
-    if let Some(block) = kept.filter(is_kept) {
-        return Ok(Examined::Kept(block));
-    }
+    let kept = match kept.unwrap_or_else(Parts::none).into_block() {
+        Ok(block) if is_kept(&block) => return Ok(Examined::Kept(block)),
+        Ok(_) => Parts::none(),
+        Err(parts) => parts,
+    };
     let bytes = match read_segment(disk, number, seal)? {
         Ok((bytes, _)) => bytes,
         Err(error) => return Ok(Examined::Lost(error)),
     };
-    let made = segment::index_what_is_whole::<D>(&bytes);
+    let missing = kept.missing();
+    // What is kept was drawn from the bytes that were signed.
+    let is_signed = || seal.is_some_and(|seal| signature::digest(&bytes) == seal.contents.sha256);
+    let words = kept.into_words().filter(|_| is_signed());
+    let made = segment::index_what_is_whole::<D>(&bytes, words);
     let digest = made.as_ref().ok().map(|(block, _)| block.digest);
     let standing = match (seal, digest) {
         (Some(seal), Some(digest)) if seal.contents.sha256 == digest => Standing::Signed,
         (None, Some(digest)) if is_vouched_for(disk, number, &digest) => Standing::Vouched,
         _ => Standing::Unknown,
     };
-    Ok(Examined::Made { len, standing, made })
+    Ok(Examined::Made { len, missing, standing, made })
 }

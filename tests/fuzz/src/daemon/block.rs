@@ -1,23 +1,48 @@
 //! Index blocks, as they are kept and as they are loaded.
 
-use omird::index::block::{Block, FORMAT, from_bytes};
+use omird::index::block::{Block, Kind, Parts, encode};
 use omird::index::catalog::Catalog;
 use omird::index::doc::FileId;
+use omird::store::index::Draw;
 
-/// Reads a block as it is kept, and one whose checksum and packing hold.
+/// The digest of the segment that is meant.
+const DIGEST: [u8; 32] = [0; 32];
+
+/// Reads kinds as they are kept, and kinds whose checksum and packing hold.
 pub fn run(bytes: &[u8]) {
-    if let Some(block) = from_bytes::<Catalog>(bytes) {
+    if let Ok(block) = Parts::<Catalog>::read(&DIGEST, |_| Some(bytes.to_vec())).into_block() {
         load(&block);
     }
-    let Ok(mut block) = postcard::from_bytes::<Block>(bytes) else { return };
-    block.format = FORMAT;
-    let kept = block.to_bytes().expect("what was read can be written");
-    // Rows and words that do not belong together are refused even if the checksum holds.
-    let Some(again) = from_bytes::<Catalog>(&kept) else { return };
-    // Floats may be NaN: compared as they are written.
-    let plain = |block: &Block| postcard::to_allocvec(block).expect("it was written before");
-    assert_eq!(plain(&again), plain(&block));
-    load(&again);
+    // The bodies of the four kinds one after the other, each behind its length.
+    let mut rest = bytes;
+    let mut bodies = Vec::new();
+    for kind in Kind::ALL {
+        let Some((len, tail)) = rest.split_first() else { return };
+        let (body, tail) = tail.split_at(usize::from(*len).min(tail.len()));
+        bodies.push((kind, kept(kind, body)));
+        rest = tail;
+    }
+    let of = |kind| bodies.iter().find(|(of, _)| *of == kind).map(|(_, kept)| kept.clone());
+    // Rows and words that do not belong together are refused even if the checksums hold.
+    let Ok(block) = Parts::<Catalog>::read(&DIGEST, of).into_block() else { return };
+    for kind in Kind::ALL {
+        let again = encode::<Catalog>(&block, kind).expect("what was read can be written");
+        let read = Parts::<Catalog>::read(&DIGEST, |of| (of == kind).then(|| again.clone()));
+        assert!(!read.missing().contains(&kind), "what was written is read: {kind}");
+    }
+    load(&block);
+}
+
+/// A body as it is kept.
+fn kept(kind: Kind, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    bytes.push(kind.tag());
+    bytes.extend_from_slice(&<Catalog as Draw>::format(kind).to_le_bytes());
+    bytes.extend_from_slice(&DIGEST);
+    bytes.extend_from_slice(&lz4_flex::compress_prepend_size(body));
+    let crc = crc32fast::hash(&bytes[4..]).to_le_bytes();
+    bytes[..4].copy_from_slice(&crc);
+    bytes
 }
 
 /// Loads the block; a catalog that took it is whole.

@@ -42,7 +42,7 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
     for (_, range) in &layout.superseded {
         assert!(end <= range.start && range.end <= bytes.len());
     }
-    if let Ok((block, lost)) = segment::index_what_is_whole::<Catalog>(bytes) {
+    if let Ok((block, lost)) = segment::index_what_is_whole::<Catalog>(bytes, None) {
         assert!(layout.is_manifest_whole);
         assert_eq!(block.rows.len(), block.text.docs());
         assert_eq!(block.rows.len() + lost.len(), layout.entries.len() + layout.superseded.len());

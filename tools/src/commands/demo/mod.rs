@@ -341,7 +341,7 @@ fn export(client: &Client, file: &std::path::Path) -> Result<usize> {
 }
 
 fn folder_bytes(folder: &std::path::Path) -> u64 {
-    omird::store::cache::folder_size(folder)
+    omird::store::derived::folder_size(folder)
 }
 
 /// Tells the story as it happens; silent with `--json`, which prints one object at the end.

@@ -6,9 +6,9 @@ use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 
 use super::Catalog;
-use crate::index::block::{Block, By, Row};
+use crate::index::block::{Block, By, Kind, Row};
 use crate::index::doc::{DocId, FileId, Location, Stamp};
-use crate::index::facts::{Facts, terms_of};
+use crate::index::facts::{Facts, Place, Times, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::{DocTerms, TextBlock, TextBlockBuilder, TextIndex};
 use crate::store::files::Files;
@@ -26,12 +26,38 @@ impl Catalog {
 
 impl Draw for Catalog {
     type Facts = Facts;
+    type Places = Vec<Place>;
+    type Times = Times;
     type Terms = DocTerms;
     type Words = TextBlock;
     type Gathering = TextBlockBuilder;
 
-    fn draw(resource: &Resource) -> (Facts, DocTerms) {
-        (Facts::of(resource), terms_of(resource))
+    fn format(kind: Kind) -> u32 {
+        match kind {
+            Kind::Rows | Kind::Words | Kind::Places | Kind::Times => 11,
+        }
+    }
+
+    fn facts(resource: &Resource) -> Facts {
+        Facts::of(resource)
+    }
+
+    fn terms(resource: &Resource) -> DocTerms {
+        terms_of(resource)
+    }
+
+    fn places(facts: &Facts) -> &Vec<Place> {
+        &facts.places
+    }
+
+    fn times(facts: &Facts) -> Times {
+        let Facts { when, since, valid_until, .. } = *facts;
+        Times { when, since, valid_until }
+    }
+
+    fn join(facts: &mut Facts, places: Vec<Place>, times: Times) {
+        facts.places = places;
+        Times { when: facts.when, since: facts.since, valid_until: facts.valid_until } = times;
     }
 
     fn key(facts: &Facts) -> RefKey {
