@@ -111,7 +111,10 @@ fn measure(engine: &Engine, size: u64, options: &Options) -> Outcome<Vec<(String
     rows.push((format!("status after {RECALLS} recalls"), used));
 
     let (mut alone, mut beside) = (Waits::default(), Waits::default());
-    alone.measure(engine, &mut records, |_| Ok(thread::sleep(ALONE)))?;
+    alone.measure(engine, &mut records, |_| {
+        thread::sleep(ALONE);
+        Ok(())
+    })?;
     let mut imports = Samples::default();
     let per_record = records.next_array(1000).1 / 1000;
     let count = options.bytes / usize::try_from(per_record + 1)?;

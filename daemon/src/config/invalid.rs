@@ -8,8 +8,8 @@ use std::path::PathBuf;
 pub struct Invalid {
     /// The key, such as `store.seal_after_s`; empty where the fault is of no one key.
     pub key: String,
-    /// What is wrong with it.
-    pub fault: Fault,
+    /// What is wrong with it; boxed, because the error travels through many results.
+    pub fault: Box<Fault>,
 }
 
 /// What is wrong with a value.
@@ -43,17 +43,18 @@ impl Invalid {
     pub fn out_of_range(key: &str, found: impl ToString, range: [impl ToString; 2]) -> Self {
         let [least, most] = range.map(|bound| bound.to_string());
         let fault = Fault::OutOfRange { found: found.to_string(), least, most, or_none: false };
-        Self { key: key.to_owned(), fault }
+        Self { key: key.to_owned(), fault: Box::new(fault) }
     }
 
     /// A word that is not known.
     pub fn none_of(key: &str, found: &str, known: &'static [&'static str]) -> Self {
-        Self { key: key.to_owned(), fault: Fault::NoneOf { found: found.to_owned(), known } }
+        let fault = Fault::NoneOf { found: found.to_owned(), known };
+        Self { key: key.to_owned(), fault: Box::new(fault) }
     }
 
     /// Anything else about a key.
     pub fn other(key: &str, message: impl fmt::Display) -> Self {
-        Self { key: key.to_owned(), fault: Fault::Other(message.to_string()) }
+        Self { key: key.to_owned(), fault: Box::new(Fault::Other(message.to_string())) }
     }
 
     /// A fault of no one key.
@@ -63,7 +64,7 @@ impl Invalid {
 
     /// The same where 0 is allowed as well.
     pub fn or_none(mut self) -> Self {
-        if let Fault::OutOfRange { or_none, .. } = &mut self.fault {
+        if let Fault::OutOfRange { or_none, .. } = &mut *self.fault {
             *or_none = true;
         }
         self
@@ -75,7 +76,7 @@ impl fmt::Display for Invalid {
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
-        match &self.fault {
+        match &*self.fault {
             Fault::OutOfRange { found, least, most, or_none } => {
                 write!(f, "{found} is not between {least} and {most}")?;
                 if *or_none { f.write_str(", nor 0 for none") } else { Ok(()) }

@@ -74,6 +74,9 @@ impl Drop for Delete {
     }
 }
 
+/// A request that was not taken on, and why.
+pub(super) type NotTakenOn = Box<(Admitted, Error)>;
+
 /// Takes on a DELETE of all that matches `key`: of what was put before it, and nothing that is put after it.
 ///
 /// # Errors
@@ -82,10 +85,10 @@ pub(super) fn take_on(
     context: &Arc<Context>,
     key: &str,
     admitted: Admitted,
-) -> Result<(), (Admitted, Error)> {
+) -> Result<(), NotTakenOn> {
     let busy = || Error::new(Code::Busy, "too many DELETEs wait; try again in a moment");
     if context.deleter.queue.is_full() {
-        return Err((admitted, busy()));
+        return Err(Box::new((admitted, busy())));
     }
     let place = context.protocols.omir.mark(&admitted);
     context.deletes.begun.fetch_add(1, Ordering::AcqRel);
@@ -93,7 +96,7 @@ pub(super) fn take_on(
     let delete = Delete { context: context.clone(), key, admitted, place };
     let Err(not_taken) = context.deleter.queue.try_send(delete) else { return Ok(()) };
     let (TrySendError::Full(mut delete) | TrySendError::Disconnected(mut delete)) = not_taken;
-    delete.admitted.take().map_or(Ok(()), |admitted| Err((admitted, busy())))
+    delete.admitted.take().map_or(Ok(()), |admitted| Err(Box::new((admitted, busy()))))
 }
 
 impl Delete {

@@ -36,7 +36,8 @@ pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
         Err(refusal) => worded(refusal),
         Ok(admitted) => match change(context, key, sample, admitted) {
             Ok(()) => return,
-            Err((admitted, error)) => {
+            Err(not_taken) => {
+                let (admitted, error) = *not_taken;
                 admitted.failed(error.code);
                 error
             }
@@ -51,7 +52,7 @@ fn change(
     key: &str,
     sample: &Sample,
     admitted: Admitted,
-) -> Result<(), (Admitted, Error)> {
+) -> Result<(), deleting::NotTakenOn> {
     let omir = &context.protocols.omir;
     let named = context.keys.reference(key);
     let after = (context.clone(), key.to_owned());
@@ -71,12 +72,12 @@ fn change(
             let sent = sent.map(Timestamp::from_micros);
             omir.put(admitted, &name, &payload, encoding, sent, reply);
         }
-        (SampleKind::Put, None) => return Err((admitted, no_resource(key))),
+        (SampleKind::Put, None) => return Err(Box::new((admitted, no_resource(key)))),
         (SampleKind::Delete, Some(name)) => omir.delete(admitted, name, reply),
         (SampleKind::Delete, None) => match context.keys.below_memory(key) {
             Some(rest) if rest.contains('*') => deleting::take_on(context, key, admitted)?,
-            None if key.contains('*') => return Err((admitted, no_robot(context, key))),
-            _ => return Err((admitted, no_resource(key))),
+            None if key.contains('*') => return Err(Box::new((admitted, no_robot(context, key)))),
+            _ => return Err(Box::new((admitted, no_resource(key)))),
         },
     }
     Ok(())

@@ -351,8 +351,12 @@ impl<D: Draw> Parts<D> {
     ///
     /// # Errors
     /// Hands back what is there, for the rest to be made anew.
-    pub fn into_block(self) -> Result<BlockOf<D>, Self> {
-        if self.missing().is_empty() { self.join().ok_or_else(Self::none) } else { Err(self) }
+    pub fn into_block(self) -> Result<BlockOf<D>, Box<Self>> {
+        if self.missing().is_empty() {
+            self.join().ok_or_else(|| Box::new(Self::none()))
+        } else {
+            Err(Box::new(self))
+        }
     }
 
     fn join(self) -> Option<BlockOf<D>> {

@@ -48,7 +48,7 @@ impl Omir {
 
     /// Returns the bounds of a request, as they are now: a transport decodes a payload within them.
     pub fn limits(&self) -> RequestLimits {
-        self.engine.settings().limits.clone()
+        self.engine.settings().limits
     }
 
     /// Returns how the daemon is doing.

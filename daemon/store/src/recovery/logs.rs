@@ -55,8 +55,11 @@ impl<D: Draw> Step<D> {
     }
 }
 
+/// What the index needs of a version: facts and terms.
+type Drawn<D> = Box<(<D as Draw>::Facts, <D as Draw>::Terms)>;
+
 enum Effect<D: Draw> {
-    Put { version: u64, location: Location, drawn: Result<Box<(D::Facts, D::Terms)>, BadSegment> },
+    Put { version: u64, location: Location, drawn: Result<Drawn<D>, BadSegment> },
     Forget { target: Ref, version: u64, by: By },
     Touch(Touch),
     Boot(u64),

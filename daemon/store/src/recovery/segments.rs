@@ -255,7 +255,7 @@ fn examine<D: Draw>(
     let kept = match kept.unwrap_or_else(Parts::none).into_block() {
         Ok(block) if is_kept(&block) => return Ok(Examined::Kept(block)),
         Ok(_) => Parts::none(),
-        Err(parts) => parts,
+        Err(parts) => *parts,
     };
     let bytes = match read_segment(disk, number, seal)? {
         Ok((bytes, _)) => bytes,

@@ -22,9 +22,9 @@ fn record(name: u8, content: u8) -> Resource {
     let at = Instant::from(Timestamp::from_micros(NOW));
     let words = ["red cup", "door seven", "a lamp by the door", ""][usize::from(content % 4)];
     let mut record = MemoryRecord::new(format!("m{name}").parse().unwrap(), words, at.clone());
-    record.event_time = (content % 3 == 0).then_some(at);
+    record.event_time = content.is_multiple_of(3).then_some(at);
     let position = [f64::from(content), 0.0, 0.0];
-    let frame = if content % 5 == 0 { "odom" } else { "map" };
+    let frame = if content.is_multiple_of(5) { "odom" } else { "map" };
     let pose = SpatialPose::new(frame, position.into());
     record.extension = Some(vec![pose.to_extension()]);
     record.into()
