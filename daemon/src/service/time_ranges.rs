@@ -20,8 +20,9 @@ fn by_zenoh(text: &str) -> Option<SystemTime> {
 fn by_ours(text: &str) -> Option<SystemTime> {
     let span = parse(&format!("[{text}..]"), Timestamp::from_unix(NOW as i64, 0)).ok()?;
     let std::ops::Bound::Included(at) = span.from else { return None };
-    let at = Duration::new(u64::try_from(at.secs()).ok()?, at.nanos());
-    Some(UNIX_EPOCH + at)
+    let second = Duration::from_secs(at.secs().unsigned_abs());
+    let second = if at.secs() < 0 { UNIX_EPOCH - second } else { UNIX_EPOCH + second };
+    Some(second + Duration::from_nanos(at.nanos().into()))
 }
 
 /// Instants, offsets and what is nearly one of them.
