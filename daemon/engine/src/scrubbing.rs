@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::health::Part;
 use super::sealing::{Closed, Sealer};
 use super::shared::Shared;
 use crate::store::compact::Piece;
@@ -61,11 +62,13 @@ pub(super) struct Scrubber {
     logs_read: Option<i64>,
     /// When the disk refused something last.
     refused: Option<Instant>,
+    /// Readers were refused when this was looked at last.
+    was_unreadable: bool,
 }
 
 impl Scrubber {
     pub(super) fn new(mender: Arc<Mender>, is_allowed: bool, bare: BTreeSet<u64>) -> Self {
-        Self { mender, is_allowed, bare, logs_read: None, refused: None }
+        Self { mender, is_allowed, bare, logs_read: None, refused: None, was_unreadable: false }
     }
 
     /// Reads the logs that wait through, once in a round; names those that turn out to be damaged.
@@ -104,6 +107,9 @@ impl Scrubber {
         if !self.is_allowed || is_busy || shared.is_stopping.load(Ordering::Acquire) {
             return false;
         }
+        if self.is_unreadable(shared) {
+            return false;
+        }
         let is_pausing = self.refused.is_some_and(|at| at.elapsed() < RETRY);
         if is_pausing || !shared.may_seal() {
             return false;
@@ -130,6 +136,18 @@ impl Scrubber {
         }
         shared.scrubbed(round);
         next.is_some()
+    }
+
+    /// Returns true while readers are refused: a disk that gives nothing says nothing about rot. Once it gives something
+    /// again, what seemed lost meanwhile is looked at again.
+    fn is_unreadable(&mut self, shared: &Shared) -> bool {
+        let is_unreadable = shared.health().of(Part::Read).is_some();
+        if self.was_unreadable && !is_unreadable {
+            self.refused = None;
+            self.mender.retry_lost();
+        }
+        self.was_unreadable = is_unreadable;
+        is_unreadable
     }
 
     /// Reads a segment and mends it. Returns whether it could be read and written.

@@ -59,6 +59,13 @@ impl Mender {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Has segments that seemed lost looked at again: the disk could not be read for a while.
+    pub fn retry_lost(&self) {
+        let mut ailing = self.ailing();
+        let lost = std::mem::take(&mut ailing.lost);
+        ailing.waiting.extend(lost);
+    }
+
     fn ailing(&self) -> MutexGuard<'_, Ailing> {
         self.ailing.lock().unwrap_or_else(PoisonError::into_inner)
     }
