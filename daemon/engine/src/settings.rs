@@ -262,7 +262,7 @@ impl Default for Settings {
             seal_after: Duration::from_secs(28 * 86_400),
             index_from_bytes: 4 << 20,
             touch_interval: Duration::from_secs(1800),
-            mark_interval: Duration::from_secs(1800),
+            mark_interval: Duration::from_secs(3600),
             keep_history: Duration::from_secs(604_800),
             purge_after: Duration::from_secs(28 * 86_400),
             scrub_every: Some(Duration::from_secs(30 * 86_400)),
