@@ -53,7 +53,7 @@ impl Catalog {
     }
 
     /// Since when (microseconds) someone has had a version forgotten that is
-    /// [`End::Forgotten`](super::End::Forgotten); `None` while only rules have let go of it.
+    /// [`End::Forgotten`](crate::store::index::End::Forgotten); `None` while only rules have let go of it.
     pub fn version_forgotten_since(&self, id: DocId) -> Option<i64> {
         let doc = self.doc(id);
         self.forgotten_since(&doc.key).map(|at| if at == i64::MIN { doc.retired } else { at })
