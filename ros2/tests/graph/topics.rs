@@ -115,6 +115,8 @@ fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
             let _ = send.send(m);
         })
         .unwrap();
+    // Dropped before the subscription, which waits for its consumer: a test that fails must not hang.
+    let go = go;
     // Another node with a room of its own, which tells what has come.
     let other = node(&b, "other");
     let (_other, heard) = other.listen("chatter", Qos::DEFAULT);
@@ -126,7 +128,8 @@ fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
     for text in burst {
         publisher.publish(&talker.text(text)).unwrap();
     }
-    assert_eq!(texts(&heard, burst.len() + 1).last(), burst.last());
+    // On a busy machine it may drop the oldest itself, never the last.
+    while texts(&heard, 1).last() != burst.last() {}
     let counted = || (listener.node.counts().dropped == dropped).then_some(());
     listener.node.graph().wait(LONG, |_| counted()).expect("what is dropped is counted");
     drop(go);
