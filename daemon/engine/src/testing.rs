@@ -1,4 +1,4 @@
-//! What unit tests build an engine of.
+//! Parts from which unit tests build an engine.
 
 use std::path::Path;
 use std::sync::Arc;

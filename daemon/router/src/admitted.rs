@@ -22,7 +22,7 @@ pub struct Admitted {
     end: End,
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy)]
 enum End {
     /// Nobody has answered it.
@@ -116,18 +116,18 @@ impl Drop for Admitted {
     }
 }
 
-/// What is kept of a request that is over.
+/// The record of a request that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditLine<'a> {
-    /// Who asked.
+    /// The caller.
     pub caller: &'a Caller,
-    /// What was asked.
+    /// The method that was asked for.
     pub method: &'static Method,
     /// The bytes it came in.
     pub bytes: usize,
     /// `ok`, `given up`, or the code of the refusal.
     pub outcome: &'static str,
-    /// How long it took, from the router's decision to the answer.
+    /// The time it took, from the router's decision to the answer.
     pub took: Duration,
 }
 

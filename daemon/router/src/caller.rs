@@ -6,18 +6,18 @@ use std::time::Duration;
 use super::method::{Method, Payload, Scope};
 use super::refusal::{Refusal, Size};
 
-/// Who asks. It travels with each request, from the transport to the protocol.
+/// The one who asks. It travels with each request, from the transport to the protocol.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The name: of a transport or port where that knows no more, else of a key or user. Rates and audit lines go by it.
     pub name: Arc<str>,
     /// The part of the memory that is the caller's, for protocols that keep several apart.
     pub tenant: Option<Arc<str>>,
-    /// What the caller may do.
+    /// The scopes the caller holds.
     pub scopes: Scopes,
-    /// How much, and how often.
+    /// Bounds on size and rate.
     pub bounds: Bounds,
-    /// How a caller of this kind gets the scope that it lacks, for the refusal.
+    /// The way a caller of this kind gets the scope that it lacks, for the refusal.
     pub remedy: Option<&'static str>,
     /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
     pub retries: bool,
@@ -37,12 +37,12 @@ impl Caller {
     }
 }
 
-/// What a caller may do.
+/// The scopes of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scopes {
     /// Everything.
     All,
-    /// What is listed.
+    /// The scopes that are listed.
     Only(Arc<[Scope]>),
 }
 
@@ -68,7 +68,7 @@ pub struct Bounds {
     pub decoded: Option<DecodedBounds>,
     /// Bytes of an answer that comes in one part.
     pub reply_bytes: Option<u64>,
-    /// How often.
+    /// The rate of requests.
     pub rate: Option<Rate>,
 }
 

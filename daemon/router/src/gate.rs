@@ -10,7 +10,7 @@ const FIRST_DELAY: u64 = 1_000_000;
 /// ... but no longer than this: whoever guesses must not lock the owner out.
 const LONGEST_DELAY: u64 = 30_000_000;
 
-/// What callers of a port may do, and what opens more.
+/// The scopes that callers of a port hold, and the secret that opens more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessPolicy {
     /// Each may write.
@@ -19,7 +19,7 @@ pub struct AccessPolicy {
     pub token: Option<String>,
 }
 
-/// Where one caller after the other comes in.
+/// The entrance for one caller after the other.
 #[derive(Debug)]
 pub struct Gate {
     access: AccessPolicy,

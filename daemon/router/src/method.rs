@@ -25,17 +25,17 @@ pub struct Method {
     pub protocol: &'static str,
     /// The name a caller uses.
     pub name: &'static str,
-    /// What it does to the memory.
+    /// Its effect on the memory.
     pub effect: Effect,
     /// The answer comes in parts, each of which is bounded by itself.
     pub streams: bool,
-    /// What comes with it.
+    /// The kind of payload that comes with it.
     pub payload: Payload,
-    /// What a caller must hold.
+    /// The scope that a caller must hold.
     pub scope: Scope,
 }
 
-/// What a method does to the memory.
+/// The effect of a method on the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Reads. That accesses are counted is no change.
@@ -57,7 +57,7 @@ impl Effect {
     }
 }
 
-/// What comes with a method.
+/// The kind of payload that comes with a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// Nothing but parameters by name. A payload is passed over.

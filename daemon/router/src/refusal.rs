@@ -16,16 +16,16 @@ pub enum Refusal {
     Scope {
         /// That scope.
         needed: Scope,
-        /// How a caller of this kind gets it.
+        /// The way a caller of this kind gets it.
         remedy: Option<&'static str>,
     },
     /// It is too large.
     TooLarge {
-        /// How large it is.
+        /// Its size.
         bytes: usize,
         /// The bound.
         most: usize,
-        /// What is measured.
+        /// The quantity that is measured.
         size: Size,
     },
     /// It is a large import, and another one is under way.

@@ -10,7 +10,7 @@ use omird_engine::export::Selection;
 use omird_engine::recall::query::Query;
 use omird_router::Admitted;
 
-/// What an export selects.
+/// The selection of an export.
 pub struct Document {
     engine: Engine,
     selection: Selection,

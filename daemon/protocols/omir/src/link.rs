@@ -20,7 +20,7 @@ pub use super::methods::{PUSH, UNKNOWN};
 /// Bytes of a refusal, which may quote what was asked, and of where that stands.
 pub const MOST_TOLD: usize = 500;
 
-/// Where the answers to one request go, and how the work for them is paced.
+/// The way the answers to one request go, and the pace of the work for them.
 pub trait Exchange {
     /// Says something.
     ///

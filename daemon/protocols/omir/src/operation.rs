@@ -102,7 +102,7 @@ impl Operation {
     }
 }
 
-/// What comes with an operation.
+/// The payload of an operation.
 #[derive(Debug, Default)]
 pub struct Params {
     /// By name. They win over members of the payload that are called the same.
@@ -154,7 +154,7 @@ impl Payload {
     }
 }
 
-/// What was done, or found.
+/// The result of an operation.
 #[derive(Debug)]
 pub enum Response {
     /// A change.
@@ -165,11 +165,11 @@ pub enum Response {
     Export(Export),
     /// Segments that were rewritten.
     Compaction(Compaction),
-    /// What time had done, or would.
+    /// The changes a sweep made, or would make.
     Sweep(SweepReport),
     /// Why something is as it is.
     Explanation(Value),
-    /// How the daemon is doing.
+    /// The state of the daemon.
     Status(Value),
     /// The segments there are.
     Backup(Value),
@@ -182,9 +182,9 @@ pub enum Response {
 pub struct Encoded {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How they are written; `None` if they are octets of a file.
+    /// Their encoding; `None` if they are octets of a file.
     pub encoding: Option<Encoding>,
-    /// What is missing in a Bundle, if anything is.
+    /// The resources left out of a Bundle, if any.
     pub left_out: Option<Value>,
 }
 
@@ -224,7 +224,7 @@ impl Response {
         Ok(Encoded { bytes, encoding: Some(encoding), left_out })
     }
 
-    /// What is missing in a Bundle, if anything is.
+    /// The resources left out of a Bundle, if any.
     pub fn left_out(&self) -> Option<Value> {
         match self {
             Self::Export(export) => export.left_out().to_value(),

@@ -99,7 +99,7 @@ pub fn explain(parameters: Parameters) -> Result<Ref, Error> {
     Ok(target)
 }
 
-/// What is asked of a backup.
+/// The part of a backup that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backup {
     /// The list of segments.

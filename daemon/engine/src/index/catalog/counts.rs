@@ -1,4 +1,4 @@
-//! How many versions there are, by tier and by what became of them, without a walk over all of them.
+//! Counts of versions, by tier and by what became of them, without a walk over all of them.
 //!
 //! Live versions, forgotten ones and those that a compaction dropped are counted as they come and go. The tier of a
 //! record is worked out when it is asked for, so time alone moves it and nothing tells when. So rows are counted in
@@ -21,7 +21,7 @@ const COUNTED_AT_ONCE: usize = 128;
 /// Live records by tier, in the order of [`Tier::ALL`].
 type ByTier<T> = [T; Tier::ALL.len()];
 
-/// How many records of a block are in each tier, and from when until when that holds; microseconds.
+/// The records of a block in each tier, and the time from and until which that holds; microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     tiers: ByTier<u8>,
@@ -90,19 +90,19 @@ impl TierCount {
         Self { now, next: 0, tiers: [0; Tier::ALL.len()] }
     }
 
-    /// How many records are in each tier, in the order of [`Tier::ALL`].
+    /// Counts of records in each tier, in the order of [`Tier::ALL`].
     pub fn tiers(&self) -> [u64; Tier::ALL.len()] {
         self.tiers
     }
 }
 
 impl Catalog {
-    /// How many versions are held that were forgotten.
+    /// Counts the versions held that were forgotten.
     pub fn forgotten_count(&self) -> u64 {
         self.counts.forgotten
     }
 
-    /// How many versions are held.
+    /// Counts the versions held.
     pub fn version_count(&self) -> u64 {
         self.docs.len() as u64 - self.gone - self.counts.staged
     }

@@ -1,4 +1,4 @@
-//! What a compaction would gain: how much is dead, and where.
+//! The gain of a compaction: how much is dead, and where.
 
 use std::collections::HashMap;
 
