@@ -1,4 +1,4 @@
-"""Holds the documents against the tree: links, the invariants of ARCHITECTURE.md, extensions, and what crates say.
+"""Holds the documents against the tree: links, names of sources, the invariants of ARCHITECTURE.md, extensions, and what crates say.
 
 Behind each invariant stand the files that hold or test it, and each of these cites it by its number; no file cites one
 behind which it does not stand. A folder stands for the files in it; a name alone lies beside the one before it.
@@ -16,6 +16,13 @@ CITATION = re.compile(r"[Ii]nvariants? (\d+(?:(?:,| and|, and) \d+)*) of ARCHITE
 # Where a path in ARCHITECTURE.md may begin; `store/` stands for the sources of the crate in `daemon/store`.
 ROOMS = ["", "daemon/src/", "daemon/engine/src/"]
 CRATES = ["engine", "store"]
+# What a room stands for in a path that a page or a comment names.
+SHORT = {
+    "engine": "daemon/engine/src",
+    "store": "daemon/store/src",
+    "router": "daemon/router/src",
+    "protocols": "daemon/protocols",
+}
 
 
 def tracked(*patterns):
@@ -52,6 +59,19 @@ def places(token):
     """Where a path of ARCHITECTURE.md may lie."""
     crate, _, rest = token.partition("/")
     return [room + token for room in ROOMS] + ([f"daemon/{crate}/src/{rest}"] if crate in CRATES else [])
+
+
+def missing_sources():
+    """Sources that a page or a comment names and that are not there. A comment may name a file of others by its bare name."""
+    files = tracked("*.rs")
+    shapes = {"*.md": r"([\w./-]+\.rs)\b", "*.rs": r"^\s*//.*?([\w.-]+/[\w./-]+\.rs)\b"}
+    for pattern, shape in shapes.items():
+        for name in tracked(pattern):
+            for path in re.findall(shape, (ROOT / name).read_text(), re.M):
+                room, _, rest = path.partition("/")
+                whole = SHORT.get(room, room) + f"/{rest}" if rest else path
+                if not any(f"/{file}".endswith(f"/{whole.lstrip('./')}") for file in files):
+                    yield f"{name}: {path} is not there"
 
 
 def stated():
@@ -142,8 +162,8 @@ def unfit_crates():
 
 
 def main():
-    wrong = [*broken_links(), *loose_invariants(), *loose_extensions(), *unfit_crates()]
-    print("\n".join(wrong) or "links, invariants, extensions and crates agree with the tree")
+    wrong = [*broken_links(), *missing_sources(), *loose_invariants(), *loose_extensions(), *unfit_crates()]
+    print("\n".join(wrong) or "links, sources, invariants, extensions and crates agree with the tree")
     sys.exit(bool(wrong))
 
 

@@ -45,8 +45,8 @@ PARTS = [
 ]
 AIM = "decay,pose,encode"
 AIM_FLASH, AIM_RAM = 24 * 1024, 4 * 1024
-# Which deeds of `measure` are part of the aim.
-AIM_DEEDS = ["retrievability", "access, and its tier", "poses composed", "record encoded"]
+# Which workloads of `measure` are part of the aim.
+AIM_WORKLOADS = ["retrievability", "access, and its tier", "poses composed", "record encoded"]
 BEGIN, END = "<!-- sizes: .ci/firmware.py -->\n", "<!-- end of sizes -->\n"
 
 
@@ -177,20 +177,20 @@ def image(target, features):
 def measure(target):
     """Bytes of stack and instructions, by deed."""
     cargo("build", "--release", "--features", "board", "--bin", "measure", "--target", target)
-    deeds = {}
+    workloads = {}
     for line in start(target, "measure").splitlines():
         if line.startswith("held "):
             _, name, held = line.split()
-            deeds[f"({name}, held meanwhile)"] = int(held), None
+            workloads[f"({name}, held meanwhile)"] = int(held), None
             continue
         name, stack, instructions = line.rsplit(" ", 2)
-        deeds[name.strip('"')] = int(stack), int(instructions)
-    return deeds
+        workloads[name.strip('"')] = int(stack), int(instructions)
+    return workloads
 
 
-def aim(target, size, deeds):
+def aim(target, size, workloads):
     flash, static = size
-    ram = static + max(deeds[name][0] for name in AIM_DEEDS)
+    ram = static + max(workloads[name][0] for name in AIM_WORKLOADS)
     print(f"    {flash:,} bytes of flash (aim: {AIM_FLASH:,}), {ram:,} of RAM (aim: {AIM_RAM:,})")
     if flash >= AIM_FLASH or ram >= AIM_RAM:
         sys.exit("record, decay, pose and encoding take more than they may")

@@ -13,7 +13,7 @@ use zenoh::Wait;
 use zenoh::bytes::Encoding;
 use zenoh::query::Query;
 
-use crate::{Outcome, wire};
+use crate::{Result, wire};
 
 /// Key of a reply of so many bytes.
 pub fn echo_key(bytes: usize) -> String {
@@ -26,7 +26,7 @@ pub fn append_key(bytes: usize) -> String {
 }
 
 /// Serves until it is killed. Arguments: the file, the endpoint.
-pub fn serve(mut arguments: impl Iterator<Item = String>) -> Outcome<()> {
+pub fn serve(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let path = arguments.next().ok_or("no file")?;
     let endpoint = arguments.next().ok_or("no endpoint")?;
     let file = Mutex::new(File::options().create(true).append(true).open(path)?);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::Result;
 use crate::samples::{Samples, Summary};
 
 /// Bytes of the appends that are timed.
@@ -27,7 +27,7 @@ pub struct Machine {
 
 impl Machine {
     /// Asks the machine; `folder` is on the disk that is measured.
-    pub fn ask(folder: &Path) -> Outcome<Self> {
+    pub fn ask(folder: &Path) -> Result<Self> {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let processor = cpus
             .lines()

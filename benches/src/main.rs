@@ -26,9 +26,7 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Parser;
-
-/// Anything that ends a measurement early.
-type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+use omird_tests::Result;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -46,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn finish(outcome: Outcome<()>) -> ExitCode {
+fn finish(outcome: Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

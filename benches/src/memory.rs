@@ -12,14 +12,14 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use omir_core::cbor;
 use omir_core::model::{Entity, Resource};
 
-use crate::Outcome;
+use crate::Result;
 use crate::process::{self, Process};
 use crate::wire::Wire;
 
 /// The option that selects this measurement.
 pub const NAME: &str = "memory";
 
-/// How long a log may take to be sealed.
+/// Longest time to seal a log.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Rest before memory is read: what threads free at their end is free by then.
 const REST: Duration = Duration::from_secs(3);
@@ -53,7 +53,7 @@ struct Around {
 ///
 /// # Errors
 /// If the daemon or the kernel does not do what is expected of it.
-pub fn run(options: &Options) -> Outcome<()> {
+pub fn run(options: &Options) -> Result<()> {
     let folder = tempfile::tempdir_in(&options.data)?;
     let endpoint = process::free_endpoint()?;
     let daemon = Process::daemon(folder.path(), &endpoint)?;
@@ -89,9 +89,9 @@ fn seal(
     daemon: &Process,
     wire: &Wire,
     updates: &mut impl Iterator<Item = Vec<u8>>,
-) -> Outcome<Around> {
-    let full = omird::engine::settings::Settings::default().segment_bytes;
-    let mut fill = |is_done: &dyn Fn() -> Outcome<bool>| -> Outcome<()> {
+) -> Result<Around> {
+    let full = omird::engine::Settings::default().segment_bytes;
+    let mut fill = |is_done: &dyn Fn() -> Result<bool>| -> Result<()> {
         let began = Instant::now();
         while !is_done()? {
             if began.elapsed() > PATIENCE {
@@ -121,7 +121,7 @@ fn seal(
 }
 
 /// The file of a folder that has this ending and the highest number, and how long it is.
-fn newest(folder: &Path, ending: &str) -> Outcome<(PathBuf, u64)> {
+fn newest(folder: &Path, ending: &str) -> Result<(PathBuf, u64)> {
     let mut newest = PathBuf::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -134,7 +134,7 @@ fn newest(folder: &Path, ending: &str) -> Outcome<(PathBuf, u64)> {
 }
 
 /// Does some work, and looks at the memory of the daemon around it.
-fn around(daemon: &Process, what: &str, work: impl FnOnce() -> Outcome<()>) -> Outcome<Around> {
+fn around(daemon: &Process, what: &str, work: impl FnOnce() -> Result<()>) -> Result<Around> {
     thread::sleep(REST);
     daemon.forget_peak()?;
     let before = daemon.memory()?.resident;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Outcome;
+use crate::Result;
 use crate::path::Path;
 
 /// Measures omird beside its floors and prints one table.
@@ -66,7 +66,7 @@ impl Options {
     ///
     /// # Errors
     /// If the trajectory cannot be read.
-    pub fn path(&self) -> Outcome<Path> {
+    pub fn path(&self) -> Result<Path> {
         match self.kitti.as_deref() {
             Some([poses, times]) => Ok(Path::kitti(poses, times)?),
             _ => Ok(Path::walk()),

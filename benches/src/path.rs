@@ -5,6 +5,8 @@ use std::path::Path as FilePath;
 
 use omird_tests::random::Random;
 
+use crate::Result;
+
 /// The building: metres in x and y.
 const BUILDING: (f64, f64) = (120.0, 80.0);
 /// Seconds between two observations of the walk.
@@ -33,7 +35,7 @@ pub enum Path {
     Recorded {
         /// Its poses.
         poses: Vec<Pose>,
-        /// How many were given out.
+        /// Number given out.
         given: usize,
     },
 }
@@ -50,8 +52,8 @@ impl Path {
     ///
     /// # Errors
     /// Names the file and the line.
-    pub fn kitti(poses: &FilePath, times: &FilePath) -> Result<Self, String> {
-        let read = |path: &FilePath| {
+    pub fn kitti(poses: &FilePath, times: &FilePath) -> Result<Self> {
+        let read = |path: &FilePath| -> Result<Vec<Vec<f64>>> {
             let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
             text.lines()
                 .enumerate()
@@ -60,9 +62,9 @@ impl Path {
                     line.split_whitespace()
                         .map(str::parse)
                         .collect::<Result<Vec<f64>, _>>()
-                        .map_err(|e| format!("{}, line {}: {e}", path.display(), at + 1))
+                        .map_err(|e| format!("{}, line {}: {e}", path.display(), at + 1).into())
                 })
-                .collect::<Result<Vec<_>, String>>()
+                .collect()
         };
         let (rows, times) = (read(poses)?, read(times)?);
         let poses: Vec<Pose> = rows
@@ -75,7 +77,7 @@ impl Path {
             })
             .collect();
         if poses.is_empty() {
-            return Err("the trajectory has no pose of twelve numbers with a time".to_owned());
+            return Err("the trajectory has no pose of twelve numbers with a time".into());
         }
         Ok(Self::Recorded { poses, given: 0 })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use omird::program::Arguments;
 
-use crate::Outcome;
+use crate::Result;
 
 /// First argument that makes this program the daemon; its own arguments follow.
 pub const DAEMON: &str = "@daemon";
@@ -19,7 +19,7 @@ pub const ECHO: &str = "@echo";
 /// The name the measured robot has.
 pub const ROBOT: &str = "bench";
 
-/// How long a process may take to be ready or to stop.
+/// Longest time for a process to be ready or to stop.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs the daemon, and at its end tells what it wrote.
@@ -44,7 +44,7 @@ fn written_by(process: &str) -> Option<u64> {
 }
 
 /// An endpoint nobody listens on.
-pub fn free_endpoint() -> Outcome<String> {
+pub fn free_endpoint() -> Result<String> {
     let probe = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     Ok(format!("tcp/{}", probe.local_addr()?))
 }
@@ -70,7 +70,7 @@ pub struct Process {
 
 impl Process {
     /// Starts the daemon on a data folder.
-    pub fn daemon(data: &Path, endpoint: &str) -> Outcome<Self> {
+    pub fn daemon(data: &Path, endpoint: &str) -> Result<Self> {
         let (data_option, robot, listen) =
             ("--data".as_ref(), "--robot".as_ref(), "--listen".as_ref());
         let list: [&OsStr; 6] =
@@ -79,11 +79,11 @@ impl Process {
     }
 
     /// Starts the floor's server, which appends to `file`.
-    pub fn echo(file: &Path, endpoint: &str) -> Outcome<Self> {
+    pub fn echo(file: &Path, endpoint: &str) -> Result<Self> {
         Self::start(ECHO, &[file.as_ref(), endpoint.as_ref()])
     }
 
-    fn start(role: &str, arguments: &[&OsStr]) -> Outcome<Self> {
+    fn start(role: &str, arguments: &[&OsStr]) -> Result<Self> {
         let began = Instant::now();
         let mut child = Command::new(std::env::current_exe()?)
             .arg(role)
@@ -109,7 +109,7 @@ impl Process {
     }
 
     /// Waits for a line that begins so; gives the rest of it.
-    fn line(&self, beginning: &str) -> Outcome<String> {
+    fn line(&self, beginning: &str) -> Result<String> {
         loop {
             let line = self
                 .lines
@@ -122,7 +122,7 @@ impl Process {
     }
 
     /// Its memory now.
-    pub fn memory(&self) -> Outcome<Memory> {
+    pub fn memory(&self) -> Result<Memory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let field = |name: &str| -> Option<u64> {
             let rest = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -136,19 +136,19 @@ impl Process {
         }
     }
 
-    /// Begins anew to look for the most memory it has.
-    pub fn forget_peak(&self) -> Outcome<()> {
+    /// Resets the peak.
+    pub fn forget_peak(&self) -> Result<()> {
         Ok(std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")?)
     }
 
     /// Bytes it sent to the disk so far, whole pages, as the kernel counts them.
-    pub fn written(&self) -> Outcome<u64> {
+    pub fn written(&self) -> Result<u64> {
         let written = written_by(&self.child.id().to_string());
         written.ok_or_else(|| "the kernel does not say what a process wrote".into())
     }
 
     /// Kills it, as a power cut would, as far as the process goes.
-    pub fn kill(mut self) -> Outcome<()> {
+    pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
@@ -156,7 +156,7 @@ impl Process {
 
     /// Stops the daemon as an operator would; gives the bytes it sent to the disk and how long it
     /// took to stop.
-    pub fn stop(mut self) -> Outcome<(u64, Duration)> {
+    pub fn stop(mut self) -> Result<(u64, Duration)> {
         let began = Instant::now();
         self.signal("-TERM")?;
         let written = self.line("written")?.parse()?;
@@ -168,7 +168,7 @@ impl Process {
         }
     }
 
-    fn signal(&self, signal: &str) -> Outcome<()> {
+    fn signal(&self, signal: &str) -> Result<()> {
         let status = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status()?;
         if status.success() { Ok(()) } else { Err("`kill` failed".into()) }
     }

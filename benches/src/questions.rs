@@ -2,7 +2,7 @@
 
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
-use omird::recall::query::Query;
+use omird::engine::Query;
 
 use crate::records::{ENTITIES, Records, Traits, entity_id};
 use omird_tests::random::Random;

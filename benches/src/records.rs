@@ -11,7 +11,7 @@ use omird_tests::random::Random;
 
 /// Entities that records mention.
 pub const ENTITIES: usize = 64;
-/// When the first observation was made: it does not matter, only that it is past.
+/// Time of the first observation: it does not matter, only that it is past.
 const BEGINNING: i64 = 1_767_225_600;
 /// Of so many records at most the traits are kept, to ask for them later.
 const TRAITS: usize = 4096;

@@ -130,7 +130,7 @@ impl Row {
         self
     }
 
-    /// Whether the goal is met; `None` without one.
+    /// Returns true if the goal is met; `None` without one.
     fn is_met(&self) -> Option<bool> {
         Some(match self.aim? {
             Aim::RatioAtMost(most) => self.ratio? <= most,

@@ -32,7 +32,7 @@ impl Samples {
         self.0.iter().max().copied().unwrap_or_default()
     }
 
-    /// How often it was done.
+    /// Number of repetitions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -49,7 +49,7 @@ impl Samples {
     }
 }
 
-/// How many times slower `subject` is than `floor`: the median of the ratios of their medians, batch
+/// Ratio of the times of `subject` and `floor`: the median of the ratios of their medians, batch
 /// by batch. Both batches of a pair were measured within milliseconds, so a machine that changes its
 /// pace during the run changes neither side alone.
 pub fn ratio(subject: &Samples, floor: &Samples, batch: usize) -> f64 {

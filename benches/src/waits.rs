@@ -7,12 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use omird::engine::Engine;
-use omird::engine::merge::Precedence;
-use omird::engine::request::Encoding;
-use omird::recall::Query;
+use omird::engine::{Encoding, Engine, Precedence, Query};
 
-use crate::Outcome;
+use crate::Result;
 use crate::measure::local;
 use crate::path;
 use crate::records::Records;
@@ -27,7 +24,7 @@ const BATCH: u64 = 4000;
 const STATUSES: usize = 100;
 /// Recalls before a status that is not idle.
 const RECALLS: usize = 10;
-/// How long recalls and remembers are measured with no import beside them.
+/// Time for which recalls and remembers are measured with no import beside them.
 const ALONE: Duration = Duration::from_secs(2);
 
 /// Measures how long somebody waits for the catalog.
@@ -55,7 +52,7 @@ pub struct Options {
 ///
 /// # Errors
 /// If the engine refuses.
-pub fn run(options: &Options) -> Outcome<()> {
+pub fn run(options: &Options) -> Result<()> {
     let mut table = Table::new();
     table
         .load_preset(presets::ASCII_MARKDOWN)
@@ -82,7 +79,7 @@ fn milliseconds(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1e3)
 }
 
-fn measure(engine: &Engine, size: u64, options: &Options) -> Outcome<Vec<(String, Samples)>> {
+fn measure(engine: &Engine, size: u64, options: &Options) -> Result<Vec<(String, Samples)>> {
     let mut records = Records::new(options.seed, path::Path::walk());
     local::remember(engine, &records.entities())?;
     let mut left = size;
@@ -135,7 +132,7 @@ fn measure(engine: &Engine, size: u64, options: &Options) -> Outcome<Vec<(String
     Ok(rows)
 }
 
-fn recall(engine: &Engine, records: &Records, number: usize, touch: bool) -> Outcome<()> {
+fn recall(engine: &Engine, records: &Records, number: usize, touch: bool) -> Result<()> {
     let traits = &records.traits[number % records.traits.len()];
     let [x, y, _] = traits.position;
     let near = Some(omir_core::space::Center::Plane { x, y });
@@ -143,7 +140,7 @@ fn recall(engine: &Engine, records: &Records, number: usize, touch: bool) -> Out
     engine.recall(&query).map(drop).map_err(|error| error.message.into())
 }
 
-/// How long each of many recalls and remembers took, one after the other on a thread of its own.
+/// Measures many recalls and remembers, one after the other on a thread of its own.
 #[derive(Default)]
 struct Waits {
     recalls: Samples,
@@ -155,14 +152,14 @@ impl Waits {
         &mut self,
         engine: &Engine,
         records: &mut Records,
-        work: impl FnOnce(&Engine) -> Outcome<()>,
-    ) -> Outcome<()> {
+        work: impl FnOnce(&Engine) -> Result<()>,
+    ) -> Result<()> {
         let is_done = AtomicBool::new(false);
         let small: Vec<Vec<u8>> = (0..20_000).map(|_| records.next()).collect();
         let records = &*records;
         let (recalls, remembers) = (&mut self.recalls, &mut self.remembers);
         thread::scope(|scope| {
-            let recalling = scope.spawn(|| -> Outcome<()> {
+            let recalling = scope.spawn(|| -> Result<()> {
                 for number in 0.. {
                     let began = Instant::now();
                     recall(engine, records, number, false)?;
@@ -174,7 +171,7 @@ impl Waits {
                 }
                 Ok(())
             });
-            let remembering = scope.spawn(|| -> Outcome<()> {
+            let remembering = scope.spawn(|| -> Result<()> {
                 for payload in &small {
                     let began = Instant::now();
                     local::remember(engine, payload)?;

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use zenoh::bytes::Encoding;
 use zenoh::{Config, Session, Wait};
 
-use crate::Outcome;
+use crate::Result;
 
-/// How long one answer may take.
+/// Longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The configuration of a server, the same as the daemon's own.
-pub fn server(endpoint: &str) -> Outcome<Config> {
+pub fn server(endpoint: &str) -> Result<Config> {
     configuration("peer", "listen/endpoints", endpoint)
 }
 
-fn configuration(mode: &str, role: &str, endpoint: &str) -> Outcome<Config> {
+fn configuration(mode: &str, role: &str, endpoint: &str) -> Result<Config> {
     let mut config = Config::default();
     config.insert_json5("mode", &format!("\"{mode}\""))?;
     config.insert_json5("scouting/multicast/enabled", "false")?;
@@ -34,7 +34,7 @@ pub struct Wire {
 
 impl Wire {
     /// Connects.
-    pub fn open(endpoint: &str) -> Outcome<Self> {
+    pub fn open(endpoint: &str) -> Result<Self> {
         let session =
             zenoh::open(configuration("client", "connect/endpoints", endpoint)?).wait()?;
         Ok(Self { session })
@@ -44,7 +44,7 @@ impl Wire {
     ///
     /// # Errors
     /// If there is none, or it is a refusal.
-    pub fn ask(&self, selector: &str, payload: Option<&[u8]>) -> Outcome<Vec<u8>> {
+    pub fn ask(&self, selector: &str, payload: Option<&[u8]>) -> Result<Vec<u8>> {
         self.ask_within(PATIENCE, selector, payload)
     }
 
@@ -57,7 +57,7 @@ impl Wire {
         patience: Duration,
         selector: &str,
         payload: Option<&[u8]>,
-    ) -> Outcome<Vec<u8>> {
+    ) -> Result<Vec<u8>> {
         let mut get = self.session.get(selector).timeout(patience);
         if let Some(payload) = payload {
             get = get.payload(payload).encoding(Encoding::APPLICATION_CBOR);
@@ -87,7 +87,7 @@ impl Wire {
         in_flight: usize,
         span: Duration,
         payloads: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Outcome<f64> {
+    ) -> Result<f64> {
         let (sender, answers) = mpsc::channel();
         let began = Instant::now();
         let (mut sent, mut answered) = (0u64, 0u64);

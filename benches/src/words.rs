@@ -5,7 +5,7 @@
 
 use omird_tests::random::Random;
 
-/// How many words there are.
+/// Number of words.
 const SIZE: usize = 5000;
 
 /// The words that say nothing by themselves, most frequent first.

@@ -1,4 +1,4 @@
-//! Where the memory of the emulated boards lies, for the linker script of `cortex-m-rt`.
+//! The memory map of the emulated boards, for the linker script of `cortex-m-rt`.
 
 use std::env;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! How strong a relationship is by now: it grows with use and fades without.
+//! The strength of a relationship, which grows with use and fades without.
 //!
 //! `Relationship.strength` is a synaptic weight (OMIR R1, Memory Semantics §4): it rises when both
 //! ends are active together and decays toward zero when they are not. What a relationship states is

@@ -1,5 +1,5 @@
 //! The heads of CBOR items, to bytes and back, without allocating: shared by [`crate::cbor`] and
-//! [`crate::fixed`].
+//! the records of fixed capacity (`fixed`).
 //!
 //! `ciborium-ll` knows the layout. Its writer takes the shortest form of every head, floats included,
 //! which is what RFC 8949 §4.2.1 asks of the deterministic form.
@@ -9,7 +9,7 @@ use ciborium_ll::{Decoder, Encoder, Error, Header};
 /// The longest head: one byte and a 64-bit argument.
 const MAX_LEN: usize = 9;
 
-/// Why no head could be read.
+/// A head that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadError {
     /// The bytes end inside it.

@@ -1,4 +1,4 @@
-//! Why a request is refused, for programs: `docs/replies.md`, "Errors". Whoever answers and whoever asks, over Zenoh,
+//! Codes of refusals, for programs: `docs/replies.md`, "Errors". Both ends, over Zenoh,
 //! ROS or a cable, mean the same by them.
 
 use core::fmt;

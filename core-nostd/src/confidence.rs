@@ -1,4 +1,4 @@
-//! How sure a memory is, and what feedback does to that.
+//! The confidence in a memory, and the effect of feedback on it.
 //!
 //! Belief is a Beta(α, β) posterior (OMIR R1, Memory Semantics §1): α counts confirming evidence and
 //! β disconfirming evidence, each with its prior included. The point estimate to act on is damped
@@ -99,7 +99,7 @@ fn share(a: f64, b: f64) -> f64 {
     }
 }
 
-/// How many observations one piece of feedback counts for: finite, 0 < weight ≤ 1000.
+/// Number of observations that one piece of feedback counts for: finite, 0 < weight ≤ 1000.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Weight(f64);
 

@@ -3,17 +3,20 @@
 //! Bytes from a disk or a network are hostile until proven otherwise. A decoder refuses with the
 //! byte offset, never panics, and never reserves memory because a header says so.
 
+mod budget;
+
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
 use crate::pointer;
+pub(crate) use budget::Budget;
 
 /// Nesting beyond this is refused whatever [`Limits::max_depth`] says: values are walked and dropped
 /// recursively, and the stack of an ordinary thread must bear it.
 pub const DEPTH_CEILING: usize = 512;
 
-/// How much input a decoder accepts. The default suits files: bounded in depth only.
+/// Bounds of the input that a decoder accepts. The default suits files: bounded in depth only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the whole input.
@@ -30,7 +33,7 @@ impl Default for Limits {
     }
 }
 
-/// Why an input was refused, as far as a caller can act on it.
+/// The kind of a refusal, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -103,52 +106,6 @@ impl fmt::Display for DecodeError {
 }
 
 impl core::error::Error for DecodeError {}
-
-/// Counts values and depth while a decoder descends.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    items: usize,
-    max_items: usize,
-    max_depth: usize,
-}
-
-impl Budget {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            items: 0,
-            max_items: limits.max_items,
-            max_depth: limits.max_depth.min(DEPTH_CEILING),
-        }
-    }
-
-    /// Counts one value that starts at `offset`.
-    pub(crate) fn take(&mut self, offset: usize) -> Result<(), DecodeError> {
-        if self.items >= self.max_items {
-            return Err(DecodeError::new(
-                offset,
-                DecodeErrorKind::TooLarge,
-                format!(
-                    "more than {} values; split the document into smaller ones",
-                    self.max_items
-                ),
-            ));
-        }
-        self.items += 1;
-        Ok(())
-    }
-
-    /// Refuses a container at `offset` that would lie `depth` containers deep.
-    pub(crate) fn check_depth(&self, offset: usize, depth: usize) -> Result<(), DecodeError> {
-        if depth > self.max_depth {
-            return Err(DecodeError::new(
-                offset,
-                DecodeErrorKind::Depth,
-                format!("nested more than {} levels deep; flatten the value", self.max_depth),
-            ));
-        }
-        Ok(())
-    }
-}
 
 /// Refuses an input longer than the limits allow, before any byte of it is looked at.
 pub(crate) fn check_length(bytes: &[u8], limits: &Limits) -> Result<(), DecodeError> {

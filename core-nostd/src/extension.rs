@@ -14,7 +14,7 @@ pub const CONSOLIDATED_URL: &str = "urn:omird:ext:consolidated";
 /// On a memory that a step of the map moved: its pose in the map before that, and by what; likewise of the
 /// steps before it. On the record of a step: where the keyframes came to lie.
 pub const REBASE_URL: &str = "urn:omird:ext:rebase";
-/// Why a record has no place in the fixed frame.
+/// The reason why a record has no place in the fixed frame.
 pub const UNPLACED_URL: &str = "urn:omird:ext:unplaced";
 
 /// On a record that an adapter owns: it is never consolidated with others. Its value names the owner.
@@ -44,14 +44,14 @@ impl Evidence {
     }
 }
 
-/// Which observations a record stands for.
+/// The observations that a record stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consolidated {
-    /// How many, its own included; at least 1.
+    /// Their number, its own included; at least 1.
     pub count: u64,
-    /// When the earliest of them happened.
+    /// Time at which the earliest of them happened.
     pub first: Instant,
-    /// When the latest of them happened.
+    /// Time at which the latest of them happened.
     pub last: Instant,
     /// Ids of those that became part of it.
     pub from: Vec<String>,

@@ -33,6 +33,7 @@ mod journal;
 mod mark;
 mod moment;
 mod names;
+mod notes;
 mod read;
 mod record;
 pub mod ring;

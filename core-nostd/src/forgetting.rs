@@ -1,4 +1,4 @@
-//! How fast a memory fades, and what an access does about it.
+//! The fading of a memory, and the effect of an access.
 //!
 //! OMIR R1 stores the *state* of forgetting (`MemoryRecord.decay`) and leaves the curve to the
 //! implementation (Memory Semantics §2). This is ours: pure functions of that state and of the time

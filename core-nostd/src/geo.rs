@@ -37,7 +37,7 @@ pub struct GeoPoint {
     alt: Option<f64>,
 }
 
-/// Why coordinates are not a [`GeoPoint`]. Names the field at fault and what it held.
+/// Coordinates that are not a [`GeoPoint`]. Names the field at fault and its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum GeoError {

@@ -133,7 +133,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Why a text is not an RFC 3339 date-time.
+/// A text that is not an RFC 3339 date-time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InstantError {
@@ -148,7 +148,7 @@ pub enum InstantError {
     Day {
         /// The day as written.
         day: u8,
-        /// How many days the month has.
+        /// Number of days of the month.
         last: u8,
     },
     /// Hours run from 0 to 23.

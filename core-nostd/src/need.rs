@@ -1,4 +1,4 @@
-//! How likely a memory is to be needed again, to choose what goes when there is no room for all.
+//! The odds that a memory is needed again, to choose what goes when there is no room for all.
 //!
 //! The rational analysis of memory (Anderson & Schooler, "Reflections of the environment in memory",
 //! *Psychological Science* 2, 1991) finds that how recently and how often something was asked for

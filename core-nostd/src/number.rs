@@ -49,7 +49,7 @@ enum Repr {
     Decimal(Box<Decimal>),
 }
 
-/// How an encoding without JSON's number grammar should write a number.
+/// The form of a number in an encoding without JSON's number grammar.
 pub(crate) enum Form<'a> {
     Int(i128),
     Big(&'a BigInt),
@@ -353,7 +353,7 @@ impl FromStr for Number {
     }
 }
 
-/// Why a text is no [`Number`].
+/// A text that is no [`Number`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NumberError {

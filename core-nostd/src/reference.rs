@@ -71,7 +71,7 @@ pub fn check_id(text: &str) -> Result<(), IdError> {
     Ok(())
 }
 
-/// Why a text is no identifier.
+/// A text that is no identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IdError {
@@ -116,7 +116,7 @@ pub(crate) fn split(text: &str) -> Result<(ResourceType, &str), RefError> {
     Ok((kind, id))
 }
 
-/// Why a text is no reference.
+/// A text that is no reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefError {

@@ -65,7 +65,7 @@ pub struct SpatialPose {
     pub position: Point3<f64>,
     /// Rotation from `child_frame` to `frame`.
     pub orientation: Option<UnitQuaternion<f64>>,
-    /// When the pose held.
+    /// Time at which the pose held.
     pub stamp: Option<Instant>,
     /// 6×6, row by row.
     pub covariance: Option<Box<[f64; COVARIANCE_LEN]>>,

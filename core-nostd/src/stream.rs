@@ -2,28 +2,32 @@
 //!
 //! A Bundle is a small envelope around a list that may be larger than memory. [`crate::json::Events`]
 //! and [`crate::cbor::Events`] read such a document from a [`Source`] and hold no more than one value
-//! of it at a time, and the names of its outermost members. They accept and refuse what `from_slice` of their encoding does; a fault is told with its
-//! offset and JSON Pointer in the whole document. Of several faults, theirs is the first one in the
-//! document, whatever its kind.
+//! of it at a time, and the names of its outermost members. They accept and refuse what `from_slice` of
+//! their encoding does. An error names its offset and JSON Pointer in the whole document. Of several
+//! faults it is the first one in the document, whatever its kind.
+
+mod tokens;
+mod window;
 
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
-use crate::decode::{DecodeError, DecodeErrorKind, Limits};
+use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits};
 use crate::value::Value;
+pub(crate) use tokens::Tokens;
+pub(crate) use window::Window;
 
 /// The member whose items come one by one.
 pub(crate) const ENTRY: &str = "entry";
 
-/// How many bytes are asked for at once, unless a small machine wants less.
+/// Bytes that are asked for at once, unless a small machine wants less.
 pub const CHUNK: usize = 64 * 1024;
 
 /// A source of bytes.
 pub trait Source {
-    /// Why no more can be had.
+    /// The failure of a read.
     type Error;
 
     /// Puts bytes into the front of `buffer`, which is not empty, and says how many; 0 at the end.
@@ -54,7 +58,7 @@ pub enum Event {
     Document(Value),
 }
 
-/// Why a document could not be read to its end.
+/// A document that could not be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamError<E> {
     /// The bytes could not be had.
@@ -90,9 +94,103 @@ impl<E: fmt::Display> fmt::Display for StreamError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for StreamError<E> {}
 
-/// Tokens that may come next.
+/// Reads a document part by part: [`crate::json::Events`] and [`crate::cbor::Events`].
 #[derive(Debug)]
-pub(crate) enum State {
+pub struct Events<T> {
+    tokens: T,
+    names: BTreeSet<String>,
+    state: State,
+}
+
+/// The error of a reader with these tokens.
+type Fault<T> = StreamError<<<T as Tokens>::Source as Source>::Error>;
+
+impl<T: Tokens> Events<T> {
+    /// Reads from the start of `source`.
+    pub fn new(source: T::Source, limits: &Limits) -> Self {
+        Self::with_chunk(source, limits, CHUNK)
+    }
+
+    /// As [`Events::new`], asking for `chunk` bytes at once. The longest value may take twice its size.
+    pub fn with_chunk(source: T::Source, limits: &Limits, chunk: usize) -> Self {
+        let window = Window::new(source, limits, chunk);
+        let tokens = T::new(window, Budget::new(limits));
+        Self { tokens, names: BTreeSet::new(), state: State::Start }
+    }
+
+    /// Returns the next part of the document; `None` behind its end, and after an error.
+    ///
+    /// # Errors
+    /// The document is refused, as by `from_slice` of its encoding, or the source failed.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a result of an option reads better with `?`"
+    )]
+    pub fn next(&mut self) -> Result<Option<Event>, Fault<T>> {
+        let found = match self.state {
+            State::Start => self.start(),
+            State::Members(seen) => self.member(seen),
+            State::Items { items, members } => self.item(items, members),
+            State::Done => Ok(None),
+        };
+        if !matches!(found, Ok(Some(_))) {
+            self.state = State::Done;
+        }
+        found.map_err(|error| error.map(DecodeError::finished))
+    }
+
+    /// Returns the number of bytes that were read and taken apart.
+    pub fn offset(&self) -> usize {
+        self.tokens.offset()
+    }
+
+    fn start(&mut self) -> Result<Option<Event>, Fault<T>> {
+        if self.tokens.opens_document()? {
+            return self.member(0);
+        }
+        let document = self.tokens.value(0)?;
+        self.tokens.end()?;
+        self.state = State::Done;
+        Ok(Some(Event::Document(document)))
+    }
+
+    fn member(&mut self, seen: usize) -> Result<Option<Event>, Fault<T>> {
+        let Some((name, offset)) = self.tokens.name(seen)? else {
+            self.tokens.end()?;
+            return Ok(None);
+        };
+        if !self.names.insert(name.clone()) {
+            let container = T::OBJECT;
+            let message = format!("the key {name:?} occurs twice in one {container}; keep one");
+            return Err(DecodeError::new(offset, DecodeErrorKind::DuplicateKey, message).into());
+        }
+        self.tokens.separator()?;
+        let inside = |error: Fault<T>| error.map(|refusal| refusal.inside(&name));
+        if name == ENTRY && self.tokens.opens_entries().map_err(inside)? {
+            self.state = State::Items { items: 0, members: seen + 1 };
+            return Ok(Some(Event::Entries));
+        }
+        let value = self.tokens.value(1).map_err(inside)?;
+        self.state = State::Members(seen + 1);
+        Ok(Some(Event::Member(name, value)))
+    }
+
+    fn item(&mut self, items: usize, members: usize) -> Result<Option<Event>, Fault<T>> {
+        if !self.tokens.has_item(items)? {
+            return self.member(members);
+        }
+        let item = self
+            .tokens
+            .value(2)
+            .map_err(|error| error.map(|refusal| refusal.inside_index(items).inside(ENTRY)))?;
+        self.state = State::Items { items: items + 1, members };
+        Ok(Some(Event::Entry(item)))
+    }
+}
+
+/// The tokens that may come next.
+#[derive(Debug)]
+enum State {
     /// Nothing has been read.
     Start,
     /// A member of the document or its end, with so many members behind.
@@ -106,140 +204,4 @@ pub(crate) enum State {
     },
     /// Nothing: the document ended or was refused.
     Done,
-}
-
-/// The names of the document's own members.
-#[derive(Debug, Default)]
-pub(crate) struct MemberNames(BTreeSet<String>);
-
-impl MemberNames {
-    /// Refuses the name at `offset` if it was seen before; `container` is what holds it.
-    pub(crate) fn see(
-        &mut self,
-        name: &str,
-        offset: usize,
-        container: &str,
-    ) -> Result<(), DecodeError> {
-        if self.0.insert(name.into()) {
-            return Ok(());
-        }
-        Err(DecodeError::new(
-            offset,
-            DecodeErrorKind::DuplicateKey,
-            format!("the key {name:?} occurs twice in one {container}; keep one"),
-        ))
-    }
-}
-
-/// The part of the input that is looked at.
-#[derive(Debug)]
-pub(crate) struct Window<S> {
-    source: S,
-    /// Bytes that were read and are not done with lie at `at..filled`.
-    bytes: Vec<u8>,
-    at: usize,
-    filled: usize,
-    /// Bytes of the document before `at`.
-    offset: usize,
-    chunk: usize,
-    max_bytes: usize,
-    ended: bool,
-}
-
-impl<S: Source> Window<S> {
-    pub(crate) fn new(source: S, limits: &Limits, chunk: usize) -> Self {
-        Self {
-            source,
-            bytes: Vec::new(),
-            at: 0,
-            filled: 0,
-            offset: 0,
-            chunk: chunk.max(1),
-            max_bytes: limits.max_bytes,
-            ended: false,
-        }
-    }
-
-    /// Bytes of the document before what is looked at.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// Returns the bytes from the current place on.
-    pub(crate) fn rest(&self) -> &[u8] {
-        &self.bytes[self.at..self.filled]
-    }
-
-    /// Moves over `len` bytes of what is there.
-    pub(crate) fn advance(&mut self, len: usize) {
-        let len = len.min(self.filled - self.at);
-        self.at += len;
-        self.offset = self.offset.saturating_add(len);
-    }
-
-    /// Reads on until at least twice as much is there: who starts over each time a value turns out to
-    /// be longer then looks at no byte more than about twice, however few come at once.
-    pub(crate) fn grow(&mut self) -> Result<(), StreamError<S::Error>> {
-        self.bytes.copy_within(self.at..self.filled, 0);
-        self.filled -= self.at;
-        self.at = 0;
-        let wanted = self.chunk.max(self.filled.saturating_mul(2));
-        if self.bytes.len() < wanted {
-            self.bytes.resize(wanted, 0);
-        }
-        while self.filled < wanted && !self.ended {
-            let room = &mut self.bytes[self.filled..wanted];
-            let read = self.source.read(room).map_err(StreamError::Source)?.min(room.len());
-            self.ended = read == 0;
-            self.filled += read;
-        }
-        if self.offset.saturating_add(self.filled) > self.max_bytes {
-            return Err(DecodeError::new(
-                self.max_bytes,
-                DecodeErrorKind::TooLarge,
-                format!("more than {} bytes; send less at a time", self.max_bytes),
-            )
-            .into());
-        }
-        Ok(())
-    }
-
-    /// The next byte; `None` at the end.
-    pub(crate) fn peek(&mut self) -> Result<Option<u8>, StreamError<S::Error>> {
-        if self.rest().is_empty() && !self.ended {
-            self.grow()?;
-        }
-        Ok(self.rest().first().copied())
-    }
-
-    /// Whether what comes next begins with `mark`.
-    pub(crate) fn starts_with(&mut self, mark: &[u8]) -> Result<bool, StreamError<S::Error>> {
-        while self.rest().len() < mark.len() && !self.ended {
-            self.grow()?;
-        }
-        Ok(self.rest().starts_with(mark))
-    }
-
-    /// Returns what `parse` finds at the front, and moves behind it. It is given what is there and whether that
-    /// is all, and asks for more by saying [`DecodeErrorKind::Truncated`].
-    pub(crate) fn parse<T>(
-        &mut self,
-        mut parse: impl FnMut(&[u8], bool) -> Result<(T, usize), DecodeError>,
-    ) -> Result<T, StreamError<S::Error>> {
-        loop {
-            match parse(self.rest(), self.ended) {
-                Ok((found, used)) => {
-                    self.advance(used);
-                    return Ok(found);
-                }
-                Err(error) if error.kind == DecodeErrorKind::Truncated && !self.ended => {
-                    self.grow()?;
-                }
-                Err(mut error) => {
-                    error.offset = error.offset.saturating_add(self.offset);
-                    return Err(error.into());
-                }
-            }
-        }
-    }
 }

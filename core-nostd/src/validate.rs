@@ -16,7 +16,9 @@ mod uri;
 mod walk;
 
 pub use bundle::{validate_bundle, validate_shape};
-pub use checker::{Checker, Entries, Finding, Options, Outcome, Subject, Summary, check_document};
+pub use checker::{
+    Checker, DocumentKind, Entries, Finding, Options, Subject, Summary, check_document,
+};
 pub use fault::{Fault, FaultCode, Level, Severity};
 pub use suggest::closest;
 pub use uri::is_absolute_uri;

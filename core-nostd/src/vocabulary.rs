@@ -159,7 +159,7 @@ words! {
         Observation = "observation",
     }
 
-    /// How `normalizedStrength` was made portable (draft).
+    /// The normalization behind `normalizedStrength` (draft).
     NormalizationScheme {
         /// Activation divided among associates.
         Fan = "fan",

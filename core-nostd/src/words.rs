@@ -1,4 +1,4 @@
-//! How a resource looks to a person, on one line: whatever it is, also one that is not valid.
+//! A resource in words, on one line: any resource, also an invalid one.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -15,7 +15,7 @@ use omir_core::value::Value;
 /// The code of a document that cannot be read; all others are the validator's.
 const UNREADABLE: &str = FaultCode::Unreadable.as_str();
 
-/// What is asked of the documents of a row.
+/// The demand on the documents of a row.
 #[derive(Clone, Copy, PartialEq)]
 enum Ask {
     Core,
@@ -531,7 +531,7 @@ fn table() -> Vec<Row> {
     rules.into_iter().flat_map(|rule| rule.rows).collect()
 }
 
-/// What is said of a document, as `code pointer`, and whether it is refused.
+/// Returns the faults of a document, as `code pointer`, and true if it is refused.
 fn judged(text: &str, ask: Ask) -> (Vec<String>, bool) {
     let document = match json::from_slice(text.as_bytes(), &Limits::default()) {
         Ok(document) => document,

@@ -241,7 +241,7 @@ proptest! {
         prop_assert!(Decay::read(&bytes).is_err() || bytes == [0xA0]);
     }
 
-    /// What others write, with fields this has no room for: what is left agrees with the model.
+    /// Records of others with fields that this has no room for: the rest agrees with the model.
     #[test]
     fn records_of_others_are_read_or_refused_for_a_reason(value in arbitrary::resource()) {
         let bytes = cbor::to_vec(&value);

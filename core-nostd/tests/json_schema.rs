@@ -53,7 +53,7 @@ fn theirs(document: &Value) -> Option<serde_json::Value> {
     serde_json::from_str(&json::to_string(document)).ok()
 }
 
-/// What the library read, as ours.
+/// Converts a value of the library to ours.
 fn ours(document: &serde_json::Value) -> Value {
     json::from_slice(document.to_string().as_bytes(), &Limits::default()).expect("JSON")
 }
@@ -361,7 +361,7 @@ fn numbers_at_the_borders() {
     assert!(verdicts.iter().all(|&count| count > 50), "{verdicts:?}");
 }
 
-/// What may stand anywhere in a document, right or wrong.
+/// A value that may stand anywhere in a document, right or wrong.
 fn border() -> BoxedStrategy<Value> {
     let texts = INSTANTS.iter().chain(URIS).copied();
     let words = [

@@ -1,4 +1,4 @@
-//! What holds for every value, every resource and every string of bytes.
+//! Properties of every value, every resource and every string of bytes.
 //!
 //! Invariant 15 of ARCHITECTURE.md.
 
@@ -50,7 +50,7 @@ fn without_long_numbers(value: Value) -> Value {
     }
 }
 
-/// How many values there are, containers included.
+/// Counts the values, containers included.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),

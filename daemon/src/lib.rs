@@ -1,8 +1,21 @@
 //! omird: a memory daemon for robots.
 //!
-//! It records memories durably (`store`), finds them again by place, time and words (`index`,
-//! `recall`), and serves them over Zenoh (`service`). `engine` is the one thing every protocol
-//! adapts to. The format itself, validation, poses and forgetting are in the crate `omir-core`.
+//! This crate is the program: its transports, its configuration and its start.
+//!
+//! | room | contents |
+//! |---|---|
+//! | `program` | the start, the reload and the end of the daemon |
+//! | `config` | the configuration |
+//! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
+//! | `service`, `zenoh_threads` | the transport over Zenoh |
+//! | `serial` | the transport over serial ports |
+//! | `ros2` | the transport in the graph of ROS 2 |
+//! | `protocols` | the protocols of one daemon, and the router before them |
+//! | crate `omird-router` | the decision if a request may be worked on |
+//! | crate `omird-protocol-omir` | the methods, their parameters and their answers |
+//! | crate `omird-engine` | recalls, changes and upkeep |
+//! | crate `omird-store` | files |
+//! | crate `omir-core` | the format, validation, poses and forgetting |
 //!
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
@@ -18,12 +31,9 @@ pub mod ros2;
 pub mod serial;
 pub mod service;
 mod service_manager;
-#[cfg(test)]
-mod testing;
 mod zenoh_threads;
 
 pub use omird_engine as engine;
-pub use omird_engine::{clock, error, index, recall};
 pub use omird_router as router;
 pub use omird_store as store;
-pub use omird_store::{PRODUCER, disk, sync};
+pub use omird_store::disk;

@@ -1,9 +1,10 @@
 //! Logs of the programs, on standard error.
 
+use std::fmt::{Display, Formatter};
 use std::io::IsTerminal;
 
 use omir_core::validate::closest;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
@@ -13,6 +14,16 @@ const EXPECTED: &str = "a level (off, error, warn, info, debug, trace), or PART=
                         info,omird::store=debug";
 /// The names that parts of the programs begin with.
 const PARTS: [&str; 6] = ["omir", "zenoh", "sled", "uhlc", "tokio", "rustls"];
+
+/// Parts of the program that are crates, by the names that filters give them, and by those they log under.
+const CRATES: [(&str, &str); 6] = [
+    ("omird::store", "omird_store"),
+    ("omird::engine", "omird_engine"),
+    ("omird::index", "omird_engine::index"),
+    ("omird::recall", "omird_engine::recall"),
+    ("omird::router", "omird_router"),
+    ("omird::protocols::omir", "omird_protocol_omir"),
+];
 
 /// The log filter, which may change while the program runs.
 pub struct Logs {
@@ -63,11 +74,56 @@ fn choose(asked: Option<&str>, otherwise: &str) -> (Targets, Option<String>) {
     }
 }
 
+/// The levels of a filter.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A text that is no filter.
+#[derive(Debug)]
+pub enum FilterError {
+    /// It asks for fields or spans.
+    TooMuch {
+        /// The part that does.
+        found: String,
+    },
+    /// A level is none.
+    NoLevel {
+        /// The word in its place.
+        found: String,
+        /// The level that looks like it.
+        near: Option<&'static str>,
+    },
+    /// The library refuses it.
+    Unread {
+        /// The text.
+        found: String,
+        /// The reason of the library.
+        error: ParseError,
+    },
+}
+
+impl Display for FilterError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooMuch { found } => {
+                write!(f, "{found:?} asks for more than parts and levels: ")?
+            }
+            Self::NoLevel { found, near: None } => write!(f, "{found:?} is no level: ")?,
+            Self::NoLevel { found, near: Some(near) } => {
+                write!(f, "{found:?} is no level; did you mean {near:?}?: ")?;
+            }
+            Self::Unread { found, error } => write!(f, "{found:?}: {error}; ")?,
+        }
+        write!(f, "it takes {EXPECTED}")
+    }
+}
+
+impl std::error::Error for FilterError {}
+
 /// Reads a filter.
 ///
 /// # Errors
-/// Says what is wrong with it, and what one is.
-pub fn parse(text: &str) -> Result<Targets, String> {
+/// The part that is wrong.
+pub fn parse(text: &str) -> Result<Targets, FilterError> {
     for each in text.split(',').map(str::trim).filter(|each| !each.is_empty()) {
         let (part, level) = match each.split_once('=') {
             Some((part, level)) => (Some(part), Some(level)),
@@ -78,21 +134,26 @@ pub fn parse(text: &str) -> Result<Targets, String> {
             None => (None, Some(each)),
         };
         if part.is_some_and(|part| part.contains(['[', '{', ' '])) {
-            return Err(format!(
-                "{each:?} asks for more than parts and levels: it takes {EXPECTED}"
-            ));
+            return Err(FilterError::TooMuch { found: each.to_owned() });
         }
         if let Some(level) = level
             && level.parse::<LevelFilter>().is_err()
         {
-            let levels = ["off", "error", "warn", "info", "debug", "trace"];
-            let near =
-                closest(level, levels.into_iter()).map(|near| format!("; did you mean {near:?}?"));
-            let near = near.unwrap_or_default();
-            return Err(format!("{level:?} is no level{near}: it takes {EXPECTED}"));
+            let near = closest(level, LEVELS.into_iter());
+            return Err(FilterError::NoLevel { found: level.to_owned(), near });
         }
     }
-    text.parse().map_err(|error| format!("{text:?}: {error}; it takes {EXPECTED}"))
+    let parts: Vec<_> = text.split(',').map(|each| logged_as(each.trim())).collect();
+    parts.join(",").parse().map_err(|error| FilterError::Unread { found: text.to_owned(), error })
+}
+
+/// One part of a filter, by the name that its crate logs under.
+fn logged_as(part: &str) -> String {
+    let rest_of = |name: &str| {
+        part.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with([':', '=']))
+    };
+    let known = CRATES.iter().find_map(|(name, logged)| Some((logged, rest_of(name)?)));
+    known.map_or_else(|| part.to_owned(), |(logged, rest)| format!("{logged}{rest}"))
 }
 
 #[cfg(test)]
@@ -105,9 +166,24 @@ mod tests {
     fn asks_for_parts_and_levels() {
         let (filter, complaint) = choose(Some("warn,omird::store=debug"), "off");
         assert_eq!(complaint, None);
-        assert!(filter.would_enable("omird::store::log", &Level::DEBUG));
-        assert!(!filter.would_enable("omird::engine", &Level::INFO));
+        assert!(filter.would_enable("omird_store::log", &Level::DEBUG));
+        assert!(!filter.would_enable("omird_engine", &Level::INFO));
         assert!(filter.would_enable("zenoh", &Level::WARN));
+    }
+
+    /// The names stay, though the parts have become crates.
+    #[test]
+    fn a_part_is_named_as_ever_and_its_own_logs_are_meant() {
+        let filter =
+            parse("warn, omird::recall::search=trace,omird::audit=debug,omird::storey=off")
+                .unwrap();
+        assert!(filter.would_enable("omird_engine::recall::search", &Level::TRACE));
+        assert!(!filter.would_enable("omird_engine::recall", &Level::INFO));
+        assert!(filter.would_enable("omird::audit", &Level::DEBUG));
+        assert!(filter.would_enable("omird_store", &Level::WARN));
+        for (name, logged) in CRATES {
+            assert!(parse(name).unwrap().would_enable(logged, &Level::TRACE), "{name}");
+        }
     }
 
     #[test]
@@ -131,7 +207,7 @@ mod tests {
         let (filter, _) = choose(None, crate::program::DEFAULT_FILTER);
         assert!(filter.would_enable("omird", &Level::INFO));
         assert!(!filter.would_enable("uhlc", &Level::ERROR));
-        assert_eq!(parse(crate::program::DEFAULT_FILTER), Ok(filter));
+        assert_eq!(parse(crate::program::DEFAULT_FILTER).ok(), Some(filter));
         let (filter, _) = choose(None, "off");
         assert!(!filter.would_enable("omir", &Level::ERROR));
     }

@@ -10,24 +10,20 @@ use nalgebra::Isometry3;
 use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
+use omir_core::operation::Operation;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::participant::{Clock, Frames as Transforms, Notice, OpenError, Participant};
-use omir_ros2::records::{LEFT_OUT, Operation as Service};
+use omir_ros2::records::LEFT_OUT;
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
 
-use crate::clock::SimulatedClock;
-use crate::engine::command::Event;
-use crate::engine::events::Listening;
-use crate::engine::rebase;
-use crate::engine::request::{Encoding, reference};
-use crate::engine::{Engine, Found};
-use crate::error::{Code, Error};
+use crate::engine::{
+    Code, Encoding, Engine, Error, Event, Frames, Listening, Lookup, REBASE_CAUSE, SimulatedClock,
+};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{GET, Operation, Params, Payload, Response, worded};
-use crate::recall::frames::Frames;
+use crate::protocols::omir::{CLOCK, GET, Params, Payload, Response, method, reference, worded};
 use crate::router::{Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused};
 
 /// Read from a file at once.
@@ -73,7 +69,7 @@ impl Node {
         let participant = Participant::open(session, config, memory, clock.clone())?;
         let (announcer, surveyor) = (participant.announcer(), participant.surveyor());
         let listening = engine.events().listen(move |event| {
-            if event.cause.as_ref().is_some_and(|cause| cause.name == rebase::CAUSE) {
+            if event.cause.as_ref().is_some_and(|cause| cause.name == REBASE_CAUSE) {
                 surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
             }
             announcer.announce(|| notice(event));
@@ -105,16 +101,19 @@ struct Followed {
 }
 
 impl Frames for Followed {
-    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
-        self.frames.fixed(frame, (self.clock)())
+    fn fixed(
+        &self,
+        frame: &str,
+    ) -> Result<Option<(String, Isometry3<f64>)>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.frames.fixed(frame, (self.clock)())?)
     }
 }
 
 fn notice(event: &Event) -> Option<Notice> {
     let target = event.target.to_string();
     let carried = decoded(&event.payload()).ok()?;
-    let cause = event.cause.as_ref().map(crate::engine::command::Cause::to_value);
-    Some(Notice { kind: event.kind.as_str().to_owned(), reference: target, carried, cause })
+    let cause = event.cause.as_ref().map(|cause| cause.to_value());
+    Some(Notice { kind: event.kind, reference: target, carried, cause })
 }
 
 /// Resources that the daemon stored itself.
@@ -149,19 +148,6 @@ fn size_of(file: &Path) -> Result<u64, Error> {
     Ok(metadata.len())
 }
 
-/// The purpose of a service.
-fn operation(service: Service) -> Operation {
-    match service {
-        Service::Remember => Operation::Remember,
-        Service::Recall => Operation::Recall,
-        Service::Forget => Operation::Forget,
-        Service::Anchor => Operation::Anchor,
-        Service::Feedback => Operation::Feedback,
-        Service::Export => Operation::Export,
-        Service::Rebase => Operation::Rebase,
-    }
-}
-
 /// The memory, by the router.
 struct RoutedMemory {
     protocols: Protocols,
@@ -169,16 +155,43 @@ struct RoutedMemory {
 }
 
 impl RoutedMemory {
-    /// The node: its services, and its rules, which try again what may be taken later. ROS names nobody who calls a
-    /// service. An answer goes out as one message.
-    fn caller(&self) -> Caller {
+    /// The one who calls a service, whom ROS does not name. An answer goes out as one message.
+    fn service_caller(&self) -> Caller {
         let most = self.protocols.omir.limits().for_import().max_payload_bytes;
         let bounds = Bounds { reply_bytes: Some(most as u64), ..Bounds::default() };
-        Caller { bounds, retries: true, ..Caller::trusted("ros2") }
+        Caller { bounds, ..Caller::trusted("ros2") }
     }
 
-    fn admit(&self, method: &'static Method, incoming: Incoming) -> Result<Admitted, Refused> {
-        self.protocols.router.admit(&self.caller(), method, incoming)
+    /// The node itself, whose rules try again what may be taken later.
+    fn node_caller() -> Caller {
+        Caller { retries: true, ..Caller::trusted("ros2") }
+    }
+
+    fn admit(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        incoming: Incoming,
+    ) -> Result<Admitted, Refused> {
+        self.protocols.router.admit(caller, method, incoming)
+    }
+
+    fn store(
+        &self,
+        caller: &Caller,
+        resources: Vec<Value>,
+        merge: Option<&str>,
+    ) -> Result<Value, Refusal> {
+        let bytes = cbor::to_vec(&Value::Array(resources));
+        let merges = merge.is_some();
+        let incoming = Incoming { bytes: bytes.len(), merges, ..Incoming::default() };
+        let merge = merge.map(|merge| ("merge".to_owned(), merge.to_owned()));
+        let parameters = merge.into_iter().collect();
+        let payload = Payload::Resources(bytes, Encoding::Cbor);
+        let admitted = self.admit(caller, method(Operation::Remember), incoming).map_err(worded);
+        admitted
+            .and_then(|admitted| self.carry_out(admitted, Params { parameters, payload }))
+            .map_err(told)
     }
 
     fn carry_out(&self, admitted: Admitted, params: Params) -> Result<Value, Error> {
@@ -201,7 +214,9 @@ impl RoutedMemory {
         let total = size_of(file)?;
         let bytes = usize::try_from(total).unwrap_or(usize::MAX);
         let incoming = Incoming { bytes, merges: true, ..Incoming::default() };
-        let admitted = self.admit(Operation::Remember.method(), incoming).map_err(|refused| {
+        let caller = self.service_caller();
+        let admitted = self.admit(&caller, method(Operation::Remember), incoming);
+        let admitted = admitted.map_err(|refused| {
             let error = worded(refused);
             Error::at(error.code, "/path", format!("{}: {}", file.display(), error.message))
         })?;
@@ -254,35 +269,33 @@ impl Memory for RoutedMemory {
     }
 
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal> {
-        let bytes = cbor::to_vec(&Value::Array(resources));
-        let merges = merge.is_some();
-        let incoming = Incoming { bytes: bytes.len(), merges, ..Incoming::default() };
-        let merge = merge.map(|merge| ("merge".to_owned(), merge.to_owned()));
-        let parameters = merge.into_iter().collect();
-        let payload = Payload::Resources(bytes, Encoding::Cbor);
-        let admitted = self.admit(Operation::Remember.method(), incoming).map_err(worded);
-        admitted
-            .and_then(|admitted| self.carry_out(admitted, Params { parameters, payload }))
-            .map_err(told)
+        self.store(&self.service_caller(), resources, merge)
+    }
+
+    fn record(&self, resources: Vec<Value>) -> Result<Value, Refusal> {
+        self.store(&Self::node_caller(), resources, None)
     }
 
     fn get(&self, target: &str) -> Result<Stored, Refusal> {
-        let admitted = self.admit(&GET, Incoming::default()).map_err(worded).map_err(told)?;
+        let admitted = self.admit(&Self::node_caller(), &GET, Incoming::default());
+        let admitted = admitted.map_err(worded).map_err(told)?;
         let found = reference("ref", target)
             .and_then(|target: Ref| self.protocols.omir.look_up(&admitted, &target))
             .map(|found| match found {
-                Found::Nothing => Stored::Nothing,
-                Found::Whole(bytes) => decoded(&bytes)
+                Lookup::Nothing => Stored::Nothing,
+                Lookup::Whole(bytes) => decoded(&bytes)
                     .map_or_else(|error| Stored::Damaged(error.message), Stored::Whole),
-                Found::Damaged(error) => Stored::Damaged(error.message),
+                Lookup::Damaged(error) => Stored::Damaged(error.message),
             });
         admitted.finish(&found);
         found.map_err(told)
     }
 
-    fn ask(&self, service: Service, parameters: &Map) -> Result<Value, Refusal> {
-        let method = operation(service).method();
-        let admitted = self.admit(method, Incoming::default()).map_err(worded);
+    fn ask(&self, operation: Operation, parameters: &Map) -> Result<Value, Refusal> {
+        // Without a size: the bound on payloads is for the resources of `remember`. These parameters came decoded, and
+        // the largest message of the node bounds them.
+        let admitted = self.admit(&self.service_caller(), method(operation), Incoming::default());
+        let admitted = admitted.map_err(worded);
         let payload = Payload::Members(Value::Object(parameters.clone()));
         let params = Params { payload, ..Params::default() };
         admitted.and_then(|admitted| self.carry_out(admitted, params)).map_err(told)
@@ -298,8 +311,13 @@ impl Memory for RoutedMemory {
     }
 
     fn show(&self, now: Stamp) {
-        if let Some(clock) = &self.simulated {
-            clock.set(Timestamp::from_micros(now.nanos().div_euclid(1000)));
+        let Some(clock) = &self.simulated else { return };
+        match self.admit(&Self::node_caller(), &CLOCK, Incoming::default()) {
+            Ok(admitted) => {
+                clock.set(Timestamp::from_micros(now.nanos().div_euclid(1000)));
+                admitted.done();
+            }
+            Err(refused) => tracing::warn!(why = %worded(refused), "the time is not set"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! How many threads Zenoh works with.
+//! The number of threads that Zenoh works with.
 //!
-//! By itself it has two that receive and one that sends, and closing the link of a client that stopped takes one of each
-//! for as long as replies to it wait: seconds in which nobody else is heard or answered. Zenoh reads the number from the
-//! environment alone, once: see [`restart`](crate::restart).
+//! By itself it has two that receive and one that sends, and closing the link of a client that stopped takes one of
+//! each for as long as replies to it wait: seconds in which nobody else is heard or answered. Zenoh reads the number
+//! from the environment alone, once: see [`restart`](crate::restart).
 
 use std::ffi::OsString;
 

@@ -29,11 +29,8 @@ const COUNT: &str = "uint32 until\n---\nuint32 counted\n---\nuint32 at";
 struct Count;
 
 impl GoalHandler for Count {
-    fn accept(&self, goal: &Message) -> Result<(), String> {
-        match goal.u64("until") {
-            Some(0) | None => Err("there is nothing to count".into()),
-            Some(_) => Ok(()),
-        }
+    fn accepts(&self, goal: &Message) -> bool {
+        goal.u64("until").is_some_and(|until| until > 0)
     }
 
     fn execute(&self, goal: &Goal) -> Ending {

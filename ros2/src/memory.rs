@@ -7,9 +7,9 @@ use std::fmt;
 use std::path::Path;
 
 use omir_core::code::Code;
+use omir_core::operation::Operation;
 use omir_core::value::{Map, Value};
 
-use crate::records::Operation;
 use crate::stamp::Stamp;
 
 /// A memory.
@@ -21,7 +21,16 @@ pub trait Memory: Send + Sync {
     /// As `remember` of `docs/keys.md`.
     fn remember(&self, resources: Vec<Value>, merge: Option<&str>) -> Result<Value, Refusal>;
 
-    /// Returns the resource of a reference, `Type/id`.
+    /// Stores what the rules of the node keep, as [`remember`](Self::remember) does. They ask again by themselves
+    /// where a refusal may pass.
+    ///
+    /// # Errors
+    /// As `remember` of `docs/keys.md`.
+    fn record(&self, resources: Vec<Value>) -> Result<Value, Refusal> {
+        self.remember(resources, None)
+    }
+
+    /// Returns the resource of a reference, `Type/id`, for the rules of the node.
     ///
     /// # Errors
     /// If that cannot be told now, because the disk is away.
@@ -68,7 +77,7 @@ pub enum Stored {
     Damaged(String),
 }
 
-/// Why something was not done: the error object of `docs/replies.md`, "Errors".
+/// A refusal: the error object of `docs/replies.md`, "Errors".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// For programs.

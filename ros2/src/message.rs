@@ -5,11 +5,12 @@
 
 mod decode;
 mod encode;
+mod fit;
 mod json;
 mod path;
 mod value;
 
 pub use decode::DecodeError;
+pub(crate) use fit::{Misfit, fit};
 pub use path::{FieldPath, PathError};
-pub(crate) use value::fit;
 pub use value::{Message, Value};

@@ -28,7 +28,7 @@ pub struct Observed<'m> {
     pub frame: &'m str,
     /// The frame that is posed, such as `base_link`, if it has a name.
     pub child_frame: Option<&'m str>,
-    /// When it held.
+    /// Time at which it held.
     pub stamp: Stamp,
     /// x, y, z in metres.
     pub position: [f64; 3],
@@ -39,7 +39,7 @@ pub struct Observed<'m> {
     pub covariance: Option<&'m [f64; 36]>,
 }
 
-/// Why numbers are no pose at all.
+/// Numbers that are no pose at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadPose {

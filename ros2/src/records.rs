@@ -21,6 +21,8 @@ mod tables;
 use std::fmt;
 use std::sync::Arc;
 
+use omir_core::operation::Operation;
+
 use crate::interface::{ActionType, InterfaceError, MessageType, Registry, ServiceType};
 
 pub use reply::{LEFT_OUT, Progress};
@@ -32,68 +34,34 @@ pub struct Records {
     resources: [Arc<MessageType>; 4],
     any: Arc<MessageType>,
     event: Arc<MessageType>,
-    services: [ServiceType; Operation::ALL.len()],
+    /// In the order of [`SERVED`].
+    services: Vec<ServiceType>,
     import: ActionType,
 }
 
-/// The memory's services.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // The names are those of docs/keys.md.
-pub enum Operation {
-    Remember,
-    Recall,
-    Forget,
-    Anchor,
-    Feedback,
-    Export,
-    Rebase,
-}
+/// The operations that have a service.
+pub const SERVED: [Operation; 7] = [
+    Operation::Remember,
+    Operation::Recall,
+    Operation::Forget,
+    Operation::Anchor,
+    Operation::Feedback,
+    Operation::Export,
+    Operation::Rebase,
+];
 
-impl Operation {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Remember,
-        Self::Recall,
-        Self::Forget,
-        Self::Anchor,
-        Self::Feedback,
-        Self::Export,
-        Self::Rebase,
-    ];
-
-    /// The name in `docs/keys.md`, which is that of the service too: `remember`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Remember => "remember",
-            Self::Recall => "recall",
-            Self::Forget => "forget",
-            Self::Anchor => "anchor",
-            Self::Feedback => "feedback",
-            Self::Export => "export",
-            Self::Rebase => "rebase",
-        }
-    }
-
-    /// The type of the service: `omir_msgs/srv/Remember`.
-    pub fn type_name(self) -> &'static str {
-        match self {
-            Self::Remember => "omir_msgs/srv/Remember",
-            Self::Recall => "omir_msgs/srv/Recall",
-            Self::Forget => "omir_msgs/srv/Forget",
-            Self::Anchor => "omir_msgs/srv/Anchor",
-            Self::Feedback => "omir_msgs/srv/Feedback",
-            Self::Export => "omir_msgs/srv/Export",
-            Self::Rebase => "omir_msgs/srv/Rebase",
-        }
-    }
+/// Returns the name of a service's type: `omir_msgs/srv/Remember`.
+pub fn type_name(operation: Operation) -> String {
+    let name = operation.as_str();
+    let (first, rest) = name.split_at(1);
+    format!("omir_msgs/srv/{}{rest}", first.to_ascii_uppercase())
 }
 
 impl Records {
     /// Finds the types. Fails only if a folder of interface files replaced one with something else.
     pub fn new(registry: &Registry) -> Result<Self, InterfaceError> {
         let message = |name: &str| registry.message(&format!("omir_msgs/msg/{name}"));
-        let service = |operation: Operation| registry.service(operation.type_name());
-        use Operation as Op;
+        let service = |operation| registry.service(&type_name(operation));
         Ok(Self {
             resources: [
                 message("MemoryRecord")?,
@@ -103,22 +71,20 @@ impl Records {
             ],
             any: message("Resource")?,
             event: message("MemoryEvent")?,
-            services: [
-                service(Op::Remember)?,
-                service(Op::Recall)?,
-                service(Op::Forget)?,
-                service(Op::Anchor)?,
-                service(Op::Feedback)?,
-                service(Op::Export)?,
-                service(Op::Rebase)?,
-            ],
+            services: SERVED.into_iter().map(service).collect::<Result<_, _>>()?,
             import: registry.action("omir_msgs/action/Import")?,
         })
     }
 
-    /// The type of the service that asks for this.
-    pub fn service(&self, operation: Operation) -> &ServiceType {
-        &self.services[operation as usize]
+    /// Returns the type of the service that asks for an operation, if it is [`SERVED`].
+    pub fn service(&self, operation: Operation) -> Option<&ServiceType> {
+        let at = SERVED.into_iter().position(|served| served == operation)?;
+        self.services.get(at)
+    }
+
+    /// Returns each operation that is [`SERVED`], with the type of its service.
+    pub fn services(&self) -> impl Iterator<Item = (Operation, &ServiceType)> {
+        SERVED.into_iter().zip(&self.services)
     }
 
     /// `omir_msgs/action/Import`
@@ -132,7 +98,7 @@ impl Records {
     }
 }
 
-/// Why a message is no resource or no request.
+/// A message that is no resource or no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// JSON Pointer into what was sent, as in `/records/0/decay/half_life_hours`.
@@ -142,8 +108,8 @@ pub struct Refused {
 }
 
 impl Refused {
-    fn new(path: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { path: path.into(), why: why.into() }
+    fn new(path: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self { path: path.into(), why: why.to_string() }
     }
 
     fn within(mut self, outer: &str) -> Self {

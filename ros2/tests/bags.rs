@@ -46,7 +46,7 @@ fn messages(report: &Report) -> u64 {
     report.topics.iter().map(|topic| topic.messages).sum()
 }
 
-/// What a memory is beside the file it came from.
+/// Returns a memory without the file that it came from.
 fn told(resources: &[Value]) -> Vec<String> {
     let mut all: Vec<String> = resources.iter().map(omir_core::json::to_string).collect();
     all.sort();

@@ -11,7 +11,7 @@ use mcap::records::MessageHeader;
 use mcap::{Compression, WriteOptions, Writer};
 use omir_ros2::recording::{Advance, At, Import, Input, Report, by_type};
 
-/// What docs/recordings.md states, in kB.
+/// The bound of docs/recordings.md, in kB.
 const BOUND: u64 = 512 << 10;
 const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
+use omir_core::operation::Operation;
 use omir_core::value::{Map, Value as Json};
 use omir_ros2::graph::{EntityKind, Node, NodeConfig, Publisher, Qos};
 use omir_ros2::interface::{Registry, TypeName};
 use omir_ros2::memory::{Memory, Refusal, Stored};
 use omir_ros2::message::{Message, Value};
 use omir_ros2::participant::Participant;
-use omir_ros2::records::Operation;
 use omir_ros2::rules::{Ros2Section, reference};
 use omir_ros2::stamp::Stamp;
 use zenoh::{Session, Wait};
@@ -89,7 +89,7 @@ impl Scene {
         Self::with(config, shelf, |_| ())
     }
 
-    /// Where others did something before the daemon came.
+    /// A graph with others that did something before the daemon came.
     fn with(config: &str, shelf: Shelf, before: impl FnOnce(&Node)) -> Self {
         let (session, other) = sessions();
         let section: Ros2Section = toml::from_str(config).unwrap();
@@ -105,7 +105,7 @@ impl Scene {
         publisher(&self.theirs, topic, ty)
     }
 
-    /// How often something was remembered.
+    /// Number of times that something was remembered.
     fn times(&self, text: &str) -> usize {
         self.shelf.contents().iter().filter(|content| *content == text).count()
     }

@@ -154,7 +154,7 @@ fn topics_narrow_the_rules() {
     assert_eq!(used, ["/chatter", "/tf", "/tf_static"]);
 }
 
-/// Where the records of a file begin.
+/// Returns the offset of the first record of a file.
 fn boundaries(bytes: &[u8]) -> Vec<usize> {
     let mut at = 8;
     let mut found = vec![at];

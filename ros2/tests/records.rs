@@ -8,11 +8,13 @@ mod resources;
 use std::sync::LazyLock;
 
 use omir_core::decode::Limits;
+use omir_core::event::EventKind;
 use omir_core::json;
+use omir_core::operation::Operation;
 use omir_core::value::{Map, Value as Json};
 use omir_ros2::interface::Registry;
 use omir_ros2::message::Message;
-use omir_ros2::records::{Operation, Progress, Records, Refused};
+use omir_ros2::records::{Progress, Records, Refused};
 use omir_ros2::stamp::Stamp;
 use proptest::prelude::*;
 
@@ -53,7 +55,7 @@ proptest! {
         prop_assert_eq!(records.from_any(&records.to_any(&resource)).unwrap().unwrap(), resource);
     }
 
-    /// What is no valid resource comes through as well, so that the daemon says what is wrong with it.
+    /// Invalid resources come through as well, so that the daemon says what is wrong with them.
     #[test]
     fn nor_does_what_is_none(
         kind in prop::sample::select(vec!["MemoryRecord", "Entity", "Relationship", "Episode"]),
@@ -286,7 +288,7 @@ fn call(
     changes: &[(&str, omir_ros2::message::Value)],
 ) -> Result<Json, Refused> {
     let (_, records) = records();
-    let mut request = Message::new(&records.service(operation).request);
+    let mut request = Message::new(&records.service(operation).unwrap().request);
     for (path, value) in changes {
         request.set(path, value.clone()).unwrap();
     }
@@ -377,7 +379,7 @@ fn the_other_requests() {
     );
     let (registry, all) = records();
     let pose = |x: f64| {
-        let request = Message::new(&all.service(Operation::Rebase).request);
+        let request = Message::new(&all.service(Operation::Rebase).unwrap().request);
         let mut pose = Message::new(&registry.message("geometry_msgs/msg/Pose").unwrap());
         assert!(request.list("poses").is_some());
         pose.set("position.x", x).unwrap();
@@ -453,7 +455,7 @@ fn a_leading_slash_is_no_other_frame() {
 #[test]
 fn remember_brings_everything_in_its_order() {
     let (_, records) = records();
-    let mut request = Message::new(&records.service(Operation::Remember).request);
+    let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
     let record = records.to_message(&json(FULL)).unwrap();
     let entity =
         records.to_message(&json(r#"{"resourceType":"Entity","id":"e","name":"x"}"#)).unwrap();
@@ -485,7 +487,7 @@ fn remember_brings_everything_in_its_order() {
 fn answers_become_responses() {
     let (_, records) = records();
     let answer = |operation, text: &str| {
-        let response = records.response(operation, Ok(&json(text)));
+        let response = records.response(operation, Ok(&json(text))).unwrap();
         assert_eq!(response.bool("status.ok"), Some(true));
         Message::decode(response.ty(), &response.encode()).unwrap()
     };
@@ -545,9 +547,9 @@ fn answers_become_responses() {
     assert_eq!(damaged.text("bundle"), Some(r#"{"resourceType":"Bundle","entry":[]}"#));
     assert_eq!((damaged.u64("unreadable"), damaged.text("why[1]")), (Some(2), Some("b")));
 
-    for operation in Operation::ALL {
+    for (operation, _) in records.services() {
         let error = json(r#"{"code": "NOT_FOUND", "message": "no such memory", "path": "/ref"}"#);
-        let refused = records.response(operation, Err(&error));
+        let refused = records.response(operation, Err(&error)).unwrap();
         assert_eq!(refused.bool("status.ok"), Some(false));
         assert_eq!(refused.text("status.code"), Some("NOT_FOUND"));
         assert_eq!(refused.text("status.path"), Some("/ref"));
@@ -558,16 +560,17 @@ fn answers_become_responses() {
 fn events_and_the_import() {
     let (_, records) = records();
     let at = Stamp::from_ros(5, 6);
-    let event = records.event("recorded", "MemoryRecord/m1", &json(FULL), None, at);
+    let event = records.event(EventKind::Recorded, "MemoryRecord/m1", &json(FULL), None, at);
     assert_eq!((event.i64("stamp.sec"), event.text("kind")), (Some(5), Some("recorded")));
     assert_eq!(records.from_any(event.message("resource").unwrap()).unwrap(), Some(json(FULL)));
     let cause = json(r#"{"cause": "tier", "from": "working", "to": "session"}"#);
-    let event = records.event("tier", "MemoryRecord/m1", &json(FULL), Some(&cause), at);
+    let event = records.event(EventKind::Tier, "MemoryRecord/m1", &json(FULL), Some(&cause), at);
     assert_eq!(json(event.text("json").unwrap()), cause);
     let error = json(r#"{"code": "INVALID_RESOURCE", "message": "no", "path": "/id"}"#);
-    let event = records.event("rejected", "unknown/unknown", &error, None, at);
+    let event = records.event(EventKind::Rejected, "unknown/unknown", &error, None, at);
     assert_eq!((event.bool("status.ok"), event.text("status.path")), (Some(false), Some("/id")));
-    let event = records.event("forgotten", "Entity/e", &json(r#"{"ref": "Entity/e"}"#), None, at);
+    let event =
+        records.event(EventKind::Forgotten, "Entity/e", &json(r#"{"ref": "Entity/e"}"#), None, at);
     assert_eq!(records.from_any(event.message("resource").unwrap()).unwrap(), None);
 
     let progress = Progress { bytes_done: 1, bytes_total: 2, read: 3, stored: 4 };

@@ -11,7 +11,7 @@ use omir_core::spatial::pose_of;
 use omir_core::value::{Map, Value, from_value};
 use omir_ros2::interface::Registry;
 use omir_ros2::message::Message;
-use omir_ros2::rules::{Arrival, Outcome, Ros2Section, Rules, folded, known_types, told};
+use omir_ros2::rules::{Arrival, Decision, Ros2Section, Rules, folded, known_types, told};
 use omir_ros2::stamp::Stamp;
 use omir_ros2::tf::Buffer;
 use proptest::prelude::*;
@@ -50,20 +50,20 @@ fn show(rules: &mut Rules, messages: &[Message]) -> Result<(), TestCaseError> {
     for (message, second) in messages.iter().zip(1..) {
         let arrival =
             Arrival { topic: "/topic", node: Some("/node"), received: at(second), is_live: false };
-        let mut outcomes = Vec::new();
-        for outcome in rules.observe(&arrival, message, &tf) {
-            match outcome {
-                Outcome::Wait(wait) => {
+        let mut decisions = Vec::new();
+        for decision in rules.observe(&arrival, message, &tf) {
+            match decision {
+                Decision::Wait(wait) => {
                     let last = rules.retry(&wait, &arrival, message, &tf, true);
-                    let waits = |outcome: &Outcome| matches!(outcome, Outcome::Wait(_));
+                    let waits = |decision: &Decision| matches!(decision, Decision::Wait(_));
                     prop_assert!(!last.iter().any(waits), "{last:?}");
-                    outcomes.extend(last);
+                    decisions.extend(last);
                 }
-                outcome => outcomes.push(outcome),
+                decision => decisions.push(decision),
             }
         }
-        for outcome in &outcomes {
-            let Outcome::Keep(kept) = outcome else { continue };
+        for decision in &decisions {
+            let Decision::Keep(kept) = decision else { continue };
             check(&kept.resource)?;
             kept.about.iter().try_for_each(check)?;
             if let Some(value) = folded(Some(&kept.resource), kept) {

@@ -19,12 +19,11 @@ use omir_core::tier::Tier;
 use omir_core::validate::{Level, Severity, validate_bundle};
 use omir_core::value::Value;
 use omird::disk::{self, Disk};
-use omird::engine::Engine;
-use omird::recall::Query;
-use omird::store::index::Names;
-use omird::store::segment;
-use omird::store::signature::{Digest, Seal};
+use omird::engine::{Engine, Query};
+use omird::store::format::segment::{self, Names};
+use omird::store::format::signature::{Digest, Seal};
 
+use crate::Result;
 use crate::cut_disk::CutDisk;
 use crate::journal::Journal;
 use crate::life::questions;
@@ -44,11 +43,11 @@ pub fn decode(bytes: &[u8]) -> Resource {
 ///
 /// # Errors
 /// A description of the first thing that is wrong.
-pub fn reopen(disk: &CutDisk, clock: &Arc<TestClock>, journal: &Journal) -> Result<Model, String> {
+pub fn reopen(disk: &CutDisk, clock: &Arc<TestClock>, journal: &Journal) -> Result<Model> {
     let open = || Session::open(disk, clock).map_err(|error| format!("it does not open: {error}"));
     let session = open()?;
     if !session.damage().is_empty() {
-        return Err(format!("damage is reported: {:?}", session.damage()));
+        return Err(format!("damage is reported: {:?}", session.damage()).into());
     }
     let found = recognise(&session, journal)?;
     let first = everything(&session)?;
@@ -56,12 +55,14 @@ pub fn reopen(disk: &CutDisk, clock: &Arc<TestClock>, journal: &Journal) -> Resu
 
     let session = open()?;
     if !session.damage().is_empty() {
-        return Err(format!("at the second start damage is reported: {:?}", session.damage()));
+        return Err(
+            format!("at the second start damage is reported: {:?}", session.damage()).into()
+        );
     }
     store(&session, &found).map_err(|why| format!("after a second start: {why}"))?;
     let second = everything(&session)?;
     if first.len() != second.len() {
-        return Err(format!("{} resources became {}", first.len(), second.len()));
+        return Err(format!("{} resources became {}", first.len(), second.len()).into());
     }
     for ((target, before), after) in first.iter().zip(second.values()) {
         // Sealing may drop a reference to what is forgotten, and nothing else.
@@ -70,7 +71,7 @@ pub fn reopen(disk: &CutDisk, clock: &Arc<TestClock>, journal: &Journal) -> Resu
         before.retain_references(|target| !loose.contains(target));
         after.retain_references(|target| !loose.contains(target));
         if before != after {
-            return Err(format!("a second start changed {before:?} to {after:?}"));
+            return Err(format!("a second start changed {before:?} to {after:?}").into());
         }
     }
     drop(session);
@@ -78,11 +79,11 @@ pub fn reopen(disk: &CutDisk, clock: &Arc<TestClock>, journal: &Journal) -> Resu
     Ok(found)
 }
 
-/// Which of the two possible models a store holds.
+/// Returns the one of the two possible models that a store holds.
 ///
 /// # Errors
 /// If neither.
-pub fn recognise(engine: &Engine, journal: &Journal) -> Result<Model, String> {
+pub fn recognise(engine: &Engine, journal: &Journal) -> Result<Model> {
     let without = match store(engine, &journal.acknowledged) {
         Ok(()) => return Ok(journal.acknowledged.clone()),
         Err(why) => why,
@@ -93,7 +94,8 @@ pub fn recognise(engine: &Engine, journal: &Journal) -> Result<Model, String> {
             Ok(()) => Ok(model.clone()),
             Err(with) => Err(format!(
                 "without the request in doubt: {without}\nwith the request in doubt: {with}"
-            )),
+            )
+            .into()),
         },
     }
 }
@@ -102,25 +104,25 @@ pub fn recognise(engine: &Engine, journal: &Journal) -> Result<Model, String> {
 ///
 /// # Errors
 /// A description of the first difference.
-pub fn store(engine: &Engine, model: &Model) -> Result<(), String> {
+pub fn store(engine: &Engine, model: &Model) -> Result {
     for (target, memory) in &model.memories {
         let found = engine.get(target).map_err(|error| format!("{target}: {error}"))?;
         match (found, &memory.resource) {
             (None, None) => {}
-            (None, Some(_)) => return Err(format!("{target} is lost")),
-            (Some(_), None) => return Err(format!("{target} was forgotten and is back")),
+            (None, Some(_)) => return Err(format!("{target} is lost").into()),
+            (Some(_), None) => return Err(format!("{target} was forgotten and is back").into()),
             (Some(bytes), Some(expected)) => {
                 let found = comparable(&decode(&bytes), &memory.loose);
                 let expected = comparable(expected, &memory.loose);
                 if found != expected {
-                    return Err(format!("{target} is {found:?}\ninstead of {expected:?}"));
+                    return Err(format!("{target} is {found:?}\ninstead of {expected:?}").into());
                 }
             }
         }
     }
     for target in everything(engine)?.keys() {
         if !model.is_live(target) {
-            return Err(format!("{target} should not be there"));
+            return Err(format!("{target} should not be there").into());
         }
     }
     counts(engine, model)?;
@@ -129,7 +131,7 @@ pub fn store(engine: &Engine, model: &Model) -> Result<(), String> {
 }
 
 /// All live resources, as the engine lists them.
-fn everything(engine: &Engine) -> Result<BTreeMap<Ref, Resource>, String> {
+fn everything(engine: &Engine) -> Result<BTreeMap<Ref, Resource>> {
     let mut found = BTreeMap::new();
     let mut twice = None;
     engine.each(None, |bytes| {
@@ -139,36 +141,37 @@ fn everything(engine: &Engine) -> Result<BTreeMap<Ref, Resource>, String> {
         }
     });
     match twice {
-        Some(target) => Err(format!("{target} is listed twice")),
+        Some(target) => Err(format!("{target} is listed twice").into()),
         None => Ok(found),
     }
 }
 
-fn counts(engine: &Engine, model: &Model) -> Result<(), String> {
+fn counts(engine: &Engine, model: &Model) -> Result {
     let status = engine.status("robot");
     let count = |pointer: &str| status.pointer(pointer).and_then(Value::as_u64).unwrap_or(u64::MAX);
     for of in ResourceType::ALL {
         let (found, expected) = (count(&format!("/counts/types/{of}")), model.count(of));
         if found != expected {
-            return Err(format!("{found} live {of} instead of {expected}"));
+            return Err(format!("{found} live {of} instead of {expected}").into());
         }
     }
     tiers(engine)?;
     // What was forgotten may be gone once it is sealed or compacted; nothing else may.
-    for (name, most, gone) in
-        [("versions", model.versions, model.buried), ("forgotten", model.burials, model.burials)]
-    {
+    for (name, most, gone) in [
+        ("versions", model.versions, model.forgotten_versions),
+        ("forgotten", model.tombstones, model.tombstones),
+    ] {
         let found = count(&format!("/counts/{name}"));
         let least = most - gone;
         if !(least..=most).contains(&found) {
-            return Err(format!("{found} {name} instead of {least} to {most}"));
+            return Err(format!("{found} {name} instead of {least} to {most}").into());
         }
     }
     Ok(())
 }
 
 /// Checks how many records the status counts in each tier against the records themselves.
-fn tiers(engine: &Engine) -> Result<(), String> {
+fn tiers(engine: &Engine) -> Result {
     let kept = || engine.status("robot").pointer("/counts/tiers").map(ToString::to_string);
     let before = kept();
     let mut counted = Tier::ALL.map(|tier| (tier, 0));
@@ -181,14 +184,14 @@ fn tiers(engine: &Engine) -> Result<(), String> {
     let counted = Some(format!("{{{}}}", members.join(",")));
     // An access that was counted meanwhile may have moved one.
     match before == kept() && before != counted {
-        true => Err(format!("{before:?} are kept of {counted:?}")),
+        true => Err(format!("{before:?} are kept of {counted:?}").into()),
         false => Ok(()),
     }
 }
 
-fn recalls(engine: &Engine, model: &Model) -> Result<(), String> {
+fn recalls(engine: &Engine, model: &Model) -> Result {
     for question in questions() {
-        let recalled = engine.recall(&question.query).map_err(|error| error.to_string())?;
+        let recalled = engine.recall(&question.query)?;
         let found: Vec<Ref> =
             recalled.hits.iter().map(|hit| decode(&hit.resource).reference()).collect();
         let unique: BTreeSet<&Ref> = found.iter().collect();
@@ -217,22 +220,23 @@ fn recalls(engine: &Engine, model: &Model) -> Result<(), String> {
             return Err(format!(
                 "{:?} gives {found:?} of {} instead of {must:?}",
                 question.query, recalled.total
-            ));
+            )
+            .into());
         }
     }
     Ok(())
 }
 
-fn export(engine: &Engine, model: &Model) -> Result<(), String> {
-    let export = engine.export(&Query::everything()).map_err(|error| error.to_string())?;
+fn export(engine: &Engine, model: &Model) -> Result {
+    let export = engine.export(&Query::everything())?;
     if export.left_out().count > 0 {
-        return Err(format!("the export lacks {:?}", export.left_out()));
+        return Err(format!("the export lacks {:?}", export.left_out()).into());
     }
     let bundle = export.to_value();
     conforms(&bundle).map_err(|why| format!("the export: {why}"))?;
     let entries = bundle.get("entry").and_then(Value::as_array).unwrap_or_default();
     if entries.len() != model.live().count() {
-        return Err(format!("the export has {} entries", entries.len()));
+        return Err(format!("the export has {} entries", entries.len()).into());
     }
     for entry in entries {
         let mut found =
@@ -245,7 +249,7 @@ fn export(engine: &Engine, model: &Model) -> Result<(), String> {
             recorded.ok_or_else(|| format!("{target} is exported without our stamp"))?;
         }
         if Some(comparable(&found, &memory.loose)) != expected {
-            return Err(format!("{target} is exported as {found:?}"));
+            return Err(format!("{target} is exported as {found:?}").into());
         }
     }
     Ok(())
@@ -255,10 +259,10 @@ fn export(engine: &Engine, model: &Model) -> Result<(), String> {
 ///
 /// # Errors
 /// Its first error.
-pub fn conforms(bundle: &Value) -> Result<(), String> {
+pub fn conforms(bundle: &Value) -> Result {
     let faults = validate_bundle(bundle, Level::Core);
     match faults.iter().find(|fault| fault.severity() == Severity::Error) {
-        Some(fault) => Err(fault.to_string()),
+        Some(fault) => Err(fault.to_string().into()),
         None => Ok(()),
     }
 }
@@ -267,13 +271,9 @@ pub fn conforms(bundle: &Value) -> Result<(), String> {
 ///
 /// # Errors
 /// A description of the first thing that is wrong.
-pub fn segments(disk: &dyn Disk) -> Result<u64, String> {
-    let numbers: Vec<u64> = disk
-        .list(segment::DIR)
-        .map_err(|error| error.to_string())?
-        .iter()
-        .filter_map(|name| segment::number_of(name))
-        .collect();
+pub fn segments(disk: &dyn Disk) -> Result<u64> {
+    let numbers: Vec<u64> =
+        disk.list(segment::DIR)?.iter().filter_map(|name| segment::number_of(name)).collect();
     let read = |path: &str| disk::read(disk, path).map_err(|error| format!("{path}: {error}"));
     let mut order: Vec<(u64, u64)> = Vec::new();
     let mut is_compacted = false;
@@ -287,33 +287,32 @@ pub fn segments(disk: &dyn Disk) -> Result<u64, String> {
     let mut previous = Digest::default();
     let mut last_seq = 0;
     for (expected, &(_, number)) in (1..).zip(&order) {
-        let fault = |why: String| format!("segment {number}: {why}");
+        let fault = |why: &dyn std::fmt::Display| format!("segment {number}: {why}");
         if number != expected && !is_compacted {
-            return Err(fault(format!("segment {expected} is missing")));
+            return Err(fault(&format!("segment {expected} is missing")).into());
         }
         let bytes = read(&segment::path(number))?;
-        let seal = Seal::from_json(&read(&segment::signature_path(number))?)
-            .map_err(|why| fault(why.to_string()))?;
-        seal.verify(&bytes, &previous).map_err(|why| fault(why.to_string()))?;
+        let seal =
+            Seal::from_json(&read(&segment::signature_path(number))?).map_err(|why| fault(&why))?;
+        seal.verify(&bytes, &previous).map_err(|why| fault(&why))?;
         previous = seal.link();
 
         // A decoder that has never heard of omird.
         let mut rest = bytes.as_slice();
-        let _: ciborium::Value =
-            ciborium::from_reader(&mut rest).map_err(|error| fault(error.to_string()))?;
+        let _: ciborium::Value = ciborium::from_reader(&mut rest).map_err(|error| fault(&error))?;
         if !rest.is_empty() {
-            return Err(fault("there is something behind the Bundle".to_owned()));
+            return Err(fault(&"there is something behind the Bundle").into());
         }
-        let bundle = cbor::from_slice(&bytes, &Limits::default())
-            .map_err(|error| fault(error.to_string()))?;
-        conforms(&bundle).map_err(fault)?;
+        let bundle = cbor::from_slice(&bytes, &Limits::default()).map_err(|error| fault(&error))?;
+        conforms(&bundle).map_err(|why| fault(&why))?;
 
-        let block = segment::index::<Names>(&bytes).map_err(|why| fault(why.to_string()))?;
+        let block = segment::index::<Names>(&bytes).map_err(|why| fault(&why))?;
         if block.first_seq <= last_seq || block.last_seq < block.first_seq {
-            return Err(fault(format!(
+            return Err(fault(&format!(
                 "it holds transactions {} to {} and the one before it reaches {last_seq}",
                 block.first_seq, block.last_seq
-            )));
+            ))
+            .into());
         }
         last_seq = block.last_seq;
     }

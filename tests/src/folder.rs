@@ -4,12 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use omird::clock::SystemClock;
 use omird::disk::Folder;
-use omird::engine::Parts;
-use omird::engine::events::Events;
-use omird::engine::settings::Settings;
-use omird::store::signature::DeviceKey;
+use omird::engine::{Events, Parts, Settings, SystemClock};
+use omird::store::DeviceKey;
 
 /// The parts of an engine on a folder, without a kept index and with the default settings. Its ids count
 /// from one.

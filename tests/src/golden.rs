@@ -1,4 +1,4 @@
-//! Output of a program, kept in files: a test compares, and writes them anew when it is asked to.
+//! Output of a program, kept in files: a test compares, and writes them again when it is asked to.
 //!
 //! `UPDATE_GOLDEN=1 cargo test …` takes what is shown now for right; the difference is read in `git diff`.
 

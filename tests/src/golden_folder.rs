@@ -23,9 +23,7 @@ use omir_core::reference::Ref;
 use omir_core::space::Center;
 use omir_core::value::{Map, Value};
 use omird::disk::Folder;
-use omird::engine::Engine;
-use omird::engine::settings::Settings;
-use omird::recall::Query;
+use omird::engine::{Engine, Query, Settings};
 use omird::store::backup;
 
 use crate::session::{DAWN, Session, TestClock};

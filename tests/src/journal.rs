@@ -6,10 +6,7 @@ use std::time::Duration;
 use omir_core::json;
 use omir_core::model::Resource;
 use omir_core::value::Value;
-use omird::engine::command::Change;
-use omird::engine::request::Encoding;
-use omird::error::{Code, Error};
-use omird::recall::Query;
+use omird::engine::{Change, Code, Encoding, Error, Query};
 
 use crate::cut_disk::CutDisk;
 use crate::life::Step;
@@ -21,12 +18,12 @@ use crate::session::{Session, TestClock};
 pub struct Journal {
     /// Everything that was acknowledged.
     pub acknowledged: Model,
-    /// What there would be if the request that got no answer, or was refused by the disk, had been
+    /// The model as it would be if the request that got no answer, or was refused by the disk, had been
     /// carried out: after a restart it may be there whole.
     pub in_doubt: Option<Model>,
 }
 
-/// How a life ended.
+/// The end of a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// It was lived to its end, and the engine stopped cleanly.

@@ -19,3 +19,6 @@ pub mod rot;
 pub mod session;
 pub mod wire;
 pub mod years;
+
+/// The result of a check or of a life. The error says what is wrong.
+pub type Result<T = (), E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;

@@ -7,8 +7,7 @@ use omir_core::number::Number;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::space::Center;
 use omir_core::spatial::SpatialPose;
-use omird::engine::compaction::Scope;
-use omird::recall::Query;
+use omird::engine::{CompactionScope, Query};
 
 use crate::model::{Model, Request};
 use crate::random::Random;
@@ -21,7 +20,7 @@ pub enum Step {
     /// A recall of these words that counts as an access.
     Recall(String),
     /// A compaction.
-    Compact(Scope),
+    Compact(CompactionScope),
     /// So many hours without a request, and then a sweep.
     Sweep(u8),
     /// A clean stop and a start.
@@ -157,14 +156,14 @@ pub fn scripted() -> Vec<Step> {
         filler(6),
         filler(7),
         // The pot's first life goes, with the edge and the mentions of it.
-        Step::Compact(Scope::Forgotten),
+        Step::Compact(CompactionScope::Forgotten),
         ask(Forget(reference("Episode/morning"))),
         ask(Anchor(reference("MemoryRecord/first"), false)),
         filler(8),
         ask(Forget(reference("Entity/table"))),
         Step::Recall("kettle".to_owned()),
         Step::Sweep(2),
-        Step::Compact(Scope::All),
+        Step::Compact(CompactionScope::All),
         one(record("last", "a window", &["dock"], Some([-1.0, -1.0, 0.0]))),
     ]
 }
@@ -178,7 +177,7 @@ pub fn random(seed: u64, steps: usize) -> Vec<Step> {
     for step in 0..steps {
         match random.below(100) {
             0..6 => life.push(Step::Restart),
-            6..9 => life.push(Step::Compact(*random.pick(&Scope::ALL))),
+            6..9 => life.push(Step::Compact(*random.pick(&CompactionScope::ALL))),
             9..14 => life.push(Step::Recall((*random.pick(&WORDS)).to_owned())),
             14..16 => life.push(Step::Sweep(2)),
             _ => {

@@ -11,8 +11,7 @@ use omir_core::confidence::{Beta, Outcome, Weight};
 use omir_core::model::{Confidence, MemoryRecord, Resource};
 use omir_core::number::Number;
 use omir_core::reference::{Ref, ResourceType};
-use omird::engine::command::{Effect, Receipt};
-use omird::error::{Code, Error};
+use omird::engine::{Code, Effect, Error, Receipt};
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,16 +33,16 @@ pub struct Memory {
     pub version: u64,
     /// Its contents, or nothing if it was forgotten.
     pub resource: Option<Resource>,
-    /// How often it was forgotten.
+    /// Number of times it was forgotten.
     pub lives: u64,
-    /// How many versions it has had since it was last forgotten.
+    /// Number of versions since it was last forgotten.
     pub held: u64,
-    /// What was forgotten since it was stored. References to such things are gone, also where
+    /// Memories forgotten since it was stored. References to such things are gone, also where
     /// something new has the name; sealing drops those to what is not there at that time.
     pub loose: BTreeSet<Ref>,
 }
 
-/// How a request must be answered.
+/// The answer that a request must get.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// Reference, version and whether it was there already, the same.
@@ -59,12 +58,12 @@ pub enum Answer {
 pub struct Model {
     /// Everything that was ever stored.
     pub memories: BTreeMap<Ref, Memory>,
-    /// How many versions were ever stored.
+    /// Number of versions ever stored.
     pub versions: u64,
-    /// How many of them were ended by a tombstone.
-    pub burials: u64,
-    /// How many of them were followed by a tombstone, at once or later.
-    pub buried: u64,
+    /// Number of those that a tombstone ended.
+    pub tombstones: u64,
+    /// Number of those that a tombstone followed, at once or later.
+    pub forgotten_versions: u64,
 }
 
 impl Answer {
@@ -196,10 +195,10 @@ impl Model {
             memory.version += 1;
             memory.resource = None;
             memory.lives += 1;
-            self.buried += std::mem::take(&mut memory.held);
+            self.forgotten_versions += std::mem::take(&mut memory.held);
             memory.loose.clear();
         }
-        self.burials += 1;
+        self.tombstones += 1;
         1 + dependents.iter().map(|dependent| self.forget(dependent)).sum::<u64>()
     }
 
@@ -224,7 +223,7 @@ impl Model {
         Answer::Stored(vec![(target.clone(), version, false)])
     }
 
-    /// How many live resources of a type there are.
+    /// Counts the live resources of a type.
     pub fn count(&self, of: ResourceType) -> u64 {
         self.live().filter(|(target, ..)| target.kind == of).count() as u64
     }

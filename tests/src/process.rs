@@ -20,7 +20,7 @@ pub fn free_endpoint() -> String {
     format!("tcp/127.0.0.1:{}", listener.local_addr().expect("it is bound").port())
 }
 
-/// How a daemon is started besides folder, name and endpoint.
+/// Settings of a daemon besides folder, name and endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings<'a> {
     /// Its environment.

@@ -1,83 +1,17 @@
-//! An engine under test: its clock, its settings, and the certainty that it is stopped.
+//! An engine under test: its settings, and the certainty that it is stopped.
 
 use std::io;
 use std::ops::Deref;
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use omir_core::instant::Timestamp;
-use omird::clock::Clock;
 use omird::disk::Disk;
-use omird::engine::events::Events;
-use omird::engine::settings::{FlashSettings, Forgetting, Settings};
-use omird::engine::{Engine, Parts};
-use omird::store::derived::{Derived, SledStore};
-use omird::store::signature::DeviceKey;
-
-/// The clocks of a machine that a test turns as it likes. They begin on 2026-06-01, synchronised.
-#[derive(Debug)]
-pub struct TestClock {
-    wall: AtomicI64,
-    monotonic: AtomicU64,
-    boot: AtomicU64,
-    is_synchronised: AtomicBool,
-}
-
-/// When every test begins: 2026-06-01T00:00:00Z, in microseconds.
-pub const DAWN: i64 = 1_780_272_000_000_000;
-
-impl TestClock {
-    /// A clock at [`DAWN`].
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self {
-            wall: AtomicI64::new(DAWN),
-            monotonic: AtomicU64::new(60_000_000),
-            boot: AtomicU64::new(1),
-            is_synchronised: AtomicBool::new(true),
-        })
-    }
-
-    /// Lets time go by.
-    pub fn advance(&self, by: Duration) {
-        let micros = u64::try_from(by.as_micros()).expect("a test is short");
-        self.monotonic.fetch_add(micros, Ordering::AcqRel);
-        self.wall.fetch_add(micros.cast_signed(), Ordering::AcqRel);
-    }
-
-    /// Sets the wall clock, and says whether it follows a better one from now on.
-    pub fn set(&self, micros: i64, is_synchronised: bool) {
-        self.wall.store(micros, Ordering::Release);
-        self.is_synchronised.store(is_synchronised, Ordering::Release);
-    }
-
-    /// The machine starts anew, with the wall clock at `micros` and nothing it follows.
-    pub fn reboot(&self, micros: i64) {
-        self.monotonic.store(0, Ordering::Release);
-        self.boot.fetch_add(1, Ordering::AcqRel);
-        self.set(micros, false);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.wall.load(Ordering::Acquire))
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::from_micros(self.monotonic.load(Ordering::Acquire))
-    }
-
-    fn boot_id(&self) -> String {
-        format!("boot-{}", self.boot.load(Ordering::Acquire))
-    }
-
-    fn is_synchronised(&self) -> bool {
-        self.is_synchronised.load(Ordering::Acquire)
-    }
-}
+pub use omird::engine::testing::{DAWN, TestClock};
+use omird::engine::{Engine, Events, FlashSettings, Forgetting, Parts, Settings};
+use omird::store::{Derived, DeviceKey, SledStore};
 
 /// A disk that may keep an index beside its files.
 pub trait Card: Disk + Clone {
@@ -123,7 +57,7 @@ pub fn watch_panics() {
     });
 }
 
-/// How many panics there were in threads of engines since [`watch_panics`].
+/// Counts the panics in threads of engines since [`watch_panics`].
 pub fn panics() -> u64 {
     PANICS.load(Ordering::Acquire)
 }

@@ -6,7 +6,7 @@ use omir_core::cbor;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird::error::Code;
+use omird::engine::Code;
 
 use crate::check::decode;
 use crate::model::{self, Request};

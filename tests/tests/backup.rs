@@ -14,16 +14,15 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::{self, Disk, DiskFile, Folder as RealDisk, Mode};
-use omird::engine::Engine;
-use omird::engine::backup::MAX_PIECE;
-use omird::engine::settings::{FlashSettings, Settings};
-use omird::error::Code;
-use omird::recall::Query;
+use omird::engine::{Code, Engine, FlashSettings, MAX_PIECE, Query, Settings};
+use omird::store::DeviceKey;
 use omird::store::backup::{
-    BackupError, Folder, Offer, Offered, Outcome, RestoreError, TakeError, Taken, restore, verify,
+    BackupError, BackupOutcome, Folder, Offer, Offered, RestoreError, TakeError, Taken, restore,
+    verify,
 };
-use omird::store::segment::{self, Draft};
-use omird::store::signature::{DeviceKey, digest};
+use omird::store::format::segment::{self, Draft};
+use omird::store::format::signature::digest;
+use omird::store::pass_on;
 use omird_tests::check::{self, decode};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Ended, Journal};
@@ -71,8 +70,8 @@ impl Robot {
             for (stamp, range) in versions {
                 draft.put(stamp, decode(&bytes[range]));
             }
-            for grave in layout.manifest.forgotten {
-                draft.bury(grave);
+            for tombstone in layout.manifest.forgotten {
+                draft.write_tombstone(tombstone);
             }
             draft.cover(layout.manifest.last_seq, layout.manifest.last_recorded);
         }
@@ -112,15 +111,18 @@ impl Robot {
 }
 
 /// A run of a backup; how many segments it fetched.
-fn back_up(robot: &Robot, disk: &(impl Disk + Clone)) -> Result<(Outcome, usize), String> {
-    run(robot, disk, false).map_err(|error| error.to_string())
+fn back_up(
+    robot: &Robot,
+    disk: &(impl Disk + Clone),
+) -> Result<(BackupOutcome, usize), BackupError> {
+    run(robot, disk, false)
 }
 
 fn run(
     robot: &Robot,
     disk: &(impl Disk + Clone),
     new_key: bool,
-) -> Result<(Outcome, usize), BackupError> {
+) -> Result<(BackupOutcome, usize), BackupError> {
     let mut folder = Folder::open(Arc::new(disk.clone()), &mut |_| {})?;
     folder.trust(&robot.offer, new_key)?;
     let lacking: Vec<Offered> = folder.lacking(&robot.offer)?.into_iter().cloned().collect();
@@ -426,9 +428,9 @@ fn another_key_and_another_history_are_refused() {
     assert_eq!(run(&changed, &card, false).unwrap().1, 0, "it is known from now on");
 
     // A new card under the same key: nothing of the old history may be overwritten.
-    let (anew, clock_anew) = (CutDisk::new(), TestClock::new());
-    clock_anew.advance(Duration::from_secs(5));
-    let new_card = Session::open(&anew, &clock_anew).unwrap();
+    let (new, new_clock) = (CutDisk::new(), TestClock::new());
+    new_clock.advance(Duration::from_secs(5));
+    let new_card = Session::open(&new, &new_clock).unwrap();
     let files: Vec<Vec<u8>> = backup.paths().iter().map(|path| backup.bytes(path)).collect();
     remember(&new_card, &mut Journal::default(), &["first"]);
     let error = run(&Robot::of(&new_card), &backup, false).unwrap_err();
@@ -519,7 +521,7 @@ fn what_cannot_be_sealed_is_no_reason_to_back_up_nothing() {
     disk.cut();
     drop(session);
     let card = disk.survivors(ONLY_SYNCED);
-    let read_only = omird::engine::settings::Settings { read_only: true, ..settings() };
+    let read_only = omird::engine::Settings { read_only: true, ..settings() };
     let session = Session::open_with(Arc::new(card), &clock, read_only, None).unwrap();
     let offer = session.offer_backup("r1").unwrap();
     assert!(offer.unsealed.unwrap().contains("read-only"));
@@ -546,12 +548,11 @@ fn live_on(left: &AtomicU64) -> io::Result<()> {
 }
 
 impl Disk for Killed {
+    pass_on!(folder: list);
+
     fn create_dir(&self, dir: &str) -> io::Result<()> {
         live_on(&self.left)?;
         self.folder.create_dir(dir)
-    }
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.folder.list(dir)
     }
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         if mode != Mode::Read {
@@ -575,12 +576,8 @@ impl Disk for Killed {
 }
 
 impl DiskFile for KilledFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_at(buf, offset)
-    }
+    pass_on!(file: len read_at);
+
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         live_on(&self.left)?;
         self.file.write_at(buf, offset)

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use omird::engine::settings::{FlashSettings, Settings};
-use omird::error::Code;
-use omird::store::wal;
+use omird::engine::{Code, FlashSettings, Settings};
+use omird::store::format::wal;
 use omird_tests::check::{reopen, store};
 use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
 use omird_tests::journal::Journal;

@@ -12,11 +12,9 @@ use std::time::Duration;
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
-use omird::disk::{Disk, DiskFile, Folder, Mode};
-use omird::engine::compaction::Scope;
-use omird::engine::settings::Settings;
-use omird::error::Code;
-use omird::recall::Query;
+use omird::disk::{Disk, Folder};
+use omird::engine::{Code, CompactionScope, Query, Settings};
+use omird::store::pass_on;
 use omird_tests::check::{self, decode, reopen};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Ended, Journal, change};
@@ -25,7 +23,7 @@ use omird_tests::model::{Answer, Model, Request, comparable};
 use omird_tests::random::{Random, seeds};
 use omird_tests::session::{Session, TestClock, settings};
 
-/// How long these stores keep history: a few steps of a life.
+/// Time for which these stores keep history: a few steps of a life.
 const HISTORY: Duration = Duration::from_secs(12);
 
 fn open(disk: &CutDisk, clock: &Arc<TestClock>, history: Duration) -> Session {
@@ -33,7 +31,7 @@ fn open(disk: &CutDisk, clock: &Arc<TestClock>, history: Duration) -> Session {
     Session::open_with(Arc::new(disk.clone()), clock, settings, None).expect("it opens")
 }
 
-/// What a store says was known at a moment.
+/// Memories that a store says were known at a moment.
 fn as_of(session: &Session, at: i64) -> BTreeMap<Ref, Resource> {
     let as_of = Some(omir_core::instant::Timestamp::from_micros(at));
     let query =
@@ -94,7 +92,7 @@ fn the_past_is_as_it_was_while_history_is_kept_and_never_another() {
             clock.advance(Duration::from_secs(1));
             match step {
                 Step::Ask(request) => {
-                    // Versions begin anew once a tombstone is dropped, so only that is compared.
+                    // Versions begin again once a tombstone is dropped, so only that is compared.
                     let expected = journal.acknowledged.apply(&request);
                     let result = change(&session, &request).and_then(|c| session.execute(c));
                     let is_refused = matches!(expected, Answer::Refused(_));
@@ -105,7 +103,7 @@ fn the_past_is_as_it_was_while_history_is_kept_and_never_another() {
                     session = open(&disk, &clock, HISTORY);
                 }
                 Step::Compact(_) | Step::Recall(_) if random.chance(70) => {
-                    let scope = *random.pick(&Scope::ALL);
+                    let scope = *random.pick(&CompactionScope::ALL);
                     session.compact(scope).expect("a good disk");
                 }
                 Step::Sweep(_) => drop(session.sweep(false).expect("a good disk")),
@@ -136,7 +134,7 @@ fn without_history_only_what_is_live_is_left() {
     assert_eq!(journal.live(&disk, &clock, &life::scripted()), Ended::Whole);
     clock.advance(Duration::from_secs(60));
     let session = open(&disk, &clock, Duration::ZERO);
-    let done = session.compact(Scope::All).expect("a good disk");
+    let done = session.compact(CompactionScope::All).expect("a good disk");
     let live = journal.acknowledged.live().count() as u64;
     let count = |session: &Session, pointer: &str| {
         session.status("robot").pointer(pointer).and_then(omir_core::value::Value::as_u64)
@@ -147,7 +145,7 @@ fn without_history_only_what_is_live_is_left() {
     drop(session);
     let session = open(&disk, &clock, Duration::ZERO);
     assert_eq!(count(&session, "/counts/versions"), Some(live));
-    let again = session.compact(Scope::All).expect("a good disk");
+    let again = session.compact(CompactionScope::All).expect("a good disk");
     assert_eq!((again.superseded, again.forgotten), (0, 0));
 }
 
@@ -196,7 +194,7 @@ fn whenever_the_power_goes_the_forgotten_is_gone_after_a_compaction() {
     journal.live(&disk, &clock, &steps);
     let before = disk.operations();
     assert!(disk.paths().iter().any(|path| secret_in(&disk.bytes(path)).is_some()));
-    steps.push(Step::Compact(Scope::Forgotten));
+    steps.push(Step::Compact(CompactionScope::Forgotten));
     let mut hits = 0;
     // How many operations a life takes depends a little on what is sealed together.
     for cut in before - 40.. {
@@ -209,7 +207,7 @@ fn whenever_the_power_goes_the_forgotten_is_gone_after_a_compaction() {
             let found =
                 reopen(&card, &clock, &journal).unwrap_or_else(|why| panic!("{context}: {why}"));
             let session = Session::open(&card, &clock).expect("it opens");
-            session.compact(Scope::Forgotten).expect("a good disk");
+            session.compact(CompactionScope::Forgotten).expect("a good disk");
             if found.is_live(&reference("Entity/xyzzyname")) {
                 continue;
             }
@@ -287,7 +285,7 @@ fn no_file_of_the_data_folder_tells_of_what_was_forgotten() {
     let told = tell();
     let is_in = |dir: &str| told.iter().any(|path| path.starts_with(folder.path().join(dir)));
     assert!(is_in("segments") && is_in("wal") && is_in("index"), "it is there before: {told:?}");
-    let done = session.compact(Scope::Forgotten).expect("a good disk");
+    let done = session.compact(CompactionScope::Forgotten).expect("a good disk");
     assert!(done.forgotten >= 3 && done.bytes_written > 0, "{done:?}");
     assert_eq!(tell(), Vec::<PathBuf>::new(), "while it runs");
     check::store(&session, &journal.acknowledged).unwrap_or_else(|why| panic!("{why}"));
@@ -319,31 +317,13 @@ struct Killed {
 }
 
 impl Disk for Killed {
-    fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.folder.create_dir(dir)
-    }
-
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.folder.list(dir)
-    }
-
-    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
-        self.folder.open(path, mode)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.folder.rename(from, to)
-    }
+    pass_on!(folder: create_dir list open rename sync_dir);
 
     fn remove(&self, path: &str) -> io::Result<()> {
         if path.ends_with(".omirb") && !self.to.exists() {
             copy_all(&self.from, &self.to);
         }
         self.folder.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        self.folder.sync_dir(dir)
     }
 }
 
@@ -367,10 +347,10 @@ fn a_kill_in_a_compaction_leaves_no_word_of_what_was_forgotten_in_the_index() {
             Request::Remember(vec![record(&id, &format!("{id} on the shelf"), &[], None)]);
         journal.request(&session, &request).expect("a good disk");
     }
-    session.compact(Scope::All).expect("a good disk");
+    session.compact(CompactionScope::All).expect("a good disk");
     let forget = Request::Forget(reference(&format!("MemoryRecord/{secret}")));
     journal.request(&session, &forget).expect("a good disk");
-    session.compact(Scope::Forgotten).expect("a good disk");
+    session.compact(CompactionScope::Forgotten).expect("a good disk");
     drop(session);
 
     let tell = || -> Vec<PathBuf> {
@@ -384,7 +364,7 @@ fn a_kill_in_a_compaction_leaves_no_word_of_what_was_forgotten_in_the_index() {
     let is_in = |dir: &str| told.iter().any(|path| path.starts_with(to.join(dir)));
     assert!(is_in("segments") && !is_in("index"), "the segments go last: {told:?}");
     let session = open(Arc::new(Folder::new(&to)), &to);
-    session.compact(Scope::Forgotten).expect("a good disk");
+    session.compact(CompactionScope::Forgotten).expect("a good disk");
     assert_eq!(tell(), Vec::<PathBuf>::new());
     drop(session);
     assert_eq!(tell(), Vec::<PathBuf>::new(), "after a stop");
@@ -396,6 +376,6 @@ fn a_read_only_store_is_not_compacted() {
     drop(Session::open(&disk, &clock).expect("it opens"));
     let settings = Settings { read_only: true, ..settings() };
     let session = Session::open_with(Arc::new(disk), &clock, settings, None).expect("it opens");
-    let refused = session.compact(Scope::All).expect_err("it is refused");
+    let refused = session.compact(CompactionScope::All).expect_err("it is refused");
     assert_eq!(refused.code, Code::Unauthorized);
 }

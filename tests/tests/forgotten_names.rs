@@ -10,11 +10,7 @@ use omir_core::confidence::Outcome;
 use omir_core::json;
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::value::Value;
-use omird::engine::compaction::Scope;
-use omird::engine::merge::Precedence;
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::recall::Query;
+use omird::engine::{CompactionScope, Encoding, Precedence, Query, Settings};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;
@@ -22,7 +18,7 @@ use omird_tests::life::{entity, record, reference};
 use omird_tests::model::{Answer, Request};
 use omird_tests::session::{Session, TestClock, settings};
 
-/// When the log is sealed.
+/// Age at which the log is sealed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Sealed {
     BeforeItIsForgotten,
@@ -200,7 +196,7 @@ fn a_compaction_does_not_bring_the_mention_back() {
         for _ in 0..2 {
             let disk = Arc::new(disk.clone());
             let session = Session::open_with(disk, &clock, settings(), None).expect("it opens");
-            session.compact(Scope::All).expect("there is room");
+            session.compact(CompactionScope::All).expect("there is room");
             assert_eq!(mentions(&get(&session)), ["Entity/table"], "{sealed:?}");
         }
     }

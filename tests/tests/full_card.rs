@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use omird::engine::compaction::Scope;
-use omird::engine::settings::{Forgetting, Settings};
-use omird::error::{Code, Error};
+use omird::engine::{Code, CompactionScope, Error, Forgetting, Settings};
 use omird_tests::check::{recognise, store};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Journal, change};
@@ -20,7 +18,7 @@ use omird_tests::session::{Session, TestClock};
 
 const MIB: u64 = 1 << 20;
 
-/// How long room may take to be made: long beyond what it does, as the machine may be busy.
+/// Longest time to make room: long beyond what it takes, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// As it comes, but nothing is forgotten by itself.
@@ -144,7 +142,7 @@ fn try_open(disk: &CutDisk) -> std::io::Result<Session> {
     Session::open_with(Arc::new(disk.clone()), &TestClock::new(), settings(), None)
 }
 
-/// How many memories of so many bytes must find room in the place of those forgotten: the rest is tombstones, what is
+/// Number of memories of so many bytes that must find room instead of those forgotten: the rest is tombstones, what is
 /// not worth a rewrite, and the blocks of two more segments.
 fn most_of(forgotten: usize, size: usize) -> usize {
     (forgotten * size * 4 / 5).saturating_sub(6 * 4096) / size
@@ -178,7 +176,7 @@ fn what_someone_asks_to_be_compacted_on_a_full_card_is_compacted() {
     let mut run = Run::on(&disk, 2000);
     run.fill();
     let forgotten = run.forget(20, &mut Random::new(3));
-    for scope in [Scope::Due, Scope::Forgotten, Scope::All] {
+    for scope in [CompactionScope::Due, CompactionScope::Forgotten, CompactionScope::All] {
         run.session.compact(scope).unwrap_or_else(|error| panic!("{scope:?}: {error}"));
     }
     run.take_back(most_of(forgotten, 2000), "compacted");

@@ -7,16 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omird::engine::command::Change;
-use omird::engine::request::Encoding;
-use omird::store::keys;
-use omird::store::signature::DeviceKey;
+use omird::engine::{Change, Encoding};
+use omird::store::format::keys;
+use omird::store::{DeviceKey, device_key};
 use omird_tests::golden_folder::{
     self, Golden, asked_at, but_counts, clock_at, compare, files, found, lives, open, pack,
 };
 use omird_tests::session::{DAWN, Session, TestClock};
 
-/// How often a life is lived that does not come to the same folder.
+/// Number of attempts at a life that does not come to the same folder.
 const TRIES: usize = 3;
 
 /// The set that the generator writes, and nothing else does.
@@ -25,7 +24,7 @@ const SET: &str = "OMIRD_GOLDEN_SET";
 /// Opens a data folder at `micros`. Its device key is read, where it has one.
 fn open_at(data: &Path, micros: i64) -> Session {
     if data.join(keys::DIR).join("device.key").exists() {
-        let key = keys::device_key(data, || panic!("the key is there")).expect("a key");
+        let key = device_key(data, || panic!("the key is there")).expect("a key");
         assert_eq!(key.public_hex(), DeviceKey::from_secret(lives::SECRET).public_hex());
     }
     open(data, &clock_at(micros), lives::settings()).expect("it opens")

@@ -13,14 +13,9 @@ use omir_core::json;
 use omir_core::profile::{ROBOTICS, builtin};
 use omir_core::validate::{Level, Options, Severity, check_document};
 use omir_core::value::Value;
-use omird::clock::Clock;
-use omird::engine::Engine;
-use omird::engine::chore::Chore;
-use omird::engine::command::Effect;
-use omird::engine::merge::{Merged, Precedence};
-use omird::engine::request::Encoding;
-use omird::engine::settings::RequestLimits;
-use omird::recall::Query;
+use omird::engine::{
+    Clock, Effect, Encoding, Engine, Merged, Precedence, Query, RequestLimits, Task,
+};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::life::reference;
 use omird_tests::session::{Session, TestClock};
@@ -202,7 +197,7 @@ fn what_was_exported_is_no_news() {
     let bundle = json::to_string(&export(&session));
     let same = |session: &Session, bundle: &str| {
         // What the start found to seal is not what is sent.
-        session.attend(Chore::Seal).expect("it runs");
+        session.run_task(Task::Seal).expect("it runs");
         let before = disk.operations();
         let stored = send(session, bundle);
         assert_eq!(stored.len(), 8);

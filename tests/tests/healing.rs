@@ -6,17 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use omir_core::event::EventKind;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::Disk;
-use omird::engine::chore::Chore;
-use omird::engine::compaction::Scope;
-use omird::engine::integrity::Outcome;
-use omird::engine::settings::Settings;
-use omird::error::Code;
-use omird::store::segment;
-use omird::store::signature::{Seal, chain_breaks};
-use omird::store::wal;
+use omird::engine::{Code, CompactionScope, Settings, Task};
+use omird::store::format::signature::{Seal, chain_breaks};
+use omird::store::format::{segment, wal};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING};
 use omird_tests::journal::change;
@@ -58,7 +54,7 @@ impl Robot {
         self.session.execute(change).expect("a good disk");
     }
 
-    /// Starts anew on what lies on the card.
+    /// Starts again on what lies on the card.
     fn restarted(self) -> Self {
         let Self { disk, clock, session } = self;
         drop(session);
@@ -90,7 +86,7 @@ impl Robot {
 
     /// Lets the thread that seals do what it does in idle time.
     fn idle(&self) {
-        self.session.attend(Chore::Seal).expect("it runs");
+        self.session.run_task(Task::Seal).expect("it runs");
     }
 }
 
@@ -133,7 +129,7 @@ fn what_nobody_reads_is_found_within_a_round() {
     for day in 0..70 {
         robot.clock.advance(Duration::from_secs(86_400));
         // Marks are noted by the writer: a start goes on where the round was.
-        robot.session.attend(Chore::Mark).expect("a good disk");
+        robot.session.run_task(Task::Mark).expect("a good disk");
         robot.idle();
         robot.idle();
         if day == 3 {
@@ -150,7 +146,7 @@ fn what_nobody_reads_is_found_within_a_round() {
 #[test]
 fn a_folder_of_an_older_release_gets_its_sidecars_and_a_lost_signature_is_made_anew() {
     let robot = Robot::new(4);
-    robot.session.compact(Scope::All).expect("a good disk");
+    robot.session.compact(CompactionScope::All).expect("a good disk");
     let robot = (4..7).fold(robot, |robot, n| {
         robot.remember(n, "later");
         robot.session.seal_now(SEALED).expect("a good disk");
@@ -191,7 +187,7 @@ fn a_folder_of_an_older_release_gets_its_sidecars_and_a_lost_signature_is_made_a
 #[test]
 fn a_lost_signature_of_a_compacted_segment_is_made_anew() {
     let robot = Robot::new(3);
-    robot.session.compact(Scope::All).expect("a good disk");
+    robot.session.compact(CompactionScope::All).expect("a good disk");
     let number = (robot.disk.paths().iter())
         .find_map(|path| segment::number_of(path.strip_prefix("segments/")?))
         .expect("a segment");
@@ -202,13 +198,13 @@ fn a_lost_signature_of_a_compacted_segment_is_made_anew() {
     assert!(before.last.is_some());
     robot.disk.remove(&path).expect("a good disk");
     let robot = robot.restarted();
-    eventually("it is signed anew", || {
+    eventually("it is signed again", || {
         robot.idle();
         robot.disk.paths().contains(&path)
     });
-    let anew = read(&robot, &path);
-    assert!(anew.is_authentic() && anew.last.is_some());
-    assert_eq!((anew.contents, anew.previous), (before.contents, before.previous));
+    let new = read(&robot, &path);
+    assert!(new.is_authentic() && new.last.is_some());
+    assert_eq!((new.contents, new.previous), (before.contents, before.previous));
     // Nothing tells what its link was, but the chain goes on from the one it has now.
     robot.remember(3, "later");
     robot.session.seal_now(SEALED).expect("a good disk");
@@ -257,7 +253,7 @@ fn what_cannot_be_restored_is_told_of_and_everything_else_served() {
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let teller = told.clone();
     robot.session.on_finding(Box::new(move |finding| {
-        teller.lock().expect("no panic").push((finding.outcome, finding.file.clone()));
+        teller.lock().expect("no panic").push((finding.kind, finding.file.clone()));
     }));
     let path = segment::path(1);
     robot.disk.rot(&path, |bytes| bytes.fill(0));
@@ -270,7 +266,7 @@ fn what_cannot_be_restored_is_told_of_and_everything_else_served() {
     });
     assert!(robot.text("/disk/hint").is_some_and(|hint| hint.contains(&path)));
     assert_eq!(robot.count("/disk/damagedFiles"), 1);
-    assert_eq!(*told.lock().expect("no panic"), [(Outcome::Lost, path)]);
+    assert_eq!(*told.lock().expect("no panic"), [(EventKind::Lost, path)]);
     assert!(robot.words(1).contains("record 1 as it was"));
 }
 
@@ -278,7 +274,7 @@ fn what_cannot_be_restored_is_told_of_and_everything_else_served() {
 fn compaction_restores_what_it_reads() {
     let robot = Robot::new(3);
     robot.disk.rot(&segment::path(2), |bytes| bytes[200..300].fill(0));
-    robot.session.compact(Scope::All).expect("it is restored on the way");
+    robot.session.compact(CompactionScope::All).expect("it is restored on the way");
     assert_eq!(robot.names().len(), 3);
     assert_eq!(robot.restarted().session.damage(), []);
 }
@@ -300,7 +296,7 @@ fn the_power_may_go_at_each_step_of_mending() {
         let target: Ref = "MemoryRecord/r0".parse().expect("a reference");
         let _ = robot.session.get(&target);
         for _ in 0..3 {
-            let _ = robot.session.attend(Chore::Seal);
+            let _ = robot.session.run_task(Task::Seal);
         }
         let Robot { disk, clock, session } = robot;
         disk.cut();

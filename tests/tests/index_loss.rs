@@ -12,18 +12,12 @@ use std::time::Duration;
 
 use omir_core::model::Resource;
 use omir_core::space::Center;
-use omird::clock::Clock;
 use omird::disk::Folder;
-use omird::engine::Engine;
-use omird::engine::events::Events;
-use omird::index::catalog::Catalog;
-use omird::recall::Query;
-use omird::store::block::{Kind, Row};
-use omird::store::cache::Cache;
-use omird::store::derived::{Derived, Entry, Refused, SledStore};
-use omird::store::index::Draw;
-use omird::store::key::RefKey;
-use omird::store::segment;
+use omird::engine::{Catalog, Clock, Engine, Events, Query};
+use omird::store::format::segment;
+use omird::store::{
+    Cache, Derived, DerivedEntry, DerivedRefused, Draw, IndexKind, RefKey, Row, SledStore,
+};
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, Step};
 use omird_tests::random::{Random, seeds};
@@ -37,7 +31,7 @@ fn open(data: &Path, clock: &Arc<TestClock>) -> Session {
     Session::open_with(disk, clock, settings(), Some(data.join("index"))).expect("it opens")
 }
 
-/// What a store answers.
+/// Answers of a store.
 fn answers(engine: &Engine) -> Vec<(u64, Vec<Hit>)> {
     let base = || Query { touch: false, ..Query::default() };
     let near = Center::Space { x: 1.0, y: -1.0, z: 0.5 };
@@ -139,7 +133,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Stored {
-    /// Opens a copy whose index `spoil` has changed; gives how many blocks were made anew.
+    /// Opens a copy whose index `spoil` has changed; gives how many blocks were rebuilt.
     fn with_index(&self, what: &str, spoil: impl FnOnce(&Path)) -> u64 {
         let folder = tempfile::tempdir().expect("a folder");
         copy(self.data.path(), folder.path());
@@ -202,7 +196,7 @@ impl<const TAG: u8> Draw for Newer<TAG> {
     type Words = <Catalog as Draw>::Words;
     type Gathering = <Catalog as Draw>::Gathering;
 
-    fn format(kind: Kind) -> u32 {
+    fn format(kind: IndexKind) -> u32 {
         <Catalog as Draw>::format(kind) + u32::from(kind.tag() == TAG)
     }
     fn facts(resource: &Resource) -> Self::Facts {
@@ -238,13 +232,13 @@ impl<const TAG: u8> Draw for Newer<TAG> {
 struct Noting(Box<dyn Derived>, Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Derived for Noting {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Refused> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DerivedRefused> {
         self.0.get(key)
     }
-    fn keys(&self) -> Result<Vec<Vec<u8>>, Refused> {
+    fn keys(&self) -> Result<Vec<Vec<u8>>, DerivedRefused> {
         self.0.keys()
     }
-    fn write(&mut self, entries: &[Entry]) -> Result<(), Refused> {
+    fn write(&mut self, entries: &[DerivedEntry]) -> Result<(), DerivedRefused> {
         let mut noted = self.1.lock().expect("no panic");
         noted.extend(
             entries.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key.clone()),
@@ -272,7 +266,7 @@ fn segments(index: &Path) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// Keeps these kinds of all segments as `D` keeps them; `number` says of which.
-fn keep<D: Draw>(index: &Path, kinds: &[Kind], number: impl Fn(u64) -> u64) {
+fn keep<D: Draw>(index: &Path, kinds: &[IndexKind], number: impl Fn(u64) -> u64) {
     let mut cache = Cache::new(SledStore::boxed(index));
     for (of, bytes) in segments(index) {
         let block = segment::index::<D>(&bytes).expect("a good segment");
@@ -280,7 +274,7 @@ fn keep<D: Draw>(index: &Path, kinds: &[Kind], number: impl Fn(u64) -> u64) {
     }
 }
 
-/// How many segments were read again at a start with what is kept there, and the tags of the keys that were written.
+/// Counts segments read again at a start with what is kept there, and the tags of the keys that were written.
 fn start(stored: &Stored, data: &Path) -> (u64, BTreeSet<u8>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let index = Box::new(Noting(SledStore::boxed(&data.join("index")), written.clone()));
@@ -297,7 +291,7 @@ fn one_kind_of_another_version_is_rebuilt_alone<const TAG: u8>(stored: &Stored) 
     let folder = tempfile::tempdir().expect("a folder");
     copy(stored.data.path(), folder.path());
     let index = folder.path().join("index");
-    let kind = Kind::ALL.into_iter().find(|kind| kind.tag() == TAG).expect("a kind");
+    let kind = IndexKind::ALL.into_iter().find(|kind| kind.tag() == TAG).expect("a kind");
     keep::<Newer<TAG>>(&index, &[kind], |number| number);
     let all = segments(&index).len() as u64;
     assert_eq!(start(stored, folder.path()), (all, BTreeSet::from([TAG, b'o'])), "{kind}");
@@ -322,10 +316,10 @@ fn an_index_of_another_store_or_another_segment_is_made_anew() {
     });
     assert!(rebuilt > 3);
     let shifted = |number| number + 1;
-    let rebuilt =
-        stored.with_index("numbers shifted", |index| keep::<Catalog>(index, &Kind::ALL, shifted));
+    let rebuilt = stored
+        .with_index("numbers shifted", |index| keep::<Catalog>(index, &IndexKind::ALL, shifted));
     assert!(rebuilt > 3);
-    for kind in Kind::ALL {
+    for kind in IndexKind::ALL {
         let what = format!("numbers of the {kind} shifted");
         let rebuilt = stored.with_index(&what, |index| keep::<Catalog>(index, &[kind], shifted));
         assert!(rebuilt > 3, "{what}");
@@ -433,7 +427,7 @@ fn copy_what_is_there(from: &Path, to: &Path) {
     }
 }
 
-/// What a cut leaves of an index: of each page what was there before, or after; and some files, or not.
+/// Contents that a cut leaves of an index: of each page what was there before, or after; and some files, or not.
 fn cut(before: &Path, after: &Path, to: &Path, random: &mut Random) {
     const PAGE: usize = 4096;
     copy_what_is_there(after, to);

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use omir_core::instant::Timestamp;
 use omird::store::inspect::{self, Store, Verdict};
+use omird_tests::Result;
 use omird_tests::journal::Journal;
 use omird_tests::life::{self, WORDS};
 use omird_tests::model::{Model, comparable};
@@ -29,7 +30,7 @@ use zenoh::Wait;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
 const ROBOT: &str = "r1";
 const WRITERS: usize = 8;
-/// How often the folder is looked at as a kill left it, with no daemon running.
+/// Interval, in kills, at which the folder is looked at as a kill left it, with no daemon running.
 const LOOK_EVERY: u64 = 20;
 
 /// Small segments, so that sealing is cut as often as anything else; access counts go to the log all
@@ -40,7 +41,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// How a cycle ends.
+/// The end of a cycle.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// Killed while it starts, so long after it was spawned.
@@ -104,7 +105,7 @@ impl Writer {
 
     /// Finds out whether the request in doubt was carried out. Returns whether the daemon lived
     /// long enough to tell.
-    fn settle(&mut self, cycle: &Cycle) -> Result<bool, String> {
+    fn settle(&mut self, cycle: &Cycle) -> Result<bool> {
         let found = wire::live(&cycle.client, ROBOT, &self.owner);
         if cycle.is_cut() {
             return Ok(false);
@@ -128,7 +129,7 @@ impl Writer {
             return Ok(true);
         };
         match self.journal.in_doubt.take() {
-            None => Err(without),
+            None => Err(without.into()),
             Some(model) => match differs(&model) {
                 None => {
                     self.journal.acknowledged = model;
@@ -136,13 +137,14 @@ impl Writer {
                 }
                 Some(with) => Err(format!(
                     "without the request in doubt: {without}\nwith the request in doubt: {with}"
-                )),
+                )
+                .into()),
             },
         }
     }
 
     /// Makes one request after the other until the daemon is gone.
-    fn live(&mut self, cycle: &Cycle) -> Result<(), String> {
+    fn live(&mut self, cycle: &Cycle) -> Result {
         if !self.settle(cycle)? {
             return Ok(());
         }
@@ -155,12 +157,16 @@ impl Writer {
             match wire::ask(&cycle.client, ROBOT, &request) {
                 Heard::Answer(answer, seq) => {
                     if answer != expected {
-                        return Err(format!("{request:?}: {answer:?} instead of {expected:?}"));
+                        return Err(
+                            format!("{request:?}: {answer:?} instead of {expected:?}").into()
+                        );
                     }
                     if let Some(seq) = seq
                         && std::mem::replace(&mut self.seq, seq) > seq
                     {
-                        return Err(format!("{request:?}: transaction {seq} is an old number"));
+                        return Err(
+                            format!("{request:?}: transaction {seq} is an old number").into()
+                        );
                     }
                     self.journal.acknowledged = after;
                     cycle.answers.fetch_add(1, Ordering::Relaxed);
@@ -169,27 +175,27 @@ impl Writer {
                     self.journal.in_doubt = Some(after);
                     return Ok(());
                 }
-                other => return Err(format!("{request:?}: {other:?}")),
+                other => return Err(format!("{request:?}: {other:?}").into()),
             }
         }
     }
 }
 
 /// Recalls and looks at the status until the daemon is gone.
-fn recall(cycle: &Cycle, seed: u64, boots: u64) -> Result<(), String> {
+fn recall(cycle: &Cycle, seed: u64, boots: u64) -> Result {
     let mut random = Random::new(seed);
-    let ask = |selector: &str| -> Result<Option<Value>, String> {
+    let ask = |selector: &str| -> Result<Option<Value>> {
         match cycle.client.ask(selector).pop() {
             Some(Answer::Ok(_, value)) => Ok(Some(value)),
             _ if cycle.is_cut() => Ok(None),
-            other => Err(format!("{selector}: {other:?}")),
+            other => Err(format!("{selector}: {other:?}").into()),
         }
     };
     loop {
         let Some(status) = ask(&format!("omir/{ROBOT}/status"))? else { return Ok(()) };
         sound(&status)?;
         if status["bootCount"] != boots {
-            return Err(format!("this is start {} instead of {boots}", status["bootCount"]));
+            return Err(format!("this is start {} instead of {boots}", status["bootCount"]).into());
         }
         for _ in 0..20 {
             let (word, x) = (*random.pick(&WORDS), random.between(-8.0, 8.0));
@@ -203,18 +209,18 @@ fn recall(cycle: &Cycle, seed: u64, boots: u64) -> Result<(), String> {
             };
             let hits = recalled["hits"].as_array().map_or(0, Vec::len) as u64;
             if Some(hits) != recalled["total"].as_u64().map(|total| total.min(10)) {
-                return Err(format!("{selector}: {hits} hits of {}", recalled["total"]));
+                return Err(format!("{selector}: {hits} hits of {}", recalled["total"]).into());
             }
             cycle.answers.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-fn sound(status: &Value) -> Result<(), String> {
+fn sound(status: &Value) -> Result {
     for pointer in ["/disk/damagedFiles", "/unreadable"] {
         match status.pointer(pointer).and_then(Value::as_u64) {
             Some(0) => {}
-            other => return Err(format!("the status says {pointer} is {other:?}")),
+            other => return Err(format!("the status says {pointer} is {other:?}").into()),
         }
     }
     Ok(())
@@ -227,31 +233,31 @@ fn sums(writers: &[Writer]) -> ([u64; 3], u64) {
         writers.iter().map(|writer| count(&writer.journal.acknowledged)).sum()
     };
     let counts =
-        [sum(|model| model.live().count() as u64), sum(|m| m.versions), sum(|m| m.burials)];
-    (counts, sum(|m| m.buried))
+        [sum(|model| model.live().count() as u64), sum(|m| m.versions), sum(|m| m.tombstones)];
+    (counts, sum(|m| m.forgotten_versions))
 }
 
 /// Returns true if what is live is what it should be. Of what was forgotten there may be less: sealing leaves it out,
 /// with its tombstones.
 fn accounts_for(
     [live, versions, tombstones]: [u64; 3],
-    (expected, buried): ([u64; 3], u64),
+    (expected, forgotten_versions): ([u64; 3], u64),
 ) -> bool {
     live == expected[0]
         && tombstones <= expected[2]
         && versions <= expected[1]
-        && expected[1] - versions <= buried
+        && expected[1] - versions <= forgotten_versions
 }
 
 /// Looks at the folder as `omir store check` does. Nothing may be wrong, as no disk fails here.
-fn look(data: &Path) -> Result<[u64; 3], String> {
-    let since = SystemTime::UNIX_EPOCH.elapsed().map_err(|error| error.to_string())?;
+fn look(data: &Path) -> Result<[u64; 3]> {
+    let since = SystemTime::UNIX_EPOCH.elapsed()?;
     let now = Timestamp::from_micros(since.as_micros() as i64);
-    let store = Store::open(data, now).map_err(|error| error.to_string())?;
-    let report = inspect::check(&store, &mut |_| {}).map_err(|error| error.to_string())?;
+    let store = Store::open(data, now)?;
+    let report = inspect::check(&store, &mut |_| {})?;
     match report.verdict() {
         Verdict::Sound => Ok([report.live, report.versions, report.tombstones]),
-        verdict => Err(format!("the store is {}: {:?}", verdict.as_str(), report.findings)),
+        verdict => Err(format!("the store is {}: {:?}", verdict.as_str(), report.findings).into()),
     }
 }
 
@@ -264,7 +270,7 @@ struct Rig {
     spawned: u64,
     /// Starts that the store must have counted.
     boots: u64,
-    /// How long the last start took.
+    /// Duration of the last start.
     start: Duration,
     answers: u64,
 }
@@ -305,7 +311,7 @@ impl Rig {
     }
 
     /// One start, and what comes after it, to the end.
-    fn cycle(&mut self, end: End, seed: u64) -> Result<(), String> {
+    fn cycle(&mut self, end: End, seed: u64) -> Result {
         let load = match end {
             End::WhileStarting(delay) => {
                 let daemon = self.spawn();
@@ -320,18 +326,18 @@ impl Rig {
         let boots = status.value()["bootCount"].as_u64().unwrap_or(0);
         // A start that was killed may have been counted or not.
         if boots <= self.boots || boots > self.spawned {
-            return Err(format!("start {boots} comes after start {}", self.boots));
+            return Err(format!("start {boots} comes after start {}", self.boots).into());
         }
         self.boots = boots;
         let cycle = Cycle { client, is_cut: false.into(), answers: 0.into() };
-        let outcomes: Vec<Result<(), String>> = thread::scope(|scope| {
+        let outcomes: Vec<Result> = thread::scope(|scope| {
             let cycle = &cycle;
             let mut clients: Vec<_> = self
                 .writers
                 .iter_mut()
                 .map(|writer| {
                     scope.spawn(move || {
-                        writer.live(cycle).map_err(|why| format!("{} {why}", writer.owner))
+                        Ok(writer.live(cycle).map_err(|why| format!("{} {why}", writer.owner))?)
                     })
                 })
                 .collect();
@@ -341,7 +347,7 @@ impl Rig {
             let stopped = match end {
                 End::Stopped(_) => {
                     let status = daemon.stop();
-                    status.success().then_some(()).ok_or(format!("it stopped with {status}"))
+                    status.success().then_some(()).ok_or(format!("it stopped with {status}").into())
                 }
                 End::WhileStopping(_, delay) => {
                     daemon.ask_to_stop();
@@ -357,7 +363,7 @@ impl Rig {
             // A query that was sent in that very moment would wait for its time-out.
             let _ = cycle.client.session.close().wait();
             let joined = clients.into_iter().map(|client| {
-                client.join().unwrap_or_else(|_| Err("a client panicked, see above".to_owned()))
+                client.join().unwrap_or_else(|_| Err("a client panicked, see above".into()))
             });
             std::iter::once(stopped).chain(joined).collect()
         });
@@ -366,7 +372,7 @@ impl Rig {
     }
 
     /// The last start: everything is settled, and the folder is sound without a daemon as well.
-    fn finish(&mut self) -> Result<(), String> {
+    fn finish(&mut self) -> Result {
         let (daemon, client) = self.start();
         let cycle = Cycle { client, is_cut: false.into(), answers: 0.into() };
         for writer in &mut self.writers {
@@ -383,15 +389,15 @@ impl Rig {
             counts["forgotten"].as_u64().unwrap_or(u64::MAX),
         ];
         if !accounts_for(found, expected) {
-            return Err(format!("the status counts {found:?} instead of {expected:?}"));
+            return Err(format!("the status counts {found:?} instead of {expected:?}").into());
         }
         let stopped = daemon.stop();
         if !stopped.success() {
-            return Err(format!("it stopped with {stopped}"));
+            return Err(format!("it stopped with {stopped}").into());
         }
         let found = look(&self.data)?;
         if !accounts_for(found, expected) {
-            return Err(format!("{found:?} lie on the disk instead of {expected:?}"));
+            return Err(format!("{found:?} lie on the disk instead of {expected:?}").into());
         }
         Ok(())
     }

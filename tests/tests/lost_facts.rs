@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::value::Value;
-use omird::engine::precondition::Precondition;
-use omird::engine::settings::Settings;
-use omird::error::Code;
-use omird::recall::Query;
-use omird::store::{wal, witness};
+use omird::engine::{Code, Precondition, Query, Settings};
+use omird::store::format::{wal, witness};
+use omird_tests::Result;
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;
@@ -39,8 +37,8 @@ fn door(session: &Session, state: &str) {
 }
 
 /// The state of the door, or the error that stands for it.
-fn look(session: &Session) -> Result<Option<String>, String> {
-    let found = session.get(&life::reference("Entity/door")).map_err(|error| error.to_string())?;
+fn look(session: &Session) -> Result<Option<String>> {
+    let found = session.get(&life::reference("Entity/door"))?;
     Ok(found.map(|bytes| omir_core::json::to_string(&decode(&bytes).to_value())))
 }
 
@@ -81,7 +79,7 @@ fn an_update_that_is_lost_is_missed_and_what_is_older_is_not_taken_for_it() {
     for start in 0..3 {
         let session = open_again(&disk, &clock, start);
         let why = look(&session).expect_err("it is not known whether it is open");
-        assert!(why.contains("version 2 is unreadable"), "{start}: {why}");
+        assert!(why.to_string().contains("version 2 is unreadable"), "{start}: {why}");
         let explained = session.explain(&life::reference("Entity/door")).expect("it is known");
         assert_eq!(explained.get("unreadable"), Some(&Value::Bool(true)), "{explained:?}");
         assert_eq!(explained.get("readableVersion").and_then(Value::as_u64), Some(1));
@@ -120,7 +118,7 @@ fn what_was_forgotten_stays_so_when_its_tombstone_is_lost() {
     let (disk, clock) = damaged("Entity/door", &[3, 70], forget);
     for start in 0..3 {
         let session = open_again(&disk, &clock, start);
-        assert_eq!(look(&session), Ok(None), "{start}: forgotten is forgotten");
+        assert_eq!(look(&session).unwrap(), None, "{start}: forgotten is forgotten");
     }
     let session = open(&disk, &clock);
     door(&session, "NEW");
@@ -197,9 +195,14 @@ fn what_a_lost_segment_held_is_missed() {
         for start in 0..3 {
             let session = open_again(&disk, &clock, start);
             match is_forgotten {
-                true => assert_eq!(look(&session), Ok(None), "{start}: forgotten is forgotten"),
+                true => {
+                    assert_eq!(look(&session).unwrap(), None, "{start}: forgotten is forgotten")
+                }
                 false => {
-                    assert!(look(&session).expect_err("lost").contains("version 2"), "{start}")
+                    assert!(
+                        look(&session).expect_err("lost").to_string().contains("version 2"),
+                        "{start}"
+                    )
                 }
             }
         }
@@ -240,7 +243,7 @@ fn no_first_version_is_given_twice_after_a_loss_that_nobody_can_name() {
     });
     let session = open(&disk, &clock);
     assert!(session.damage().iter().any(|damage| damage.file.starts_with(wal::DIR)));
-    assert_eq!(look(&session), Ok(None));
+    assert_eq!(look(&session).unwrap(), None);
     door(&session, "LOCKED");
     assert_eq!(version(&session), 2);
 }

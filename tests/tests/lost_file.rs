@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
-use omird::engine::request::Encoding;
-use omird::engine::{Engine, Parts};
-use omird::store::derived::SledStore;
+use omird::engine::{Encoding, Engine, Parts};
+use omird::store::SledStore;
 use omird_tests::folder::parts;
 
 fn open(data: &std::path::Path) -> Engine {

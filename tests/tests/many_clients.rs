@@ -11,11 +11,11 @@ use zenoh::Wait;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
 const CLIENTS: usize = 64;
-/// How much more may be resident: what the allocator keeps in its arenas, and versions that are kept for `asOf`.
+/// Bytes that may be resident besides: what the allocator keeps in its arenas, and versions that are kept for `asOf`.
 const SLACK: u64 = 16 << 20;
 /// Threads that have nothing to do end after ten seconds.
 const QUIET: Duration = Duration::from_secs(14);
-/// How long it may take until they did.
+/// Longest wait until they did.
 const AT_MOST: Duration = Duration::from_secs(40);
 
 /// Resources of a process.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
 const SEGMENTS: usize = 1500;
-/// How many descriptors the daemon may have.
+/// Number of descriptors the daemon may have.
 const DESCRIPTORS: usize = 256;
 
 /// Fills a data folder: one record in each segment.

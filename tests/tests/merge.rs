@@ -9,10 +9,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::cbor;
 use omir_core::confidence::{Outcome, Weight};
-use omird::engine::command::{Change, Effect};
-use omird::engine::merge::{Merged, Precedence};
-use omird::engine::request::Encoding;
-use omird::recall::Query;
+use omird::engine::{Change, Effect, Encoding, Merged, Precedence, Query};
 use omird_tests::check;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::process::{Answer, Client, Daemon, eventually};

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use omird::disk::Disk;
-use omird::store::wal::{self, Log};
+use omird::store::Log;
+use omird::store::format::wal;
 use omird_tests::check::{self, reopen};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Ended, Journal, change};
@@ -32,7 +33,7 @@ fn go_on(disk: &CutDisk, clock: &Arc<TestClock>, mut journal: Journal, steps: &[
     assert_eq!(checked, journal.acknowledged);
 }
 
-/// How a scripted life goes on after its cut: under names that may be live, forgotten or new, so
+/// Steps of a scripted life after its cut: under names that may be live, forgotten or new, so
 /// that every version must be right.
 fn afterwards() -> Vec<Step> {
     let one = |resource| Step::Ask(Request::Remember(vec![resource]));

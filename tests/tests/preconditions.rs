@@ -5,12 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use omird::engine::Engine;
-use omird::engine::command::{Effect, Stored};
-use omird::engine::compaction::Scope;
-use omird::engine::precondition::Precondition;
-use omird::engine::request::Encoding;
-use omird::error::{Code, Error};
+use omird::engine::{Code, CompactionScope, Effect, Encoding, Engine, Error, Precondition, Stored};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock};
 
@@ -61,7 +56,7 @@ fn open() -> (CutDisk, Arc<TestClock>, Session) {
 
 fn forget(engine: &Engine, name: &str) {
     let target = name.parse().expect("a reference");
-    let change = omird::engine::command::Change::Forget(vec![target]);
+    let change = omird::engine::Change::Forget(vec![target]);
     engine.execute(change).expect("the disk is good");
 }
 
@@ -105,7 +100,7 @@ fn a_forgotten_name_is_absent() {
     }
     // And once no tombstone is left.
     clock.advance(Duration::from_secs(400 * 86_400));
-    session.compact(Scope::All).expect("the disk is good");
+    session.compact(CompactionScope::All).expect("the disk is good");
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     for name in NAMES {

@@ -13,8 +13,7 @@ use omir_core::number::Number;
 use omir_core::reference::ResourceType;
 use omir_core::value::Value;
 use omird::disk::Folder;
-use omird::engine::Engine;
-use omird::recall::Query;
+use omird::engine::{Engine, Query, ScorePart};
 use omird_tests::check::decode;
 use omird_tests::journal::change;
 use omird_tests::life;
@@ -83,7 +82,7 @@ fn two_scales_are_ranked_by_rank_and_filtered_by_value() {
     let alone = session.recall(&base()).expect("it is answered");
     let (parts, _) = alone.hits[0].parts.expect("it is explained");
     assert_eq!(
-        Some(parts.importance),
+        Some(parts[ScorePart::Importance]),
         Number::from_f64(0.95 + 0.04 * 29.0 / 30.0).map(|n| n.as_f64())
     );
 
@@ -134,7 +133,7 @@ fn two_scales_are_ranked_by_rank_and_filtered_by_value() {
     std::fs::remove_dir_all(data.path().join("index")).expect("it goes");
     let session = open(data.path(), &clock);
     assert!(session.rebuilt() > 0);
-    assert_eq!(hits(&session, &base()), both, "with the index made anew");
+    assert_eq!(hits(&session, &base()), both, "with the index rebuilt");
 }
 
 #[test]
@@ -190,7 +189,7 @@ fn the_order_of_a_bundle_means_nothing() {
         bundle.insert("entry", Value::Array(entries.clone()));
         let text = omir_core::json::to_string(&Value::Object(bundle));
         let change = session
-            .prepare(text.as_bytes(), omird::engine::request::Encoding::Json, None)
+            .prepare(text.as_bytes(), omird::engine::Encoding::Json, None)
             .expect("it is valid");
         session.execute(change).expect("the disk is good");
         clock.advance(Duration::from_secs(60));

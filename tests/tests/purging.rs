@@ -7,23 +7,18 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use omird::engine::chore::Chore;
-use omird::engine::command::Change;
-use omird::engine::compaction::Scope;
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::engine::sweep::SweepReport;
+use omird::engine::{Change, CompactionScope, Encoding, Settings, SweepReport, Task};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::session::{Session, TestClock, settings};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long what someone has had forgotten may stay.
+/// Time for which a memory that someone has had forgotten may stay.
 const PURGE: Duration = Duration::from_secs(10 * 86_400);
 /// Said by what became a part of something else, and by nothing else.
 const SECRET: &str = "plughword";
 
-/// A store, the clock it goes by, and whether it is opened anew after each step.
+/// A store, the clock it goes by, and whether it is opened again after each step.
 struct Life {
     disk: CutDisk,
     clock: Arc<TestClock>,
@@ -105,8 +100,8 @@ impl Life {
             self.clock.advance(next);
             left -= next;
             self.step(|session| {
-                session.attend(Chore::Seal)?;
-                session.compact(Scope::Due)
+                session.run_task(Task::Seal)?;
+                session.compact(CompactionScope::Due)
             });
         }
     }
@@ -171,7 +166,7 @@ fn what_a_rule_merged_stays_until_someone_asks_or_has_the_rest_forgotten() {
         let mut life = merged(restarts);
         life.wait(4 * PURGE);
         assert!(!life.tells().is_empty(), "restarts {restarts}: it is not worth a rewrite");
-        let done = life.step(|session| session.compact(Scope::Forgotten));
+        let done = life.step(|session| session.compact(CompactionScope::Forgotten));
         assert!(done.is_some_and(|done| done.forgotten > 0));
         assert_eq!(life.tells(), Vec::<String>::new(), "restarts {restarts}: asked for");
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omird::disk::{Disk, DiskFile, Mode};
-use omird::engine::settings::Settings;
+use omird::engine::Settings;
+use omird::store::pass_on;
 use omird_tests::check::reopen;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::journal::{Ended, Journal, change};
@@ -31,13 +32,7 @@ struct Hurdle {
 impl Card for Hurdle {}
 
 impl Disk for Hurdle {
-    fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.card.create_dir(dir)
-    }
-
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.card.list(dir)
-    }
+    pass_on!(card: create_dir list rename remove sync_dir);
 
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         let is_hindered = mode == Mode::Read && path.starts_with(self.dir);
@@ -47,18 +42,6 @@ impl Disk for Hurdle {
             return Err(io::Error::from_raw_os_error(self.error));
         }
         self.card.open(path, mode)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.card.rename(from, to)
-    }
-
-    fn remove(&self, path: &str) -> io::Result<()> {
-        self.card.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        self.card.sync_dir(dir)
     }
 }
 

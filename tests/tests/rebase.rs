@@ -1,4 +1,4 @@
-//! When the map moves: what is tied to a keyframe moves with it, all of it or nothing, and back.
+//! Corrections of the map: what is tied to a keyframe moves with it, all of it or nothing, and back.
 //!
 //! Invariant 23 of ARCHITECTURE.md.
 
@@ -10,14 +10,10 @@ use omir_core::json;
 use omir_core::model::{Extension, Resource};
 use omir_core::space::Center;
 use omir_core::spatial::{SpatialPose, pose_of};
-use omird::engine::asked::Parameters;
-use omird::engine::command::{Effect, Receipt};
-use omird::engine::rebase::MAX_STEPS;
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::error::{Code, Error};
-use omird::recall::Query;
-use omird::recall::frames::Frames;
+use omird::engine::{
+    Code, Effect, Encoding, Error, Frames, MAX_REBASE_STEPS, Query, Receipt, Settings,
+};
+use omird::protocols::omir::{Parameters, parse_query, parse_rebase};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::journal::change;
@@ -64,7 +60,7 @@ fn rebase(
 ) -> Result<Receipt, Error> {
     let payload = payload
         .map(|text| json::from_slice(text.as_bytes(), &Limits::default()).expect("it is JSON"));
-    session.execute(session.rebase(named(parameters), payload.as_ref())?)
+    session.execute(parse_rebase(session, named(parameters), payload.as_ref())?)
 }
 
 fn place(session: &Session, name: &str) -> [f64; 3] {
@@ -245,7 +241,8 @@ fn a_step_that_was_forgotten_is_not_in_the_way() {
 fn no_more_steps_are_anchored_than_can_be_taken_back() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let session = furnished(&disk, &clock);
-    let steps: Vec<String> = (1..=MAX_STEPS + 2).map(|n| go(&session, &along(n as f64))).collect();
+    let steps: Vec<String> =
+        (1..=MAX_REBASE_STEPS + 2).map(|n| go(&session, &along(n as f64))).collect();
     let anchored: Vec<bool> = steps.iter().map(|step| is_anchored(&session, step)).collect();
     let expected: Vec<bool> = (0..steps.len()).map(|n| n >= 2).collect();
     assert_eq!(anchored, expected);
@@ -296,7 +293,10 @@ fn a_cut_anywhere_in_several_steps_leaves_whole_ones() {
 struct Robot;
 
 impl Frames for Robot {
-    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
+    fn fixed(
+        &self,
+        frame: &str,
+    ) -> Result<Option<(String, Isometry3<f64>)>, Box<dyn std::error::Error + Send + Sync>> {
         let turned = Vector3::z() * std::f64::consts::FRAC_PI_2;
         let pose = Isometry3::new(Vector3::new(0.0, 5.0, 0.0), turned);
         Ok((frame == "base_link").then(|| ("map".to_owned(), pose)))
@@ -334,7 +334,8 @@ fn who_names_no_frame_means_the_fixed_frame_of_the_daemon() {
     let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
     session.execute(change).expect("it is stored");
     let total = |parameters: &[(&str, &str)]| {
-        let query = session.query(Query::default(), &named(parameters)).expect("it is valid");
+        let now = session.now().0;
+        let query = parse_query(Query::default(), &named(parameters), now).expect("it is valid");
         let recall =
             session.recall(&query).expect("it is answered").to_value().expect("it is read");
         recall.get("total").and_then(omir_core::value::Value::as_u64)

@@ -116,7 +116,7 @@ const ELSEWHERE: [(Code, &str); 5] = [
     (Code::Unauthorized, "service.rs, a_read_only_daemon_says_so"),
     (Code::StorageFull, "full_card.rs"),
     (Code::Busy, "stopped_clients.rs"),
-    (Code::Internal, "card_trouble.rs"),
+    (Code::Internal, "card_faults.rs"),
 ];
 
 #[test]

@@ -4,10 +4,11 @@
 use std::sync::{Arc, RwLock, mpsc};
 use std::time::Duration;
 
+use omir_core::operation::Operation;
 use omir_ros2::graph::{Node, NodeConfig, Qos};
 use omir_ros2::interface::Registry;
 use omir_ros2::message::{Message, Value};
-use omir_ros2::records::Operation;
+use omir_ros2::records::type_name;
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
 use omird::protocols::Protocols;
@@ -71,7 +72,7 @@ impl Scene {
     /// Code and path of the status of a response.
     fn asked(&self, operation: Operation, changes: &[(&str, Value)]) -> (String, String) {
         let types = self.client.types().read().expect("no panic");
-        let ty = types.service(operation.type_name()).expect("it is known");
+        let ty = types.service(&type_name(operation)).expect("it is known");
         drop(types);
         let name = format!("/omird/{}", operation.as_str());
         let client = self.client.client(&name, &ty).expect("it is announced");

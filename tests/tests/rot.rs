@@ -12,15 +12,11 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 use omird::disk::Disk;
-use omird::engine::chore::Chore;
-use omird::engine::compaction::Scope;
-use omird::engine::settings::{FlashSettings, Settings};
-use omird::error::Code;
-use omird::index::key::RefKey;
-use omird::recall::Query;
-use omird::store::segment;
-use omird::store::transaction::{Op, Transaction};
-use omird::store::wal;
+use omird::engine::{Code, CompactionScope, FlashSettings, Query, Settings, Task};
+use omird::store::RefKey;
+use omird::store::format::{segment, wal};
+use omird::store::{Op, Transaction};
+use omird_tests::Result;
 use omird_tests::check::{conforms, decode};
 use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
 use omird_tests::journal::{Journal, change};
@@ -37,7 +33,7 @@ struct Past {
     model: Model,
     /// Every version of every reference.
     history: BTreeMap<Ref, Vec<Resource>>,
-    /// Which files say anything about a reference.
+    /// Files that say anything about a reference.
     files: BTreeMap<Ref, BTreeSet<String>>,
 }
 
@@ -114,8 +110,8 @@ fn files(disk: &CutDisk, names: &HashMap<RefKey, Ref>) -> BTreeMap<Ref, BTreeSet
             for (_, range) in layout.entries.iter().chain(&layout.superseded) {
                 note(decode(&bytes[range.clone()]).reference());
             }
-            for grave in layout.manifest.forgotten {
-                note(names[&grave.key()].clone());
+            for tombstone in layout.manifest.forgotten {
+                note(names[&tombstone.key()].clone());
             }
         } else if let Some(number) = path.strip_prefix("wal/").and_then(wal::number_of) {
             for frame in wal::read(&bytes, number).expect("the log is good").frames {
@@ -174,7 +170,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) -> Option<(usize, usize)> {
 }
 
 /// Rules that a damaged store must still follow.
-fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<(), String> {
+fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result {
     let session = Session::open(card, &past.clock).map_err(|error| format!("no start: {error}"))?;
     let mut is_different = false;
     for (target, versions) in &past.history {
@@ -185,23 +181,23 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
             Ok(Some(bytes)) => {
                 let found = without_references(&decode(bytes));
                 if !versions.contains(&found) {
-                    return Err(format!("{target} never was {found:?}"));
+                    return Err(format!("{target} never was {found:?}").into());
                 }
                 is_different |= Some(&found) != expected.as_ref();
                 if is_elsewhere && Some(&found) != expected.as_ref() {
-                    return Err(format!("{target} lies elsewhere and is {found:?}"));
+                    return Err(format!("{target} lies elsewhere and is {found:?}").into());
                 }
             }
             Ok(None) => {
                 is_different |= expected.is_some();
                 if is_elsewhere && expected.is_some() {
-                    return Err(format!("{target} lies elsewhere and is gone"));
+                    return Err(format!("{target} lies elsewhere and is gone").into());
                 }
             }
             Err(error) => {
                 is_different = true;
                 if is_elsewhere {
-                    return Err(format!("{target} lies elsewhere: {error}"));
+                    return Err(format!("{target} lies elsewhere: {error}").into());
                 }
             }
         }
@@ -210,11 +206,11 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
     let count = |name: &str| status.pointer(name).and_then(Value::as_u64).unwrap_or(0);
     let is_reported = count("/disk/damagedFiles") > 0 || count("/unreadable") > 0;
     if is_different && !is_reported && !is_excused {
-        return Err("something is lost and nobody says so".to_owned());
+        return Err("something is lost and nobody says so".into());
     }
     if session.damage().len() as u64 != count("/disk/damagedFiles") {
         let (disk, damage) = (status.pointer("/disk"), session.damage());
-        return Err(format!("status and damage disagree: {disk:?} {damage:?}"));
+        return Err(format!("status and damage disagree: {disk:?} {damage:?}").into());
     }
     if let Some(first) = session.damage().first() {
         let text = |name: &str| status.pointer(name).and_then(Value::as_str).unwrap_or_default();
@@ -223,7 +219,8 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
                 "{} is damaged, and status says {:?}",
                 first.file,
                 status.get("disk")
-            ));
+            )
+            .into());
         }
     }
     // It lives on: what comes in now is kept.
@@ -235,7 +232,7 @@ fn check(past: &Past, card: &CutDisk, path: &str, is_excused: bool) -> Result<()
     let session = Session::open(card, &past.clock).map_err(|error| format!("no start: {error}"))?;
     match session.get(&late.reference()) {
         Ok(Some(bytes)) if decode(&bytes) == late => Ok(()),
-        other => Err(format!("what was stored after the damage is {other:?}")),
+        other => Err(format!("what was stored after the damage is {other:?}").into()),
     }
 }
 
@@ -268,7 +265,7 @@ fn a_log_that_rots_while_it_waits_is_set_aside_and_what_is_left_of_it_is_sealed(
             || disk.paths().into_iter().filter(|path| path.ends_with(".wal")).collect::<Vec<_>>();
         let waiting = logs().remove(0);
         clock.advance(8 * day);
-        session.attend(Chore::Seal).expect("it runs");
+        session.run_task(Task::Seal).expect("it runs");
         put(&session, "newest");
         assert_eq!(logs().len(), 2, "a week old, it is written on no more");
         let bytes = disk.bytes(&waiting);
@@ -339,8 +336,8 @@ fn a_rotten_manifest_is_not_believed() {
         let others = layout.entries.iter().map(|(_, range)| range).chain(&layout.copies);
         let manifest = others.map(|range| range.end).max().unwrap_or(0);
         // What stands for the names of what was forgotten, each turned into that of another.
-        for grave in &layout.manifest.forgotten {
-            let name = grave.key().to_hex();
+        for tombstone in &layout.manifest.forgotten {
+            let name = tombstone.key().to_hex();
             let needle = name.as_bytes();
             for at in manifest..bytes.len() - needle.len() {
                 if &bytes[at..at + needle.len()] == needle {
@@ -382,7 +379,7 @@ fn a_segment_under_the_name_of_another_is_used_once() {
         let session = Session::open(&card, &past.clock).expect("it opens");
         assert!(!session.damage().is_empty(), "{source} as {target}");
         let before = standing(&session);
-        let _ = session.compact(Scope::All);
+        let _ = session.compact(CompactionScope::All);
         drop(session);
         let session = Session::open(&card, &past.clock).expect("it opens");
         assert_eq!(standing(&session), before, "{source} as {target}");

@@ -14,10 +14,9 @@ use omir_ros2::message::{Message, Value};
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
 use omird::config;
-use omird::engine::command::{Effect, Event};
-use omird::engine::request::Encoding;
+use omird::engine::{Effect, Encoding, Event, Query};
 use omird::protocols::Protocols;
-use omird::recall::Query;
+use omird::protocols::omir::parse_rebase;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{eventually, free_endpoint};
@@ -110,7 +109,8 @@ fn counted(session: &Session) -> Option<[u64; 2]> {
 /// A step that moves one memory, or the undoing of one; the reference of its record.
 fn made(session: &Session, undo: Option<&str>, payload: Option<&Json>) -> String {
     let parameters = undo.map(|step| ("undo".to_owned(), step.to_owned()));
-    let change = session.rebase(parameters.into_iter().collect(), payload).expect("it is valid");
+    let change =
+        parse_rebase(session, parameters.into_iter().collect(), payload).expect("it is valid");
     match session.execute(change).expect("it moves").effect {
         Effect::Rebased { record: Some(record), moved: 1, .. } => record.target.to_string(),
         other => panic!("{other:?}"),

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::disk::Folder;
-use omird::engine::compaction::Scope;
-use omird::engine::request::Encoding;
-use omird::engine::settings::{Durability, Forgetting, Settings};
+use omird::engine::{CompactionScope, Durability, Encoding, Forgetting, Settings};
 use omird_tests::session::{Session, TestClock};
 use peak_alloc::PeakAlloc;
 
@@ -48,7 +46,7 @@ fn log(folder: &Path) -> (PathBuf, u64) {
     (newest, len)
 }
 
-/// How much more than before was allocated at any time during some work, and is after it.
+/// Bytes allocated in addition, at the most during some work and after it.
 fn beyond(work: impl FnOnce()) -> (usize, usize) {
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
@@ -93,7 +91,7 @@ fn sealing_and_compacting_small_updates_takes_little_memory_and_gives_it_back() 
 
     clock.advance(2 * history);
     let (most, left) = beyond(|| {
-        let done = session.compact(Scope::All).expect("the disk is good");
+        let done = session.compact(CompactionScope::All).expect("the disk is good");
         assert!(done.superseded > 10_000, "{done:?}");
     });
     println!("compaction: {} kB at most, {} kB left", most >> 10, left >> 10);

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use omird::engine::command::Effect;
-use omird::engine::request::Encoding;
+use omird::engine::{Effect, Encoding};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock};
 

@@ -10,8 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use omird::engine::Engine;
-use omird::engine::request::Encoding;
+use omird::engine::{Encoding, Engine};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{Client, Daemon, Settings, eventually, free_endpoint};
 use omird_tests::session::{Session, TestClock};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use omird::disk::{Disk, DiskFile, Mode};
 use omird::protocols::Protocols;
 use omird::service::{Keys, Network, Service};
+use omird::store::pass_on;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{Client, free_endpoint};
 use omird_tests::session::{Session, TestClock, settings};
@@ -48,51 +49,19 @@ struct SlowFile {
 }
 
 impl Disk for SlowDisk {
-    fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.card.create_dir(dir)
-    }
-
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.card.list(dir)
-    }
+    pass_on!(card: create_dir list rename remove sync_dir);
 
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(SlowFile { file: self.card.open(path, mode)?, gate: self.gate.clone() }))
     }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.card.rename(from, to)
-    }
-
-    fn remove(&self, path: &str) -> io::Result<()> {
-        self.card.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        self.card.sync_dir(dir)
-    }
 }
 
 impl DiskFile for SlowFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_at(buf, offset)
-    }
-
-    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_at(buf, offset)
-    }
+    pass_on!(file: len read_at write_at truncate);
 
     fn sync(&self) -> io::Result<()> {
         self.gate.pass();
         self.file.sync()
-    }
-
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use omird_tests::Result;
 use omird_tests::process::{Client, Daemon, eventually};
 use serde_json::{Value, json};
 use zenoh::Wait;
@@ -18,7 +19,7 @@ const STOPPED: &str = env!("CARGO_BIN_EXE_stopped_client");
 /// Every answer comes within this. Zenoh closes the link of a client that takes nothing after five seconds, and whoever
 /// waits for that gets no answer in time. What an answer takes here is a hundredth of it.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long the others go on: until all the stopped ones were closed.
+/// Time for which the others go on: until all the stopped ones were closed.
 const WHILE: Duration = Duration::from_secs(14);
 
 /// A stopped process, which ends with the test.
@@ -64,7 +65,7 @@ fn is_answered(client: &Client, selector: &str, payload: Option<&Value>) -> bool
 }
 
 /// Others, each asking one thing again and again; the first that was not answered in time is told.
-fn others(endpoint: &str, until: Instant) -> Vec<thread::JoinHandle<Result<u64, String>>> {
+fn others(endpoint: &str, until: Instant) -> Vec<thread::JoinHandle<Result<u64>>> {
     let lamp = json!({"resourceType": "Entity", "id": "lamp", "name": "lamp"});
     let asked = [
         ("omir/r1/remember", Some(lamp)),
@@ -84,7 +85,7 @@ fn others(endpoint: &str, until: Instant) -> Vec<thread::JoinHandle<Result<u64, 
                 while Instant::now() < until && !stop.load(Ordering::Acquire) {
                     if !is_answered(&client, selector, payload.as_ref()) {
                         stop.store(true, Ordering::Release);
-                        return Err(format!("{selector}: nothing after {answered} answers"));
+                        return Err(format!("{selector}: nothing after {answered} answers").into());
                     }
                     answered += 1;
                     thread::sleep(Duration::from_millis(20));

@@ -5,9 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use omird::engine::Engine;
-use omird::engine::request::Encoding;
-use omird::error::{Code, Error};
+use omird::engine::{Code, Encoding, Engine, Error};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omird::disk::{self, Disk};
-use omird::engine::chore::Chore;
+use omird::engine::Task;
 use omird_tests::check;
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::golden_folder::{
@@ -51,7 +51,7 @@ fn is_up_to_date_wherever_the_power_goes(name: &str) {
         if let Ok(session) = open(&card, micros) {
             for _ in 0..20 {
                 std::thread::sleep(Duration::from_millis(1));
-                let _ = session.attend(Chore::Seal);
+                let _ = session.run_task(Task::Seal);
             }
             let is_done = count(&card, ".par") == count(&card, ".omirb");
             if !card.is_off() && is_done {

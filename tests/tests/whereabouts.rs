@@ -5,11 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
-use omird::engine::chore::Chore;
-use omird::engine::request::Encoding;
-use omird::engine::settings::{Forgetting, Settings};
-use omird::engine::{Engine, Hit};
-use omird::recall::Query;
+use omird::engine::{Encoding, Engine, Forgetting, Hit, Query, ScorePart, Settings, Task};
 use omird_tests::check::decode;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{DAWN, Session, TestClock, settings};
@@ -61,7 +57,7 @@ fn whereabouts() -> Query {
 fn ask(engine: &Engine, query: &Query) -> Vec<Hit> {
     let hits = engine.recall(query).expect("it is answered").hits;
     // Accesses are counted later; here they are counted now.
-    engine.attend(Chore::Accesses).expect("it runs");
+    engine.run_task(Task::Accesses).expect("it runs");
     hits
 }
 
@@ -93,8 +89,11 @@ fn the_newest_place_is_first_however_often_another_was_asked_for() {
     // Both were just asked for; only one of them just happened.
     let hits = ask(&session, &whereabouts());
     let parts: Vec<_> = hits.iter().map(|hit| hit.parts.expect("it is explained").0).collect();
-    assert_eq!([parts[0].retrievability, parts[1].retrievability], [1.0, 1.0]);
-    assert!(parts[0].recency > 0.9 && parts[1].recency < 0.5, "{parts:?}");
+    assert_eq!(
+        [parts[0][ScorePart::Retrievability], parts[1][ScorePart::Retrievability]],
+        [1.0, 1.0]
+    );
+    assert!(parts[0][ScorePart::Recency] > 0.9 && parts[1][ScorePart::Recency] < 0.5, "{parts:?}");
 
     // Then it was in the kitchen, as far as anybody knew.
     let then = Timestamp::from_micros(DAWN + 9 * 86_400_000_000);
@@ -134,7 +133,7 @@ fn sightings_that_became_one_are_as_old_as_the_last_of_them() {
     assert!(session.sweep(false).expect("the disk is good").merged > 0);
     let hits = ask(&session, &whereabouts());
     assert_eq!(ids(&hits), ["kitchen-0", "study"]);
-    let recency = |hit: &Hit| hit.parts.expect("it is explained").0.recency;
+    let recency = |hit: &Hit| hit.parts.expect("it is explained").0[ScorePart::Recency];
     assert!(recency(&hits[0]) > recency(&hits[1]));
 }
 
@@ -168,7 +167,7 @@ fn what_does_not_happen_does_not_get_old() {
     clock.advance(7 * DAY);
     let query = Query { include_intentions: true, touch: false, ..whereabouts() };
     let hits = ask(&session, &query);
-    let recency = hits.iter().map(|hit| hit.parts.expect("it is explained").0.recency);
+    let recency = hits.iter().map(|hit| hit.parts.expect("it is explained").0[ScorePart::Recency]);
     let recency: BTreeMap<String, f64> = ids(&hits).into_iter().zip(recency).collect();
     assert_eq!([recency["task"], recency["lesson"]], [1.0, 1.0]);
     assert_eq!(recency["hallway"], 0.5, "a week ago");

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use omird::disk::Disk;
-use omird::engine::settings::{Forgetting, Settings};
+use omird::engine::{Forgetting, Settings};
 use omird_tests::check;
 use omird_tests::random::seeds;
 use omird_tests::years::board::Start;

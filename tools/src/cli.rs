@@ -30,6 +30,7 @@ macro_rules! offline_codes {
 }
 
 mod backup;
+mod bad_value;
 mod convert;
 mod daemon;
 mod import;
@@ -42,10 +43,9 @@ mod validate;
 mod values;
 
 pub use backup::{BackupArgs, RestoreArgs};
+pub use bad_value::BadValue;
 pub use convert::ConvertArgs;
-pub use daemon::{
-    CompactArgs, EventKind, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, WatchArgs,
-};
+pub use daemon::{CompactArgs, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, WatchArgs};
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
 pub use rebase::{Keyframe, RebaseArgs};
@@ -78,10 +78,10 @@ pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
     )
 )]
 pub struct Cli {
-    /// What every command understands.
+    /// Options that every command understands.
     #[command(flatten)]
     pub globals: Globals,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -266,7 +266,7 @@ pub struct ExportArgs {
     #[arg(long)]
     pub uncompressed: bool,
 
-    /// Which memories to export.
+    /// The memories to export.
     #[command(flatten)]
     pub filters: FilterArgs,
 }
@@ -330,7 +330,7 @@ pub struct PullArgs {
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = values::seconds)]
     pub wait: Duration,
 
-    /// Which memories to fetch.
+    /// The memories to fetch.
     #[command(flatten)]
     pub filters: FilterArgs,
 }
@@ -373,7 +373,7 @@ pub struct PushArgs {
     pub file: PathBuf,
 }
 
-/// What `omir export` writes.
+/// Formats of `omir export`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// By the ending: .omir is JSON, .omirb is CBOR

@@ -4,42 +4,34 @@
 //! given several `--connect` it becomes a peer of all of them, so that one question reaches a fleet.
 //! Every call blocks until its answer, its timeout, or the loss of the daemon.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
+mod configuration;
+mod fleet;
+mod opening;
+mod reply;
+
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use omir_core::code::Code;
-use omir_core::decode::Limits;
-use omir_core::json;
 use omir_core::value::Value;
-use omird::recall::query::DEFAULT_FRAME;
+use omird::engine::DEFAULT_FRAME;
 use omird::service::{MOST_PARAMETERS, plain};
 use zenoh::bytes::Encoding;
 use zenoh::handlers::FifoChannelHandler;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply as ZenohReply, Selector};
-use zenoh::{Config, Session, Wait as _};
+use zenoh::{Session, Wait as _};
 
+use self::configuration::configuration;
+pub use self::fleet::FleetReplies;
+use self::opening::{open_within, readable_endpoints, unreachable_at};
+pub use self::reply::Reply;
+use self::reply::error_object;
 use crate::cli::Globals;
-use crate::document;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::selector::Parameters;
 
-/// Where a daemon listens by default, and where a router does.
-const DEFAULT_ENDPOINTS: [&str; 2] = ["tcp/127.0.0.1:7448", "tcp/127.0.0.1:7447"];
-
-/// How long to wait for the slowest of several endpoints.
-const FLEET_PATIENCE: Duration = Duration::from_millis(1000);
-
-/// How long nobody is heard before nobody is there.
-const HEARING: Duration = Duration::from_secs(2);
-
-/// Between two questions of who is there.
-const A_MOMENT: Duration = Duration::from_millis(40);
-
-/// How long saying goodbye may take.
+/// Longest time to say goodbye.
 const GOODBYE: Duration = Duration::from_millis(300);
 
 /// A question's payload.
@@ -58,62 +50,6 @@ impl Payload {
         match self {
             Self::Json(bytes) | Self::Cbor(bytes) => bytes.len(),
         }
-    }
-}
-
-/// One robot's answer.
-#[derive(Debug, Clone)]
-pub struct Reply {
-    /// Key of the answer.
-    pub key: String,
-    /// In the encoding of the question, JSON without payload.
-    pub body: Vec<u8>,
-    /// What is said beside it, as JSON; empty if nothing is.
-    pub beside: Vec<u8>,
-}
-
-impl Reply {
-    /// The answer, decoded.
-    ///
-    /// # Errors
-    /// [`Error::Partial`] if that fails: something answered, and nothing can be said of it.
-    pub fn value(&self) -> Result<Value> {
-        document::decode(&self.body).map_err(|why| {
-            Error::Partial(format!("the answer on {} is unreadable {why}", self.key))
-        })
-    }
-}
-
-/// What a question to every robot brought.
-#[derive(Debug, Default)]
-pub struct FleetReplies {
-    /// Answers by robot.
-    pub answers: BTreeMap<String, Reply>,
-    /// Robots that answered with an error.
-    pub refusals: Vec<(Option<String>, Error)>,
-    /// Robots that are alive and did not answer.
-    pub silent: BTreeSet<String>,
-}
-
-impl FleetReplies {
-    /// The failure to end with once the answers are shown; `None` if every robot answered.
-    #[must_use]
-    pub fn shortfall(&mut self) -> Option<Error> {
-        if self.answers.is_empty() && !self.refusals.is_empty() {
-            return Some(self.refusals.swap_remove(0).1);
-        }
-        let mut words = Vec::new();
-        if !self.silent.is_empty() {
-            let names: Vec<&str> = self.silent.iter().map(String::as_str).collect();
-            words.push(format!("no answer from {}", names.join(", ")));
-        }
-        for (robot, error) in &self.refusals {
-            words.push(match robot {
-                Some(robot) => format!("{robot}: {error}"),
-                None => error.to_string(),
-            });
-        }
-        (!words.is_empty()).then(|| Error::Partial(words.join("; ")))
     }
 }
 
@@ -175,68 +111,6 @@ impl Client {
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
-    }
-
-    /// Names of the robots that are alive, in order.
-    ///
-    /// A daemon that hangs on a router answers a question of who is alive before it knows that itself, now and then.
-    /// So it is asked until an answer brings nobody new, and where nobody is heard for `HEARING`.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`] if the question cannot be sent.
-    pub fn robots(&self) -> Result<BTreeSet<String>> {
-        let until = Instant::now() + HEARING.min(self.timeout);
-        let mut robots = BTreeSet::new();
-        loop {
-            let known = robots.len();
-            self.hear(&mut robots)?;
-            let is_settled = known > 0 && robots.len() == known;
-            if is_settled || Instant::now() >= until {
-                return Ok(robots);
-            }
-            std::thread::sleep(A_MOMENT);
-        }
-    }
-
-    /// Adds the robots of one answer.
-    fn hear(&self, robots: &mut BTreeSet<String>) -> Result<()> {
-        let replies = self
-            .session()?
-            .liveliness()
-            .get(format!("{}/*/alive", self.prefix))
-            .timeout(self.timeout)
-            .wait()
-            .map_err(|why| self.lost(&why))?;
-        while let Ok(reply) = replies.recv() {
-            if let Ok(token) = reply.result()
-                && let Some(robot) = self.robot_of(token.key_expr().as_str())
-            {
-                robots.insert(robot.to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    /// The robot that is meant: the one named, or the only one alive.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`] if none is alive, [`Error::Usage`] with their names if several are.
-    pub fn robot(&self, named: Option<&str>) -> Result<String> {
-        if let Some(name) = named {
-            return Ok(name.to_owned());
-        }
-        let mut robots = self.robots()?;
-        match (robots.pop_first(), robots.is_empty()) {
-            (Some(only), true) => Ok(only),
-            (None, _) => Err(self.nobody()),
-            (Some(first), false) => {
-                let names: Vec<String> = std::iter::once(first).chain(robots).collect();
-                Err(Error::Usage(format!(
-                    "several robots are alive: {}; name one with --robot",
-                    names.join(", ")
-                )))
-            }
-        }
     }
 
     /// Asks one robot `<prefix>/<robot>/<path>` and returns its answer.
@@ -310,52 +184,6 @@ impl Client {
             Some(reply) => self.outcome(reply).map(Some).map_err(|(_, error)| error),
             None => Ok(None),
         }
-    }
-
-    /// Asks `<prefix>/<robot>/<path>` of every robot in `alive`, all at once.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`] if none answers. Single failures are in the result.
-    pub fn ask_fleet(
-        &self,
-        alive: BTreeSet<String>,
-        path: &str,
-        parameters: &Parameters,
-    ) -> Result<FleetReplies> {
-        if alive.is_empty() {
-            return Err(self.nobody());
-        }
-        let key = format!("{}/*/{path}", self.prefix);
-        let mut fleet = FleetReplies { silent: alive, ..FleetReplies::default() };
-        for reply in self.query(&key, parameters, None, QueryTarget::All)? {
-            match self.outcome(&reply) {
-                Ok(answer) => {
-                    if let Some(robot) = self.robot_of(&answer.key) {
-                        let robot = robot.to_owned();
-                        fleet.silent.remove(&robot);
-                        fleet.answers.insert(robot, answer);
-                    }
-                }
-                Err((_, Error::Unreachable(_))) => {}
-                Err((robot, error)) => fleet.refusals.push((robot, error)),
-            }
-        }
-        // An error reply does not say whose it is: as many silent robots are accounted for.
-        if fleet.silent.len() <= fleet.refusals.len() {
-            fleet.silent.clear();
-        }
-        if fleet.answers.is_empty() && fleet.refusals.is_empty() {
-            let names: Vec<String> = fleet.silent.into_iter().collect();
-            return Err(self.no_answer(&names.join(", ")));
-        }
-        Ok(fleet)
-    }
-
-    /// The robot in `<prefix>/<robot>/…`.
-    #[must_use]
-    pub fn robot_of<'k>(&self, key: &'k str) -> Option<&'k str> {
-        let rest = key.strip_prefix(&self.prefix)?.strip_prefix('/')?;
-        rest.split('/').next()
     }
 
     fn query(
@@ -499,185 +327,16 @@ fn fixed_frame(status: &Value) -> &str {
     status.get("fixedFrame").and_then(Value::as_str).unwrap_or(DEFAULT_FRAME)
 }
 
-/// `{"code", "message", "path"}`, and the robot if the object names one.
-fn error_object(body: &[u8]) -> Option<(Option<String>, Error)> {
-    let value = document::decode(body).ok()?;
-    let field = |name: &str| {
-        let text = value.get(name)?.as_str()?;
-        (!text.is_empty()).then(|| text.to_owned())
-    };
-    let error = Error::Refused {
-        code: field("code")?,
-        message: field("message").unwrap_or_default(),
-        path: field("path"),
-    };
-    Some((field("robot"), error))
-}
-
-fn unreachable_at(endpoints: &str, why: Option<&str>) -> Error {
-    let mut message = format!(
-        "no omird answers at {endpoints}; start one with `omird`, or name one with --connect"
-    );
-    if let Some(why) = why {
-        message.push_str(&format!(" ({why})"));
-    }
-    Error::Unreachable(message)
-}
-
-/// `["tcp/a:1","tcp/b:2"]` as `tcp/a:1 or tcp/b:2`; what is no such list, as it is.
-fn readable_endpoints(json: &str) -> String {
-    let list = json::from_slice(json.as_bytes(), &Limits::default()).ok();
-    let names: Option<Vec<&str>> = list
-        .as_ref()
-        .and_then(Value::as_array)
-        .and_then(|items| items.iter().map(Value::as_str).collect());
-    names.map_or_else(|| json.to_owned(), |names| names.join(" or "))
-}
-
-/// Opens a session, giving up after `timeout`: an address that swallows packets would hold a
-/// connection attempt for minutes. The error is a reason worth showing, if there is one.
-fn open_within(config: Config, timeout: Duration) -> std::result::Result<Session, Option<String>> {
-    let (done, result) = mpsc::channel();
-    std::thread::spawn(move || {
-        let _ = done.send(zenoh::open(config).wait());
-    });
-    match result.recv_timeout(timeout.max(Duration::from_millis(100))) {
-        Ok(Ok(session)) => Ok(session),
-        Ok(Err(why)) => {
-            let why = plain(&why);
-            // A refused connection is the ordinary case and explains itself.
-            let ordinary = why.contains("Unable to connect to any of");
-            Err((!ordinary).then_some(why))
-        }
-        Err(_) => Err(Some(format!("gave up after {} s", timeout.as_secs_f64()))),
-    }
-}
-
-fn configuration(globals: &Globals) -> Result<Config> {
-    let mut config = match &globals.zenoh_config {
-        Some(file) => zenoh_file(file)?,
-        None => Config::default(),
-    };
-    if !globals.connect.is_empty() || !has_endpoints(&config) {
-        let endpoints: Vec<&str> = if globals.connect.is_empty() {
-            DEFAULT_ENDPOINTS.to_vec()
-        } else {
-            globals.connect.iter().map(String::as_str).collect()
-        };
-        let json = json::to_string(&Value::from(endpoints));
-        set(&mut config, "connect/endpoints", &json).map_err(|why| {
-            Error::Usage(format!("--connect {}: {why}", globals.connect.join(",")))
-        })?;
-    }
-    let several = globals.connect.len() > 1;
-    let quiet = [
-        ("mode", if several { "\"peer\"" } else { "\"client\"" }),
-        ("scouting/multicast/enabled", "false"),
-        // One endpoint is tried once, at once. Of several each is tried by itself in the background, so
-        // that a robot that is out of range holds nobody up.
-        ("connect/timeout_ms", if several { "-1" } else { "0" }),
-        ("connect/exit_on_failure", "false"),
-    ];
-    for (key, value) in quiet {
-        if is_unset(&config, key) {
-            set(&mut config, key, value)
-                .map_err(|why| Error::Usage(format!("Zenoh refuses {key}: {why}")))?;
-        }
-    }
-    if several && globals.zenoh_config.is_none() {
-        // A peer for the length of one command neither listens nor makes friends.
-        let patience = globals.timeout.min(FLEET_PATIENCE).as_millis().to_string();
-        for (key, value) in [
-            ("listen/endpoints", "[]"),
-            ("scouting/gossip/enabled", "false"),
-            ("scouting/delay", patience.as_str()),
-        ] {
-            set(&mut config, key, value)
-                .map_err(|why| Error::Usage(format!("Zenoh refuses {key}: {why}")))?;
-        }
-    }
-    Ok(config)
-}
-
-/// Zenoh's own file, or why that is none.
-fn zenoh_file(file: &Path) -> Result<Config> {
-    let refused = |why: &str| {
-        Error::input(file, format!("{why} (--zenoh-config: a file of Zenoh's, in JSON5 or YAML)"))
-    };
-    match std::fs::metadata(file) {
-        Ok(found) if found.is_dir() => return Err(refused("is a folder")),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            return Err(refused("there is no such file"));
-        }
-        _ => {}
-    }
-    Config::from_file(file).map_err(|why| refused(&plain(&why)))
-}
-
-fn set(config: &mut Config, key: &str, value: &str) -> std::result::Result<(), String> {
-    config.insert_json5(key, value).map_err(|why| plain(&why))
-}
-
-fn is_unset(config: &Config, key: &str) -> bool {
-    config.get_json(key).is_ok_and(|json| json == "null")
-}
-
-fn has_endpoints(config: &Config) -> bool {
-    config.get_json("connect/endpoints").is_ok_and(|json| !matches!(json.as_str(), "null" | "[]"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser as _;
+    use omir_core::decode::Limits;
+    use omir_core::json;
 
-    fn globals(line: &[&str]) -> Globals {
+    pub(super) fn globals(line: &[&str]) -> Globals {
         let words = ["omir"].iter().chain(line).chain(&["status"]);
         crate::cli::Cli::try_parse_from(words).unwrap().globals
-    }
-
-    fn get(config: &Config, key: &str) -> String {
-        config.get_json(key).unwrap()
-    }
-
-    #[test]
-    fn by_default_a_client_without_scouting() {
-        let config = configuration(&globals(&[])).unwrap();
-        assert_eq!(get(&config, "mode"), "\"client\"");
-        assert_eq!(get(&config, "scouting/multicast/enabled"), "false");
-        assert_eq!(
-            get(&config, "connect/endpoints"),
-            r#"["tcp/127.0.0.1:7448","tcp/127.0.0.1:7447"]"#
-        );
-    }
-
-    #[test]
-    fn several_endpoints_are_all_connected() {
-        let line = ["--connect", "tcp/a:1", "--connect", "tcp/b:2"];
-        let config = configuration(&globals(&line)).unwrap();
-        assert_eq!(get(&config, "mode"), "\"peer\"");
-        assert_eq!(get(&config, "listen/endpoints"), "[]");
-        assert_eq!(get(&config, "connect/endpoints"), r#"["tcp/a:1","tcp/b:2"]"#);
-    }
-
-    #[test]
-    fn a_zenoh_file_keeps_what_it_says() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("zenoh.json5");
-        std::fs::write(&file, "{ mode: 'peer', connect: { endpoints: ['tcp/c:3'] }, }").unwrap();
-        let path = file.to_str().unwrap();
-        let config = configuration(&globals(&["--zenoh-config", path])).unwrap();
-        assert_eq!(get(&config, "mode"), "\"peer\"");
-        assert_eq!(get(&config, "connect/endpoints"), r#"["tcp/c:3"]"#);
-        let line = ["--zenoh-config", path, "--connect", "tcp/d:4"];
-        let config = configuration(&globals(&line)).unwrap();
-        assert_eq!(get(&config, "connect/endpoints"), r#"["tcp/d:4"]"#);
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_is_named() {
-        let error = configuration(&globals(&["--zenoh-config", "/no/such"])).unwrap_err();
-        assert!(error.to_string().contains("/no/such"), "{error}");
     }
 
     #[test]
@@ -707,15 +366,5 @@ mod tests {
         let read = |text: &[u8]| json::from_slice(text, &Limits::default()).unwrap();
         assert_eq!(fixed_frame(&read(br#"{"robot":"r1","fixedFrame":"odom"}"#)), "odom");
         assert_eq!(fixed_frame(&read(br#"{"robot":"r1"}"#)), "map");
-    }
-
-    #[test]
-    fn refusals_are_read() {
-        let body = br#"{"code":"NOT_FOUND","message":"gone","path":null}"#;
-        let (robot, error) = error_object(body).unwrap();
-        assert_eq!(robot, None);
-        assert_eq!(error.code(), "NOT_FOUND");
-        assert_eq!(error.path(), None);
-        assert!(error_object(b"Timeout").is_none());
     }
 }

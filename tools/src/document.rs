@@ -7,6 +7,7 @@ mod replace;
 mod writer;
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub use order::in_schema_order;
 pub use parts::Parts;
 pub use writer::Writer;
 
-/// How a document is written as bytes.
+/// Encodings of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// `.omir`
@@ -95,11 +96,26 @@ pub fn is_standard(file: &Path) -> bool {
 /// Decodes bytes whose first one says what they are.
 ///
 /// # Errors
-/// Encoding, place and fault, in words.
-pub fn decode(bytes: &[u8]) -> std::result::Result<Value, String> {
+/// The encoding, the place and the fault.
+pub fn decode(bytes: &[u8]) -> std::result::Result<Value, Unreadable> {
     let encoding = Encoding::sniff(bytes);
-    encoding.read(bytes).map_err(|why| format!("{}: {why}", encoding.name()))
+    encoding.read(bytes).map_err(|why| Unreadable { encoding, why })
 }
+
+/// Bytes that are no document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unreadable {
+    encoding: Encoding,
+    why: DecodeError,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.encoding.name(), self.why)
+    }
+}
+
+impl std::error::Error for Unreadable {}
 
 /// The bytes of a file, or of standard input for `-`.
 ///
@@ -141,7 +157,7 @@ pub fn read(file: &Path) -> Result<Value> {
     encoding.read(&bytes).map_err(|why| parts::unreadable(file, encoding, &why))
 }
 
-/// How to write to that file.
+/// Encoding for that file.
 ///
 /// # Errors
 /// [`Error::Usage`] for an ending that says nothing: a guess would be found out only by the reader.

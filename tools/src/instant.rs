@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use omir_core::instant::Timestamp;
+use omir_core::instant::{InstantError, Timestamp};
 use omir_core::quantity::parse_duration;
 
 /// Nanoseconds in a second.
@@ -75,23 +75,54 @@ impl fmt::Display for Instant {
 
 /// RFC 3339 (`2026-01-31T12:00:00.5+01:00`), or a date alone for its midnight in UTC.
 impl FromStr for Instant {
-    type Err = String;
+    type Err = BadTime;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadTime> {
         let read = if text.len() == 10 {
             Timestamp::parse(&format!("{text}T00:00:00Z"))
         } else {
             Timestamp::parse(text)
         };
-        let timestamp = read.map_err(|why| {
-            format!(
-                "`{text}` is not a date or an RFC 3339 time such as 2026-01-31T12:00:00Z: {why}"
-            )
-        })?;
+        let timestamp = read.map_err(|why| BadTime::Instant { text: text.to_owned(), why })?;
         let nanos = i128::from(timestamp.secs()) * NANOS + i128::from(timestamp.nanos());
-        Self::from_unix_nanos(nanos).ok_or_else(|| format!("`{text}` is out of range"))
+        Self::from_unix_nanos(nanos).ok_or_else(|| BadTime::Range(text.to_owned()))
     }
 }
+
+/// A text that is no time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BadTime {
+    /// Neither a date nor a time.
+    Instant {
+        /// The text.
+        text: String,
+        /// The fault.
+        why: InstantError,
+    },
+    /// The year has more than four digits.
+    Range(String),
+    /// Neither a span nor a time.
+    When(String),
+}
+
+impl fmt::Display for BadTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instant { text, why } => write!(
+                f,
+                "`{text}` is not a date or an RFC 3339 time such as 2026-01-31T12:00:00Z: {why}"
+            ),
+            Self::Range(text) => write!(f, "`{text}` is out of range"),
+            Self::When(text) => write!(
+                f,
+                "`{text}` is neither a span such as 90s, 15min, 12h, 7d or 2w, nor a time such as \
+                 2026-01-31T12:00:00Z"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadTime {}
 
 /// One end of a time filter: a moment, or so long before the daemon's present.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,9 +146,9 @@ impl When {
 
 /// A span (`90s`, `15m`, `12h`, `7d`, `2w`, `1d12h`), `now`, or what [`Instant`] reads.
 impl FromStr for When {
-    type Err = String;
+    type Err = BadTime;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadTime> {
         if text == "now" {
             return Ok(Self::Ago(0.0));
         }
@@ -127,12 +158,7 @@ impl FromStr for When {
         if let Ok(span) = parse_duration(text) {
             return Ok(Self::Ago(span.as_secs_f64()));
         }
-        Instant::from_str(text).map(Self::At).map_err(|_| {
-            format!(
-                "`{text}` is neither a span such as 90s, 15min, 12h, 7d or 2w, nor a time such as \
-                 2026-01-31T12:00:00Z"
-            )
-        })
+        Instant::from_str(text).map(Self::At).map_err(|_| BadTime::When(text.to_owned()))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ids;
 use crate::selector::Parameters;
 
-/// How many are named that a beginning may mean.
+/// Number of candidates that a message names for an ambiguous beginning.
 const MOST: usize = 10;
 
 /// Does something with what `named` means, and says what that is. `act` says `NOT_FOUND` of what is not there.

@@ -84,7 +84,7 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// How many columns there are for what is printed: what `COLUMNS` says, else the terminal's. `None` behind a pipe,
+/// Returns the number of columns to print in: what `COLUMNS` says, else the terminal's. `None` behind a pipe,
 /// where nothing is cut.
 #[must_use]
 pub fn width() -> Option<usize> {

@@ -1,4 +1,4 @@
-//! How long a daemon that cannot serve just now is asked again, whatever the way to it and whoever asks.
+//! Retries while a daemon cannot serve just now, on every way to it.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ impl Patience {
         self.since.is_some()
     }
 
-    /// How long to pause after an attempt that failed `now`; `None` once it was tried for long enough.
+    /// Returns the pause after an attempt that failed `now`; `None` once it was tried for long enough.
     pub fn pause(&mut self, now: Instant) -> Option<Duration> {
         let passed = now.saturating_duration_since(*self.since.get_or_insert(now));
         let left = self.wait.saturating_sub(passed);

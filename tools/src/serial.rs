@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use omir_core::link::message::{Answer, Answered, Asked, Inbox, Info, Request};
+use omir_core::link::message::{Inbox, Info, Request, RequestMessage, Response, ResponseMessage};
 use omir_core::link::pack::{pack, unpack};
 use omir_core::link::{Closed, Event, Link, Reason};
 use omird::serial::{Device, Pace};
@@ -14,13 +14,13 @@ use crate::interrupt;
 
 /// Bytes read at once.
 const PIECE: usize = 4096;
-/// How long the device is asked for more before something else is looked at.
+/// Time for which the device is asked for more before something else is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long after a refusal the other end is called again.
+/// Pause after a refusal before the other end is called again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Why nothing came.
+/// The reason why nothing came.
 #[derive(Debug)]
 pub enum Lost {
     /// The line is gone, or nobody speaks on it: another one may come.
@@ -41,7 +41,7 @@ impl From<Lost> for Error {
     }
 }
 
-/// Why a device cannot be opened, and what to do about it.
+/// Explains why a device cannot be opened, and what to do about it.
 #[must_use]
 pub fn no_device(error: &io::Error) -> String {
     let remedy = match error.kind() {
@@ -62,7 +62,7 @@ pub fn no_device(error: &io::Error) -> String {
     format!("{error}; {remedy}")
 }
 
-/// How long a line is waited for that does not take the goodbye: two frames at 2400 baud.
+/// Longest wait for a line that does not take the goodbye: two frames at 2400 baud.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// An open session. However it ends, the other end is told: else it would keep the line for 15 seconds.
@@ -156,7 +156,7 @@ impl Line {
     /// [`Lost::Line`].
     pub fn ask(&mut self, request: Request) -> std::result::Result<(), Lost> {
         self.id += 1;
-        let message = Asked { id: self.id, request }.encode();
+        let message = RequestMessage { id: self.id, request }.encode();
         let message = if self.packs { pack(message) } else { message };
         let mut sent = 0;
         while sent < message.len() {
@@ -188,7 +188,7 @@ impl Line {
     pub fn info(&mut self, patience: Duration) -> Result<Info> {
         self.ask(Request::Info)?;
         let nonsense = || Lost::Nonsense("the daemon does not say who it is".to_owned());
-        let Answer::Ok(told) = refused(self.answer(patience)?)? else {
+        let Response::Ok(told) = refused(self.answer(patience)?)? else {
             return Err(nonsense().into());
         };
         let info = Info::from_map(told).map_err(|_| nonsense())?;
@@ -200,7 +200,7 @@ impl Line {
     ///
     /// # Errors
     /// As [`Lost`].
-    pub fn answer(&mut self, patience: Duration) -> std::result::Result<Answer, Lost> {
+    pub fn answer(&mut self, patience: Duration) -> std::result::Result<Response, Lost> {
         let until = Instant::now() + patience;
         loop {
             let mut answer = None;
@@ -216,9 +216,9 @@ impl Line {
                             continue;
                         };
                         let message = unpack(message).map_err(|e| nonsense(e.to_string()))?;
-                        let answered =
-                            Answered::decode(&message).map_err(|e| nonsense(e.to_string()))?;
-                        answer = (answered.id == self.id).then_some(answered.answer);
+                        let answered = ResponseMessage::decode(&message)
+                            .map_err(|e| nonsense(e.to_string()))?;
+                        answer = (answered.id == self.id).then_some(answered.response);
                     }
                 }
             }
@@ -304,9 +304,9 @@ impl Drop for Line {
 ///
 /// # Errors
 /// [`Error::Refused`].
-pub fn refused(answer: Answer) -> Result<Answer> {
+pub fn refused(answer: Response) -> Result<Response> {
     match answer {
-        Answer::Error(failure) => {
+        Response::Error(failure) => {
             Err(Error::Refused { code: failure.code, message: failure.message, path: failure.path })
         }
         answer => Ok(answer),

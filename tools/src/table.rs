@@ -100,7 +100,7 @@ pub fn set(
     table.trim_fmt()
 }
 
-/// Which columns are shown, and how wide each is, so that the table is at most so wide.
+/// Chooses the columns and their widths, so that the table is at most so wide.
 fn fit(columns: &[Column], widths: &mut [usize], spare: &[&str], width: usize) -> Vec<bool> {
     let mut shown = vec![true; columns.len()];
     let Some(text) = columns.iter().position(|column| column.is_text()) else { return shown };

@@ -14,10 +14,8 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::engine::{Engine, Parts};
-use omird::store::keys;
+use omird::engine::{Encoding, Engine, Parts, Settings};
+use omird::store::device_key;
 use omird_tests::folder::parts;
 use omird_tests::process::{Daemon, session};
 use zenoh::Wait as _;
@@ -105,7 +103,7 @@ fn number(summary: &Value, name: &str) -> u64 {
 fn data(dir: &Path, memories: usize) {
     fs::create_dir(dir).unwrap();
     let parts = Parts {
-        key: keys::device_key(dir, || [7; 32]).unwrap(),
+        key: device_key(dir, || [7; 32]).unwrap(),
         settings: Settings { segment_bytes: 100_000, ..Settings::default() },
         ..parts(dir)
     };
@@ -119,7 +117,7 @@ fn data(dir: &Path, memories: usize) {
     engine.stop();
 }
 
-/// What `store ls --all` says of a folder: reference and version, and whether it is live.
+/// Lists a folder as `store ls --all` does: reference and version, and whether it is live.
 fn listed(dir: &Path) -> BTreeMap<(String, u64), String> {
     let text = ok(&omir(None, &["store", "ls", "--all", "--json", &dir.display().to_string()]));
     let row = |line: &str| {

@@ -18,7 +18,7 @@ const MERGED: &str = r#"{"stored":[{"ref":"Episode/drive","version":1,"merged":"
     {"ref":"MemoryRecord/m","version":4,"merged":"kept"}],"durable":true,"seq":1}"#;
 const MISSING: &str = r#"{"code":"NOT_FOUND","message":"not here","path":"/ref"}"#;
 
-/// What a robot says to a verb and its parameters: a reply, an error reply, or nothing.
+/// Answers of a robot to a verb and its parameters: a reply, an error reply, or nothing.
 type Script = fn(&str, &str) -> Option<Result<&'static str, &'static str>>;
 
 struct Robot {

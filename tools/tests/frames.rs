@@ -1,10 +1,9 @@
-//! Where a place is put that names no frame: where the daemon looks for it. Asked of an engine that is served over
+//! The frame of a place that names none: that in which the daemon looks for it. Asked of an engine that is served over
 //! Zenoh.
 
 use std::process::{Command, Output, Stdio};
 
-use omird::engine::settings::Settings;
-use omird::engine::{Engine, Parts};
+use omird::engine::{Engine, Parts, Settings};
 use omird::protocols::Protocols;
 use omird::service::{Keys, Network, Service};
 use omird_tests::folder::parts;
@@ -36,7 +35,7 @@ impl Robot {
         Self { engine, endpoint, _service: service, folder }
     }
 
-    /// What a command that succeeds prints.
+    /// Output of a command that succeeds.
     #[track_caller]
     fn ask(&self, words: &[&str]) -> String {
         let output = omir(&self.endpoint, words);

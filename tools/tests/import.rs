@@ -29,7 +29,7 @@ impl Robot {
         command.output().unwrap()
     }
 
-    /// What a command that succeeds prints.
+    /// Output of a command that succeeds.
     #[track_caller]
     fn ask(&self, words: &[&str]) -> String {
         let output = self.omir(words);

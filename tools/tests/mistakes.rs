@@ -1,4 +1,4 @@
-//! What people get wrong on the command line, and what they are told: tests/golden/mistakes.txt. Each message names what
+//! Mistakes on the command line, and the messages they get: tests/golden/mistakes.txt. Each message names what
 //! was wrong and what to do, and nothing of what `omir` is made of.
 
 use std::fs;

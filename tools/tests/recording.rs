@@ -19,7 +19,7 @@ fn omir(endpoint: &str, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Where nobody listens.
+/// An endpoint on which nobody listens.
 const NOBODY: &str = "tcp/127.0.0.1:1";
 
 fn text(bytes: &[u8]) -> &str {

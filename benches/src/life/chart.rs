@@ -6,7 +6,7 @@ use omird_tests::years::probe::{Probes, Quality};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::Outcome;
+use crate::Result;
 
 /// Size of the picture, in pixels.
 const SIZE: (u32, u32) = (1100, 1650);
@@ -30,7 +30,7 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// How values become a panel.
+/// Conversion of values into a panel.
 struct Panel<'a> {
     title: &'a str,
     unit: &'a str,
@@ -49,7 +49,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 ///
 /// # Errors
 /// If the picture cannot be drawn.
-pub fn svg(evenings: &[Evening]) -> Outcome<String> {
+pub fn svg(evenings: &[Evening]) -> Result<String> {
     let mut out = String::new();
     {
         let root = SVGBackend::with_string(&mut out, SIZE).into_drawing_area();
@@ -201,7 +201,7 @@ impl Panel<'_> {
         self.top.map_or(highest, |top| top.min(highest.max(1.0))) * 1.05 + 1e-9
     }
 
-    fn draw(&self, area: &Area<'_>, days: f64) -> Outcome<()> {
+    fn draw(&self, area: &Area<'_>, days: f64) -> Result<()> {
         // Names stand beside the panel, so that they cover nothing.
         let (plot, names) = area.split_horizontally(820);
         let top = self.highest();
@@ -263,7 +263,7 @@ impl Panel<'_> {
         self.name_all(&names)
     }
 
-    fn name_all(&self, area: &Area<'_>) -> Outcome<()> {
+    fn name_all(&self, area: &Area<'_>) -> Result<()> {
         let count = self.series.len() as i32;
         for (at, (series, colour)) in self.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
             // What is stacked highest is named highest.

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use omird::engine::compaction::Scope;
+use omird::engine::CompactionScope;
 
 use super::{Bench, key, local, store, sweep};
-use crate::Outcome;
+use crate::Result;
 use crate::process::{Process, free_endpoint};
 use crate::questions::{Kind, questions};
 use crate::records::Records;
@@ -15,15 +15,15 @@ use crate::report::{Aim, Row, Unit};
 use crate::samples::Samples;
 use crate::wire::Wire;
 
-/// How long before a cut requests come in one after the other.
+/// Time before a cut during which requests come in one after the other.
 const LOAD: Duration = Duration::from_millis(700);
-/// How much later the store is swept.
+/// Time until the store is swept.
 const DAY: Duration = Duration::from_secs(86_400);
 /// From so many records on the aims hold.
 const AIM_RECORDS: u64 = 1_000_000;
 
 /// Measures a store of `size` records.
-pub fn measure(bench: &mut Bench<'_>, size: u64) -> Outcome<()> {
+pub fn measure(bench: &mut Bench<'_>, size: u64) -> Result<()> {
     let data = bench.folder.path().join(format!("life-{size}"));
     let mut records = bench.records()?;
     bench.report.section(format!("Cuts and starts with {size} records"));
@@ -48,13 +48,13 @@ pub fn measure(bench: &mut Bench<'_>, size: u64) -> Outcome<()> {
     for question in questions(Kind::Radius, 100, &records, bench.options.seed) {
         let recall = engine.recall(&question.query).map_err(|e| e.message)?;
         let Some(hit) = recall.hits.first() else { continue };
-        let resource = omird::store::segment::decode(&hit.resource).map_err(|e| e.message)?;
+        let resource = omird::store::decode_resource(&hit.resource).map_err(|e| e.message)?;
         let target = resource.reference();
         samples.time(|| engine.explain(&target)).map_err(|e| e.message)?;
     }
     bench.report.row(Row::times("explain", &samples));
     let began = std::time::Instant::now();
-    let done = engine.compact(Scope::All).map_err(|e| e.message)?;
+    let done = engine.compact(CompactionScope::All).map_err(|e| e.message)?;
     let took = began.elapsed();
     let runs = done.segments_after.max(1);
     bench.report.row(Row::duration("compaction of all", took).note(format!(
@@ -91,7 +91,7 @@ pub fn measure(bench: &mut Bench<'_>, size: u64) -> Outcome<()> {
 }
 
 /// Kills the daemon while requests come in.
-fn cut(process: Process, daemon: &Wire, records: &mut Records) -> Outcome<()> {
+fn cut(process: Process, daemon: &Wire, records: &mut Records) -> Result<()> {
     let arrays: Vec<_> = (0..400).map(|_| records.next_array(100).0).collect();
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
@@ -116,7 +116,7 @@ fn starts(
     records: &mut Records,
     size: u64,
     after: &str,
-) -> Outcome<()> {
+) -> Result<()> {
     let endpoint = free_endpoint()?;
     for round in 0..3 {
         let process = Process::daemon(data, &endpoint)?;

@@ -6,26 +6,21 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
-use omird::clock::{Clock, SystemClock};
 use omird::disk::{Disk, Folder};
-use omird::engine::events::Events;
-use omird::engine::request::Encoding;
-use omird::engine::settings::{Forgetting, Settings};
-use omird::engine::{Engine, Parts};
-use omird::store::derived::SledStore;
-use omird::store::keys;
+use omird::engine::{Clock, Encoding, Engine, Events, Forgetting, Parts, Settings, SystemClock};
+use omird::store::{SledStore, device_key};
 
 use super::slow_disk::SlowDisk;
-use crate::Outcome;
+use crate::Result;
 use omird_tests::random::Random;
 
 /// Opens the engine on a data folder; gives also how long that took.
-pub fn open(data: &Path) -> Outcome<(Engine, Duration)> {
+pub fn open(data: &Path) -> Result<(Engine, Duration)> {
     open_on(data, Arc::new(Folder::new(data)), SystemClock::default(), Settings::default())
 }
 
 /// The same `later`, as if the machine had been off for so long, without sweeping by itself.
-pub fn open_later(data: &Path, later: Duration) -> Outcome<(Engine, Duration)> {
+pub fn open_later(data: &Path, later: Duration) -> Result<(Engine, Duration)> {
     let forgetting = Forgetting { sweep_interval: None, ..Forgetting::default() };
     let settings = Settings { forgetting, ..Settings::default() };
     let clock = Ahead { by: later, clock: SystemClock::default() };
@@ -58,7 +53,7 @@ impl Clock for Ahead {
 }
 
 /// The same on a disk whose syncs take at least this long.
-pub fn open_with_slow_sync(data: &Path, sync: Duration) -> Outcome<Engine> {
+pub fn open_with_slow_sync(data: &Path, sync: Duration) -> Result<Engine> {
     let disk = SlowDisk { inner: Folder::new(data), sync };
     Ok(open_on(data, Arc::new(disk), SystemClock::default(), Settings::default())?.0)
 }
@@ -68,10 +63,10 @@ fn open_on(
     disk: Arc<dyn Disk>,
     clock: impl Clock,
     settings: Settings,
-) -> Outcome<(Engine, Duration)> {
+) -> Result<(Engine, Duration)> {
     std::fs::create_dir_all(data)?;
     // Keys and ids need no secrecy here.
-    let key = keys::device_key(data, || [7; 32])?;
+    let key = device_key(data, || [7; 32])?;
     let random = std::sync::Mutex::new(Random::new(1));
     let parts = Parts {
         disk,
@@ -88,7 +83,7 @@ fn open_on(
 }
 
 /// Remembers one payload and waits until it is durable.
-pub fn remember(engine: &Engine, payload: &[u8]) -> Outcome<()> {
+pub fn remember(engine: &Engine, payload: &[u8]) -> Result<()> {
     let change = engine.prepare(payload, Encoding::Cbor, None).map_err(|e| e.message)?;
     engine.execute(change).map_err(|e| e.message)?;
     Ok(())
@@ -100,7 +95,7 @@ pub fn stream(
     in_flight: usize,
     span: Duration,
     payloads: &mut dyn Iterator<Item = Vec<u8>>,
-) -> Outcome<f64> {
+) -> Result<f64> {
     let (sender, answers) = mpsc::channel();
     let began = Instant::now();
     let (mut sent, mut answered) = (0u64, 0u64);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use omird::engine::Engine;
 
 use super::{Bench, key};
-use crate::Outcome;
+use crate::Result;
 use crate::echo::echo_key;
 use crate::questions::{Kind, Question, questions};
 use crate::records::Records;
@@ -26,7 +26,7 @@ pub fn over_network(
     daemon: &Wire,
     records: &Records,
     size: u64,
-) -> Outcome<()> {
+) -> Result<()> {
     for kind in Kind::ALL {
         let asked = questions(kind, QUESTIONS, records, bench.options.seed);
         let (mut recall, mut floor) = (Samples::default(), Samples::default());
@@ -57,7 +57,7 @@ pub fn over_network(
     Ok(())
 }
 
-fn warm_up(bench: &Bench<'_>, daemon: &Wire, asked: &[Question]) -> Outcome<()> {
+fn warm_up(bench: &Bench<'_>, daemon: &Wire, asked: &[Question]) -> Result<()> {
     for question in asked.iter().rev().take(BATCH) {
         let selector = format!("{}?{}", key("recall"), question.parameters);
         let bytes = daemon.ask(&selector, None)?.len();
@@ -72,7 +72,7 @@ pub fn in_process(
     engine: &Engine,
     records: &Records,
     size: u64,
-) -> Outcome<()> {
+) -> Result<()> {
     for touch in [false, true] {
         for kind in Kind::ALL {
             let mut asked = questions(kind, QUESTIONS, records, bench.options.seed);

@@ -7,7 +7,7 @@ use omird::engine::Engine;
 
 use super::store::{self, Empty};
 use super::{Bench, key, local};
-use crate::Outcome;
+use crate::Result;
 use crate::echo::{append_key, echo_key};
 use crate::process::{Process, free_endpoint};
 use crate::records::Records;
@@ -19,7 +19,7 @@ use crate::wire::Wire;
 const BATCH: usize = 10;
 /// Requests under way at once.
 const IN_FLIGHT: [usize; 3] = [1, 8, 64];
-/// How long a memory card takes to sync: the lower end of what they need.
+/// Time that a memory card takes to sync: the lower end of what they need.
 const SLOW_SYNC: Duration = Duration::from_millis(5);
 /// More records than can be remembered in a second: so many are made before a round begins.
 const MOST_PER_SECOND: usize = 50_000;
@@ -68,7 +68,7 @@ impl Iterator for Feed {
 }
 
 /// Measures on a store that begins empty; gives what an empty daemon takes.
-pub fn measure(bench: &mut Bench<'_>) -> Outcome<Empty> {
+pub fn measure(bench: &mut Bench<'_>) -> Result<Empty> {
     bench.report.section("Remember, one record a request");
     let data = bench.folder.path().join("remember");
     let endpoint = free_endpoint()?;
@@ -100,7 +100,7 @@ fn one_writer(
     daemon: &Wire,
     engine: &Engine,
     feed: &mut Feed,
-) -> Outcome<()> {
+) -> Result<()> {
     let (mut remember, mut floor) = (Samples::default(), Samples::default());
     let (mut local, mut echo) = (Samples::default(), Samples::default());
     let mut reply = 0;
@@ -136,7 +136,7 @@ fn one_writer(
     Ok(())
 }
 
-fn many(bench: &mut Bench<'_>, daemon: &Wire, engine: &Engine, feed: &mut Feed) -> Outcome<()> {
+fn many(bench: &mut Bench<'_>, daemon: &Wire, engine: &Engine, feed: &mut Feed) -> Result<()> {
     let (rounds, span) = bench.options.rounds();
     let mut wire = IN_FLIGHT.map(|_| Vec::new());
     let mut local = IN_FLIGHT.map(|_| Vec::new());
@@ -160,7 +160,7 @@ fn many(bench: &mut Bench<'_>, daemon: &Wire, engine: &Engine, feed: &mut Feed) 
 }
 
 /// A test of group commit: a disk whose sync takes as long as that of a memory card.
-fn on_a_slow_card(bench: &mut Bench<'_>, feed: &mut Feed) -> Outcome<()> {
+fn on_a_slow_card(bench: &mut Bench<'_>, feed: &mut Feed) -> Result<()> {
     let data = bench.folder.path().join("remember-slow");
     let engine = local::open_with_slow_sync(&data, SLOW_SYNC)?;
     local::remember(&engine, &feed.records.entities())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Bench, key, local, recall};
-use crate::Outcome;
+use crate::Result;
 use crate::process::{Memory, Process, free_endpoint};
 use crate::records::Records;
 use crate::report::{Aim, Row, Unit};
@@ -36,7 +36,7 @@ pub struct Files {
 
 impl Files {
     /// Adds up a folder; nothing where there is none.
-    pub fn of(folder: &Path) -> Outcome<Self> {
+    pub fn of(folder: &Path) -> Result<Self> {
         if !folder.exists() {
             return Ok(Self::default());
         }
@@ -58,7 +58,7 @@ impl Files {
 }
 
 /// Measures a store of `size` records.
-pub fn measure(bench: &mut Bench<'_>, size: u64, empty: Empty) -> Outcome<()> {
+pub fn measure(bench: &mut Bench<'_>, size: u64, empty: Empty) -> Result<()> {
     let data = bench.folder.path().join(format!("store-{size}"));
     let mut records = bench.records()?;
 
@@ -97,7 +97,7 @@ fn aimed(row: Row, size: u64, aim: Aim) -> Row {
 }
 
 /// Remembers `size` records; gives the bytes of their CBOR and the time.
-pub fn fill(daemon: &Wire, records: &mut Records, size: u64) -> Outcome<(u64, Duration)> {
+pub fn fill(daemon: &Wire, records: &mut Records, size: u64) -> Result<(u64, Duration)> {
     daemon.ask(&key("remember"), Some(&records.entities()))?;
     let (mut payload, mut spent) = (0, Duration::ZERO);
     let mut left = size;
@@ -121,7 +121,7 @@ fn reopen(
     size: u64,
     empty: Empty,
     filled: Memory,
-) -> Outcome<Vec<Row>> {
+) -> Result<Vec<Row>> {
     let process = Process::daemon(data, endpoint)?;
     let (ready, memory) = (process.start, process.memory()?);
     process.stop()?;
@@ -153,7 +153,7 @@ fn reopen(
 }
 
 /// Deletes the index of a stopped store. A small one has none on the disk.
-pub fn delete_index(data: &Path) -> Outcome<()> {
+pub fn delete_index(data: &Path) -> Result<()> {
     match std::fs::remove_dir_all(data.join("index")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
@@ -161,7 +161,7 @@ pub fn delete_index(data: &Path) -> Outcome<()> {
 }
 
 /// Size on the disk of `payload` bytes of records.
-pub fn disk_rows(data: &Path, payload: u64, written: u64, sent: u64) -> Outcome<[Row; 2]> {
+pub fn disk_rows(data: &Path, payload: u64, written: u64, sent: u64) -> Result<[Row; 2]> {
     let per_payload = |bytes: u64| bytes as f64 / payload as f64;
     let (files, index) = (Files::of(data)?, Files::of(&data.join("index"))?);
     let mut on_disk =
@@ -185,7 +185,7 @@ pub fn disk_rows(data: &Path, payload: u64, written: u64, sent: u64) -> Outcome<
 }
 
 /// A number from the daemon's status.
-pub fn status_number(daemon: &Wire, name: &str) -> Outcome<u64> {
+pub fn status_number(daemon: &Wire, name: &str) -> Result<u64> {
     let status: serde_json::Value = serde_json::from_slice(&daemon.ask(&key("status"), None)?)?;
     status.get(name).and_then(serde_json::Value::as_u64).ok_or_else(|| format!("no {name}").into())
 }

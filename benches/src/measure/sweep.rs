@@ -6,11 +6,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use omird::engine::Engine;
-use omird::engine::sweep::PAUSE;
+use omird::engine::{Engine, SWEEP_PAUSE};
 
 use super::Bench;
-use crate::Outcome;
+use crate::Result;
 use crate::questions::{Kind, Question, questions};
 use crate::records::Records;
 use crate::report::{Aim, Row};
@@ -26,7 +25,7 @@ const AIM_RECORDS: u64 = 100_000;
 /// Up to so many records the first pass of a day is waited for: it reads each of them.
 const WHOLE_RECORDS: u64 = 10_000;
 
-/// How a store is swept meanwhile.
+/// The kind of sweep meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     /// As by the daemon itself.
@@ -71,18 +70,13 @@ impl Gate {
 }
 
 /// Measures on an engine that does not sweep by itself, with records that time has not moved yet.
-pub fn settled(
-    bench: &mut Bench<'_>,
-    engine: &Engine,
-    records: &Records,
-    size: u64,
-) -> Outcome<()> {
+pub fn settled(bench: &mut Bench<'_>, engine: &Engine, records: &Records, size: u64) -> Result<()> {
     bench.report.section(format!("Sweeping {size} records, nothing to do"));
     let (report, took, _) = timed(|| engine.sweep(false))?;
     report.map_err(|e| e.message)?;
     bench.report.row(Row::duration("pass, without pauses", took));
     let pause = || {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(SWEEP_PAUSE);
         true
     };
     let (report, took, busy) = timed(|| engine.sweep_gently(&pause))?;
@@ -102,7 +96,7 @@ pub fn a_day_later(
     engine: &Engine,
     records: &Records,
     size: u64,
-) -> Outcome<()> {
+) -> Result<()> {
     bench.report.section(format!("Sweeping {size} records, a day later"));
     recalls(bench, engine, records, size, Manner::Gently)?;
     if size > WHOLE_RECORDS {
@@ -116,8 +110,8 @@ pub fn a_day_later(
 }
 
 /// Does something; gives also how long it took and how long this thread was running meanwhile.
-fn timed<T>(f: impl FnOnce() -> T) -> Outcome<(T, Duration, Duration)> {
-    let busy = || -> Outcome<Duration> {
+fn timed<T>(f: impl FnOnce() -> T) -> Result<(T, Duration, Duration)> {
+    let busy = || -> Result<Duration> {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
         let nanos = text.split_whitespace().next().ok_or("no time on the processor")?;
         Ok(Duration::from_nanos(nanos.parse()?))
@@ -133,12 +127,12 @@ fn recalls(
     records: &Records,
     size: u64,
     manner: Manner,
-) -> Outcome<()> {
+) -> Result<()> {
     let gate = Gate::default();
     std::thread::scope(|scope| {
         let sweeper = scope.spawn(|| {
             let pause = || {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(SWEEP_PAUSE);
                 gate.pass()
             };
             while gate.pass() {
@@ -167,9 +161,9 @@ fn recalls_of(
     manner: Manner,
     kind: Kind,
     gate: &Gate,
-) -> Outcome<()> {
+) -> Result<()> {
     let asked = questions(kind, QUESTIONS, records, bench.options.seed);
-    let ask = |samples: &mut Samples, question: &Question| -> Outcome<()> {
+    let ask = |samples: &mut Samples, question: &Question| -> Result<()> {
         samples.time(|| engine.recall(&question.query)).map_err(|e| e.message)?;
         Ok(())
     };

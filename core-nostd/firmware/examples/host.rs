@@ -36,7 +36,7 @@ fn bytes(hex: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     (0..hex.len()).step_by(2).map(|at| Ok(u8::from_str_radix(&hex[at..at + 2], 16)?)).collect()
 }
 
-/// What the node said of one record.
+/// The node's report of one record.
 #[derive(Clone, Debug, PartialEq)]
 struct Said {
     id: String,
@@ -44,16 +44,16 @@ struct Said {
     accesses: u32,
 }
 
-/// What the node said so far.
+/// The node's reports so far.
 #[derive(Default)]
 struct Story {
     known: BTreeMap<u32, Said>,
-    /// What is there at this start, until something happens.
+    /// The records at this start, until something happens.
     held: BTreeMap<u32, (String, u32)>,
     starting: bool,
     starts: u32,
     dropped: usize,
-    /// What was not remembered.
+    /// The records that were not remembered.
     refused: usize,
 }
 

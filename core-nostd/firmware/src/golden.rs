@@ -64,7 +64,7 @@ fn later() -> Moment {
     Moment::At(Timestamp::from_unix(1_780_141_325 + 129_600, 0))
 }
 
-/// What the thermometer might say.
+/// A reading of the thermometer.
 pub fn reading() -> Record {
     let at = Moment::At(Timestamp::from_unix(1_780_141_325, 0));
     let (id, content) =

@@ -13,7 +13,7 @@ use crate::{HandOver, Memories};
 /// Bytes in a fragment, and fragments under way.
 const PAYLOAD: usize = 128;
 const WINDOW: usize = 2;
-/// How long a session is not called for after one that is over, microseconds: the port is a console too.
+/// Microseconds between two sessions: the port is a console too.
 const REST: u64 = 10_000_000;
 
 /// The node's end of the cable. There is one for as long as the node runs: it knows what flash had no room for, and how
@@ -21,12 +21,12 @@ const REST: u64 = 10_000_000;
 #[derive(Debug)]
 pub struct Cable {
     link: Link<WINDOW, PAYLOAD>,
-    /// What is over there by now.
+    /// The records that the daemon has by now.
     pub hand_over: HandOver,
     /// A frame on its way, and how much of it has left.
     frame: Vec<u8, { most_bytes(PAYLOAD) }>,
     sent: usize,
-    /// What the last session came to, while no other is wanted; and until when.
+    /// The end of the last session, and the time until which no other is wanted.
     over: Option<Progress>,
     rests_until: u64,
 }

@@ -7,7 +7,7 @@
 
 #[cfg(feature = "board")]
 pub mod board;
-pub mod deeds;
+pub mod workloads;
 pub mod golden;
 #[cfg(feature = "board")]
 pub mod handing;

@@ -1,4 +1,4 @@
-//! What the node does from one start to the next: it senses, remembers what is worth it, uses what it
+//! The work of the node from one start to the next: it senses, remembers what is worth it, uses what it
 //! remembers, and forgets what has faded.
 
 #[cfg(test)]
@@ -19,12 +19,12 @@ use crate::{HandOver, Memories, Record};
 
 /// Below this a reading is forgotten: what is left of it says no more than the ones around it.
 const FADED: f64 = 0.6;
-/// What a temperature is worth for: six hours.
+/// The validity of a temperature: six hours.
 const READING_HALF_LIFE: f64 = 6.0;
-/// How far the temperature moves before it is remembered again.
+/// Change of the temperature from which it is remembered again.
 const NOTEWORTHY: f64 = 0.75;
 
-/// What the node tells whoever listens. What it tells of is in flash by then.
+/// Reports of the node to a listener. Their subject is in flash by then.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The node has started; so many times before.
@@ -41,7 +41,7 @@ pub enum Event<'a> {
     Forgot(Number),
 }
 
-/// What a node is called: in its ids, and on a cable. A real one has its number from its maker or from whoever put it
+/// The name of the node, in its ids and on a cable. A real one has its number from its maker or from whoever put it
 /// in its place; two nodes of one daemon must not have the same, for of two records with one id the daemon keeps the
 /// first.
 pub fn name(node: u32) -> Text<11> {
@@ -57,7 +57,7 @@ pub struct Life {
     node: u32,
     boot: u32,
     sensors: Sensors,
-    /// When it was last remembered, how warm it was.
+    /// The temperature that was last remembered.
     degrees: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Life {
         self.boot
     }
 
-    /// What the sensors say next.
+    /// Handles the next readings of the sensors.
     pub fn sense(&mut self) -> Reading {
         self.sensors.read()
     }
@@ -205,7 +205,7 @@ fn id(node: u32, kind: char, then: Uptime) -> Option<Id<24>> {
     Id::try_from(text.as_str()).ok()
 }
 
-/// What the thermometer says.
+/// Handles a reading of the thermometer.
 fn temperature(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     let mut content = Text::new();
     // The room is for any float of two digits; what does not fit is left out.
@@ -218,7 +218,7 @@ fn temperature(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     Some(record)
 }
 
-/// What the bumper says. A collision is not forgotten.
+/// Handles a signal of the bumper. A collision is not forgotten.
 fn bump(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     let content = Text::try_from("ran into something").unwrap_or_default();
     let mut record = Record::new(id(node, 'b', then)?, content, Moment::SinceBoot(then));
@@ -229,7 +229,7 @@ fn bump(node: u32, then: Uptime, reading: &Reading) -> Option<Record> {
     Some(record)
 }
 
-/// Where the node was.
+/// Returns the pose of the node.
 pub(crate) fn pose(reading: &Reading) -> Option<Pose<24>> {
     let (odom, base) = ("odom".try_into().ok()?, "base_link".try_into().ok()?);
     Some(Pose::of(odom, base, &reading.pose))

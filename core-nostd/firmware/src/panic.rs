@@ -1,4 +1,4 @@
-//! What a program that talks to the emulator does when it panics: says why, and ends it with an error.
+//! The panic handler of programs that talk to the emulator: it prints the reason, and ends with an error.
 
 use core::fmt::Write;
 use core::panic::PanicInfo;

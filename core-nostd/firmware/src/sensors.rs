@@ -4,7 +4,7 @@
 use nalgebra::{Translation3, UnitQuaternion};
 use omir_core::space::{Isometry3, unit_quaternion};
 
-/// What the node senses at one moment.
+/// Readings of one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     /// Microseconds since the node started.
@@ -13,7 +13,7 @@ pub struct Reading {
     pub degrees_celsius: f64,
     /// True if it ran into something.
     pub bumped: bool,
-    /// Where it is, in `odom`.
+    /// Its pose in `odom`.
     pub pose: Isometry3,
 }
 
@@ -36,7 +36,7 @@ impl Sensors {
         Self { random: Random::new(seed), reading }
     }
 
-    /// What is sensed a while later.
+    /// Returns the readings of a while later.
     pub fn read(&mut self) -> Reading {
         let forward = 0.1 + f64::from(self.random(64)) / 128.0;
         let turn = f64::from(self.random(33)) / 64.0 - 0.25;

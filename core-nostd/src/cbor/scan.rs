@@ -14,7 +14,7 @@ use super::header::{Cursor, stray_break};
 use super::{read, tag};
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits, check_length};
 
-/// How many bytes the first item takes. Does not allocate unless it fails.
+/// Returns the number of bytes of the first item. Does not allocate unless it fails.
 ///
 /// The item is checked to be well-formed and within `limits` (a map's keys count as values here). What
 /// it holds is not looked at: tags, byte strings and text that is not UTF-8 are stepped over.
@@ -95,7 +95,7 @@ fn entries(bytes: &[u8]) -> Result<Vec<MapEntry<'_>>, DecodeError> {
 /// Position of one member of a map, or where it would have to be put in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSlot {
-    /// How many members the map has.
+    /// Number of members of the map.
     pub members: usize,
     /// Start of the members.
     pub start: usize,
@@ -150,7 +150,7 @@ pub fn array_items(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     items(bytes).map_err(DecodeError::finished)
 }
 
-/// How many items the array says it has that `bytes` begin with (`None`: as many as there are up to a
+/// Returns the number of items that the array at the front of `bytes` states (`None`: as many as there are up to a
 /// break), and how many bytes its header takes.
 ///
 /// For cutting apart an array that is damaged further on, item by item.

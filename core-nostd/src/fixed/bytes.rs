@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Takes bytes one piece after the other: a buffer, a checksum, a serial port.
 pub trait Sink {
-    /// Why a piece was not taken.
+    /// A piece that was not taken.
     type Error;
 
     /// Takes all of `bytes`, or says why not; then what it holds is of no use.

@@ -14,11 +14,7 @@ use super::{
     Dating, Decay, Mark, Moment, NoRoom, ReadError, ReadErrorKind, Record, Starts, WriteError,
 };
 
-/// Notes in the ring: how far the records were handed over, and the starts that are known.
-const HANDED_OVER: u32 = 1;
-const STARTS: u32 = 2;
-
-/// Why the journal did not do it.
+/// A failure of the journal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JournalError<E> {
@@ -164,67 +160,39 @@ impl<F: NorFlash, const ID: usize, const TEXT: usize, const REFS: usize, const B
         Ok(Some(Kept { number, record: self.get(number)? }))
     }
 
-    /// Up to which record another machine has them all, but for those that it refused; that machine said so, and
-    /// that they are durable there.
+    /// Returns the mark of the records that another machine has: it answered that they are durable there.
     pub fn handed_over(&mut self) -> Result<Mark, JournalError<F::Error>> {
-        let mut bytes = [0; Mark::BYTES];
-        match self.ring.note(HANDED_OVER, &mut bytes) {
-            Ok(len) => Ok(Mark::from_bytes(&bytes[..len.unwrap_or_default()])),
-            // Not ours.
-            Err(RingError::Buffer { .. }) => Ok(Mark::new()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.ring.handed_over()?)
     }
 
-    /// Keeps that mark; with [`Mark::new`] nothing counts as handed over, so that another machine gets all, or the
-    /// same one again. What is not handed over does not give way to the mark: where there is nothing else, the
+    /// Writes that mark. With [`Mark::new`] nothing counts as handed over, so another machine, or the same one, gets
+    /// everything again. Records that are not handed over do not give way to the mark: if nothing else is left, the
     /// ring is [`RingError::Full`].
     pub fn set_handed_over(&mut self, mark: &Mark) -> Result<(), JournalError<F::Error>> {
-        Ok(self.ring.set_note(HANDED_OVER, &mark.to_bytes(), mark.until(), mark.refused())?)
+        Ok(self.ring.set_handed_over(mark)?)
     }
 
-    /// Forgets the oldest record that was handed over, by that mark, and says which. That makes room where everything
-    /// is anchored, and nothing is lost by it; `HandOver::make_room` knows the mark, also where the ring is so full
-    /// that [`Journal::handed_over`] does not. What was refused goes only where nothing else up to the mark is left:
-    /// nobody else has it, but it was offered, and it would fill the ring for good.
+    /// Forgets the oldest record that was handed over according to `mark`, and returns its number. That makes room
+    /// where everything is anchored, and nothing is lost by it. `HandOver::make_room` knows the mark, even if the ring
+    /// is so full that [`Journal::handed_over`] does not. A refused record goes only if nothing else up to the mark is
+    /// left: nobody else has it, but it was offered, and it would fill the ring for good.
     pub fn forget_oldest(&mut self, mark: &Mark) -> Result<Option<Number>, JournalError<F::Error>> {
-        let (mut after, mut chosen) = (None, None);
-        while let Some(number) = self.ring.number_after(after)?
-            && Some(number) <= mark.until()
-        {
-            if mark.covers(number) {
-                chosen = Some(number);
-                break;
-            }
-            chosen = chosen.or(Some(number));
-            after = Some(number);
-        }
-        if let Some(number) = chosen {
-            self.ring.forget(number)?;
-        }
-        Ok(chosen)
+        Ok(self.ring.forget_oldest(mark)?)
     }
 
-    /// The starts of the machine of which it is known when they were.
+    /// Returns the known times at which the machine started.
     pub fn starts(&mut self) -> Result<Starts, JournalError<F::Error>> {
-        let mut bytes = [0; Starts::BYTES];
-        match self.ring.note(STARTS, &mut bytes) {
-            Ok(len) => Ok(Starts::from_bytes(&bytes[..len.unwrap_or_default()])),
-            Err(RingError::Buffer { .. }) => Ok(Starts::new()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.ring.starts()?)
     }
 
-    /// Keeps what is known of the starts of the machine, under the same condition as
-    /// [`Journal::set_handed_over`].
+    /// Writes the known times of the machine's starts, under the same condition as [`Journal::set_handed_over`].
     pub fn set_starts(&mut self, starts: &Starts) -> Result<(), JournalError<F::Error>> {
-        let mark = self.handed_over()?;
-        Ok(self.ring.set_note(STARTS, &starts.to_bytes(), mark.until(), mark.refused())?)
+        Ok(self.ring.set_starts(starts)?)
     }
 
-    /// The number of the start of the machine after the last one that a record or [`Journal::starts`] tells
-    /// of. A start that left neither gives its number to the next one, which does no harm: nobody else was
-    /// told of it.
+    /// Returns a number for this start of the machine: one above the last that a record or [`Journal::starts`]
+    /// names. A start that left neither shares its number with the next one. That does no harm: nobody else was told
+    /// of it.
     pub fn next_boot(&mut self) -> Result<u32, JournalError<F::Error>> {
         let known = self.starts()?.newest();
         let (mut next, mut after) = (known.map_or(0, |clock| clock.boot.saturating_add(1)), None);

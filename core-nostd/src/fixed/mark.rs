@@ -1,4 +1,4 @@
-//! How far the records were handed over.
+//! The mark of the records that were handed over.
 
 use heapless::Vec;
 
@@ -30,7 +30,7 @@ impl Mark {
         self.until
     }
 
-    /// Which of these were refused, as far as it is known.
+    /// Returns the refused ones among these, as far as they are known.
     pub fn refused(&self) -> &[Number] {
         &self.refused
     }
@@ -54,8 +54,8 @@ impl Mark {
         oldest
     }
 
-    /// This one is refused no longer.
-    pub fn settle(&mut self, number: Number) {
+    /// Takes a record off the list of refused ones: it was taken in the end, or is gone.
+    pub fn accept(&mut self, number: Number) {
         self.refused.retain(|refused| *refused != number);
     }
 
@@ -101,7 +101,7 @@ mod tests {
         assert!(!mark.covers(number(4)) && !mark.covers(number(11)) && !mark.covers(number(21)));
         assert_eq!(mark.refuse(number(21)), Some(number(4)));
         assert!(mark.covers(number(4)) && !mark.covers(number(21)));
-        mark.settle(number(9));
+        mark.accept(number(9));
         assert!(mark.covers(number(9)) && mark.refuse(number(22)).is_none());
         assert_eq!(mark.to_bytes().len(), Mark::BYTES);
         assert_eq!(Mark::from_bytes(&mark.to_bytes()), mark);

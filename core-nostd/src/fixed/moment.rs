@@ -1,11 +1,11 @@
-//! When something happened, on a machine that may not know the time.
+//! Moments on a machine that may not know the time.
 
 use crate::instant::Timestamp;
 
 /// A moment by the machine's own counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uptime {
-    /// Which start of the machine. The firmware counts them; [`super::Journal::next_boot`] helps.
+    /// The number of the start of the machine. The firmware counts them; [`super::Journal::next_boot`] helps.
     pub boot: u32,
     /// Microseconds since that start.
     pub micros: u64,
@@ -61,9 +61,9 @@ impl Dating for NoClock {
 /// One start of the machine, of which it is known when it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BootClock {
-    /// Which start.
+    /// The number of the start.
     pub boot: u32,
-    /// When its counter was zero.
+    /// The time at which its counter was zero.
     pub started: Timestamp,
 }
 

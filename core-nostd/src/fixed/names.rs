@@ -65,7 +65,7 @@ impl<const N: usize> TryFrom<&str> for Frame<N> {
     }
 }
 
-/// Why a text is no name here.
+/// A text that is no name here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {

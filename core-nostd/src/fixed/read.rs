@@ -32,12 +32,12 @@ pub enum Unknown {
     Skip,
 }
 
-/// Why bytes are no record, and where.
+/// Bytes that are no record, with the fault and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// Bytes before what is wrong.
     pub at: usize,
-    /// What is wrong.
+    /// The fault.
     pub kind: ReadErrorKind,
 }
 

@@ -30,7 +30,7 @@ impl Unit {
     }
 }
 
-/// How far a record is believed.
+/// The belief in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Confidence {
     /// Evidence for and against: `alpha` and `beta`, both or neither.
@@ -44,9 +44,9 @@ pub struct Confidence {
 pub struct Decay {
     /// Time to retrievability 1/2.
     pub half_life: Option<HalfLife>,
-    /// When the memory was last used; since `createdAt` if never.
+    /// Last use of the memory; since `createdAt` if never.
     pub last_access: Option<Moment>,
-    /// How often it was used.
+    /// Number of uses.
     pub access_count: Option<u32>,
     /// True if it resists decay, and outlives the ring's other records.
     pub anchored: Option<bool>,
@@ -73,7 +73,7 @@ pub struct Pose<const N: usize> {
     pub position: Point3<f64>,
     /// Rotation from `child_frame` to `frame`.
     pub orientation: Option<UnitQuaternion<f64>>,
-    /// When the pose held.
+    /// Time at which the pose held.
     pub stamp: Option<Moment>,
     /// The frame that is posed, such as `base_link`.
     pub child_frame: Option<Frame<N>>,
@@ -111,11 +111,11 @@ pub struct Record<const ID: usize, const TEXT: usize, const REFS: usize> {
     pub experience_type: Option<ExperienceType>,
     /// Place in the memory hierarchy; `working` if absent.
     pub tier: Option<Tier>,
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub created_at: Moment,
-    /// When what is described happened.
+    /// Time of the event that is described.
     pub event_time: Option<Moment>,
-    /// How much it matters.
+    /// Its importance.
     pub importance: Option<Unit>,
     /// Belief.
     pub confidence: Option<Confidence>,

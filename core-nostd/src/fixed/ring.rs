@@ -52,8 +52,8 @@
 //! as they were, a cut during an erase does so to its page (as the trait says), and a word that reads as erased
 //! after a cut may be written. What cannot be read is an error of the driver for that read alone.
 
+mod find;
 mod frame;
-mod look;
 mod put;
 
 use core::fmt;
@@ -89,7 +89,7 @@ impl Number {
     }
 }
 
-/// Why the ring did not do it.
+/// A failure of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RingError<E> {
@@ -107,7 +107,7 @@ pub enum RingError<E> {
     NotFound,
     /// The buffer is shorter than the record.
     Buffer {
-        /// How long it must be.
+        /// The length that it must have.
         needed: usize,
     },
     /// Four thousand million frames were written, and there are no more numbers.
@@ -154,9 +154,9 @@ pub struct Entry {
     pub number: Number,
     /// True if it outlives its page.
     pub keep: bool,
-    /// How many bytes of the buffer it took.
+    /// Number of bytes of the buffer that it took.
     pub len: usize,
-    /// How many bytes behind those its newest state took, if it has one beside what it was appended with.
+    /// Number of bytes behind those that its newest state took, if it has one beside that of the record.
     pub state: Option<usize>,
 }
 
@@ -225,13 +225,13 @@ impl<F: NorFlash> Ring<F> {
         change(&mut self.flash)
     }
 
-    /// How many bytes one record may have at most.
+    /// Returns the largest number of bytes of one record.
     pub const fn longest() -> usize {
         let room = Self::ROOM - HEAD;
         if room < u16::MAX as usize { room } else { u16::MAX as usize }
     }
 
-    /// How often each page was erased so far, to within one, if no cut ever came into an erase.
+    /// Returns the number of times that each page was erased, to within one, if no cut ever came into an erase.
     pub fn rounds(&self) -> u32 {
         // The first page has the number `pages`.
         self.newest.map_or(0, |newest| newest.page / self.pages)
@@ -239,7 +239,7 @@ impl<F: NorFlash> Ring<F> {
 
     /// Appends a record. With `Ok` it is in the flash, and no later cut takes it away.
     pub fn append(&mut self, bytes: &[u8], keep: bool) -> Result<Number, RingError<F::Error>> {
-        self.settle()?;
+        self.refresh()?;
         self.put(Kind::Record, keep, 0, bytes, Spared::NONE)
     }
 
@@ -251,8 +251,8 @@ impl<F: NorFlash> Ring<F> {
         state: &[u8],
         keep: bool,
     ) -> Result<(), RingError<F::Error>> {
-        self.settle()?;
-        self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.refresh()?;
+        self.frames_of(record.0)?.alive().ok_or(RingError::NotFound)?;
         // What is to be kept from now on must not go with the page that this makes room in.
         let wanted = [record];
         let but = if keep { &wanted[..] } else { &[] };
@@ -261,15 +261,15 @@ impl<F: NorFlash> Ring<F> {
 
     /// Forgets a record. With `Ok` it never comes back; its bytes go with their page.
     pub fn forget(&mut self, record: Number) -> Result<(), RingError<F::Error>> {
-        self.settle()?;
-        self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.refresh()?;
+        self.frames_of(record.0)?.alive().ok_or(RingError::NotFound)?;
         self.put(Kind::Forget, false, record.0, &[], Spared::NONE).map(drop)
     }
 
     /// Reads a record into `buffer`, and its state behind it.
     pub fn get(&mut self, record: Number, buffer: &mut [u8]) -> Result<Entry, RingError<F::Error>> {
-        self.settle()?;
-        let found = self.look_up(record.0)?.alive().ok_or(RingError::NotFound)?;
+        self.refresh()?;
+        let found = self.frames_of(record.0)?.alive().ok_or(RingError::NotFound)?;
         self.load(found, buffer)
     }
 
@@ -279,7 +279,7 @@ impl<F: NorFlash> Ring<F> {
         after: Option<Number>,
         buffer: &mut [u8],
     ) -> Result<Option<Entry>, RingError<F::Error>> {
-        self.settle()?;
+        self.refresh()?;
         let Some(found) = self.alive_after(after)? else { return Ok(None) };
         self.load(found, buffer).map(Some)
     }
@@ -289,7 +289,7 @@ impl<F: NorFlash> Ring<F> {
         &mut self,
         after: Option<Number>,
     ) -> Result<Option<Number>, RingError<F::Error>> {
-        self.settle()?;
+        self.refresh()?;
         Ok(self.alive_after(after)?.map(|(record, _)| Number(record.number)))
     }
 
@@ -303,7 +303,7 @@ impl<F: NorFlash> Ring<F> {
         until: Option<Number>,
         but: &[Number],
     ) -> Result<(), RingError<F::Error>> {
-        self.settle()?;
+        self.refresh()?;
         let spared = Spared { above: until.map_or(0, Number::get), but };
         self.put(Kind::Note, true, name, bytes, spared).map(drop)
     }
@@ -314,7 +314,7 @@ impl<F: NorFlash> Ring<F> {
         name: u32,
         buffer: &mut [u8],
     ) -> Result<Option<usize>, RingError<F::Error>> {
-        self.settle()?;
+        self.refresh()?;
         let Some(frame) = self.newest_note(name)? else { return Ok(None) };
         let bytes = buffer.get_mut(..frame.len);
         self.read_bytes(&frame, bytes.ok_or(RingError::Buffer { needed: frame.len })?)?;

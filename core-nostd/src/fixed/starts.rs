@@ -1,4 +1,4 @@
-//! When the starts of a machine were, as far as anybody could tell.
+//! The starts of a machine and their times, as far as they are known.
 
 use heapless::Vec;
 
@@ -12,7 +12,7 @@ const ONE: usize = 13;
 /// Two words for the same that differ by less, microseconds, are one.
 pub(super) const SAME: i64 = 1_000_000;
 
-/// How far the clock can be trusted that told the time. The words are those of docs/serial-protocol.md.
+/// Trust in the clock that told the time. The words are those of docs/serial-protocol.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
     /// Nobody there knows the time: its clock was never set.
@@ -93,12 +93,12 @@ impl Starts {
         true
     }
 
-    /// How far the word can be trusted of when this start was; `None` if there is none.
+    /// Returns the trust in the known time of this start; `None` if none is known.
     pub fn trust(&self, boot: u32) -> Option<Trust> {
         self.word(boot).map(|(_, trust)| trust)
     }
 
-    /// When this start was, as far as it is known, and how far that can be trusted.
+    /// Returns the time of this start and the trust in it, if it is known.
     pub(super) fn word(&self, boot: u32) -> Option<(Timestamp, Trust)> {
         let known = self.known.iter().find(|(clock, _)| clock.boot == boot);
         known.map(|(clock, trust)| (clock.started, *trust))

@@ -12,7 +12,7 @@ use crate::cbor_head::Head;
 use crate::geo::GeoPoint;
 use crate::space::SPATIAL_POSE_URL;
 
-/// Why a record was not written. What the sink took before is of no use.
+/// A record that was not written. What the sink took before is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError<E> {
@@ -68,7 +68,7 @@ struct Writer<'a, S, D: ?Sized> {
     dating: Option<&'a D>,
 }
 
-/// How many of these are there.
+/// Counts the members that are present.
 fn count(members: &[bool]) -> usize {
     members.iter().filter(|there| **there).count()
 }

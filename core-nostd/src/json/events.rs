@@ -10,87 +10,51 @@ use serde_json::value::RawValue;
 
 use super::{Reader, byte_order_mark, check_depth, not_utf8, syntax_error};
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits};
-use crate::stream::{CHUNK, ENTRY, Event, MemberNames, Source, State, StreamError, Window};
+use crate::stream::{self, ENTRY, Source, StreamError, Tokens, Window};
 use crate::value::Value;
 
-/// How far from the end of what is there a fault may be told that is only the end: `1.` and `-` are
-/// faulty numbers to `serde_json`, not numbers cut off.
+/// Bytes before the end of the window in which a fault may be the end itself: `1.` and `-` are faulty numbers to
+/// `serde_json`, not numbers cut off.
 const NEAR: usize = 4;
 
 /// Reads a JSON document part by part.
+pub type Events<S> = stream::Events<JsonTokens<S>>;
+
+/// The braces, brackets, colons and commas of a JSON document.
 #[derive(Debug)]
-pub struct Events<S> {
+pub struct JsonTokens<S> {
     window: Window<S>,
     budget: Budget,
-    names: MemberNames,
-    state: State,
 }
 
-impl<S: Source> Events<S> {
-    /// Reads from the start of `source`.
-    pub fn new(source: S, limits: &Limits) -> Self {
-        Self::with_chunk(source, limits, CHUNK)
+impl<S: Source> Tokens for JsonTokens<S> {
+    type Source = S;
+
+    const OBJECT: &'static str = "object";
+
+    fn new(window: Window<S>, budget: Budget) -> Self {
+        Self { window, budget }
     }
 
-    /// As [`Events::new`], asking for `chunk` bytes at once. The longest value may take twice its size.
-    pub fn with_chunk(source: S, limits: &Limits, chunk: usize) -> Self {
-        Self {
-            window: Window::new(source, limits, chunk),
-            budget: Budget::new(limits),
-            names: MemberNames::default(),
-            state: State::Start,
-        }
-    }
-
-    /// The next part of the document; `None` behind its end, and after an error.
-    ///
-    /// # Errors
-    /// What [`super::from_slice`] refuses, and what the source says.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a result of an option reads better with `?`"
-    )]
-    pub fn next(&mut self) -> Result<Option<Event>, StreamError<S::Error>> {
-        let found = self.step();
-        if !matches!(found, Ok(Some(_))) {
-            self.state = State::Done;
-        }
-        found.map_err(|error| error.map(DecodeError::finished))
-    }
-
-    /// How many bytes are behind.
-    pub fn offset(&self) -> usize {
+    fn offset(&self) -> usize {
         self.window.offset()
     }
 
-    fn step(&mut self) -> Result<Option<Event>, StreamError<S::Error>> {
-        match self.state {
-            State::Start => self.start(),
-            State::Members(seen) => self.member(seen),
-            State::Items { items, members } => self.item(items, members),
-            State::Done => Ok(None),
-        }
-    }
-
-    fn start(&mut self) -> Result<Option<Event>, StreamError<S::Error>> {
+    fn opens_document(&mut self) -> Result<bool, StreamError<S::Error>> {
         if self.window.starts_with(super::BYTE_ORDER_MARK)? {
             return Err(byte_order_mark().into());
         }
-        if self.next_byte()? == Some(b'{') {
-            self.open(1)?;
-            return self.member(0);
+        if self.next_byte()? != Some(b'{') {
+            return Ok(false);
         }
-        let document = self.value(0)?;
-        self.end()?;
-        self.state = State::Done;
-        Ok(Some(Event::Document(document)))
+        self.open(1)?;
+        Ok(true)
     }
 
-    fn member(&mut self, seen: usize) -> Result<Option<Event>, StreamError<S::Error>> {
+    fn name(&mut self, seen: usize) -> Result<Option<(String, usize)>, StreamError<S::Error>> {
         let mut next = self.next_byte()?;
         if next == Some(b'}') {
             self.window.advance(1);
-            self.end()?;
             return Ok(None);
         }
         if seen > 0 {
@@ -102,45 +66,67 @@ impl<S: Source> Events<S> {
             None => return Err(self.cut_off("EOF while parsing an object")),
         }
         let offset = self.window.offset();
-        let name = self.name()?;
-        self.names.see(&name, offset, "object")?;
+        let name = self.window.parse(|bytes, ended| {
+            let (raw, used) = front(bytes, ended, 0, &Budget::new(&Limits::default()))?;
+            let reader =
+                Reader { base: bytes.as_ptr() as usize, budget: Budget::new(&Limits::default()) };
+            Ok((reader.string(raw.get())?, used))
+        })?;
+        Ok(Some((name, offset)))
+    }
+
+    fn separator(&mut self) -> Result<(), StreamError<S::Error>> {
         match self.next_byte()? {
             Some(b':') => self.window.advance(1),
             Some(_) => return Err(self.fault("expected `:`")),
             None => return Err(self.cut_off("EOF while parsing an object")),
         }
-        if self.next_byte()? == Some(b'[') && name == ENTRY {
-            self.open(2).map_err(|error| error.map(|refusal| refusal.inside(ENTRY)))?;
-            self.state = State::Items { items: 0, members: seen + 1 };
-            return Ok(Some(Event::Entries));
-        }
-        let value = self.value(1).map_err(|error| error.map(|refusal| refusal.inside(&name)))?;
-        self.state = State::Members(seen + 1);
-        Ok(Some(Event::Member(name, value)))
+        self.next_byte()?;
+        Ok(())
     }
 
-    fn item(
-        &mut self,
-        items: usize,
-        members: usize,
-    ) -> Result<Option<Event>, StreamError<S::Error>> {
-        let inside = |refusal: DecodeError| refusal.inside(ENTRY);
+    fn opens_entries(&mut self) -> Result<bool, StreamError<S::Error>> {
+        if self.next_byte()? != Some(b'[') {
+            return Ok(false);
+        }
+        self.open(2)?;
+        Ok(true)
+    }
+
+    fn has_item(&mut self, seen: usize) -> Result<bool, StreamError<S::Error>> {
         let next = self.next_byte()?;
         if next == Some(b']') {
             self.window.advance(1);
-            return self.member(members);
+            return Ok(false);
         }
-        if items > 0 {
+        if seen > 0 {
             self.behind_comma(next, b']', "expected `,` or `]`")
-                .map_err(|error| error.map(inside))?;
+                .map_err(|error| error.map(|refusal| refusal.inside(ENTRY)))?;
         }
-        let item = self
-            .value(2)
-            .map_err(|error| error.map(|refusal| inside(refusal.inside_index(items))))?;
-        self.state = State::Items { items: items + 1, members };
-        Ok(Some(Event::Entry(item)))
+        Ok(true)
     }
 
+    fn value(&mut self, depth: usize) -> Result<Value, StreamError<S::Error>> {
+        let budget = &mut self.budget;
+        self.window.parse(|bytes, ended| {
+            let (raw, used) = front(bytes, ended, depth, budget)?;
+            let base = bytes.as_ptr() as usize;
+            let mut reader = Reader { base, budget: budget.clone() };
+            let value = reader.value(raw.get())?;
+            *budget = reader.budget;
+            Ok((value, used))
+        })
+    }
+
+    fn end(&mut self) -> Result<(), StreamError<S::Error>> {
+        match self.next_byte()? {
+            None => Ok(()),
+            Some(_) => Err(super::trailing(self.window.offset()).into()),
+        }
+    }
+}
+
+impl<S: Source> JsonTokens<S> {
     /// Moves over the comma that must be `next`, and says what follows it.
     fn behind_comma(
         &mut self,
@@ -176,38 +162,7 @@ impl<S: Source> Events<S> {
         self.budget.check_depth(offset, depth)?;
         self.budget.take(offset)?;
         self.window.advance(1);
-        self.state = State::Members(0);
         Ok(())
-    }
-
-    fn name(&mut self) -> Result<String, StreamError<S::Error>> {
-        self.window.parse(|bytes, ended| {
-            let (raw, used) = front(bytes, ended, 0, &Budget::new(&Limits::default()))?;
-            let reader =
-                Reader { base: bytes.as_ptr() as usize, budget: Budget::new(&Limits::default()) };
-            Ok((reader.string(raw.get())?, used))
-        })
-    }
-
-    /// The value at hand, which lies `depth` containers deep.
-    fn value(&mut self, depth: usize) -> Result<Value, StreamError<S::Error>> {
-        let budget = &mut self.budget;
-        self.window.parse(|bytes, ended| {
-            let (raw, used) = front(bytes, ended, depth, budget)?;
-            let base = bytes.as_ptr() as usize;
-            let mut reader = Reader { base, budget: budget.clone() };
-            let value = reader.value(raw.get())?;
-            *budget = reader.budget;
-            Ok((value, used))
-        })
-    }
-
-    /// Behind the document there is only white space.
-    fn end(&mut self) -> Result<(), StreamError<S::Error>> {
-        match self.next_byte()? {
-            None => Ok(()),
-            Some(_) => Err(super::trailing(self.window.offset()).into()),
-        }
     }
 
     fn fault(&self, message: &str) -> StreamError<S::Error> {
@@ -227,7 +182,7 @@ impl<S: Source> Events<S> {
     }
 }
 
-/// The text of the value at the front of `bytes`, and how many bytes it takes.
+/// Returns the text of the value at the front of `bytes`, and the number of bytes it takes.
 ///
 /// `Truncated` if more bytes are needed to tell; `ended` says that there are none.
 fn front<'a>(

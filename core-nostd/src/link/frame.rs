@@ -51,7 +51,7 @@ pub enum Body<'a> {
     Hello(Greeting<'a>),
     /// Kind 1, initiator, of another version of the protocol; the rest means nothing to us.
     Foreign {
-        /// Which one.
+        /// Its number.
         version: u8,
     },
     /// Kind 2, responder: the same as a hello.
@@ -67,12 +67,12 @@ pub enum Body<'a> {
     Ack {
         /// Bit i: number `seq + 1 + i` is here already.
         bitmap: u32,
-        /// How many frames from `seq` on there is room for.
+        /// Number of frames from `seq` on for which there is room.
         room: u8,
     },
     /// Kind 5: `reason u8, text`.
     Bye {
-        /// Why.
+        /// The reason.
         reason: Reason,
         /// The same for a person; may be empty.
         text: &'a str,
@@ -92,7 +92,7 @@ pub struct Greeting<'a> {
     pub name: &'a str,
 }
 
-/// Why a session is over.
+/// The reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {

@@ -10,19 +10,19 @@ use core::fmt;
 use crate::cbor;
 use crate::decode::Limits;
 
-mod answer;
 mod inbox;
 mod info;
 mod members;
 mod pushed;
 mod request;
+mod response;
 mod weight;
 
-pub use answer::{Answer, Answered, Failure};
 pub use inbox::Inbox;
 pub use info::Info;
 pub use pushed::Pushed;
-pub use request::{Asked, Pull, Push, Request};
+pub use request::{Pull, Push, Request, RequestMessage};
+pub use response::{Failure, Response, ResponseMessage};
 pub use weight::weight;
 
 /// Bytes of a message, unpacked. A resource may have 1 MiB, and comes in one.
@@ -55,7 +55,7 @@ pub struct MessageError {
     pub id: Option<u64>,
     /// JSON Pointer to what is wrong.
     pub path: String,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
 }
 

@@ -23,7 +23,7 @@ pub struct Outgoing<const WINDOW: usize, const PAYLOAD: usize> {
     edge: u16,
     /// Bytes in a fragment.
     fragment: usize,
-    /// How many frames were sent so far: the line keeps their order.
+    /// Number of frames that were sent so far: the line keeps their order.
     sent: u32,
 }
 
@@ -37,7 +37,7 @@ struct Slot<const PAYLOAD: usize> {
     again: bool,
     /// The number of its last transmission.
     sent: u32,
-    /// When that was, microseconds.
+    /// Time of that, microseconds.
     at: u64,
 }
 
@@ -62,7 +62,7 @@ impl<const PAYLOAD: usize> Slot<PAYLOAD> {
 /// Contents of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// When the frame was sent whose round trip it measures; of frames sent once (Karn's rule).
+    /// Time at which the frame was sent whose round trip it measures; of frames sent once (Karn's rule).
     pub measured_from: Option<u64>,
 }
 

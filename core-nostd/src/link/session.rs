@@ -48,7 +48,7 @@ pub enum Event<'a> {
     Closed(Closed),
 }
 
-/// Why a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
     /// The other end said so.
@@ -83,16 +83,16 @@ struct Session<const WINDOW: usize, const PAYLOAD: usize> {
     out: Outgoing<WINDOW, PAYLOAD>,
     inc: Incoming<WINDOW, PAYLOAD>,
     timeout: Timeout,
-    /// When the oldest frame under way is taken for lost.
+    /// Time at which the oldest frame under way is taken for lost.
     resend_at: Option<u64>,
-    /// When something of this session was last heard, or it began.
+    /// Time at which something of this session was last heard, or it began.
     heard_at: u64,
     pinged_at: u64,
     ack: Ack,
     welcome_due: bool,
     ping_due: bool,
     bye_due: Option<(u32, Reason)>,
-    /// When the next answer to a frame of no session may go out.
+    /// Time at which the next answer to a frame of no session may go out.
     bye_from: u64,
     opened: bool,
     closed: Option<Closed>,
@@ -223,7 +223,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.session.poll_transmit(now, sink)
     }
 
-    /// When [`Link::poll_transmit`] has something to do unless more comes in; 0 if at once. `None`: never.
+    /// Returns the time at which [`Link::poll_transmit`] has something to do unless more comes in; 0 if at once. `None`: never.
     pub fn next_timeout(&self) -> Option<u64> {
         self.session.next_timeout()
     }
@@ -253,7 +253,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Link<WINDOW, PAYLOAD> {
         self.session.peer_name.get()
     }
 
-    /// When something of the open session was last heard, microseconds.
+    /// Time at which something of the open session was last heard, microseconds.
     pub fn heard_at(&self) -> Option<u64> {
         self.is_open().then_some(self.session.heard_at)
     }

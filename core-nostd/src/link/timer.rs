@@ -1,4 +1,4 @@
-//! How long to wait for an acknowledgement before sending again (RFC 6298).
+//! The time to wait for an acknowledgement before sending again (RFC 6298).
 
 /// Clock granularity G of the RFC, microseconds.
 const GRANULARITY: u64 = 10_000;
@@ -45,7 +45,7 @@ impl Timeout {
         self.doubled = 0;
     }
 
-    /// How long to wait now.
+    /// Returns the time to wait now.
     pub fn get(&self) -> u64 {
         let base = match self.measured {
             None => FIRST,

@@ -29,7 +29,7 @@ pub struct Bundle {
     /// A name for the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Id>,
-    /// When it was written.
+    /// Time at which it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated_at: Option<Instant>,
     /// The implementation that wrote it, as `name/version`.

@@ -28,7 +28,7 @@ pub struct Entity {
     /// Summary of what surrounds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// How often it was mentioned.
+    /// Number of mentions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mention_count: Option<Number>,
     /// Importance in [0, 1].
@@ -40,10 +40,10 @@ pub struct Entity {
     /// Type-specific attributes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributes: Option<BTreeMap<String, String>>,
-    /// When it was first recorded.
+    /// Time at which it was first recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Instant>,
-    /// When it was last met.
+    /// Time at which it was last met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_at: Option<Instant>,
     /// Data beyond the core.

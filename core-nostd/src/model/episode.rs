@@ -28,10 +28,10 @@ pub struct Episode {
     /// The kind of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<EpisodeSource>,
-    /// When it happened.
+    /// Time at which it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_time: Option<Instant>,
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub created_at: Instant,
     /// Entities found in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct Episode {
     /// Surprise at its boundary, in [0, 1] (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary_strength: Option<Number>,
-    /// Why the boundary was drawn (draft).
+    /// The reason for the boundary (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary_reason: Option<String>,
     /// Data beyond the core.

@@ -23,10 +23,10 @@ pub struct Meta {
     /// The implementation that produced the resource, as `name/version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// When the resource was made.
+    /// Time at which the resource was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Instant>,
-    /// When it last changed.
+    /// Time at which it last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Instant>,
     /// Maturity level of the resource type in the specification, 0 to 5.
@@ -101,10 +101,10 @@ pub struct Decay {
     /// Half-life in hours, above zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life_hours: Option<Number>,
-    /// When the memory was last used.
+    /// Time at which the memory was last used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_access: Option<Instant>,
-    /// How often it was used.
+    /// Number of uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_count: Option<Number>,
     /// True if it resists decay.

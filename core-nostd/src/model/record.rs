@@ -30,9 +30,9 @@ pub struct MemoryRecord {
     /// Place in the memory hierarchy; `working` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub created_at: Instant,
-    /// When what is described happened.
+    /// Time of the event that is described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_time: Option<Instant>,
     /// Value in [0, 1].
@@ -65,7 +65,7 @@ pub struct MemoryRecord {
     /// Consolidation priority in [0, 1] (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_priority: Option<Number>,
-    /// Why this record competes with others (draft).
+    /// The reason for its competition with others (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Interference>,
     /// Data beyond the core.
@@ -124,7 +124,7 @@ pub struct InformationContent {
     pub reconstructable_by: Option<String>,
 }
 
-/// How a record competes with similar ones (draft).
+/// Competition of a record with similar ones (draft).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interference {

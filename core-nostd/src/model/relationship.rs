@@ -34,19 +34,19 @@ pub struct Relationship {
     /// Portable weight in [0, 1]; goes with `normalization` (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalized_strength: Option<Number>,
-    /// How the portable weight was made (draft).
+    /// The normalization of the portable weight (draft).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalization: Option<EdgeNormalization>,
     /// A note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// When it was recorded.
+    /// Time at which it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Instant>,
-    /// When it was last seen to hold.
+    /// Time at which it was last seen to hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_at: Option<Instant>,
-    /// When it ceased to hold.
+    /// Time at which it ceased to hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated_at: Option<Instant>,
     /// The episode that produced it.
@@ -86,7 +86,7 @@ impl Relationship {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EdgeNormalization {
-    /// How the weights were normalized.
+    /// The normalization of weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<NormalizationScheme>,
     /// Over which edges.

@@ -69,7 +69,7 @@ impl Resource {
         each!(self, resource => &mut resource.meta)
     }
 
-    /// When it was recorded, as far as it says.
+    /// Time at which it was recorded, as far as it says.
     pub fn created_at(&self) -> Option<&Instant> {
         match self {
             Self::MemoryRecord(record) => Some(&record.created_at),

@@ -1,8 +1,9 @@
-//! One rule of a profile: whom it speaks of, and the test they must or should pass.
+//! One rule of a profile: the types it applies to, and the test that they must or should pass.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::model::Extension;
 use crate::number::Number;
@@ -176,9 +177,9 @@ impl Test {
             }
         };
         if let Some(Self::Field(path, _)) = &test
-            && let Err(complaint) = known(path, on)
+            && let Err(complaint) = check_path(path, on)
         {
-            faults.push(at.name("path").fault(FaultCode::Schema, complaint));
+            faults.push(at.name("path").fault(FaultCode::Schema, complaint.to_string()));
             return None;
         }
         test
@@ -287,22 +288,39 @@ fn holder(resource: &Value, path: &str, base: &str) -> String {
     format!("{base}{}", &path[..end])
 }
 
-/// Whether the schema of each type knows the field.
-fn known(path: &str, on: &[ResourceType]) -> Result<(), String> {
+/// A path that leads to no field.
+enum BadPath<'a> {
+    NoPointer(&'a str),
+    Unknown { kind: ResourceType, path: &'a str, token: String, nearest: Option<&'static str> },
+}
+
+impl fmt::Display for BadPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPointer(path) => {
+                write!(f, "{path:?} is no JSON Pointer; it begins with a slash, as \"/eventTime\"")
+            }
+            Self::Unknown { kind, path, token, nearest } => {
+                write!(f, "{kind} has no field {path:?} ({token:?} is unknown)")?;
+                nearest.map_or(Ok(()), |near| write!(f, "; did you mean \"{near}\"?"))
+            }
+        }
+    }
+}
+
+/// Checks that the schema of each type has the field.
+fn check_path<'a>(path: &'a str, on: &[ResourceType]) -> Result<(), BadPath<'a>> {
     if !path.starts_with('/') {
-        return Err(format!(
-            "{path:?} is no JSON Pointer; it begins with a slash, as \"/eventTime\""
-        ));
+        return Err(BadPath::NoPointer(path));
     }
     for kind in on {
         let mut table = Some(resource_table(*kind));
         for token in pointer::tokens(path) {
             let fields: &[Field] = table.map(|table| table.fields).unwrap_or_default();
             let Some(field) = fields.iter().find(|field| field.name == token) else {
-                let near = closest(&token, fields.iter().map(|field| field.name));
-                let hint = near.map(|near| format!("; did you mean \"{near}\"?"));
-                let hint = hint.unwrap_or_default();
-                return Err(format!("{kind} has no field {path:?} ({token:?} is unknown){hint}"));
+                let nearest = closest(&token, fields.iter().map(|field| field.name));
+                let token = token.to_string();
+                return Err(BadPath::Unknown { kind: *kind, path, token, nearest });
             };
             table = match &field.shape {
                 Shape::Object(table) => Some(table),

@@ -20,7 +20,7 @@ use crate::value::{Map, Value};
 /// Demands on a document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// How much conformance.
+    /// The level of conformance.
     pub level: Level,
     /// Refuse the draft fields, as releases of R1 without them do.
     pub plain_r1: bool,
@@ -66,7 +66,7 @@ pub enum Entries<'v> {
 
 /// The kind of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum DocumentKind {
     /// A Bundle; the sink has its findings.
     Bundle(Summary),
     /// No Bundle. This is all there is to say: what the sink was given before is void.
@@ -84,9 +84,9 @@ pub struct Summary {
     pub references: usize,
     /// Resources with `meta`.
     pub with_meta: usize,
-    /// How often each draft field occurs, as `Type.field`.
+    /// Occurrences of each draft field, as `Type.field`.
     pub drafts: BTreeMap<String, usize>,
-    /// How many resources claim each profile, by URL.
+    /// Number of resources that claim each profile, by URL.
     pub claims: BTreeMap<String, usize>,
 }
 
@@ -225,10 +225,10 @@ impl<'a> Checker<'a> {
         envelope: &Map,
         entries: Entries<'_>,
         sink: &mut dyn FnMut(Finding),
-    ) -> Outcome {
+    ) -> DocumentKind {
         match self.envelope(envelope, entries, sink) {
-            None => Outcome::Bundle(self.resolve(sink)),
-            Some(finding) => Outcome::NotABundle(finding),
+            None => DocumentKind::Bundle(self.resolve(sink)),
+            Some(finding) => DocumentKind::NotABundle(finding),
         }
     }
 

@@ -15,7 +15,7 @@ use super::references::target_of;
 use super::walk::At;
 use crate::value::{Map, Value};
 
-/// How far above one a sum may lie: rounding.
+/// Largest excess of a sum above one, from rounding.
 const EPSILON: f64 = 1e-6;
 
 /// Edges whose strengths belong together.

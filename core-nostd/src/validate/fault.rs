@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-/// How much conformance is asked for.
+/// The level of conformance that is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The document rules.

@@ -13,7 +13,7 @@ use super::walk::{At, id_shown};
 use crate::reference::{self, Id, ResourceType};
 use crate::value::{Map, Value};
 
-/// How a field holds references.
+/// The form in which a field holds references.
 enum Holds {
     /// `{"ref": …}`.
     One,

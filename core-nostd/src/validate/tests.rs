@@ -453,7 +453,9 @@ fn entry_by_entry_is_the_same_as_at_once() {
     let options = Options { level: Level::Strict, ..Options::default() };
     let (expected, summary) = check_document(&everything, options);
     assert_eq!(found, expected);
-    assert_eq!(outcome, Outcome::Bundle(summary.unwrap()));
+    assert_eq!(outcome, DocumentKind::Bundle(summary.unwrap()));
     let outcome = Checker::default().finish(&Map::new(), Entries::Absent, &mut |_| {});
-    assert!(matches!(outcome, Outcome::NotABundle(one) if one.fault.code == FaultCode::NotABundle));
+    assert!(
+        matches!(outcome, DocumentKind::NotABundle(one) if one.fault.code == FaultCode::NotABundle)
+    );
 }

@@ -23,7 +23,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, DeError> {
     T::deserialize(value)
 }
 
-/// Why a value is not of the wanted type.
+/// A value that is not of the wanted type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeError(String);
 

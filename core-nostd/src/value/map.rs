@@ -26,7 +26,7 @@ impl Map {
         Self { members: Vec::new() }
     }
 
-    /// How many members there are.
+    /// Number of members.
     pub fn len(&self) -> usize {
         self.members.len()
     }

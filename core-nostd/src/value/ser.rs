@@ -1,12 +1,15 @@
 //! From typed to dynamic: a serde serializer that ends in a [`Value`], and values through any other.
 
+mod key;
+
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::ser::{self, Impossible, Serialize, SerializeMap, Serializer};
+use serde::ser::{self, Serialize, SerializeMap, Serializer};
 
+use self::key::KeyText;
 use super::map::{duplicate_key, map_of};
 use super::{Map, Value};
 use crate::number::{EXACT_TOKEN, Number, exact_text};
@@ -19,7 +22,7 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, SerError> {
     value.serialize(ToValue)
 }
 
-/// Why a type has no dynamic form.
+/// A type without a dynamic form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerError(String);
 
@@ -58,6 +61,14 @@ impl Serialize for Map {
 
 struct ToValue;
 
+macro_rules! integers {
+    ($($method:ident($int:ty))*) => {$(
+        fn $method(self, int: $int) -> Result<Value, SerError> {
+            Ok(Value::Number(int.into()))
+        }
+    )*};
+}
+
 impl Serializer for ToValue {
     type Ok = Value;
     type Error = SerError;
@@ -73,44 +84,9 @@ impl Serializer for ToValue {
         Ok(truth.into())
     }
 
-    fn serialize_i8(self, int: i8) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_i16(self, int: i16) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_i32(self, int: i32) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_i64(self, int: i64) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_i128(self, int: i128) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_u8(self, int: u8) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_u16(self, int: u16) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_u32(self, int: u32) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_u64(self, int: u64) -> Result<Value, SerError> {
-        Ok(int.into())
-    }
-
-    fn serialize_u128(self, int: u128) -> Result<Value, SerError> {
-        Ok(Number::from(int).into())
+    integers! {
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_u128(u128)
     }
 
     fn serialize_f32(self, float: f32) -> Result<Value, SerError> {
@@ -241,11 +217,6 @@ impl Items {
         Self { variant, items: Vec::with_capacity(len.unwrap_or(0)) }
     }
 
-    fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
-        self.items.push(value.serialize(ToValue)?);
-        Ok(())
-    }
-
     fn done(self) -> Result<Value, SerError> {
         let array = Value::Array(self.items);
         Ok(match self.variant {
@@ -255,56 +226,29 @@ impl Items {
     }
 }
 
-impl ser::SerializeSeq for Items {
-    type Ok = Value;
-    type Error = SerError;
+macro_rules! elements {
+    ($($trait:ident::$method:ident)*) => {$(
+        impl ser::$trait for Items {
+            type Ok = Value;
+            type Error = SerError;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
-        self.push(value)
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
+                self.items.push(value.serialize(ToValue)?);
+                Ok(())
+            }
 
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
+            fn end(self) -> Result<Value, SerError> {
+                self.done()
+            }
+        }
+    )*};
 }
 
-impl ser::SerializeTuple for Items {
-    type Ok = Value;
-    type Error = SerError;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
-}
-
-impl ser::SerializeTupleStruct for Items {
-    type Ok = Value;
-    type Error = SerError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
-}
-
-impl ser::SerializeTupleVariant for Items {
-    type Ok = Value;
-    type Error = SerError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), SerError> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
+elements! {
+    SerializeSeq::serialize_element
+    SerializeTuple::serialize_element
+    SerializeTupleStruct::serialize_field
+    SerializeTupleVariant::serialize_field
 }
 
 /// An object being built.
@@ -352,165 +296,26 @@ impl SerializeMap for Members {
     }
 }
 
-impl ser::SerializeStruct for Members {
-    type Ok = Value;
-    type Error = SerError;
+macro_rules! fields {
+    ($($trait:ident)*) => {$(
+        impl ser::$trait for Members {
+            type Ok = Value;
+            type Error = SerError;
 
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), SerError> {
-        self.members.push((key.to_owned(), value.serialize(ToValue)?));
-        Ok(())
-    }
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), SerError> {
+                self.members.push((key.to_owned(), value.serialize(ToValue)?));
+                Ok(())
+            }
 
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
-}
-
-impl ser::SerializeStructVariant for Members {
-    type Ok = Value;
-    type Error = SerError;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), SerError> {
-        ser::SerializeStruct::serialize_field(self, key, value)
-    }
-
-    fn end(self) -> Result<Value, SerError> {
-        self.done()
-    }
-}
-
-/// Accepts what may be an object key: text, and enum variants, which are text.
-struct KeyText;
-
-macro_rules! no_key {
-    ($($method:ident($($argument:ty),*);)*) => {$(
-        fn $method(self, $(_: $argument),*) -> Result<String, SerError> {
-            Err(SerError("object keys must be text".to_owned()))
+            fn end(self) -> Result<Value, SerError> {
+                self.done()
+            }
         }
     )*};
 }
 
-impl Serializer for KeyText {
-    type Ok = String;
-    type Error = SerError;
-    type SerializeSeq = Impossible<String, SerError>;
-    type SerializeTuple = Impossible<String, SerError>;
-    type SerializeTupleStruct = Impossible<String, SerError>;
-    type SerializeTupleVariant = Impossible<String, SerError>;
-    type SerializeMap = Impossible<String, SerError>;
-    type SerializeStruct = Impossible<String, SerError>;
-    type SerializeStructVariant = Impossible<String, SerError>;
-
-    no_key! {
-        serialize_bool(bool);
-        serialize_i8(i8);
-        serialize_i16(i16);
-        serialize_i32(i32);
-        serialize_i64(i64);
-        serialize_u8(u8);
-        serialize_u16(u16);
-        serialize_u32(u32);
-        serialize_u64(u64);
-        serialize_f32(f32);
-        serialize_f64(f64);
-        serialize_bytes(&[u8]);
-        serialize_none();
-        serialize_unit();
-        serialize_unit_struct(&'static str);
-    }
-
-    fn serialize_char(self, character: char) -> Result<String, SerError> {
-        Ok(character.into())
-    }
-
-    fn serialize_str(self, text: &str) -> Result<String, SerError> {
-        Ok(text.to_owned())
-    }
-
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<String, SerError> {
-        Ok(variant.to_owned())
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, key: &T) -> Result<String, SerError> {
-        key.serialize(self)
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        key: &T,
-    ) -> Result<String, SerError> {
-        key.serialize(self)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<String, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStruct, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, SerError> {
-        Err(SerError("object keys must be text".to_owned()))
-    }
-}
+fields! { SerializeStruct SerializeStructVariant }

@@ -2,35 +2,35 @@
 
 use omir_core::fixed::ring::{Number, Ring, RingError};
 
-use super::model::{Deed, View, act, apply, deed, holds, is_between, look};
+use super::model::{Command, View, act, apply, command, holds, is_between, look};
 use super::nor::{Fault, Nor, Random, Torn};
 
-/// Cuts at every step of every deed of a life, in each way a step may be torn.
+/// Cuts at every step of every command of a life, in each way a step may be torn.
 fn cut_everywhere<const W: usize, const E: usize>(
     pages: usize,
     seed: u64,
-    deeds: usize,
+    commands: usize,
     torn: &[Torn],
 ) -> u64 {
     let mut random = Random::new(seed);
     let mut flash = Nor::<W, E>::used(pages, seed);
     let mut truth = View::new();
     let mut cuts = 0;
-    for turn in 0..deeds {
+    for turn in 0..commands {
         let mut ring = Ring::mount(flash.clone()).unwrap();
         let before = look(&mut ring);
-        holds(&before, &truth, &format!("seed {seed}, deed {turn}"));
-        let deed = deed(&mut random, &before);
-        let number = act(&mut ring, &deed).unwrap();
-        apply(&mut truth, &deed, number);
+        holds(&before, &truth, &format!("seed {seed}, command {turn}"));
+        let command = command(&mut random, &before);
+        let number = act(&mut ring, &command).unwrap();
+        apply(&mut truth, &command, number);
         let after = look(&mut ring);
         let done = ring.release();
 
         for step in 0..done.steps - flash.steps {
             for torn in torn.iter().copied() {
-                let why = format!("seed {seed}, deed {turn} {deed:?}, step {step}, {torn:?}");
+                let why = format!("seed {seed}, command {turn} {command:?}, step {step}, {torn:?}");
                 let mut ring = Ring::mount(flash.clone().cut_after(step, torn)).unwrap();
-                assert_eq!(act(&mut ring, &deed), Err(RingError::Flash(Fault::Cut)), "{why}");
+                assert_eq!(act(&mut ring, &command), Err(RingError::Flash(Fault::Cut)), "{why}");
                 let found = Ring::mount(ring.release().power_on()).unwrap();
                 let first = after_the_cut(found, &before, &after, &why);
                 // Once more, in the first thing that is done after it.
@@ -55,9 +55,9 @@ fn after_the_cut<const W: usize, const E: usize>(
     is_between(&view, before, after, why);
     let flash = ring.release();
     let mut ring = Ring::mount(flash.clone()).unwrap();
-    let deed = Deed::Append(vec![0x5A; 40], false);
-    let number = act(&mut ring, &deed).unwrap_or_else(|error| panic!("{error}, {why}"));
-    apply(&mut view, &deed, number);
+    let command = Command::Append(vec![0x5A; 40], false);
+    let number = act(&mut ring, &command).unwrap_or_else(|error| panic!("{error}, {why}"));
+    apply(&mut view, &command, number);
     holds(&look(&mut Ring::mount(ring.release()).unwrap()), &view, why);
     flash
 }
@@ -108,7 +108,7 @@ fn long_lives_with_cuts_and_failures() {
         let mut ring = Ring::mount(Nor::<4, 512>::used(2 + seed as usize % 6, seed)).unwrap();
         let mut truth = View::new();
         for turn in 0..60 {
-            let why = format!("seed {seed}, deed {turn}");
+            let why = format!("seed {seed}, command {turn}");
             let before = look(&mut ring);
             holds(&before, &truth, &why);
             truth = before.clone();
@@ -117,10 +117,10 @@ fn long_lives_with_cuts_and_failures() {
                 let flash = ring.release().cut_after(random.below(60), torn);
                 ring = Ring::mount(flash).unwrap();
             }
-            let deed = deed(&mut random, &before);
-            let answer = act(&mut ring, &deed);
+            let command = command(&mut random, &before);
+            let answer = act(&mut ring, &command);
             match answer {
-                Ok(number) => apply(&mut truth, &deed, number),
+                Ok(number) => apply(&mut truth, &command, number),
                 Err(RingError::Flash(Fault::Cut)) => {
                     ring = match random.below(2) {
                         // The power was off.
@@ -129,14 +129,14 @@ fn long_lives_with_cuts_and_failures() {
                         _ => recovered(ring),
                     };
                     let mut after = before.clone();
-                    match &deed {
-                        Deed::Append(bytes, keep) => {
+                    match &command {
+                        Command::Append(bytes, keep) => {
                             let found = look(&mut ring);
                             if let Some(new) = found.keys().find(|n| !before.contains_key(n)) {
                                 after.insert(*new, (bytes.clone(), *keep, None));
                             }
                         }
-                        deed => apply(&mut after, deed, None),
+                        command => apply(&mut after, command, None),
                     }
                     let found = look(&mut ring);
                     let gone = |number: &Number| !found.contains_key(number);
@@ -159,7 +159,7 @@ fn recovered<const W: usize, const E: usize>(ring: Ring<Nor<W, E>>) -> Ring<Nor<
     ring
 }
 
-/// Where everything is kept there is room for forgetting only, also if that is cut, and cut again.
+/// A ring in which everything is kept has room for forgetting only, also if that is cut, and cut again.
 #[test]
 fn forgetting_in_a_full_ring_cut_twice_at_every_step() {
     let mut ring = Ring::mount(Nor::<4, 512>::new(3)).unwrap();

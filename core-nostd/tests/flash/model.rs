@@ -1,4 +1,4 @@
-//! What a ring should hold: records in memory, and deeds that change both alike.
+//! The model of a ring: records in memory, and commands that change both alike.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use omir_core::fixed::ring::{Number, Ring, RingError};
 
 use super::nor::{Fault, Nor, Random};
 
-/// What one record is: its bytes, whether it is kept, its newest state.
+/// One record: its bytes, its keep flag, its newest state.
 pub type Memory = (Vec<u8>, bool, Option<Vec<u8>>);
 pub type View = BTreeMap<Number, Memory>;
 
 /// Something a firmware does.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum Command {
     Append(Vec<u8>, bool),
     Touch(Number, Vec<u8>, bool),
     Forget(Number),
@@ -20,28 +20,31 @@ pub enum Deed {
 
 pub type Answer = Result<Option<Number>, RingError<Fault>>;
 
-pub fn act<const W: usize, const E: usize>(ring: &mut Ring<Nor<W, E>>, deed: &Deed) -> Answer {
-    match deed {
-        Deed::Append(bytes, keep) => ring.append(bytes, *keep).map(Some),
-        Deed::Touch(number, state, keep) => ring.touch(*number, state, *keep).map(|()| None),
-        Deed::Forget(number) => ring.forget(*number).map(|()| None),
+pub fn act<const W: usize, const E: usize>(
+    ring: &mut Ring<Nor<W, E>>,
+    command: &Command,
+) -> Answer {
+    match command {
+        Command::Append(bytes, keep) => ring.append(bytes, *keep).map(Some),
+        Command::Touch(number, state, keep) => ring.touch(*number, state, *keep).map(|()| None),
+        Command::Forget(number) => ring.forget(*number).map(|()| None),
     }
 }
 
-pub fn apply(view: &mut View, deed: &Deed, number: Option<Number>) {
-    match (deed, number) {
-        (Deed::Append(bytes, keep), Some(number)) => {
+pub fn apply(view: &mut View, command: &Command, number: Option<Number>) {
+    match (command, number) {
+        (Command::Append(bytes, keep), Some(number)) => {
             assert!(
                 view.insert(number, (bytes.clone(), *keep, None)).is_none(),
                 "{number:?} again"
             );
         }
-        (Deed::Append(..), None) => panic!("appended without a number"),
-        (Deed::Touch(number, state, keep), _) => {
+        (Command::Append(..), None) => panic!("appended without a number"),
+        (Command::Touch(number, state, keep), _) => {
             let memory = view.get_mut(number).expect("touched");
             (memory.1, memory.2) = (*keep, Some(state.clone()));
         }
-        (Deed::Forget(number), _) => drop(view.remove(number)),
+        (Command::Forget(number), _) => drop(view.remove(number)),
     }
 }
 
@@ -71,7 +74,7 @@ pub fn holds(view: &View, truth: &View, why: &str) {
     }
 }
 
-/// After a cut within a deed: all of it happened, or none; the oldest may be gone either way.
+/// After a cut within a command: all of it happened, or none; the oldest may be gone either way.
 #[track_caller]
 pub fn is_between(view: &View, before: &View, after: &View, why: &str) {
     for (number, memory) in view {
@@ -95,7 +98,7 @@ pub fn bytes(random: &mut Random, len: u64) -> Vec<u8> {
 }
 
 /// The next thing to do: mostly appending, of all lengths.
-pub fn deed(random: &mut Random, view: &View) -> Deed {
+pub fn command(random: &mut Random, view: &View) -> Command {
     let kept =
         view.values().filter(|memory| memory.1).map(|memory| memory.0.len() + 32).sum::<usize>();
     let known: Vec<&Number> = view.keys().collect();
@@ -104,13 +107,13 @@ pub fn deed(random: &mut Random, view: &View) -> Deed {
         0 | 1 if !known.is_empty() => {
             let (number, len) = (one(random), random.below(20));
             let keep = view[&number].1 ^ (random.below(4) == 0 && kept < 200);
-            Deed::Touch(number, bytes(random, len), keep)
+            Command::Touch(number, bytes(random, len), keep)
         }
-        2 if !known.is_empty() => Deed::Forget(one(random)),
+        2 if !known.is_empty() => Command::Forget(one(random)),
         _ => {
             let keep = random.below(5) == 0 && kept < 200;
             let len = random.below(90);
-            Deed::Append(bytes(random, len), keep)
+            Command::Append(bytes(random, len), keep)
         }
     }
 }

@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What the words of a write, or a page, are like after a cut. The trait leaves them undefined.
+/// The words of a write, or a page, after a cut. The trait leaves them undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Torn {
     /// In order: what comes before the cut is written, and no more.
@@ -80,7 +80,7 @@ pub struct Nor<const WRITE: usize, const ERASE: usize> {
     unreadable: Vec<bool>,
     /// By page.
     pub erases: Vec<u32>,
-    /// What an erased byte reads as.
+    /// The value of an erased byte.
     erased: u8,
     /// Words written and pages erased so far.
     pub steps: u64,
@@ -180,7 +180,7 @@ impl<const WRITE: usize, const ERASE: usize> Nor<WRITE, ERASE> {
         self.bytes.len() * 8
     }
 
-    /// What this step leaves, if it is the one that is cut.
+    /// Returns what this step leaves, if it is the one that is cut.
     fn step(&mut self) -> Option<Torn> {
         let cut = self.cut.and_then(|(at, torn)| (at == self.steps).then_some(torn));
         self.steps += 1;

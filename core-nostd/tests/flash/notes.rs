@@ -2,7 +2,7 @@
 
 use omir_core::fixed::ring::{Number, Ring, RingError};
 
-use super::model::{View, act, apply, bytes, deed, holds, look};
+use super::model::{View, act, apply, bytes, command, holds, look};
 use super::nor::{Fault, Nor, Random, Torn};
 
 /// Notes among the records, cut at every step: a note is the old one or the new one, and no record gives way to
@@ -139,7 +139,7 @@ fn a_state_is_never_an_older_one() {
         let mut ring = Ring::mount(Nor::<4, 512>::used(3 + seed as usize % 5, seed)).unwrap();
         let mut truth = View::new();
         for turn in 0..150 {
-            let why = format!("seed {seed}, deed {turn}");
+            let why = format!("seed {seed}, command {turn}");
             let before = look(&mut ring);
             holds(&before, &truth, &why);
             if random.below(6) == 0 {
@@ -152,9 +152,9 @@ fn a_state_is_never_an_older_one() {
                 }
                 continue;
             }
-            let deed = deed(&mut random, &before);
-            let number = act(&mut ring, &deed).unwrap_or_else(|error| panic!("{error}, {why}"));
-            apply(&mut truth, &deed, number);
+            let command = command(&mut random, &before);
+            let number = act(&mut ring, &command).unwrap_or_else(|error| panic!("{error}, {why}"));
+            apply(&mut truth, &command, number);
         }
     }
     assert!(spared > 500, "{spared}");

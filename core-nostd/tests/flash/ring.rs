@@ -1,8 +1,8 @@
-//! What the ring has room for, what it refuses, and how it wears the flash.
+//! Room, refusals and wear of the ring.
 
 use omir_core::fixed::ring::{Ring, RingError};
 
-use super::model::{Deed, View, act, deed, look};
+use super::model::{Command, View, act, command, look};
 use super::nor::{Nor, Random};
 
 #[test]
@@ -18,16 +18,16 @@ fn pages_wear_evenly() {
         if turn % 50 == 0 {
             view = look(&mut ring);
         }
-        let deed = match deed(&mut random, &view) {
-            Deed::Forget(number) => {
+        let command = match command(&mut random, &view) {
+            Command::Forget(number) => {
                 view.remove(&number);
-                Deed::Forget(number)
+                Command::Forget(number)
             }
-            deed => deed,
+            command => command,
         };
-        match act(&mut ring, &deed) {
+        match act(&mut ring, &command) {
             Ok(_) | Err(RingError::NotFound) => {}
-            Err(error) => panic!("{error}, deed {turn}"),
+            Err(error) => panic!("{error}, command {turn}"),
         }
     }
     let rounds = ring.rounds();

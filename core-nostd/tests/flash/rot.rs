@@ -4,7 +4,7 @@ use embedded_storage::nor_flash::NorFlash;
 use omir_core::crc::crc32;
 use omir_core::fixed::ring::{Ring, RingError};
 
-use super::model::{Deed, View, act, deed, look};
+use super::model::{Command, View, act, command, look};
 use super::nor::{Fault, Nor, Random};
 
 #[test]
@@ -16,13 +16,13 @@ fn rot_is_found_and_nothing_false_is_told() {
         let mut states: Vec<Vec<u8>> = Vec::new();
         for _ in 0..40 {
             let view = look(&mut ring);
-            let deed = deed(&mut random, &view);
-            let number = act(&mut ring, &deed).unwrap();
-            match (&deed, number) {
-                (Deed::Append(bytes, keep), Some(number)) => {
+            let command = command(&mut random, &view);
+            let number = act(&mut ring, &command).unwrap();
+            match (&command, number) {
+                (Command::Append(bytes, keep), Some(number)) => {
                     ever.insert(number, (bytes.clone(), *keep, None));
                 }
-                (Deed::Touch(_, state, _), _) => states.push(state.clone()),
+                (Command::Touch(_, state, _), _) => states.push(state.clone()),
                 _ => {}
             }
         }
@@ -51,8 +51,8 @@ fn no_number_is_given_again_after_rot() {
         let mut given = Vec::new();
         for _ in 0..30 {
             let view = look(&mut ring);
-            let deed = deed(&mut random, &view);
-            given.extend(act(&mut ring, &deed).unwrap());
+            let command = command(&mut random, &view);
+            given.extend(act(&mut ring, &command).unwrap());
         }
         let whole = ring.release();
         for _ in 0..40 {
@@ -103,8 +103,8 @@ fn life_of(seed: u64, pages: usize) -> (Nor<8, 512>, View) {
     let mut ring = Ring::mount(Nor::<8, 512>::new(pages)).unwrap();
     for _ in 0..30 + seed % 20 {
         let view = look(&mut ring);
-        let deed = deed(&mut random, &view);
-        act(&mut ring, &deed).unwrap();
+        let command = command(&mut random, &view);
+        act(&mut ring, &command).unwrap();
     }
     let view = look(&mut ring);
     (ring.release(), view)
@@ -197,7 +197,7 @@ fn a_word_at_the_edge_takes_nothing_that_was_acknowledged() {
     assert!(differed > 0);
 }
 
-/// What can be read no more costs what stands there and behind it in its page, as rot does; and nothing else is told.
+/// Unreadable flash costs its frames and those behind it in the page, as rot does; everything else is right.
 #[test]
 fn words_that_cannot_be_read_cost_their_page_at_most() {
     for seed in 0..30 {
@@ -229,14 +229,14 @@ fn a_flash_that_fails_for_a_while_costs_nothing() {
     for seed in 0..3 {
         let (whole, _) = life_of(seed, 3);
         // A page has to be opened for it, or two.
-        let deed = Deed::Append(vec![7; 300], false);
+        let command = Command::Append(vec![7; 300], false);
         let after = {
             let mut ring = Ring::mount(whole.clone()).unwrap();
-            act(&mut ring, &deed).unwrap();
+            act(&mut ring, &command).unwrap();
             look(&mut ring)
         };
         let mut whole_reads = Ring::mount(whole.clone()).unwrap();
-        act(&mut whole_reads, &deed).unwrap();
+        act(&mut whole_reads, &command).unwrap();
         let reads = whole_reads.release().reads - whole.reads;
         for many in [1, 2, 3, 4, 5, 9] {
             for at in 0..reads {
@@ -251,7 +251,7 @@ fn a_flash_that_fails_for_a_while_costs_nothing() {
                     failed += 1;
                     flash = whole.clone();
                 };
-                while let Err(error) = act(&mut ring, &deed) {
+                while let Err(error) = act(&mut ring, &command) {
                     let unerased = matches!(error, RingError::Unerased { .. });
                     assert!(unerased || error == RingError::Flash(Fault::Bus), "{error}, {why}");
                     failed += 1;

@@ -1,7 +1,7 @@
 //! Handling of a panic, which always is a bug of omird.
 //!
 //! The engine's threads work for everybody, so what an adapter brought along is called one by one, and what
-//! panics there costs only itself. A thread that ends by a panic of its own cannot be begun anew: nobody knows
+//! panics there costs only itself. A thread that ends by a panic of its own cannot be started again: nobody knows
 //! what it was half through. Without the writer or the publisher the engine is broken, takes nothing more, and says
 //! so; what was acknowledged is durable, and a new start serves it. Without the sealer it goes on: what is stored and
 //! what is new is served from logs, and a new start would most likely meet the same log again.
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use crate::error::{Code, Error};
 
 /// Listener for a broken engine: the name of the thread that ended.
-pub type OnBroken = Box<dyn FnOnce(&'static str) + Send>;
+pub(crate) type OnBroken = Box<dyn FnOnce(&'static str) + Send>;
 
 /// Calls what an adapter brought along. `doing` is for the log.
 pub fn contain(doing: &str, run: impl FnOnce()) {
@@ -27,7 +27,7 @@ pub fn contain(doing: &str, run: impl FnOnce()) {
 
 /// True if the threads run without which nothing goes on: the writer and the publisher.
 #[derive(Default)]
-pub struct Broken {
+pub(crate) struct Broken {
     state: Mutex<State>,
 }
 
@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Broken {
-    /// Why nothing is taken any more, if so.
+    /// The refusal of all changes, if a thread has ended.
     pub(super) fn refusal(&self) -> Option<Error> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let message = |thread| format!("a bug ended the daemon's thread {thread}; start it again");

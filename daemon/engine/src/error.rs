@@ -1,4 +1,4 @@
-//! What a caller is told when a request cannot be carried out: `docs/replies.md`, "Errors".
+//! Errors as callers get them: `docs/replies.md`, "Errors".
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use omir_core::validate::Fault;
 /// A refusal: what was wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of refusal it is.
+    /// The kind of refusal.
     pub code: Code,
     /// For a person: what was found, what is expected.
     pub message: String,
@@ -33,6 +33,16 @@ impl Error {
     /// An [`Code::InvalidQuery`] about one parameter.
     pub fn query(parameter: &str, message: impl fmt::Display) -> Self {
         Self::at(Code::InvalidQuery, format!("/{parameter}"), format!("{parameter}: {message}"))
+    }
+
+    /// The refusal of a request because the daemon is stopping.
+    pub(crate) fn stopping() -> Self {
+        Self::new(Code::Internal, "the daemon is stopping")
+    }
+
+    /// The refusal of a change because of the configuration.
+    pub(crate) fn read_only() -> Self {
+        Self::new(Code::Unauthorized, "this daemon is configured read-only (access.read_only)")
     }
 
     /// The first of a list of faults, saying how many more there are.

@@ -3,8 +3,8 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::Engine;
-use super::settings::Settings;
+use crate::Engine;
+use crate::settings::Settings;
 
 impl Engine {
     /// Goes on with other settings: each is read where it is used. Five are only read at the start, and stay as they
@@ -24,7 +24,7 @@ impl Engine {
         if settings.forgetting.enabled != before.forgetting.enabled {
             // As at a start: until a pass has looked, there may be something.
             let can_free = settings.forgetting.enabled && !settings.read_only;
-            self.inner.shared.can_free.store(can_free, Ordering::Relaxed);
+            self.inner.shared.sweep.can_free.store(can_free, Ordering::Relaxed);
         }
         let fading = settings.forgetting.fading();
         self.inner.shared.follow(settings);
@@ -32,7 +32,7 @@ impl Engine {
         {
             let mut catalog = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
             catalog.set_fading(fading);
-            catalog.refresh_glances(now.as_micros());
+            catalog.refresh_score_bounds(now.as_micros());
         }
         let sweeping = self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sweeper) = &*sweeping {
@@ -47,12 +47,12 @@ mod tests {
     use std::time::Duration;
 
     use crate::Engine;
-    use crate::request::Encoding;
+    use crate::ingest::request::Encoding;
     use crate::settings::{Durability, Settings};
     use crate::testing::parts;
 
     #[test]
-    fn what_is_bounded_is_bounded_anew_and_what_was_read_at_the_start_stays() {
+    fn what_is_bounded_is_bounded_again_and_what_was_read_at_the_start_stays() {
         let data = tempfile::tempdir().unwrap();
         let engine = Engine::open(parts(data.path()), &mut |_| {}).unwrap();
         let remember = |content: &str| {
@@ -70,7 +70,7 @@ mod tests {
         engine.reconfigure(settings);
         assert_eq!(remember(&long).unwrap_err().code.as_str(), "TOO_LARGE");
         remember("short").unwrap();
-        assert_eq!(engine.inner.shared.budget().per_day(), 1 << 20);
+        assert_eq!(engine.inner.shared.odometer.budget().per_day(), 1 << 20);
         let now = engine.settings();
         assert_eq!((now.queue_requests, now.read_only), (1024, false));
         assert_eq!(now.durability, Durability::Sync);

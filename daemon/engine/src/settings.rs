@@ -1,15 +1,15 @@
-//! What the engine is told at its start.
+//! Settings of the engine.
 
 use std::time::Duration;
 
 use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
 
-use super::reserve;
+use crate::card::reserve;
 use crate::index::fading::Fading;
 use crate::recall::query::DEFAULT_FRAME;
 
-/// What an acknowledgement promises.
+/// The promise of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// It survives a power cut: every group of writes is synced before it is acknowledged.
@@ -35,7 +35,7 @@ impl Durability {
 /// Levels that readers by the default of [`Limits`](omir_core::decode::Limits) bear more than any resource may
 /// have: for what it is wrapped in where it is stored and sent. The manifest of a segment takes most, which keeps
 /// older versions within an extension of an Episode (6).
-pub const DEPTH_HEADROOM: usize = 16;
+pub(crate) const DEPTH_HEADROOM: usize = 16;
 /// Levels that one resource may have, whatever is configured.
 pub const DEEPEST: usize = 128 - DEPTH_HEADROOM;
 /// Levels of what resources come in: a Bundle, and the array in it.
@@ -92,7 +92,7 @@ impl Default for RequestLimits {
     }
 }
 
-/// What the flash card can take, and what the store may take of it.
+/// Endurance of the flash card, and the store's share of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlashSettings {
     /// Bytes the store may take on the disk; 0 for no bound: then nothing is ever evicted.
@@ -102,10 +102,10 @@ pub struct FlashSettings {
     pub bytes_per_day: u64,
     /// Size of the card; 0 to ask the file system.
     pub card_bytes: u64,
-    /// How often each cell of the card can be erased. Makers state about 500 for three bits a cell
+    /// Erase cycles of each cell of the card. Makers state about 500 for three bits a cell
     /// and 3000 for two; 1000 is between, as most do not state it.
     pub card_write_cycles: u64,
-    /// How many bytes the card writes for each that it is given in blocks of 4 KiB, the journal of
+    /// Bytes that the card writes for each that it is given in blocks of 4 KiB, the journal of
     /// the file system included: it erases whole blocks of megabytes, and small synced writes make it
     /// copy the rest. The makers' formula for the life of a card divides by it (JEDEC's write
     /// amplification factor); they measure it and seldom state it. 4 is a guess.
@@ -113,6 +113,13 @@ pub struct FlashSettings {
     /// Bytes kept for a full disk, so that forgetting works on it and makes room; 0 for none. At least what sealing
     /// the largest log takes is kept, whatever is less here.
     pub reserve_bytes: u64,
+}
+
+impl FlashSettings {
+    /// Bytes that a card of so many bytes bears before its cells are worn out.
+    pub(crate) fn endurance(&self, card_bytes: u64) -> f64 {
+        card_bytes as f64 * self.card_write_cycles as f64 / self.card_write_factor as f64
+    }
 }
 
 impl Default for FlashSettings {
@@ -135,10 +142,10 @@ const SMALLEST_LOG: u64 = 128 << 10;
 /// is full.
 const PARTS: u64 = 32;
 
-/// How the engine runs.
+/// Settings of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// What an acknowledgement promises.
+    /// The promise of an acknowledgement.
     pub durability: Durability,
     /// Bounds on requests.
     pub limits: RequestLimits,
@@ -152,15 +159,15 @@ pub struct Settings {
     /// is forgotten or superseded in it is never written a second time.
     pub seal_after: Duration,
     /// The index of a segment of at least so many bytes is kept on the disk; that of a smaller one is
-    /// made anew at each start.
+    /// rebuilt at each start.
     pub index_from_bytes: u64,
-    /// How often access counts are journaled.
+    /// Interval between journals of access counts.
     pub touch_interval: Duration,
-    /// How often it is noted what time it is, so that a start without a clock knows.
+    /// Interval between notes of the time, for a start without a clock.
     pub mark_interval: Duration,
-    /// How long what was superseded can still be asked for (`asOf`).
+    /// Time for which superseded versions can still be asked for (`asOf`).
     pub keep_history: Duration,
-    /// What someone has had forgotten is on the card no longer than this.
+    /// Longest time that a memory forgotten on request stays on the card.
     pub purge_after: Duration,
     /// All that is sealed is read through once in this time, for rot; `None` for never.
     pub scrub_every: Option<Duration>,
@@ -169,34 +176,34 @@ pub struct Settings {
     pub segment_max_bytes: u64,
     /// The card.
     pub flash: FlashSettings,
-    /// How memories fade, move and go.
+    /// Settings of forgetting: how memories fade, move and go.
     pub forgetting: Forgetting,
-    /// Whether writes are refused (`UNAUTHORIZED`).
+    /// True if writes are refused (`UNAUTHORIZED`).
     pub read_only: bool,
     /// The frame that places are meant in where a question names none: where memories lie.
     pub fixed_frame: String,
 }
 
-/// How memories fade, move and go.
+/// Settings of forgetting: how memories fade, move and go.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forgetting {
-    /// Whether time moves anything at all. If not, tiers stay as stored, relationships as strong as
+    /// True if time moves anything at all. If not, tiers stay as stored, relationships as strong as
     /// stated, and nothing is merged, expires or is evicted.
     pub enabled: bool,
-    /// How often the store is swept when nothing else is to do; `None` only when it is asked for.
+    /// Interval between sweeps in idle time; `None` only when it is asked for.
     pub sweep_interval: Option<Duration>,
     /// The rules of tiers.
     pub tiers: TierPolicy,
-    /// Whether near-duplicate observations are merged.
+    /// True if near-duplicate observations are merged.
     pub merge: bool,
-    /// How long observations of the same gather before they are merged, unless they become many or a
-    /// sweep is asked for: a merge writes the whole record anew.
+    /// Time for which observations of the same gather before they are merged, unless they become many or a
+    /// sweep is asked for: a merge writes the whole record again.
     pub merge_after: Duration,
-    /// How far apart, in metres, observations of one place may be.
+    /// Largest distance, in metres, between observations of one place.
     pub merge_radius_m: f64,
-    /// How alike their words must be, in [0, 1]: the words both have, of all they have.
+    /// Least similarity of their words, in [0, 1]: the words both have, of all they have.
     pub merge_similarity: f64,
-    /// How long what has stopped being valid is kept.
+    /// Time for which memories that stopped being valid are kept.
     pub expire_after: Duration,
     /// Time from its last use to half the strength of a relationship.
     pub relationship_half_life: HalfLife,
@@ -228,7 +235,7 @@ impl Default for Forgetting {
 }
 
 impl Settings {
-    /// What a log is let grow to, and a segment, on a card of `total` bytes, or where the store may take little of
+    /// Bounds of a log and a segment on a card of `total` bytes, or where the store may take little of
     /// its card: nothing is freed before it is sealed, and a compaction needs room for what it makes. The reserve
     /// has that room.
     pub(super) fn for_its_card(mut self, total: Option<u64>) -> Self {
@@ -278,9 +285,9 @@ impl Default for Settings {
 #[cfg(test)]
 mod tests {
     use omir_core::decode::Limits;
+    use omird_store::segment_room;
 
     use super::*;
-    use crate::store::room;
 
     #[test]
     fn a_small_card_has_small_logs_and_a_reserve_that_one_fits_into() {
@@ -291,7 +298,7 @@ mod tests {
             let reserve = settings.flash.reserve_bytes;
             assert!(settings.segment_bytes <= SMALLEST_LOG.max((mib << 20) / PARTS));
             assert!(settings.segment_bytes <= settings.segment_max_bytes);
-            assert!(reserve >= room::of_segment(settings.segment_bytes), "{mib} MiB");
+            assert!(reserve >= segment_room(settings.segment_bytes), "{mib} MiB");
             assert!(reserve <= (mib << 20) / 4, "{mib} MiB: {reserve}");
         }
         let none = FlashSettings { reserve_bytes: 0, ..FlashSettings::default() };

@@ -1,4 +1,4 @@
-//! How the daemon is doing: `docs/replies.md`, "Status".
+//! The status: `docs/replies.md`, "Status".
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -9,9 +9,9 @@ use omir_core::reference::ResourceType;
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
-use super::Engine;
-use super::health::State;
-use super::wear::{Life, card_years};
+use crate::Engine;
+use crate::card::health::State;
+use crate::card::wear::{Life, card_years};
 use crate::index::catalog::TierCount;
 
 fn int(n: u64) -> Value {
@@ -48,12 +48,12 @@ fn named(files: &[&str]) -> String {
 }
 
 impl Engine {
-    /// How many resources there are.
+    /// Returns the number of live resources.
     pub fn live(&self) -> u64 {
-        self.catalog().live_counts().into_iter().sum()
+        self.catalog().counts.live().into_iter().sum()
     }
 
-    /// The status as an object. `robot` is the name the daemon serves under.
+    /// Returns the status as an object. `robot` is the name the daemon serves under.
     pub fn status(&self, robot: &str) -> Value {
         let shared = &self.inner.shared;
         let (now, _) = self.now();
@@ -63,16 +63,16 @@ impl Engine {
         counts.insert("tiers", Value::Object(tiers));
         counts.insert("forgotten", int(forgotten));
         counts.insert("versions", int(versions));
-        counts.insert("lost", int(self.catalog().lost_count()));
+        counts.insert("lost", int(self.catalog().losses.count()));
         let mut disk = Map::new();
-        let pressure = shared.pressure();
+        let pressure = shared.quota_usage();
         let space = self.inner.disk.space().ok();
         disk.insert("bytes", int(pressure.bytes));
         disk.insert("maxBytes", bound(pressure.max_bytes));
         disk.insert("freeBytes", space.map_or(Value::Null, |space| int(space.free)));
-        disk.insert("segments", int(shared.segments.load(Ordering::Relaxed)));
-        disk.insert("unsealedLogs", int(shared.unsealed_logs.load(Ordering::Relaxed)));
-        let trouble = shared.health().worst().cloned();
+        disk.insert("segments", int(shared.sealed.segments.load(Ordering::Relaxed)));
+        disk.insert("unsealedLogs", int(shared.sealed.unsealed_logs.load(Ordering::Relaxed)));
+        let trouble = shared.faults.health().worst().cloned();
         let losses = shared.integrity.losses();
         let damaged = self.damaged_files(&losses);
         let is_damaged = !damaged.is_empty();
@@ -93,12 +93,12 @@ impl Engine {
         let lost = (self.inner.damage.len() + since) as u64;
         disk.insert("damagedFiles", int(lost));
         disk.insert("repairs", int(shared.integrity.repairs()));
-        let scrubbed = shared.scrubbing().ended;
+        let scrubbed = shared.sealed.scrubbing().ended;
         let scrubbed = (scrubbed != 0).then(|| Timestamp::from_micros(scrubbed).to_string());
         disk.insert("lastScrub", scrubbed.map_or(Value::Null, Value::from));
         let mut queue = Map::new();
-        let accepted = shared.accepted.load(Ordering::Relaxed);
-        let committed = shared.committed.load(Ordering::Relaxed);
+        let accepted = shared.queue.accepted.load(Ordering::Relaxed);
+        let committed = shared.queue.committed.load(Ordering::Relaxed);
         queue.insert("waiting", int(accepted.saturating_sub(committed)));
         queue.insert("capacity", int(self.settings().queue_requests as u64));
 
@@ -115,19 +115,20 @@ impl Engine {
         status.insert("bootCount", int(self.inner.boots));
         status.insert("counts", Value::Object(counts));
         status.insert("disk", Value::Object(disk));
-        let written = shared.bytes_written();
+        let written = shared.odometer.bytes_written();
         status.insert("bytesWrittenSinceBoot", int(written));
-        let payload = shared.payload.load(Ordering::Relaxed);
+        let payload = shared.odometer.payload.load(Ordering::Relaxed);
         let mut wear = Map::new();
-        let mut since_boot = odometer(written, payload.saturating_sub(shared.payload_before));
-        let blocks = shared.usage.synced.load(Ordering::Relaxed);
+        let mut since_boot =
+            odometer(written, payload.saturating_sub(shared.odometer.payload_before));
+        let blocks = shared.odometer.usage.synced.load(Ordering::Relaxed);
         since_boot.insert("blockBytes", int(blocks));
         wear.insert("sinceBoot", Value::Object(since_boot));
-        let over_life = odometer(shared.written_before + written, payload);
+        let over_life = odometer(shared.odometer.written_over_life(), payload);
         wear.insert("overLife", Value::Object(over_life));
-        let began = shared.began();
+        let began = shared.odometer.began();
         let life = Life {
-            written: shared.written_before + written,
+            written: shared.odometer.written_over_life(),
             micros: (began > 0).then(|| now.as_micros() - began),
             written_since_boot: written,
             blocks_since_boot: blocks,
@@ -140,10 +141,10 @@ impl Engine {
             bytes => bytes,
         };
         let given = life.block_bytes_per_day();
-        let years = given.and_then(|rate| card_years(flash, card_bytes, rate));
+        let years = given.and_then(|rate| card_years(flash.endurance(card_bytes), rate));
         wear.insert("bytesPerDay", per_day.map_or(Value::Null, |rate| int(rate as u64)));
         wear.insert("cardYears", years.map_or(Value::Null, float));
-        let budget = shared.budget();
+        let budget = shared.odometer.budget();
         let mut today = Map::new();
         today.insert("bytesPerDay", bound(budget.per_day()));
         today.insert("writtenToday", int(budget.today()));
@@ -152,7 +153,7 @@ impl Engine {
         status.insert("clock", Value::Object(shared.time.status()));
         status.insert("durability", self.settings().durability.as_str());
         status.insert("readOnly", Value::Bool(self.settings().read_only));
-        status.insert("rejected", int(shared.rejected.load(Ordering::Relaxed)));
+        status.insert("rejected", int(shared.queue.rejected.load(Ordering::Relaxed)));
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
         status.insert("fixedFrame", self.settings().fixed_frame.as_str());
         status.insert("queue", Value::Object(queue));
@@ -178,7 +179,7 @@ impl Engine {
 
     fn counts(&self, now: i64) -> (Map, Map, u64, u64) {
         let mut types = Map::new();
-        for (of, count) in ResourceType::ALL.iter().zip(self.catalog().live_counts()) {
+        for (of, count) in ResourceType::ALL.iter().zip(self.catalog().counts.live()) {
             types.insert(of.as_str(), int(count));
         }
         let mut by_tier = TierCount::at(now);
@@ -189,7 +190,7 @@ impl Engine {
         }
         let (forgotten, versions) = {
             let catalog = self.catalog();
-            (catalog.forgotten_count(), catalog.version_count())
+            (catalog.counts.forgotten(), catalog.version_count())
         };
         (types, tiers, forgotten, versions)
     }

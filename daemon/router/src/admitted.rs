@@ -90,7 +90,7 @@ impl Admitted {
     }
 
     /// It ended so.
-    pub fn finish<T>(self, ended: &Result<T, omird_engine::error::Error>) {
+    pub fn finish<T>(self, ended: &Result<T, omird_engine::Error>) {
         match ended {
             Ok(_) => self.done(),
             Err(error) => self.failed(error.code),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::method::{Method, Payload, Scope};
-use super::refusal::{Refusal, Size};
+use super::refusal::{Refusal, Remedy, Size};
 
 /// The one who asks. It travels with each request, from the transport to the protocol.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Caller {
     /// Bounds on size and rate.
     pub bounds: Bounds,
     /// The way a caller of this kind gets the scope that it lacks, for the refusal.
-    pub remedy: Option<&'static str>,
+    pub remedy: Option<Remedy>,
     /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
     pub retries: bool,
 }

@@ -1,8 +1,9 @@
 //! The gate of a port: what a caller may do whom no network has let in. It reads, and writes where that is open to
 //! everybody or to whoever knows a token.
 
-use super::{Scope, Scopes};
-use omird_engine::error::{Code, Error};
+use std::time::Duration;
+
+use super::{Refusal, Scope, Scopes};
 
 /// Microseconds in which no token is heard after the second wrong one (the first is a slip); twice as long after each
 /// more ...
@@ -57,26 +58,25 @@ impl Gate {
     /// Opens it for this caller. `now` in microseconds, of a clock that is never set.
     ///
     /// # Errors
-    /// `UNAUTHORIZED`: it is another token, or one came too soon after a wrong one; that one is not looked at, and costs
-    /// no further delay.
-    pub fn unlock(&mut self, token: &str, now: u64) -> Result<(), Error> {
-        let refused = |message: &str| Err(Error::new(Code::Unauthorized, message));
+    /// `WrongToken`, `NoToken`, or `Locked`: one that comes too soon after a wrong one is not looked at, and costs no
+    /// further delay.
+    pub fn unlock(&mut self, token: &str, now: u64) -> Result<(), Refusal> {
         if now < self.locked_until {
-            let left = (self.locked_until - now).div_ceil(1_000_000);
-            return refused(&format!("locked after a wrong token: try again in {left} s"));
+            let retry_after = Duration::from_micros(self.locked_until - now);
+            return Err(Refusal::Locked { retry_after });
         }
         let Some(known) = &self.access.token else {
             if self.may_write() {
                 // Nothing is locked. Who always gives a token need not know that.
                 return Ok(());
             }
-            return refused("no token opens this port: its configuration has none");
+            return Err(Refusal::NoToken);
         };
         if !same(known.as_bytes(), token.as_bytes()) {
             let delay = if self.wrong == 0 { 0 } else { FIRST_DELAY << (self.wrong - 1).min(16) };
             self.wrong = self.wrong.saturating_add(1);
             self.locked_until = now.saturating_add(delay.min(LONGEST_DELAY));
-            return refused("that is not the token of this port");
+            return Err(Refusal::WrongToken);
         }
         self.wrong = 0;
         self.is_unlocked = true;
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_token_opens_what_is_open() {
         assert_eq!(gate(true, None).unlock("whatever", 0), Ok(()));
-        assert_eq!(gate(false, None).unlock("whatever", 0).unwrap_err().code, Code::Unauthorized);
+        assert_eq!(gate(false, None).unlock("whatever", 0), Err(Refusal::NoToken));
     }
 
     #[test]
@@ -124,14 +124,14 @@ mod tests {
     fn who_guesses_waits_longer_each_time_but_never_locks_the_owner_out() {
         let mut gate = gate(false, Some("sesame42"));
         let mut now = 0;
-        gate.unlock("sesame43", now).unwrap_err();
+        assert_eq!(gate.unlock("sesame43", now), Err(Refusal::WrongToken));
         for delay in [1, 2, 4, 8, 16, 30, 30, 30] {
             gate.unlock("sesame43", now).unwrap_err();
             // Another caller does not wait less, and asking meanwhile makes it no longer.
             gate.lock();
             now += delay * 1_000_000;
-            let error = gate.unlock("sesame42", now - 1).unwrap_err();
-            assert!(error.message.contains("try again in 1 s"), "{error}");
+            let retry_after = Duration::from_micros(1);
+            assert_eq!(gate.unlock("sesame42", now - 1), Err(Refusal::Locked { retry_after }));
         }
         gate.unlock("sesame42", now).unwrap();
         assert!(gate.may_write());

@@ -31,7 +31,7 @@ pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
 pub use self::gate::{AccessPolicy, Gate};
 pub use self::method::{Effect, Method, Payload, Protocol, Scope};
 use self::rate::Rates;
-pub use self::refusal::{Refusal, Size};
+pub use self::refusal::{Refusal, Remedy, Size};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};
 
 /// The tracing target of the audit lines; `log = "info,omird::audit=debug"` shows them.

@@ -12,8 +12,8 @@ const MOST_KEPT: usize = 1024;
 
 type Name = (Arc<str>, Option<Arc<str>>);
 
-/// What callers have asked lately: for each the time at which all of it is paid for (the generic cell rate algorithm of
-/// ITU-T I.371).
+/// The requests of callers lately: for each caller the time at which all of them are paid for (the generic cell rate
+/// algorithm of ITU-T I.371).
 #[derive(Debug, Default)]
 pub(super) struct Rates(HashMap<Name, Duration>);
 

@@ -7,7 +7,7 @@ use omir_core::code::Code;
 use super::method::Scope;
 use omird_engine::NotAdmitted;
 
-/// Why a request is not worked on.
+/// A reason not to work on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It changes something, and the configuration lets nobody do that.
@@ -17,7 +17,7 @@ pub enum Refusal {
         /// That scope.
         needed: Scope,
         /// The way a caller of this kind gets it.
-        remedy: Option<&'static str>,
+        remedy: Option<Remedy>,
     },
     /// It is too large.
     TooLarge {
@@ -32,12 +32,28 @@ pub enum Refusal {
     ImportUnderWay,
     /// The caller asks too often.
     TooOften {
-        /// When it will be heard again.
+        /// The time until it is heard again.
+        retry_after: Duration,
+    },
+    /// It is not the token of the port.
+    WrongToken,
+    /// No token opens the port, whose configuration has none.
+    NoToken,
+    /// Too soon after a wrong token.
+    Locked {
+        /// The time until a token is looked at.
         retry_after: Duration,
     },
 }
 
-/// What a size is of, and so which bound it is above.
+/// A way to a scope that a caller lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// The token of the port opens it, or its configuration.
+    Unlock,
+}
+
+/// The thing that a size is of, and so the bound that it is above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// The payload, beside a bound of the configuration that has this name in `[limits]`.
@@ -50,7 +66,11 @@ impl Refusal {
     /// Returns its code in `docs/replies.md`, "Errors".
     pub fn code(self) -> Code {
         match self {
-            Self::ReadOnly | Self::Scope { .. } => Code::Unauthorized,
+            Self::ReadOnly
+            | Self::Scope { .. }
+            | Self::WrongToken
+            | Self::NoToken
+            | Self::Locked { .. } => Code::Unauthorized,
             Self::TooLarge { .. } => Code::TooLarge,
             Self::ImportUnderWay | Self::TooOften { .. } => Code::Busy,
         }

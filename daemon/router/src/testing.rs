@@ -9,7 +9,7 @@ use omird_engine::{ImportPermit, NotAdmitted};
 
 use crate::{
     Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
-    Refusal, Router, Scope, Scopes, Size,
+    Refusal, Remedy, Router, Scope, Scopes, Size,
 };
 
 /// Facts that a test sets.
@@ -80,7 +80,7 @@ impl<P: Policy> Policy for Overheard<P> {
 
 /// Returns a caller with the name `a` and these scopes.
 pub fn somebody(scopes: &[Scope]) -> Caller {
-    Caller { scopes: Scopes::only(scopes), remedy: Some("say please"), ..Caller::trusted("a") }
+    Caller { scopes: Scopes::only(scopes), remedy: Some(Remedy::Unlock), ..Caller::trusted("a") }
 }
 
 /// Checks that each method of a table is refused for each reason that concerns it, that this is counted, and that each
@@ -116,7 +116,7 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
 
         let others: Vec<Scope> =
             scopes.iter().copied().filter(|scope| *scope != method.scope).collect();
-        let refused = Refusal::Scope { needed: method.scope, remedy: Some("say please") };
+        let refused = Refusal::Scope { needed: method.scope, remedy: Some(Remedy::Unlock) };
         assert_eq!(ask(&open, &somebody(&others), small), Some(refused), "{}", method.name);
 
         let large = Incoming { bytes: 1001, ..small };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use omird_engine::error::Error;
+use omird_engine::Error;
 
 use super::testing::{Facts, Overheard, each_method_is_decided, somebody};
 use super::*;
@@ -43,6 +43,9 @@ fn each_refusal_has_its_code() {
         (too_large, "TOO_LARGE"),
         (Refusal::ImportUnderWay, "BUSY"),
         (too_often, "BUSY"),
+        (Refusal::WrongToken, "UNAUTHORIZED"),
+        (Refusal::NoToken, "UNAUTHORIZED"),
+        (Refusal::Locked { retry_after: NOW }, "UNAUTHORIZED"),
     ] {
         assert_eq!(refusal.code().as_str(), code);
     }

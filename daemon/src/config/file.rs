@@ -25,7 +25,7 @@ pub struct File {
     pub store: StoreSection,
     /// The card.
     pub flash: FlashSection,
-    /// How memories fade, move and go.
+    /// Rules by which memories fade, move and go.
     pub forgetting: ForgettingSection,
     /// The time.
     pub clock: ClockSection,
@@ -120,7 +120,7 @@ pub struct FlashSection {
     /// Size of the card.
     #[serde(deserialize_with = "quantity::bytes")]
     pub card_bytes: Option<u64>,
-    /// How often each of its cells can be erased.
+    /// Erasures that each of its cells bears.
     pub card_write_cycles: Option<u64>,
     /// Bytes that it writes for each byte it is given.
     pub card_write_factor: Option<u64>,
@@ -148,14 +148,14 @@ pub struct ForgettingSection {
     pub archive_below: Option<f64>,
     /// True if near-duplicates are merged.
     pub merge: Option<bool>,
-    /// How long they gather before they are.
+    /// Time in which they gather before that.
     #[serde(deserialize_with = "quantity::hours")]
     pub merge_after_h: Option<f64>,
-    /// How far apart they may be.
+    /// Largest distance between them.
     pub merge_radius_m: Option<f64>,
-    /// How alike their words must be.
+    /// Least similarity of their words.
     pub merge_similarity: Option<f64>,
-    /// How long what is no longer valid is kept.
+    /// Time for which a memory is kept that is no longer valid.
     #[serde(deserialize_with = "quantity::seconds")]
     pub expire_after_s: Option<u64>,
     /// Half-life of relationships.

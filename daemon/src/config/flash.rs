@@ -2,7 +2,7 @@
 
 use super::file::FlashSection;
 use super::{Invalid, within};
-use crate::engine::settings::FlashSettings;
+use crate::engine::FlashSettings;
 
 /// Checks it and fills in what it leaves out.
 pub fn resolve(asked: &FlashSection) -> Result<FlashSettings, Invalid> {

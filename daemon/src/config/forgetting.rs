@@ -7,7 +7,7 @@ use omir_core::tier::TierPolicy;
 
 use super::file::ForgettingSection;
 use super::{Invalid, seconds, within};
-use crate::engine::settings::Forgetting;
+use crate::engine::Forgetting;
 
 /// Checks it and fills in what it leaves out.
 pub fn resolve(asked: &ForgettingSection) -> Result<Forgetting, Invalid> {

@@ -1,4 +1,4 @@
-//! Why a configuration is refused: which key it is about, what was found there, and what is allowed.
+//! Refusals of a configuration: the key, the value that was found, and the values that are allowed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 pub struct Invalid {
     /// The key, such as `store.seal_after_s`; empty where the fault is of no one key.
     pub key: String,
-    /// What is wrong with it; boxed, because the error travels through many results.
+    /// The fault; boxed, because the error travels through many results.
     pub fault: Box<Fault>,
 }
 
-/// What is wrong with a value.
+/// A fault of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -24,7 +24,7 @@ pub enum Fault {
         least: String,
         /// The largest that is allowed.
         most: String,
-        /// Whether 0 is allowed as well, for none.
+        /// True if 0 is allowed as well, for none.
         or_none: bool,
     },
     /// A word is none of those that are known.
@@ -92,7 +92,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Where what is refused was written.
+/// The origin of a configuration that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// In a configuration file.
@@ -106,9 +106,9 @@ pub enum Origin {
 /// A configuration that is refused, and where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where it was written.
+    /// Its origin.
     pub origin: Origin,
-    /// What is wrong.
+    /// The fault.
     pub invalid: Invalid,
 }
 

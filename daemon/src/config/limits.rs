@@ -1,9 +1,9 @@
-//! How large a request may be: the keys of `[limits]` that bound one. Those that bound what waits (`queue_requests`,
+//! Bounds of one request in `[limits]`. The keys that bound queues (`queue_requests`,
 //! `queue_bytes`, `readers`) are read in [`super::resolve`].
 
 use super::file::LimitsSection;
 use super::{Invalid, within};
-use crate::engine::settings::{DEEPEST, RequestLimits};
+use crate::engine::{DEEPEST, RequestLimits};
 
 /// Checks the bounds on one request and fills in what is left out.
 pub fn resolve(asked: &LimitsSection) -> Result<RequestLimits, Invalid> {

@@ -1,6 +1,7 @@
 //! A configuration that cannot be read, said to a person: the line, the key, what was found there, what is allowed.
 
-use std::io::Read;
+use std::fmt;
+use std::io::{self, Read};
 use std::path::Path;
 
 use omir_core::validate::closest;
@@ -8,26 +9,53 @@ use omir_core::validate::closest;
 /// No configuration is longer; whatever is, is another file.
 const MOST: u64 = 1 << 20;
 
-/// The text of a configuration file.
-pub fn text_of(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => format!("cannot be read: {error}"),
-    })?;
+/// A configuration file that cannot be read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// It cannot be read, or is not there.
+    Disk(io::Error),
+    /// It is a folder.
+    Folder,
+    /// It is longer than any configuration.
+    TooLong,
+    /// It is no text in UTF-8.
+    NotText {
+        /// The line that is none.
+        line: usize,
+    },
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(error) if error.kind() == io::ErrorKind::NotFound => {
+                f.write_str("there is no such file")
+            }
+            Self::Disk(error) => write!(f, "cannot be read: {error}"),
+            Self::Folder => {
+                f.write_str("is a folder; a configuration is a file, such as omird.toml")
+            }
+            Self::TooLong => f.write_str("is longer than 1 MiB, and no configuration"),
+            Self::NotText { line } => write!(f, "line {line}: is no text in UTF-8"),
+        }
+    }
+}
+
+/// Returns the text of a configuration file.
+pub fn text_of(path: &Path) -> Result<String, Unreadable> {
+    let file = std::fs::File::open(path).map_err(Unreadable::Disk)?;
     if file.metadata().is_ok_and(|found| found.is_dir()) {
-        return Err("is a folder; a configuration is a file, such as omird.toml".to_owned());
+        return Err(Unreadable::Folder);
     }
     let mut bytes = Vec::new();
-    file.take(MOST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(Unreadable::Disk)?;
     if bytes.len() as u64 > MOST {
-        return Err("is longer than 1 MiB, and no configuration".to_owned());
+        return Err(Unreadable::TooLong);
     }
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        format!("line {line}: is no text in UTF-8")
+        Unreadable::NotText { line }
     })
 }
 
@@ -141,12 +169,15 @@ mod tests {
     #[test]
     fn a_file_that_is_none_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(text_of(dir.path()).unwrap_err().starts_with("is a folder"));
-        assert_eq!(text_of(&dir.path().join("none")).unwrap_err(), "there is no such file");
+        assert!(text_of(dir.path()).unwrap_err().to_string().starts_with("is a folder"));
+        assert_eq!(
+            text_of(&dir.path().join("none")).unwrap_err().to_string(),
+            "there is no such file"
+        );
         let file = dir.path().join("file");
         std::fs::write(&file, vec![b'#'; (MOST + 1) as usize]).unwrap();
-        assert!(text_of(&file).unwrap_err().starts_with("is longer"));
+        assert!(text_of(&file).unwrap_err().to_string().starts_with("is longer"));
         std::fs::write(&file, b"robot = 'a'\nprefix = '\xff'").unwrap();
-        assert_eq!(text_of(&file).unwrap_err(), "line 2: is no text in UTF-8");
+        assert_eq!(text_of(&file).unwrap_err().to_string(), "line 2: is no text in UTF-8");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use omir_core::quantity::{parse_duration, parse_size};
+use omir_core::quantity::{QuantityError, parse_duration, parse_size};
 use serde::de::{Deserializer, Error, Visitor};
 
 /// Reads a size: a number of bytes, or `"8MiB"`.
@@ -40,11 +40,35 @@ pub fn hours<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error
     read::<Hours, D>(from)
 }
 
+/// A text that is no quantity of its key.
+#[derive(Debug)]
+enum NotAQuantity {
+    /// It is no size or time at all.
+    Unread(QuantityError),
+    /// It is no multiple of the key's unit.
+    NotWhole { given: String, unit: &'static str },
+}
+
+impl From<QuantityError> for NotAQuantity {
+    fn from(error: QuantityError) -> Self {
+        Self::Unread(error)
+    }
+}
+
+impl fmt::Display for NotAQuantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread(error) => error.fmt(f),
+            Self::NotWhole { given, unit } => write!(f, "{given:?} is not in {unit}"),
+        }
+    }
+}
+
 /// A unit that a key counts in.
 trait Unit {
     type Number;
     const EXPECTED: &'static str;
-    fn of_text(text: &str) -> Result<Self::Number, String>;
+    fn of_text(text: &str) -> Result<Self::Number, NotAQuantity>;
     fn of_whole(number: u64) -> Self::Number;
     fn of_float(number: f64) -> Option<Self::Number>;
 }
@@ -58,8 +82,8 @@ struct Hours;
 impl Unit for Bytes {
     type Number = u64;
     const EXPECTED: &'static str = "a size such as \"8MiB\", or a whole number of bytes";
-    fn of_text(text: &str) -> Result<u64, String> {
-        parse_size(text).map_err(|error| error.to_string())
+    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
+        Ok(parse_size(text)?)
     }
     fn of_whole(number: u64) -> u64 {
         number
@@ -73,7 +97,7 @@ impl Unit for Seconds {
     type Number = u64;
     const EXPECTED: &'static str =
         "a time such as \"90min\" or \"3d\", or a whole number of seconds";
-    fn of_text(text: &str) -> Result<u64, String> {
+    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
         whole(text, Duration::from_secs(1), "whole seconds")
     }
     fn of_whole(number: u64) -> u64 {
@@ -88,7 +112,7 @@ impl Unit for Millis {
     type Number = u64;
     const EXPECTED: &'static str =
         "a time such as \"500ms\" or \"2s\", or a whole number of milliseconds";
-    fn of_text(text: &str) -> Result<u64, String> {
+    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
         whole(text, Duration::from_millis(1), "whole milliseconds")
     }
     fn of_whole(number: u64) -> u64 {
@@ -102,7 +126,7 @@ impl Unit for Millis {
 impl Unit for Days {
     type Number = u64;
     const EXPECTED: &'static str = "a time such as \"30d\", or a whole number of days";
-    fn of_text(text: &str) -> Result<u64, String> {
+    fn of_text(text: &str) -> Result<u64, NotAQuantity> {
         whole(text, Duration::from_secs(86_400), "whole days")
     }
     fn of_whole(number: u64) -> u64 {
@@ -116,10 +140,8 @@ impl Unit for Days {
 impl Unit for Hours {
     type Number = f64;
     const EXPECTED: &'static str = "a time such as \"90min\" or \"3d\", or a number of hours";
-    fn of_text(text: &str) -> Result<f64, String> {
-        parse_duration(text)
-            .map(|time| time.as_secs_f64() / 3600.0)
-            .map_err(|error| error.to_string())
+    fn of_text(text: &str) -> Result<f64, NotAQuantity> {
+        Ok(parse_duration(text)?.as_secs_f64() / 3600.0)
     }
     fn of_whole(number: u64) -> f64 {
         number as f64
@@ -130,11 +152,11 @@ impl Unit for Hours {
 }
 
 /// A time counted in `unit`, which it must be a multiple of.
-fn whole(text: &str, unit: Duration, name: &str) -> Result<u64, String> {
-    let nanos = parse_duration(text).map_err(|error| error.to_string())?.as_nanos();
+fn whole(text: &str, unit: Duration, name: &'static str) -> Result<u64, NotAQuantity> {
+    let nanos = parse_duration(text)?.as_nanos();
     let count =
         u64::try_from(nanos / unit.as_nanos()).ok().filter(|_| nanos % unit.as_nanos() == 0);
-    count.ok_or_else(|| format!("{text:?} is not in {name}"))
+    count.ok_or_else(|| NotAQuantity::NotWhole { given: text.to_owned(), unit: name })
 }
 
 fn read<'de, U: Unit, D: Deserializer<'de>>(from: D) -> Result<Option<U::Number>, D::Error> {

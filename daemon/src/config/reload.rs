@@ -59,19 +59,19 @@ pub struct Running {
     largest: usize,
 }
 
-/// What came of reading it again; keys as `store.seal_after_s`.
+/// The keys that differ after reading it again, such as `store.seal_after_s`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// What is new and has taken hold.
+pub struct Reloaded {
+    /// New values that have taken hold.
     pub taken: Vec<String>,
-    /// What is new and waits for a restart.
+    /// New values that wait for a restart.
     pub waiting: Vec<String>,
 }
 
-/// Why nothing of what is written by now is taken over.
+/// A refusal of the file as it is written now. Nothing of it is taken over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong.
+    /// The fault.
     pub invalid: Invalid,
     /// Keys that would wait for a restart, where it is only wrong without them.
     pub waiting: Vec<String>,
@@ -99,7 +99,7 @@ impl Running {
         Self { written, config, largest }
     }
 
-    /// What runs.
+    /// The configuration that runs.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -113,9 +113,9 @@ impl Running {
         &mut self,
         written: &Table,
         resolve: &dyn Fn(&Table) -> Result<Config, Invalid>,
-    ) -> Result<Outcome, Refused> {
+    ) -> Result<Reloaded, Refused> {
         resolve(written).map_err(|invalid| Refused { invalid, waiting: Vec::new() })?;
-        let mut outcome = Outcome::default();
+        let mut reloaded = Reloaded::default();
         let mut next = self.written.clone();
         for key in keys(&self.written, written) {
             let mut alone = self.written.clone();
@@ -129,17 +129,17 @@ impl Running {
             let fits = alone.map_or(true, |alone| self.zenoh_takes(&alone));
             if LIVE.contains(&key.as_str()) && fits {
                 put(&mut next, &key, get(written, &key));
-                outcome.taken.push(key);
+                reloaded.taken.push(key);
             } else {
-                outcome.waiting.push(key);
+                reloaded.waiting.push(key);
             }
         }
         let config = match resolve(&next) {
             Ok(config) => config,
-            Err(invalid) => return Err(Refused { invalid, waiting: outcome.waiting }),
+            Err(invalid) => return Err(Refused { invalid, waiting: reloaded.waiting }),
         };
         (self.written, self.config) = (next, config);
-        Ok(outcome)
+        Ok(reloaded)
     }
 
     fn zenoh_takes(&self, config: &Config) -> bool {
@@ -201,10 +201,11 @@ mod tests {
         Running::new(written, config)
     }
 
-    /// What takes hold and what waits.
+    /// Returns the keys that take hold and those that wait.
     fn reloaded(from: &str, to: &str) -> (Running, Vec<String>, Vec<String>) {
         let mut running = running(from);
-        let Outcome { taken, waiting } = running.reload(&toml::from_str(to).unwrap(), &of).unwrap();
+        let Reloaded { taken, waiting } =
+            running.reload(&toml::from_str(to).unwrap(), &of).unwrap();
         (running, taken, waiting)
     }
 

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::random;
 use crate::config::Host;
 use crate::disk::{Folder, is_read_only};
-use crate::store::lock::LockError;
-use crate::store::{keys, lock, segment, wal};
+use crate::store::format::{keys, segment, wal};
+use crate::store::{Lock, LockError};
 
-/// Why a data folder cannot be used.
+/// A data folder that cannot be used.
 #[derive(Debug)]
 pub(super) enum FolderError {
     /// A file lies where the folder, or one above it, would be.
@@ -22,14 +22,14 @@ pub(super) enum FolderError {
     NotMade(io::Error),
     /// Its owner does not let omird use it.
     NotOurs {
-        /// What omird may not do.
+        /// The action that omird may not take.
         matter: &'static str,
-        /// Who omird runs as, if that is known.
+        /// The user id that omird runs as, if that is known.
         uid: Option<String>,
     },
     /// It belongs to another user than root, who runs omird.
     OfAnother {
-        /// Whom it belongs to.
+        /// The user id of its owner.
         owner: u32,
         /// The folder.
         data: PathBuf,
@@ -38,7 +38,7 @@ pub(super) enum FolderError {
     NotLocked(LockError),
 }
 
-/// Where a file lies that is in the way.
+/// The position of a file that is in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// In the place of the folder.
@@ -130,10 +130,10 @@ pub(super) fn check_owner(data: &Path, host: &Host) -> Result<(), FolderError> {
 
 /// The data folder, locked and watched. One that is mounted read-only is locked as far as it can be.
 pub(super) fn locked(data: &Path) -> Result<Folder, FolderError> {
-    let lock = match lock::acquire(data) {
+    let lock = match Lock::acquire(data) {
         Err(LockError::Disk(error)) if is_read_only(&error) => {
             tracing::warn!("the data folder is read-only: what it holds is served");
-            lock::acquire_unwritten(data).map_err(FolderError::NotLocked)?
+            Lock::acquire_unwritten(data).map_err(FolderError::NotLocked)?
         }
         Ok(mut lock) => {
             let number = u128::from_le_bytes(random().expect("the system gives random bytes"));

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::{Arguments, checked, filter};
-use crate::config::reload::{Outcome, Refused, Running};
+use super::arguments::{Arguments, checked};
+use super::filter;
+use crate::config::reload::{Refused, Reloaded, Running};
 use crate::config::{ConfigError, Host, Invalid};
 use crate::engine::Engine;
 use crate::logs::Logs;
@@ -21,19 +22,19 @@ pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engi
             tracing::error!("SIGHUP: {told}");
             told
         }
-        Ok(mut outcome) => {
-            if !outcome.taken.is_empty() {
+        Ok(mut reloaded) => {
+            if !reloaded.taken.is_empty() {
                 engine.reconfigure(running.config().settings.clone());
             }
-            let is_log_new = outcome.taken.iter().any(|key| key == "log");
+            let is_log_new = reloaded.taken.iter().any(|key| key == "log");
             let mut told = String::new();
             if is_log_new && !logs.follow(&filter(&running.config().log)) {
-                outcome.taken.retain(|key| key != "log");
+                reloaded.taken.retain(|key| key != "log");
                 told.push_str("; log waits: RUST_LOG says what is logged");
             }
-            told.insert_str(0, &in_words(&outcome));
+            told.insert_str(0, &in_words(&reloaded));
             // Louder where somebody has to do something.
-            if outcome.waiting.is_empty() {
+            if reloaded.waiting.is_empty() {
                 tracing::info!("SIGHUP: {told}");
             } else {
                 tracing::warn!("SIGHUP: {told}");
@@ -44,7 +45,7 @@ pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engi
     service_manager::tell(&service_manager::reloaded(&told));
 }
 
-fn read_again(running: &mut Running, arguments: &Arguments) -> Result<Outcome, NotReloaded> {
+fn read_again(running: &mut Running, arguments: &Arguments) -> Result<Reloaded, NotReloaded> {
     let (_, written) = arguments.read().map_err(NotReloaded::Unreadable)?;
     let host = Host::ask();
     let resolve = |written: &toml::Table| {
@@ -56,12 +57,12 @@ fn read_again(running: &mut Running, arguments: &Arguments) -> Result<Outcome, N
     running.reload(&written, &resolve).map_err(refused)
 }
 
-/// Why the configuration that runs is kept.
+/// A reload that keeps the configuration that runs.
 #[derive(Debug)]
 enum NotReloaded {
     /// The file cannot be read.
     Unreadable(ConfigError),
-    /// What it says is refused.
+    /// Its contents are refused.
     Refused { file: Option<PathBuf>, refused: Refused },
 }
 
@@ -77,7 +78,7 @@ impl fmt::Display for NotReloaded {
     }
 }
 
-fn in_words(Outcome { taken, waiting }: &Outcome) -> String {
+fn in_words(Reloaded { taken, waiting }: &Reloaded) -> String {
     let (taken, waiting) = (taken.join(", "), waiting.join(", "));
     match (taken.as_str(), waiting.as_str()) {
         ("", "") => "the configuration is good, and nothing in it has changed".to_owned(),

@@ -1,15 +1,15 @@
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use omir_core::json;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
-use crate::engine::Parts;
-use crate::engine::settings::{RequestLimits, Settings};
-use crate::router::Router;
+use crate::engine::testing::parts;
+use crate::engine::{ImportPermit, NotAdmitted, Parts, RequestLimits, Settings};
 use crate::router::testing::Overheard;
-use crate::testing::parts;
+use crate::router::{Policy, Router};
 
 /// A memory on a disk of its own, with small limits.
 struct Bench {
@@ -45,10 +45,6 @@ impl Bench {
 
     fn import(&self, path: &Path) -> Result<Value, Refusal> {
         self.memory.import(path, false, &mut |_, _| true)
-    }
-
-    fn rejected(&self) -> Option<u64> {
-        self.engine.status("r1").pointer("/rejected").and_then(Value::as_u64)
     }
 }
 
@@ -111,7 +107,7 @@ fn an_export_that_does_not_fit_an_answer_says_how_to_ask() {
     let bench = Bench::new();
     let export = |parameters: &str| {
         let Value::Object(parameters) = value(parameters) else { panic!() };
-        bench.memory.ask(Service::Export, &parameters)
+        bench.memory.ask(Operation::Export, &parameters)
     };
     for part in ["a", "b", "c"] {
         bench.import(&bench.file(part, 15)).unwrap();
@@ -130,19 +126,40 @@ fn an_export_that_does_not_fit_an_answer_says_how_to_ask() {
     assert_eq!(all.len(), 45);
 }
 
-#[test]
-fn what_is_tried_again_is_no_rejected_request() {
-    let bench = Bench::new();
-    let before = bench.rejected();
-    assert!(before.is_some());
-    let _permit = bench.engine.admit(1001, true).unwrap();
-    assert_eq!(code(bench.import(&bench.file("large", 15))), Code::Busy);
-    assert_eq!(bench.rejected(), before);
-    assert_eq!(code(bench.memory.remember(vec![value("{}")], None)), Code::InvalidResource);
-    assert_eq!(bench.rejected(), before.map(|count| count + 1));
+/// The facts of a memory that is always busy, and the refusals that were counted.
+struct AlwaysBusy(Arc<AtomicU64>);
+
+impl Policy for AlwaysBusy {
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn admit(&self, _: usize, _: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
+        Err(NotAdmitted::ImportUnderWay)
+    }
+
+    fn note_rejected(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// A rule, a service or a file. Invariant 37 of ARCHITECTURE.md.
+#[test]
+fn what_the_rules_try_again_is_no_rejected_request_and_what_a_caller_is_refused_is() {
+    let mut bench = Bench::new();
+    let small = bench.file("small", 2);
+    let rejected = Arc::new(AtomicU64::new(0));
+    bench.memory.protocols.router = Router::new(AlwaysBusy(rejected.clone()));
+    let memory = &bench.memory;
+    assert_eq!(code(memory.record(vec![value(&record("a"))])), Code::Busy);
+    assert_eq!(code(memory.get("MemoryRecord/a")), Code::Busy);
+    assert_eq!(rejected.load(Ordering::Relaxed), 0);
+    assert_eq!(code(memory.remember(vec![value(&record("a"))], None)), Code::Busy);
+    assert_eq!(code(memory.ask(Operation::Recall, &Map::new())), Code::Busy);
+    assert_eq!(code(bench.import(&small)), Code::Busy);
+    assert_eq!(rejected.load(Ordering::Relaxed), 3);
+}
+
+/// A rule, a service, a file or the time of a simulation. Invariant 37 of ARCHITECTURE.md.
 #[test]
 fn each_request_leaves_one_audit_line() {
     let mut bench = Bench::new();
@@ -151,10 +168,13 @@ fn each_request_leaves_one_audit_line() {
     bench.memory.protocols.router = Router::new(policy.clone());
     let _ = bench.memory.remember(vec![value("{}")], None);
     let _ = bench.memory.get("MemoryRecord/a");
-    let _ = bench.memory.ask(Service::Recall, &Map::new());
-    let _ = bench.memory.ask(Service::Forget, &Map::new());
+    let _ = bench.memory.ask(Operation::Recall, &Map::new());
+    let _ = bench.memory.ask(Operation::Forget, &Map::new());
     let _ = bench.import(&small);
     let _ = bench.import(&huge);
+    bench.memory.show(Stamp::ZERO);
+    bench.memory.simulated = Some(Arc::default());
+    bench.memory.show(Stamp::ZERO);
     let lines = policy.lines();
     let expected = [
         ("remember", "INVALID_RESOURCE"),
@@ -163,6 +183,7 @@ fn each_request_leaves_one_audit_line() {
         ("forget", "INVALID_QUERY"),
         ("remember", "ok"),
         ("remember", "TOO_LARGE"),
+        ("clock", "ok"),
     ];
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
     for (line, (method, outcome)) in lines.iter().zip(expected) {
@@ -190,7 +211,7 @@ fn what_is_damaged_is_told_from_what_is_not_there() {
     let found = bench.memory.get("MemoryRecord/a");
     assert!(matches!(found, Ok(Stored::Damaged(_))), "{found:?}");
     // It costs an export only itself.
-    let bundle = bench.memory.ask(Service::Export, &Map::new()).unwrap();
+    let bundle = bench.memory.ask(Operation::Export, &Map::new()).unwrap();
     let entries = bundle.get("entry").and_then(Value::as_array).unwrap();
     assert_eq!(entries.len(), 1);
     let left_out = bundle.get(LEFT_OUT).unwrap();

@@ -41,7 +41,7 @@ pub struct Editor {
     after_cr: bool,
     keys: Keys,
     history: VecDeque<String>,
-    /// How far back in it the line is from.
+    /// The distance of the line from its end.
     back: usize,
 }
 

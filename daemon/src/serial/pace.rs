@@ -1,7 +1,7 @@
-//! How fast a line is, so that little waits in the queues of the system: what is there cannot be taken
+//! The pace of a line, so that little waits in the queues of the system: what is there cannot be taken
 //! back, and frames that wait in it look as if they were lost.
 
-/// When the line will have sent what it was given. Times in microseconds.
+/// The time at which the line will have sent everything that it was given. Times in microseconds.
 #[derive(Debug)]
 pub struct Pace {
     /// Nanoseconds a byte takes: ten bits.
@@ -20,7 +20,7 @@ impl Pace {
         self.idle_at = self.idle_at.max(now) + bytes as u64 * self.byte / 1_000;
     }
 
-    /// When it takes more: a little before it has nothing to do.
+    /// Returns the time at which it takes more: a little before it has nothing to do.
     pub fn ready_at(&self) -> u64 {
         self.idle_at.saturating_sub(2_000)
     }

@@ -20,7 +20,7 @@ impl Share {
         Share(if share > 0.0 && share < 1.0 { share } else { 1.0 })
     }
 
-    /// How long so much work takes with the rest it owes.
+    /// Returns the time that so much work takes with the rest it owes.
     fn whole(self, worked: Duration) -> Duration {
         worked.mul_f64(1.0 / self.0).min(worked + MOST_REST)
     }
@@ -96,7 +96,7 @@ impl Budget {
         turn
     }
 
-    /// The same without a rest, for who has other things to do: see [`Turn::settle`].
+    /// The same without a rest, for who has other things to do: see [`Turn::finish`].
     pub fn begin_at_once(&self) -> Turn {
         self.begin_on(Thread)
     }
@@ -121,7 +121,7 @@ impl<M: Machine> Turn<M> {
     }
 
     /// Ends the work; how long the port is to rest, which the caller sees to.
-    pub fn settle(mut self) -> Duration {
+    pub fn finish(mut self) -> Duration {
         self.pay();
         self.owed()
     }
@@ -232,7 +232,7 @@ mod tests {
         machine.now.set(10_000);
         let turn = budget.begin_on(&machine);
         machine.work(10);
-        assert_eq!(turn.settle(), Duration::from_millis(30));
+        assert_eq!(turn.finish(), Duration::from_millis(30));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum For {
 pub struct Splitter {
     /// Bytes of the frame that was begun, and when the last of them came.
     frame: Option<(usize, u64)>,
-    /// When the last byte came, if that was a CR and text.
+    /// The time of the last byte, if that was a CR and text.
     cr: Option<u64>,
 }
 

@@ -27,11 +27,11 @@ const NOISY_PIECE: usize = 256;
 /// After so many subpackets without an error the line is clean.
 const CLEAN: u32 = 64;
 
-/// Said by turns when data was not acknowledged: a receiver would wait ten seconds for one more byte before it says where
-/// it is. One that is amid a subpacket, whose end was lost, takes the end of one with a wrong CRC for an error at once; a
-/// header would only be more data to it. One that waits for a header answers to ZNAK.
+/// Said by turns when data was not acknowledged: a receiver would wait ten seconds for one more byte before it says
+/// where it is. One that is amid a subpacket, whose end was lost, takes the end of one with a wrong CRC for an error
+/// at once; a header would only be more data to it. One that waits for a header answers to ZNAK.
 const NUDGES: [&[u8]; 2] = [b"\x18kxxxx", b"**\x18B0600000000cd85\r\n\x11"];
-/// How long the data was not acknowledged then.
+/// Time for which the data was not acknowledged then.
 const SLOW: u64 = 3_000_000;
 
 /// Begins an escape, and a header. The same byte as CAN.
@@ -44,9 +44,9 @@ const LINE: usize = 64;
 /// Received bytes that could not be looked at yet; more is noise.
 const MOST_INPUT: usize = 512;
 
-/// How a transfer ended.
+/// The end of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Ending {
     /// The receiver has all of it.
     Sent,
     /// One of the two ends cancelled.
@@ -110,16 +110,16 @@ pub struct Transfer {
     is_skipped: bool,
     cancels: u8,
     out: VecDeque<u8>,
-    /// When the name of the file was said, or the receiver was invited.
+    /// The time at which the name of the file was said, or the receiver was invited.
     offered_at: u64,
-    /// When the receiver could be sent something, or was heard. Before it was heard: the beginning.
+    /// The time at which the receiver could be sent something, or was heard. Before it was heard: the beginning.
     alive_at: u64,
-    /// When it was nudged last, and how often so far.
+    /// The time of the last nudge, and the number of them so far.
     nudged_at: u64,
     nudges: usize,
     /// Bytes of that which have to go out still.
     nudge_left: usize,
-    ended: Option<Outcome>,
+    ended: Option<Ending>,
 }
 
 impl Transfer {
@@ -153,8 +153,8 @@ impl Transfer {
         Some(transfer)
     }
 
-    /// How it ended, once all is said.
-    pub fn ended(&self) -> Option<Outcome> {
+    /// Returns its end, once all is said.
+    pub fn ended(&self) -> Option<Ending> {
         self.ended.filter(|_| self.out.is_empty())
     }
 
@@ -162,14 +162,14 @@ impl Transfer {
     pub fn take(&mut self, byte: u8) {
         self.cancels = if byte == CAN { self.cancels.saturating_add(1) } else { 0 };
         if self.cancels == CANCEL {
-            self.cancel(Outcome::Cancelled);
+            self.cancel(Ending::Cancelled);
         } else if self.input.len() < MOST_INPUT {
             self.input.push_back(byte);
         }
     }
 
     /// Ends it, and tells the other end.
-    pub fn cancel(&mut self, why: Outcome) {
+    pub fn cancel(&mut self, why: Ending) {
         if self.ended.is_none() {
             self.sender.abort();
             self.out.clear();
@@ -204,7 +204,7 @@ impl Transfer {
             return false;
         }
         if now >= self.alive_at + PATIENCE {
-            self.cancel(Outcome::Unheard);
+            self.cancel(Ending::Unheard);
         } else if self.greeting.is_none() && now >= self.offered_at + INVITE {
             self.offered_at = now;
             // Not possible is only what waits to be sent still.
@@ -243,16 +243,16 @@ impl Transfer {
                 }
                 Action::Event(Event::SessionCompleted) if kind(&self.line) == Some(ZRINIT) => {
                     // It takes that for an answer to its goodbye; the receiver has not heard it.
-                    let _ = self.anew(false);
+                    let _ = self.restart(false);
                 }
                 Action::Event(Event::SessionCompleted) => {
                     if let Action::WriteWire(bytes) = self.sender.poll() {
                         self.out.extend(bytes);
                     }
-                    let how = if self.is_skipped { Outcome::Skipped } else { Outcome::Sent };
+                    let how = if self.is_skipped { Ending::Skipped } else { Ending::Sent };
                     self.ended = Some(how);
                 }
-                Action::Event(Event::Aborted) => self.ended = Some(Outcome::Cancelled),
+                Action::Event(Event::Aborted) => self.ended = Some(Ending::Cancelled),
                 _ => match self.input.pop_front() {
                     Some(byte) => self.hear(byte, now),
                     None => return,
@@ -269,7 +269,7 @@ impl Transfer {
         let data = self.spool.read(offset, most);
         self.next = Some(offset + data.len());
         if self.sender.submit_file(data).is_err() {
-            self.cancel(Outcome::Cancelled);
+            self.cancel(Ending::Cancelled);
         }
     }
 
@@ -302,11 +302,11 @@ impl Transfer {
         if !answered && !is_named && (kind == ZRINIT || kind == ZNAK) {
             if now >= self.offered_at + AGAIN {
                 self.offered_at = now;
-                let _ = self.anew(true);
+                let _ = self.restart(true);
             }
         } else if !answered && is_named && (kind == ZRPOS || is_end && kind == ZACK) {
             // It has not heard that this was the end.
-            if self.anew(true).is_some() {
+            if self.restart(true).is_some() {
                 self.hush();
                 line.iter().for_each(|byte| _ = self.sender.submit_wire(&[*byte]));
             }
@@ -320,7 +320,7 @@ impl Transfer {
     }
 
     /// A new sender that has just heard who the receiver is, and says the name of the file, or goodbye.
-    fn anew(&mut self, with_file: bool) -> Option<()> {
+    fn restart(&mut self, with_file: bool) -> Option<()> {
         self.sender = Sender::new().ok()?;
         self.sender.set_streaming_window(WINDOW);
         self.hush();
@@ -345,219 +345,4 @@ impl Transfer {
 }
 
 #[cfg(test)]
-mod tests {
-    use zmodem2::Receiver;
-
-    use super::*;
-    use crate::serial::spool::MOST_PACKED;
-
-    const SECOND: u64 = 1_000_000;
-
-    fn document() -> String {
-        (0..900).map(|n| format!("{{\"id\":\"e{n}\",\"name\":\"thing \u{7f} {n}\"}},\n")).collect()
-    }
-
-    fn transfer() -> Transfer {
-        let mut spool = Spool::new(MOST_PACKED);
-        spool.push(&document()).unwrap();
-        Transfer::new("r2.omir", 1_750_000_000, spool, 0).unwrap()
-    }
-
-    /// A receiver that says again what was not answered, as those of terminal programs do.
-    struct Far {
-        receiver: Receiver,
-        file: Vec<u8>,
-        name: String,
-        is_done: bool,
-        /// Its last message.
-        said: Vec<u8>,
-    }
-
-    impl Far {
-        fn new() -> Far {
-            let receiver = Receiver::with_flow_control(0, true).unwrap();
-            let (file, said) = (Vec::new(), Vec::new());
-            Far { receiver, file, name: String::new(), is_done: false, said }
-        }
-
-        /// Its message when nothing came for long. This receiver leaves it to us: what it has of a subpacket is
-        /// wrong by now, and else it says what it said.
-        fn again(&mut self) -> Vec<u8> {
-            let says = self.turn(b"\x18kxxxx");
-            if says.is_empty() { self.said.clone() } else { says }
-        }
-
-        /// Takes what came; what it says.
-        fn turn(&mut self, mut came: &[u8]) -> Vec<u8> {
-            let mut says = Vec::new();
-            loop {
-                match self.receiver.poll() {
-                    Action::WriteWire(bytes) => {
-                        says.extend_from_slice(bytes);
-                        let all = bytes.len();
-                        self.receiver.wire_written(all);
-                    }
-                    Action::WriteFile(bytes) => {
-                        self.file.extend_from_slice(bytes);
-                        let all = bytes.len();
-                        self.receiver.file_written(all).unwrap();
-                    }
-                    Action::Event(Event::FileStarted(info)) => {
-                        self.name = String::from_utf8(info.name.to_vec()).unwrap();
-                        assert_eq!(info.size.unwrap().get() as usize, document().len());
-                    }
-                    Action::Event(Event::SessionCompleted) => self.is_done = true,
-                    Action::Event(_) => {}
-                    _ => match came.split_first() {
-                        Some((byte, rest)) if !self.is_done => {
-                            let _ = self.receiver.submit_wire(&[*byte]);
-                            came = rest;
-                        }
-                        _ => break,
-                    },
-                }
-            }
-            if !says.is_empty() {
-                self.said = says.clone();
-            }
-            says
-        }
-    }
-
-    /// Runs both ends over a line that `spoils` what it carries (true: to the receiver), to the end.
-    fn run(transfer: &mut Transfer, mut spoils: impl FnMut(bool, &mut Vec<u8>)) -> Far {
-        let mut far = Far::new();
-        let (mut now, mut quiet_since) = (0, 0);
-        while transfer.ended().is_none() {
-            let mut line = Vec::new();
-            transfer.send(64, &mut line, now);
-            transfer.tick(now);
-            let came = !line.is_empty();
-            spoils(true, &mut line);
-            let mut says = far.turn(&line);
-            if says.is_empty() && NUDGES.iter().any(|nudge| line.starts_with(nudge)) {
-                says = far.again();
-            }
-            if !says.is_empty() || came {
-                quiet_since = now;
-            } else if now >= quiet_since + 10 * SECOND {
-                says = far.again();
-                quiet_since = now;
-            }
-            spoils(false, &mut says);
-            says.iter().filter(|byte| **byte != 0x11).for_each(|byte| transfer.take(*byte));
-            now += 10_000;
-            assert!(now < 36_000 * SECOND, "for ever: {:?}", String::from_utf8_lossy(&far.said));
-        }
-        far
-    }
-
-    #[test]
-    fn a_receiver_gets_the_file_with_all_control_characters_escaped() {
-        let mut transfer = transfer();
-        let mut all = Vec::new();
-        let far = run(&mut transfer, |to_receiver, line| {
-            if to_receiver {
-                all.extend_from_slice(line);
-            }
-        });
-        assert_eq!(transfer.ended(), Some(Outcome::Sent));
-        assert!(far.is_done && far.name == "r2.omir");
-        assert!(far.file == document().as_bytes());
-        assert!(all.starts_with(b"rz\r**\x18B00"));
-        let odd = all.iter().filter(|byte| **byte & 0x60 == 0 && **byte != ZDLE).count();
-        assert!(odd < 20, "{odd} besides the ends of three lines");
-    }
-
-    #[test]
-    fn whatever_piece_of_the_line_is_lost_comes_again() {
-        let mut pieces = 0;
-        run(&mut transfer(), |_, line| pieces += u32::from(!line.is_empty()));
-        let lose: Vec<u32> =
-            (0..12).chain(pieces - 14..pieces).chain((12..pieces).step_by(29)).collect();
-        for lost in lose {
-            let mut transfer = transfer();
-            let mut piece = 0;
-            let far = run(&mut transfer, |_, line| {
-                if !line.is_empty() {
-                    piece += 1;
-                    if piece - 1 == lost {
-                        line.clear();
-                    }
-                }
-            });
-            assert_eq!(transfer.ended(), Some(Outcome::Sent), "without piece {lost} of {pieces}");
-            assert!(far.file == document().as_bytes(), "without piece {lost} of {pieces}");
-        }
-    }
-
-    #[test]
-    fn five_can_end_it_and_the_other_end_is_told() {
-        for after in [0, 3, 500] {
-            let mut transfer = transfer();
-            let mut turns = 0;
-            run(&mut transfer, |to_receiver, line| {
-                turns += 1;
-                if turns >= after && !to_receiver && line.is_empty() {
-                    line.extend([CAN; 5]);
-                }
-            });
-            assert_eq!(transfer.ended(), Some(Outcome::Cancelled));
-        }
-        let mut transfer = transfer();
-        [CAN, CAN, CAN, CAN, b'x', CAN].iter().for_each(|byte| transfer.take(*byte));
-        assert_eq!(transfer.ended(), None);
-        transfer.cancel(Outcome::Cancelled);
-        let mut line = Vec::new();
-        transfer.send(100, &mut line, 0);
-        assert!(line.starts_with(&[CAN; 5]), "{line:?}");
-        assert_eq!(transfer.ended(), Some(Outcome::Cancelled));
-    }
-
-    #[test]
-    fn who_is_not_there_is_invited_for_a_minute() {
-        let mut silent = transfer();
-        let mut line = Vec::new();
-        let mut now = 0;
-        while silent.ended().is_none() {
-            silent.tick(now);
-            silent.send(64, &mut line, now);
-            // A terminal that echoes, or a person who types, is no receiver.
-            b"hello\n".iter().for_each(|byte| silent.take(*byte));
-            now += SECOND / 10;
-        }
-        assert_eq!((silent.ended(), now / SECOND), (Some(Outcome::Unheard), 60));
-        assert_eq!(line.windows(6).filter(|window| window == b"**\x18B00").count(), 6);
-
-        // Or was there, and is not any more: nothing can be sent.
-        let mut gone = transfer();
-        let mut left = 2_000_usize;
-        run(&mut gone, |_, line| {
-            if left == 0 {
-                line.clear();
-            }
-            left = left.saturating_sub(line.len());
-        });
-        assert_eq!(gone.ended(), Some(Outcome::Unheard));
-    }
-
-    #[test]
-    fn a_receiver_that_has_such_a_file_may_pass() {
-        let mut transfer = transfer();
-        let mut far = Far::new();
-        far.receiver.set_manual_file_accept(true);
-        let mut now = 0;
-        while transfer.ended().is_none() {
-            let mut line = Vec::new();
-            transfer.send(64, &mut line, now);
-            let mut says = far.turn(&line);
-            if far.name == "r2.omir" && far.receiver.skip_file().is_ok() {
-                says.extend(far.turn(&[]));
-            }
-            says.iter().filter(|byte| **byte != 0x11).for_each(|byte| transfer.take(*byte));
-            now += 10_000;
-        }
-        assert_eq!(transfer.ended(), Some(Outcome::Skipped));
-        assert!(far.file.is_empty() && far.is_done);
-    }
-}
+mod tests;

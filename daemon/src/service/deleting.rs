@@ -12,9 +12,7 @@ use omir_core::reference::Ref;
 
 use super::Context;
 use super::memory::each_matching;
-use crate::engine::command::Receipt;
-use crate::engine::{contain, unanswered};
-use crate::error::{Code, Error};
+use crate::engine::{Code, Error, Receipt, contain, unanswered};
 use crate::router::Admitted;
 
 /// DELETEs that were taken on, and those that are done. They are done in their order, so that numbers tell which.
@@ -61,7 +59,7 @@ pub(super) struct Delete {
     key: String,
     /// Until it ends.
     admitted: Option<Admitted>,
-    /// What was submitted as it came in, and so stands where it stands.
+    /// The answer to a change that was submitted as it came in, and so has its place in the order.
     place: Receiver<Result<Receipt, Error>>,
 }
 

@@ -1,15 +1,14 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer.
 
+use omir_core::event::EventKind;
 use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
 use super::keys::Keys;
-use super::request::error_value;
-use crate::engine::command::Event;
-use crate::engine::integrity::Finding;
-use crate::error::Error;
+use crate::engine::{Error, Event, RotFinding};
+use crate::protocols::omir::error_value;
 
 /// The way out for events.
 #[derive(Clone)]
@@ -26,7 +25,7 @@ impl Outlet {
     /// Announces a change after its commit.
     pub(super) fn publish(&self, event: &Event) {
         let target = &event.target;
-        let key = self.keys.event(event.kind.as_str(), target.kind.as_str(), target.id.as_str());
+        let key = self.keys.event(event.kind, target.kind.as_str(), target.id.as_str());
         let attachment = event.cause.as_ref().map(|cause| json::to_string(&cause.to_value()));
         self.put(&key, event.payload().into_owned(), attachment);
     }
@@ -34,14 +33,15 @@ impl Outlet {
     /// Announces that what was put or deleted on `key` was refused.
     pub(super) fn rejected(&self, key: &str, error: &Error) {
         let (of, id) = self.keys.parts(key);
-        let key = self.keys.event("rejected", of.unwrap_or("unknown"), id.unwrap_or("unknown"));
+        let key =
+            self.keys.event(EventKind::Rejected, of.unwrap_or("unknown"), id.unwrap_or("unknown"));
         self.put(&key, cbor::to_vec(&error_value(error)), None);
     }
 
     /// Announces what became of a file that was found damaged.
-    pub(super) fn found(&self, finding: &Finding) {
+    pub(super) fn found(&self, finding: &RotFinding) {
         let (of, name) = finding.file.rsplit_once('/').unwrap_or(("unknown", &finding.file));
-        let key = self.keys.event(finding.outcome.as_str(), of, name);
+        let key = self.keys.event(finding.kind, of, name);
         let mut map = Map::new();
         map.insert("file", finding.file.as_str());
         map.insert("message", finding.message.as_str());

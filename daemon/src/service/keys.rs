@@ -1,8 +1,9 @@
 //! The keys of `docs/keys.md`. Invariant 12 of ARCHITECTURE.md.
 
+use omir_core::event::EventKind;
 use omir_core::reference::{Id, Ref};
 
-use crate::error::{Code, Error};
+use crate::engine::{Code, Error};
 
 /// The keys of one robot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Keys {
         format!("{}/{name}", self.base)
     }
 
-    /// Whether a key expression is that of an operation and of this robot alone.
+    /// Checks that a key expression is that of an operation and of this robot alone.
     ///
     /// # Errors
     /// `INVALID_QUERY` that names the key to use.
@@ -42,7 +43,7 @@ impl Keys {
         Err(Error::new(Code::InvalidQuery, message))
     }
 
-    /// What a key says below this robot's memory, if it names the robot exactly.
+    /// Returns the part of a key below this robot's memory, if it names the robot exactly.
     pub fn below_memory<'k>(&self, key: &'k str) -> Option<&'k str> {
         key.strip_prefix(&self.base)?.strip_prefix("/memory/")
     }
@@ -58,7 +59,7 @@ impl Keys {
     }
 
     /// The key of an event. What is not known of the resource is `unknown`.
-    pub fn event(&self, kind: &str, of: &str, id: &str) -> String {
+    pub fn event(&self, kind: EventKind, of: &str, id: &str) -> String {
         format!("{}/event/{kind}/{of}/{id}", self.base)
     }
 
@@ -90,7 +91,10 @@ mod tests {
         let keys = Keys::new("omir", "r1");
         let dock: Ref = "Entity/dock".parse().unwrap();
         assert_eq!(keys.memory(&dock), "omir/r1/memory/Entity/dock");
-        assert_eq!(keys.event("recorded", "Entity", "dock"), "omir/r1/event/recorded/Entity/dock");
+        assert_eq!(
+            keys.event(EventKind::Recorded, "Entity", "dock"),
+            "omir/r1/event/recorded/Entity/dock"
+        );
         assert_eq!(keys.reference("omir/r1/memory/Entity/dock"), Some(dock));
         assert_eq!(keys.reference("omir/r1/memory/Entity/*"), None);
         assert_eq!(keys.parts("omir/r1/memory/Thing/a b"), (None, None));

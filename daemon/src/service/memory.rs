@@ -12,14 +12,11 @@ use zenoh::sample::{Sample, SampleKind};
 use super::Context;
 use super::deleting;
 use super::request::{Request, stated};
-use crate::engine::Unread;
-use crate::engine::export::decode_stored;
-use crate::engine::request::Encoding;
-use crate::error::{Code, Error};
-use crate::protocols::omir::{DELETE, Named, PUT, worded};
+use crate::engine::{Code, Encoding, Error, Unread, decode_stored};
+use crate::protocols::omir::{DELETE, Named, PUT, no_resource, worded};
 use crate::router::{Admitted, Incoming};
 
-/// How long a GET waits for earlier PUTs and DELETEs of the same moment to be committed.
+/// Longest time that a GET waits for earlier PUTs and DELETEs to be committed.
 const COMMITTING: Duration = Duration::from_secs(2);
 /// Most of what cannot be read that a GET tells of one by one.
 const MAX_TOLD: usize = 8;
@@ -32,6 +29,12 @@ pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
         SampleKind::Delete => &DELETE,
     };
     let incoming = Incoming { bytes: sample.payload().len(), ..Incoming::default() };
+    if sample.kind() == SampleKind::Delete && names_no_robot(context, key) {
+        let error = no_robot(context, key);
+        context.protocols.router.refuse(&context.caller, method, incoming.bytes, error.code);
+        context.events.rejected(key, &error);
+        return;
+    }
     let refused = match context.protocols.router.admit(&context.caller, method, incoming) {
         Err(refusal) => worded(refusal),
         Ok(admitted) => match change(context, key, sample, admitted) {
@@ -76,11 +79,15 @@ fn change(
         (SampleKind::Delete, Some(name)) => omir.delete(admitted, name, reply),
         (SampleKind::Delete, None) => match context.keys.below_memory(key) {
             Some(rest) if rest.contains('*') => deleting::take_on(context, key, admitted)?,
-            None if key.contains('*') => return Err(Box::new((admitted, no_robot(context, key)))),
             _ => return Err(Box::new((admitted, no_resource(key)))),
         },
     }
     Ok(())
+}
+
+/// Returns true for wildcards in the place of the robot or before it.
+fn names_no_robot(context: &Context, key: &str) -> bool {
+    key.contains('*') && context.keys.below_memory(key).is_none()
 }
 
 /// A DELETE that does not name the robot: `**` deletes whatever there is in a network, and what denies
@@ -92,18 +99,6 @@ fn no_robot(context: &Context, key: &str) -> Error {
          {all}"
     );
     Error::new(Code::InvalidQuery, message)
-}
-
-fn no_resource(key: &str) -> Error {
-    let types: Vec<&str> = ResourceType::ALL.iter().map(|of| of.as_str()).collect();
-    Error::new(
-        Code::InvalidResource,
-        format!(
-            "{key} names no resource: expected memory/<Type>/<id> with a type of {} and an id of \
-             [A-Za-z0-9._:-]{{1,128}}",
-            types.join(", ")
-        ),
-    )
 }
 
 /// Everything live that a key expression with wildcards names; also what cannot be read and may be among it.

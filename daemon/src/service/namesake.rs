@@ -1,8 +1,8 @@
 //! Detects another daemon of the same name: both do what is asked of it, and either answers.
 //!
-//! An event under the name that this daemon did not publish raises the suspicion, for whatever is asked of the name makes
-//! both announce; but everybody who may publish can make one up. So the name is asked for its status then, and heard is who
-//! answers that as another instance: who answers in this robot's name is what there is to warn of.
+//! An event under the name that this daemon did not publish raises the suspicion, for whatever is asked of the name
+//! makes both announce; but everybody who may publish can make one up. So the name is asked for its status then, and
+//! heard is who answers that as another instance: who answers in this robot's name is what there is to warn of.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ use zenoh::sample::Locality;
 use super::keys::Keys;
 use crate::engine::Engine;
 
-/// How often it is said in the log.
+/// Time between two lines about it in the log.
 const SAID_EVERY: Duration = Duration::from_secs(3600);
-/// How often the name is asked for, however many events there are.
+/// Time between two questions about the name, however many events there are.
 const ASKED_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Default)]

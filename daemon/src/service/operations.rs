@@ -1,8 +1,10 @@
 //! The operations of `docs/keys.md`, asked for over Zenoh.
 
+use omir_core::operation::Operation;
+
 use super::Context;
 use super::request::Request;
-use crate::protocols::omir::Operation;
+use crate::protocols::omir::Response;
 use crate::router::Admitted;
 
 pub(super) fn serve(
@@ -20,7 +22,7 @@ pub(super) fn serve(
         }
     };
     let encoding = request.encoding;
-    let encode = move |response: crate::protocols::omir::Response| response.encode(encoding);
+    let encode = move |response: Response| response.encode(encoding);
     omir.serve(admitted, params, encode, move |encoded| match encoded {
         Ok(encoded) => request.reply(operation.as_str(), encoded),
         Err(error) => request.refuse(&error),

@@ -1,10 +1,10 @@
 //! Threads that read for queries, and hand answers to Zenoh.
 //!
-//! Handing an answer over waits for the client where its link is full: a stopped one holds the thread until Zenoh closes
-//! that link, seconds later. So no thread that others wait for does it. A reader gives up its turn to read while it hands
-//! an answer over, and another thread, made when there is none, reads on; what answers elsewhere (Zenoh's own thread,
-//! the one that publishes) leaves that to a thread of the pool. There are no more threads than [`MOST_THREADS`]; those
-//! that have nothing to do for a while end. Invariant 34 of ARCHITECTURE.md.
+//! Handing an answer over waits for the client where its link is full: a stopped one holds the thread until Zenoh
+//! closes that link, seconds later. So no thread that others wait for does it. A reader gives up its turn to read
+//! while it hands an answer over, and another thread, made when there is none, reads on; what answers elsewhere
+//! (Zenoh's own thread, the one that publishes) leaves that to a thread of the pool. There are no more threads than
+//! [`MOST_THREADS`]; those that have nothing to do for a while end. Invariant 34 of ARCHITECTURE.md.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -25,11 +25,11 @@ const UNDER_WAY: usize = 1024;
 const MOST_THREADS: usize = 128;
 /// Bytes of answers that may wait for clients; one that is larger passes alone.
 const MOST_BYTES: usize = 64 << 20;
-/// How long an answer waits for those before it to make room.
+/// Longest time that an answer waits for those before it to make room.
 const FOR_ROOM: Duration = Duration::from_secs(10);
-/// How long a thread above the number of readers waits for something to do.
+/// Longest time that a thread above the number of readers waits for something to do.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long a client may take for one answer. Zenoh closes its link after five seconds
+/// Longest time that a client may take for one answer. Zenoh closes its link after five seconds
 /// (`transport/link/tx/queue/congestion_control/block/wait_before_close`).
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -201,8 +201,8 @@ impl Pool {
         self.wake(&mut state);
     }
 
-    /// Hands an answer over on this thread; if that has a turn to read, others read meanwhile. Returns whether the client
-    /// took it in time.
+    /// Hands an answer over on this thread; if that has a turn to read, others read meanwhile. Returns whether the
+    /// client took it in time.
     pub(super) fn hand_over_here(
         self: &Arc<Self>,
         bytes: usize,
@@ -226,7 +226,7 @@ impl Pool {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How it is doing.
+    /// Returns its load.
     pub(super) fn load(&self) -> Load {
         Load {
             under_way: self.under_way.load(Ordering::Acquire),
@@ -339,7 +339,7 @@ mod tests {
         let _ = client.recv();
     }
 
-    /// Whoever hands over goes on while others do: a panic takes its time to be told.
+    /// Waits for threads that hand over: a panic takes its time to be told.
     fn until_nothing_waits(pool: &Pool) {
         let began = Instant::now();
         while pool.load().bytes > 0 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use omir_core::json;
-use omir_core::value::{Map, Value};
+use omir_core::value::Value;
 use percent_encoding::percent_decode_str;
 use zenoh::Wait;
 use zenoh::bytes::{Encoding as ZenohEncoding, ZBytes};
@@ -11,10 +11,8 @@ use zenoh::query::Query;
 
 use super::keys::Keys;
 use super::pool::{Pool, UnderWay};
-use crate::engine::request::{self, Encoding};
-use crate::engine::settings::RequestLimits;
-use crate::error::{Code, Error};
-use crate::protocols::omir::{Encoded, Params, Payload};
+use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
+use crate::protocols::omir::{Encoded, Params, Payload, error_value};
 use crate::router;
 
 /// Bytes of a selector's parameters.
@@ -30,7 +28,7 @@ pub(super) struct Request {
     keys: Keys,
     pool: Arc<Pool>,
     under_way: Option<UnderWay>,
-    /// How the payload is written, and so the answer.
+    /// The encoding of the payload, and so of the answer.
     pub(super) encoding: Encoding,
     parameters: Result<Vec<(String, String)>, Error>,
     payload: ZBytes,
@@ -52,15 +50,6 @@ pub(super) fn zenoh_encoding(encoding: Encoding) -> ZenohEncoding {
         Encoding::Json => ZenohEncoding::APPLICATION_JSON,
         Encoding::Cbor => ZenohEncoding::APPLICATION_CBOR,
     }
-}
-
-/// The error object: `docs/replies.md`, "Errors".
-pub(super) fn error_value(error: &Error) -> Value {
-    let mut map = Map::new();
-    map.insert("code", error.code.as_str());
-    map.insert("message", error.message.as_str());
-    map.insert("path", error.path.as_str());
-    Value::Object(map)
 }
 
 impl Request {
@@ -105,8 +94,8 @@ impl Request {
         self.parameters.clone()
     }
 
-    /// What comes with it, where its method says that the payload is `kind`. The payload goes with that: what waits
-    /// for the disk is what was made of it.
+    /// Returns parameters and payload, where its method says that the payload is `kind`. The payload is taken: what
+    /// waits for the disk is what was made of it.
     pub(super) fn params(
         &mut self,
         kind: router::Payload,
@@ -120,7 +109,7 @@ impl Request {
             router::Payload::Resources => Payload::Resources(bytes, self.encoding),
             router::Payload::Parameters => {
                 let encoding = self.encoding;
-                let mut members = request::decode(&bytes, encoding, limits, Code::InvalidQuery)?;
+                let mut members = decode(&bytes, encoding, limits, Code::InvalidQuery)?;
                 // How it is answered says the payload itself.
                 if let Value::Object(members) = &mut members {
                     members.remove("format");

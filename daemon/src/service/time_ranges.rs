@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use omir_core::instant::Timestamp;
-use omird_engine::recall::time_range::parse;
+use omird_protocol_omir::parse_time_range;
 use proptest::prelude::*;
 use zenoh_util::time_range::{TimeBound, TimeExpr, TimeRange};
 
@@ -18,7 +18,8 @@ fn by_zenoh(text: &str) -> Option<SystemTime> {
 
 /// An end of a range by ours.
 fn by_ours(text: &str) -> Option<SystemTime> {
-    let span = parse(&format!("[{text}..]"), Timestamp::from_unix(NOW as i64, 0)).ok()?;
+    let span =
+        parse_time_range(&format!("[{text}..]"), Timestamp::from_unix(NOW as i64, 0)).ok()?;
     let std::ops::Bound::Included(at) = span.from else { return None };
     let second = Duration::from_secs(at.secs().unsigned_abs());
     let second = if at.secs() < 0 { UNIX_EPOCH - second } else { UNIX_EPOCH + second };
@@ -51,7 +52,7 @@ proptest! {
         let text = format!("[now(-{from}s);{length}[");
         let range: TimeRange = text.parse().unwrap();
         let range = range.resolve_at(UNIX_EPOCH + Duration::from_secs(NOW));
-        let ours = parse(&text, Timestamp::from_unix(NOW as i64, 0)).unwrap();
+        let ours = parse_time_range(&text, Timestamp::from_unix(NOW as i64, 0)).unwrap();
         let TimeBound::Exclusive(to) = range.end else { unreachable!() };
         let std::ops::Bound::Excluded(at) = ours.to else { unreachable!() };
         let to = to.duration_since(UNIX_EPOCH).unwrap();

@@ -52,7 +52,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// How long the service manager waits from one sign to the next, if it waits for any from this process.
+/// Returns the time that the service manager waits from one sign to the next, if it waits for any from this process.
 fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option<Duration> {
     if process.is_some_and(|process| process.parse() != Ok(own)) {
         return None;

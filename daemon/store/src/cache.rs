@@ -1,23 +1,24 @@
 //! The kept index: what a start needs of each sealed segment, so that it need not read the segment.
 //!
-//! Each kind ([`Kind`]) lies apart, under a key of its own, with its own checksum, format and the digest of the segment
+//! Each kind ([`IndexKind`]) lies apart, under a key of its own, with its own checksum, format and the digest of the segment
 //! it was drawn from. One that is missing, damaged, of another format or of another segment is rebuilt alone; the others
 //! are used as they are. Whatever goes wrong here costs a rebuild, never data.
 //! Invariant 4 of ARCHITECTURE.md.
 
 use std::io;
 
-use super::block::{self, Kind, Outline, Parts};
-use super::derived::{Derived, Entry};
-use super::index::{BlockOf, Draw};
-use super::signature::Digest;
+use crate::block::IndexKind;
+use crate::derived::{Derived, DerivedEntry};
+use crate::digest::Digest;
+use crate::draw::{BlockOf, Draw};
+use crate::kept::{self, Outline, Parts};
 
 /// The index on disk, or nothing if it cannot be used.
 pub struct Cache {
     store: Option<Box<dyn Derived>>,
     /// Blocks of smaller segments are not kept.
     least: u64,
-    /// True after everything was thrown away, until it is made anew.
+    /// True after everything was thrown away, until it is rebuilt.
     is_lacking: bool,
 }
 
@@ -33,7 +34,7 @@ impl Cache {
     }
 
     /// Keeps only blocks of segments of at least so many bytes from now on: that of a small one is
-    /// made anew in less time than sled needs to write it, and wears out no card.
+    /// rebuilt in less time than sled needs to write it, and wears out no card.
     #[must_use]
     pub fn keeping(mut self, least: u64) -> Self {
         self.least = least;
@@ -45,13 +46,13 @@ impl Cache {
         bytes >= self.least
     }
 
-    /// What is kept of a segment, of this very file, kind by kind.
+    /// Reads the kept kinds of a segment, if they are of this very file.
     pub fn get<D: Draw>(&self, segment: u64, digest: &Digest) -> Parts<D> {
         let part = |kind| self.value(&key(kind, segment));
         Parts::read(digest, part)
     }
 
-    /// What the block of a segment says of it as a whole, without reading the block.
+    /// Reads the outline of a segment, without its block.
     pub fn outline(&self, segment: u64, digest: &Digest) -> Option<Outline> {
         let bytes = self.value(&outline_key(segment))?;
         Outline::from_bytes(&bytes).filter(|outline| outline.digest == *digest)
@@ -68,15 +69,15 @@ impl Cache {
         segment: u64,
         bytes: u64,
         block: &BlockOf<D>,
-        kinds: &[Kind],
+        kinds: &[IndexKind],
     ) -> u64 {
         if !self.is_for(bytes) || self.store.is_none() {
             return 0;
         }
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<DerivedEntry> =
             vec![(outline_key(segment), Some(Outline::of(block).to_bytes()))];
         for &kind in kinds {
-            match block::encode::<D>(block, kind) {
+            match kept::encode::<D>(block, kind) {
                 Ok(value) => entries.push((key(kind, segment), Some(value))),
                 Err(error) => {
                     tracing::warn!(segment, %kind, %error, "cannot encode the index of a segment");
@@ -89,11 +90,11 @@ impl Cache {
         if self.write(entries) { written } else { 0 }
     }
 
-    /// Writes; where the store refuses it is begun anew, once.
-    fn write(&mut self, entries: Vec<Entry>) -> bool {
+    /// Writes; where the store refuses it is rebuilt, once.
+    fn write(&mut self, entries: Vec<DerivedEntry>) -> bool {
         let Some(store) = &mut self.store else { return false };
         let Err(reason) = store.write(&entries) else { return true };
-        tracing::warn!(%reason, "the index cannot be written and is begun anew");
+        tracing::warn!(%reason, "the index cannot be written and is rebuilt");
         self.is_lacking = true;
         let again = store.clear().map_err(|error| error.to_string());
         match again.and_then(|()| store.write(&entries).map_err(|reason| reason.to_string())) {
@@ -119,7 +120,7 @@ impl Cache {
             Vec::new()
         });
         let is_kept = |key: &Vec<u8>| number_of(key).is_some_and(&keep);
-        let dropped: Vec<Entry> =
+        let dropped: Vec<DerivedEntry> =
             keys.into_iter().filter(|key| !is_kept(key)).map(|key| (key, None)).collect();
         if !dropped.is_empty() {
             self.write(dropped);
@@ -127,7 +128,7 @@ impl Cache {
     }
 
     /// Throws everything away, before segments with something that was forgotten are replaced: a store may hold what
-    /// was removed from it for as long as it likes. [`Cache::is_lacking`] until it is made anew, here or at the next
+    /// was removed from it for as long as it likes. [`Cache::is_lacking`] until it is rebuilt, here or at the next
     /// start.
     ///
     /// # Errors
@@ -138,8 +139,8 @@ impl Cache {
         store.clear()
     }
 
-    /// Returns true if something may have to be made anew.
-    pub fn is_lacking(&self) -> bool {
+    /// Returns true if something may have to be rebuilt.
+    pub(crate) fn is_lacking(&self) -> bool {
         self.is_lacking && self.store.is_some()
     }
 
@@ -168,7 +169,7 @@ fn outline_key(segment: u64) -> Vec<u8> {
 }
 
 /// The key of one kind of a segment's index: those of a kind lie side by side.
-fn key(kind: Kind, segment: u64) -> Vec<u8> {
+fn key(kind: IndexKind, segment: u64) -> Vec<u8> {
     tagged(kind.tag(), segment)
 }
 
@@ -181,7 +182,7 @@ fn tagged(tag: u8, segment: u64) -> Vec<u8> {
 /// The segment that a key belongs to.
 fn number_of(key: &[u8]) -> Option<u64> {
     let (tag, number) = key.split_first()?;
-    let is_ours = *tag == OUTLINE || Kind::ALL.iter().any(|kind| kind.tag() == *tag);
+    let is_ours = *tag == OUTLINE || IndexKind::ALL.iter().any(|kind| kind.tag() == *tag);
     let number: [u8; 8] = number.try_into().ok()?;
     is_ours.then(|| u64::from_be_bytes(number))
 }

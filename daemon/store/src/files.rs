@@ -28,7 +28,7 @@ pub trait Mend: Send + Sync {
 pub struct Files {
     files: HashMap<FileId, Arc<dyn DiskFile>>,
     spans: HashMap<FileId, Span>,
-    /// Who restores what cannot be read.
+    /// Restores what cannot be read.
     mender: Option<Arc<dyn Mend>>,
 }
 
@@ -39,7 +39,7 @@ impl Files {
     }
 
     /// Makes a segment's bytes reachable; it covers the transactions of `span`.
-    pub fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
+    pub(crate) fn add_segment(&mut self, id: FileId, file: Arc<dyn DiskFile>, span: Span) {
         self.files.insert(id, file);
         self.spans.insert(id, span);
     }
@@ -49,13 +49,13 @@ impl Files {
         self.mender = Some(mender);
     }
 
-    /// Who restores what cannot be read.
+    /// Returns the mender, if one was named.
     pub fn mender(&self) -> Option<Arc<dyn Mend>> {
         self.mender.clone()
     }
 
     /// Forgets a file that no version lies in any more. Readers that hold it keep it open.
-    pub fn drop_file(&mut self, id: FileId) {
+    pub(crate) fn drop_file(&mut self, id: FileId) {
         self.files.remove(&id);
         self.spans.remove(&id);
     }

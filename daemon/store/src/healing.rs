@@ -7,21 +7,21 @@
 
 use std::io;
 
-use super::segment;
-use super::sidecar::Sidecar;
-use super::signature::{self, Seal};
-use super::witness::{self, Fact};
 use crate::disk::{self, Disk};
-use crate::index::Names;
+use crate::draw::Names;
+use crate::sidecar::Sidecar;
+use crate::signature::Seal;
+use crate::witness::{self, Fact};
+use crate::{digest, seal, segment};
 
-/// What was found of a segment and its sidecar.
+/// The state of a segment and its sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Healed {
     /// Both are as they should be.
     Sound,
     /// The segment was damaged and is whole again; these are its bytes.
     Segment(Vec<u8>),
-    /// The sidecar was missing or damaged and was made anew.
+    /// The sidecar was missing or damaged and was rebuilt.
     Sidecar,
     /// The segment is damaged and cannot be mended.
     Lost,
@@ -31,45 +31,44 @@ pub enum Healed {
 ///
 /// # Errors
 /// Whatever the disk says.
-pub fn write_sidecar(disk: &dyn Disk, number: u64, bytes: &[u8], facts: &[Fact]) -> io::Result<()> {
+pub(crate) fn write_sidecar(
+    disk: &dyn Disk,
+    number: u64,
+    bytes: &[u8],
+    facts: &[Fact],
+) -> io::Result<()> {
     let sidecar = Sidecar::of(number, bytes, witness::encode(facts));
     disk::replace(disk, &segment::sidecar_path(number), &sidecar.encode())
 }
 
 /// The sidecar of a segment, if enough of it can be read.
-pub fn read_sidecar(disk: &dyn Disk, number: u64) -> Option<Sidecar> {
+pub(crate) fn read_sidecar(disk: &dyn Disk, number: u64) -> Option<Sidecar> {
     look_at_sidecar(disk, number).map(|(sidecar, _)| sidecar)
 }
 
 /// The same; also tells whether all of it can be read.
-pub fn look_at_sidecar(disk: &dyn Disk, number: u64) -> Option<(Sidecar, bool)> {
+pub(crate) fn look_at_sidecar(disk: &dyn Disk, number: u64) -> Option<(Sidecar, bool)> {
     let (bytes, _) = disk::read_around(disk, &segment::sidecar_path(number)).ok()?;
     let sidecar = Sidecar::decode(&bytes).ok().filter(|sidecar| sidecar.segment == number)?;
     let is_as_written = sidecar.is_as_written(&bytes);
     Some((sidecar, is_as_written))
 }
 
-/// The seal of a segment, if it can be read. One that has rotted says nothing about the segment.
-fn read_seal(disk: &dyn Disk, number: u64) -> Option<Seal> {
-    let text = disk::read(disk, &segment::signature_path(number)).ok()?;
-    Seal::from_json(&text).ok().filter(Seal::is_authentic)
-}
-
-/// What the sidecar of a segment says of the facts in it; nothing if it cannot be read.
-pub fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
+/// Reads the facts in the sidecar of a segment; none if it cannot be read.
+pub(crate) fn facts_of(disk: &dyn Disk, number: u64) -> Vec<Fact> {
     let witness = read_sidecar(disk, number).and_then(|sidecar| sidecar.witness);
     witness.and_then(|witness| witness::decode(&witness)).unwrap_or_default()
 }
 
 /// The bytes of a segment that is not what was signed, or cannot be read, restored by its sidecar and
 /// written back where the disk takes them; `None` if that is not possible.
-pub fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>> {
+pub(crate) fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>> {
     let sidecar = read_sidecar(disk, number)?;
     // A sidecar of other bytes is left from a sealing that was cut short.
     seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let path = segment::path(number);
     let (mut bytes, _) = disk::read_around(disk, &path).ok()?;
-    let is_untouched = signature::digest(&bytes) == sidecar.sha256;
+    let is_untouched = digest::digest(&bytes) == sidecar.sha256;
     let blocks = match sidecar.repair(&mut bytes) {
         Ok(blocks) => blocks,
         Err(fault) => {
@@ -92,8 +91,8 @@ pub fn heal(disk: &dyn Disk, number: u64, seal: Option<&Seal>) -> Option<Vec<u8>
 
 /// The bytes of a segment with all restored that its sidecar can restore; nothing is written. What could not be
 /// restored does not pass its checksum. `None` if there is no sidecar of this segment.
-pub fn restored(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
-    let seal = read_seal(disk, number);
+pub(crate) fn restored(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
+    let seal = seal::find(disk, number).ok().flatten();
     let sidecar = read_sidecar(disk, number)?;
     seal.is_none_or(|seal| seal.contents.sha256 == sidecar.sha256).then_some(())?;
     let (mut bytes, _) = disk::read_around(disk, &segment::path(number)).ok()?;
@@ -105,13 +104,13 @@ pub fn restored(disk: &dyn Disk, number: u64) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// Whatever the disk says of writing, and of reading other than that bytes are lost.
-pub fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
-    let seal = read_seal(disk, number);
+pub(crate) fn scrub(disk: &dyn Disk, number: u64) -> io::Result<Healed> {
+    let seal = seal::find(disk, number).ok().flatten();
     let bytes = match disk::read(disk, &segment::path(number)) {
         Err(error) if !disk::is_loss(&error) => return Err(error),
         bytes => bytes.ok(),
     };
-    let digest = bytes.as_deref().map(signature::digest);
+    let digest = bytes.as_deref().map(digest::digest);
     let sidecar = look_at_sidecar(disk, number);
     let signed = seal.as_ref().map(|seal| seal.contents.sha256);
     let expected = signed.or(sidecar.as_ref().map(|(sidecar, _)| sidecar.sha256));
@@ -156,8 +155,9 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::digest::{Digest, digest};
     use crate::disk::Folder;
-    use crate::signature::{Contents, DeviceKey, Digest, digest};
+    use crate::signature::{Contents, DeviceKey};
 
     #[test]
     fn segment_and_sidecar_mend_each_other() {

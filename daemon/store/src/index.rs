@@ -12,110 +12,18 @@
 
 use std::error::Error;
 
-use omir_core::model::Resource;
 use omir_core::reference::Ref;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::block::{Block, By, Kind, Row};
+use crate::block::Row;
+use crate::draw::{BlockOf, Draw};
 use crate::files::Files;
 use crate::key::RefKey;
+use crate::tombstone::By;
 use crate::transaction::Touch;
 use crate::version::{DocId, FileId, Location, Stamp};
 use crate::witness::Fact;
 
-/// The block that an index keeps of a segment.
-pub type BlockOf<D> = Block<<D as Draw>::Facts, <D as Draw>::Words>;
-
-/// Draws from resources what an index needs of them.
-pub trait Draw: 'static {
-    /// Facts of one version. As rows they are kept without places and times.
-    type Facts: Serialize + DeserializeOwned + Send + Sync;
-    /// Where one version was.
-    type Places: Serialize + DeserializeOwned + Send + Sync;
-    /// When one version was.
-    type Times: Serialize + DeserializeOwned + Send + Sync;
-    /// Words of one version.
-    type Terms: Send;
-    /// Words of all versions of a segment.
-    type Words: Serialize + DeserializeOwned + Send + Sync;
-    /// Words of a segment in the making.
-    type Gathering: Default;
-
-    /// The version of what is kept of a kind. What was kept in another one is rebuilt.
-    fn format(kind: Kind) -> u32;
-
-    /// Draws the facts from one version.
-    fn facts(resource: &Resource) -> Self::Facts;
-
-    /// Draws the words from one version.
-    fn terms(resource: &Resource) -> Self::Terms;
-
-    /// Where a version was, to be kept apart.
-    fn places(facts: &Self::Facts) -> &Self::Places;
-
-    /// When a version was, to be kept apart.
-    fn times(facts: &Self::Facts) -> Self::Times;
-
-    /// Puts together what was kept apart.
-    fn join(facts: &mut Self::Facts, places: Self::Places, times: Self::Times);
-
-    /// The key of the resource that the facts are of.
-    fn key(facts: &Self::Facts) -> RefKey;
-
-    /// Adds the words of the next version of a segment.
-    fn gather(words: &mut Self::Gathering, terms: &Self::Terms);
-
-    /// The words of a segment, complete.
-    fn gathered(words: Self::Gathering) -> Self::Words;
-
-    /// Returns true if facts and words that were read from a disk can belong to one segment.
-    fn is_consistent(rows: &[Row<Self::Facts>], words: &Self::Words) -> bool;
-}
-
-/// Draws nothing but names, for those who read a segment without an index.
-pub struct Names;
-
-impl Draw for Names {
-    type Facts = RefKey;
-    type Places = ();
-    type Times = ();
-    type Terms = ();
-    type Words = ();
-    type Gathering = ();
-
-    fn format(_: Kind) -> u32 {
-        0
-    }
-
-    fn facts(resource: &Resource) -> RefKey {
-        RefKey::of(&resource.reference())
-    }
-
-    fn terms(_: &Resource) {}
-
-    fn places(_: &RefKey) -> &() {
-        &()
-    }
-
-    fn times(_: &RefKey) {}
-
-    fn join(_: &mut RefKey, (): (), (): ()) {}
-
-    fn key(facts: &RefKey) -> RefKey {
-        *facts
-    }
-
-    fn gather(_: &mut (), (): &()) {}
-
-    fn gathered((): ()) {}
-
-    fn is_consistent(_: &[Row<RefKey>], (): &()) -> bool {
-        true
-    }
-}
-
-/// What becomes of a version in a compaction.
+/// The fate of a version in a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// It is the current one.
@@ -143,11 +51,11 @@ pub struct Fate {
     pub version: u64,
     /// When another version or a tombstone took its place; microseconds.
     pub retired: i64,
-    /// What becomes of it.
+    /// Its fate.
     pub end: End,
 }
 
-/// What second copies told that nothing else did.
+/// Facts that only second copies told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Learned {
     /// References whose newest version is lost.
@@ -207,7 +115,7 @@ pub trait Index: Draw + Send + Sync + Sized {
     /// Works out what depends on which versions are live, once all segments and logs are loaded; on so many threads.
     fn finish_loading(&mut self, threads: usize);
 
-    /// Where a version lies.
+    /// The position of a version.
     fn location(&self, id: DocId) -> Location;
 
     /// The live version of a reference: its row, and the transaction that recorded it.
@@ -224,7 +132,7 @@ pub trait Index: Draw + Send + Sync + Sized {
     fn forgotten_since(&self, key: &RefKey) -> Option<i64>;
 
     /// Returns true if this is the name of something new, and once was that of something that was forgotten.
-    fn is_reborn(&self, key: &RefKey) -> bool;
+    fn is_name_reused(&self, key: &RefKey) -> bool;
 
     /// Returns true if a reference of version `from` still names what it named then.
     fn stands(&self, from: DocId, target: &RefKey) -> bool;
@@ -235,8 +143,8 @@ pub trait Index: Draw + Send + Sync + Sized {
     /// How a live version was used since it was stored.
     fn used_since(&self, id: DocId, reference: &Ref) -> Option<Touch>;
 
-    /// What becomes of the versions of transactions `first` to `last` when their segments are compacted, in the order
-    /// they were recorded: what was superseded before `horizon` (microseconds) and what was forgotten is dropped.
+    /// Decides the fates of the versions of transactions `first` to `last` when their segments are compacted, in the
+    /// order they were recorded. Drops the forgotten, and those superseded before `horizon` (microseconds).
     fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate>;
 
     /// Moves versions to the segment they were sealed or compacted into, and takes out what was dropped: versions, and

@@ -5,7 +5,7 @@ use std::fmt;
 use omir_core::reference::Ref;
 use sha2::{Digest, Sha256};
 
-use crate::signature::unhex;
+use crate::digest::unhex;
 
 /// The first 128 bits of SHA-256 over `Type/id`.
 ///
@@ -41,7 +41,7 @@ impl RefKey {
     }
 
     /// Reads [`RefKey::to_hex`]; `None` if it is something else.
-    pub fn from_hex(text: &str) -> Option<Self> {
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
         unhex(text).map(Self)
     }
 }

@@ -5,19 +5,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::segment;
-use super::signature::{DeviceKey, Seal, hex, unhex};
-use crate::disk;
+use crate::digest::{hex, unhex};
+use crate::signature::{DeviceKey, Seal};
+use crate::{disk, segment};
 
 /// The folder of the keys.
 pub const DIR: &str = "keys";
 /// The public half of the device key.
-pub const PUBLIC: &str = "keys/device.pub";
+pub(crate) const PUBLIC: &str = "keys/device.pub";
 /// Public halves of keys that earlier segments were signed with, as after a restore: one a line.
-pub const FORMER: &str = "keys/former.pub";
+pub(crate) const FORMER: &str = "keys/former.pub";
 
 /// The public keys in a text, one a line; what is none is left out.
-pub fn public_keys(text: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn public_keys(text: &str) -> impl Iterator<Item = String> + '_ {
     text.lines().filter_map(|line| unhex::<32>(line.trim())).map(|key| hex(&key))
 }
 
@@ -83,7 +83,7 @@ pub fn device_key(data: &Path, random: impl FnOnce() -> [u8; 32]) -> io::Result<
     Ok(DeviceKey::from_secret(key))
 }
 
-/// Whether something was written. A card that is full or read-only is served all the same.
+/// Bears a write that a full or read-only card refuses: such a card is served all the same.
 fn borne(written: io::Result<()>, what: &str) -> io::Result<()> {
     match written {
         Err(error) if disk::is_full(&error) || disk::is_read_only(&error) => {
@@ -113,11 +113,11 @@ fn renew(
         tracing::error!(
             kept,
             "the device key was damaged beyond repair: a new one signs from now on, and the chain of signatures begins \
-             anew. No memory is lost"
+             again. No memory is lost"
         );
     } else if !known.is_empty() {
         tracing::error!(
-            "the device key is missing: a new one signs from now on, and the chain of signatures begins anew. No memory \
+            "the device key is missing: a new one signs from now on, and the chain of signatures starts over. No memory \
              is lost"
         );
     }
@@ -187,7 +187,7 @@ fn secret_in(text: &[u8]) -> Option<[u8; 32]> {
     secret(std::str::from_utf8(text.get(..64)?).ok()?)
 }
 
-/// Whether two keys differ in one digit: no two do that were ever made.
+/// Returns true if two keys differ in one digit: no two do that were ever made.
 fn is_near(one: &str, other: &str) -> bool {
     one.bytes().zip(other.bytes()).filter(|(a, b)| a != b).count() <= 1
 }
@@ -221,7 +221,7 @@ fn corrected(text: &[u8], known: &[String]) -> Option<[u8; 32]> {
 ///
 /// # Errors
 /// `NotFound` if there is none, `InvalidData` if it is no key.
-pub fn secret_of(data: &Path) -> io::Result<[u8; 32]> {
+pub(crate) fn secret_of(data: &Path) -> io::Result<[u8; 32]> {
     let path = data.join("keys").join("device.key");
     secret_in(&fs::read(&path)?).ok_or_else(|| {
         let message = format!(
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotten_public_half_is_written_anew() {
+    fn a_rotten_public_half_is_written_again() {
         let dir = tempfile::tempdir().unwrap();
         let made = device_key(dir.path(), || [5; 32]).unwrap();
         let public = made.public_hex();

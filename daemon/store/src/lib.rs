@@ -1,41 +1,102 @@
-//! What lies on the disk, and nothing above it: the log, the sealed segments, their signatures, the
-//! kept index, and how a store comes up from them after a power cut.
+//! The store of the daemon: the log, the sealed and signed segments, the kept index, and their return after a power
+//! cut.
 //!
-//! For `omird-engine`, and for tools that look at a data folder with no daemon running. The meaning of a memory is the
-//! business of the index above ([`index`]).
+//! For `omird-engine`, and for tools that look at a data folder while no daemon runs. The meaning of a memory is the
+//! business of the index above ([`Index`]).
+//!
+//! | room | holds |
+//! |---|---|
+//! | [`disk`] | the seam to the flash card, and the layers over it |
+//! | [`inspect`] | a data folder without a daemon: what is in it, and what can be saved |
+//! | [`backup`] | making, verifying and restoring backups |
+//! | [`mod@format`] | the bytes of each file, for tests and tools |
+//!
+//! `.ci/walls_check.py` counts the names in all of them.
+
+#![warn(unreachable_pub)]
 
 pub mod backup;
-pub mod block;
-pub mod cache;
-pub mod compact;
-pub mod derived;
 pub mod disk;
-pub mod files;
-pub mod healing;
-pub mod index;
+pub mod format;
 pub mod inspect;
-pub mod key;
-pub mod keys;
-mod locate;
-pub mod lock;
-pub mod manifest;
-pub mod mark;
-pub mod mending;
-pub mod merkle;
-pub mod read;
-pub mod recovery;
-pub mod room;
-mod scrub;
-pub mod sealer;
-pub mod segment;
-pub mod sidecar;
-pub mod signature;
-pub mod stamps;
-pub mod sync;
-pub mod transaction;
-pub mod version;
-pub mod wal;
-pub mod witness;
 
-/// Who produced a Bundle: its `source`.
+mod block;
+mod cache;
+mod compact;
+mod derived;
+mod digest;
+mod draw;
+mod files;
+mod healing;
+mod index;
+mod kept;
+mod key;
+mod keys;
+mod locate;
+mod lock;
+mod log;
+mod manifest;
+mod mark;
+mod mending;
+mod merkle;
+mod names;
+mod read;
+mod recovery;
+mod rewrite;
+mod room;
+mod scrub;
+mod seal;
+mod sealer;
+mod segment;
+mod sidecar;
+mod signature;
+mod stamps;
+mod sync;
+mod tombstone;
+mod transaction;
+mod values;
+mod version;
+mod wal;
+mod witness;
+
+// The start, from a locked folder to a store in use.
+pub use crate::keys::device_key;
+pub use crate::lock::{Lock, LockError};
+pub use crate::recovery::{Damage, StartProgress, recover, recover_on};
+pub use crate::signature::DeviceKey;
+
+// What is written: transactions into logs, logs into segments, segments into fewer.
+pub use crate::compact::{CompactError, Compacted, ForgottenTraces};
+pub use crate::log::{Log, LogError, Unsealed};
+pub use crate::mark::{Mark, Scrub, UntrustedInterval};
+pub use crate::rewrite::Retention;
+pub use crate::sealer::{SealError, SealedSegment, Sealer};
+pub use crate::transaction::{Op, Touch, Transaction, Who};
+pub use crate::witness::{Fact, FactKind};
+
+// What is read: versions, and what restores them.
+pub use crate::files::Files;
+pub use crate::healing::Healed;
+pub use crate::key::{KeyPrefix, RefKey};
+pub use crate::manifest::is_manifest;
+pub use crate::mending::Mender;
+pub use crate::names::MEMORY_DIRS;
+pub use crate::read::{Handle, ReadError};
+pub use crate::segment::decode_resource;
+pub use crate::stamps::Stamps;
+pub use crate::version::{DocId, FileId, Location, Stamp};
+
+// The index above the store, and what is kept of it.
+pub use crate::block::{Block, IndexKind, Row};
+pub use crate::cache::Cache;
+pub use crate::derived::{Derived, DerivedEntry, DerivedRefused, SledStore, folder_size};
+pub use crate::draw::Draw;
+pub use crate::index::{End, Fate, Index, Learned};
+pub use crate::sync::{ReadGuard, RwLock, WriteGuard};
+pub use crate::tombstone::{By, Ending, Tombstone};
+
+// Room on the card.
+pub use crate::room::{largest_segment_in, segment_room};
+
+/// The producer of our Bundles: their `source`.
 pub const PRODUCER: &str = concat!("omird/", env!("CARGO_PKG_VERSION"));

@@ -1,12 +1,30 @@
-//! Where the parts of encoded documents lie, by the bytes of the whole: a segment is taken apart without
+//! Positions of the parts of encoded documents, by the bytes of the whole: a segment is taken apart without
 //! becoming a value.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use omir_core::cbor;
 
-use super::segment::{BadSegment, bad};
+/// Why the bytes of a segment cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSegment {
+    /// Byte where it was noticed.
+    pub offset: usize,
+    /// The fault.
+    pub message: String,
+}
+
+impl fmt::Display for BadSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.message)
+    }
+}
+
+pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
+    BadSegment { offset, message: message.into() }
+}
 
 /// A member of a map, by where it lies.
 pub(super) struct Member<'a> {
@@ -34,7 +52,7 @@ pub(super) fn members<'a>(
     Ok(entries.map(member).collect())
 }
 
-/// Where the value of one member lies of the map at `of`.
+/// Finds the value of one member of the map at `of`.
 pub(super) fn member(
     bytes: &[u8],
     of: &Range<usize>,
@@ -44,7 +62,7 @@ pub(super) fn member(
     member.map(|member| member.value).ok_or_else(|| bad(of.start, format!("no `{name}` here")))
 }
 
-/// Where the items lie of the list at `of`.
+/// Finds the items of the list at `of`.
 pub(super) fn items(bytes: &[u8], of: &Range<usize>) -> Result<Vec<Range<usize>>, BadSegment> {
     let items = cbor::array_items(&bytes[of.clone()])
         .map_err(|error| bad(of.start + error.offset, error.to_string()))?;

@@ -14,7 +14,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::disk::{Gone, Mounting, no_link};
+use crate::disk::{Gone, MountGeneration, no_link};
 
 const NAME: &str = "lock";
 /// No lock file is longer; more of one that somebody put there is not read.
@@ -54,6 +54,56 @@ impl Identity {
 }
 
 impl Lock {
+    /// Takes the lock of a data folder, which must exist.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] at once if another process has it.
+    pub fn acquire(data: &Path) -> Result<Self, LockError> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(no_link())
+            .open(data.join(NAME))
+            .map_err(refused)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // For a person who finds the folder in use; a failure to write it is no matter.
+                let _ = file.set_len(0);
+                let _ = file.rewind();
+                let text = std::process::id().to_string();
+                let _ = file.write_all(text.as_bytes());
+                Ok(Self::new(file, data, text))
+            }
+            Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
+            Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
+        }
+    }
+
+    /// Takes the lock of a data folder for reading, and writes nothing: any number may hold it so, and
+    /// no daemon meanwhile. `None` if the folder has no lock file, so that nobody can hold it.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] at once if a daemon has it.
+    pub fn acquire_unwritten(data: &Path) -> Result<Option<Self>, LockError> {
+        let opened = OpenOptions::new().read(true).custom_flags(no_link()).open(data.join(NAME));
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(refused(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => {
+                let text = holder(&mut file);
+                Ok(Some(Self::new(file, data, text)))
+            }
+            Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
+            Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
+        }
+    }
+
     fn new(file: File, data: &Path, text: String) -> Self {
         let mut lock = Self { file, data: data.to_owned(), text, found: None, returns: 0 };
         lock.note();
@@ -84,7 +134,7 @@ impl Lock {
     /// Keeps the lock and tells whether its folder is still there, as [`Folder::watched`] asks.
     ///
     /// [`Folder::watched`]: crate::disk::Folder::watched
-    pub fn watch(self) -> Mounting {
+    pub fn watch(self) -> MountGeneration {
         let lock = Mutex::new(self);
         std::sync::Arc::new(move || lock.lock().unwrap_or_else(PoisonError::into_inner).look())
     }
@@ -102,7 +152,7 @@ impl Lock {
             _ => {}
         }
         if self.was_removed_by_hand() {
-            let mut made = acquire(&self.data).map_err(io::Error::other)?;
+            let mut made = Lock::acquire(&self.data).map_err(io::Error::other)?;
             made.file.rewind()?;
             made.file.write_all(self.text.as_bytes())?;
             self.file = made.file;
@@ -175,56 +225,6 @@ impl fmt::Display for LockError {
 
 impl std::error::Error for LockError {}
 
-/// Takes the lock of a data folder, which must exist.
-///
-/// # Errors
-/// [`LockError::Held`] at once if another process has it.
-pub fn acquire(data: &Path) -> Result<Lock, LockError> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(no_link())
-        .open(data.join(NAME))
-        .map_err(refused)?;
-    match file.try_lock() {
-        Ok(()) => {
-            // For a person who finds the folder in use; a failure to write it is no matter.
-            let _ = file.set_len(0);
-            let _ = file.rewind();
-            let text = std::process::id().to_string();
-            let _ = file.write_all(text.as_bytes());
-            Ok(Lock::new(file, data, text))
-        }
-        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
-        Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
-    }
-}
-
-/// Takes the lock of a data folder for reading, and writes nothing: any number may hold it so, and
-/// no daemon meanwhile. `None` if the folder has no lock file, so that nobody can hold it.
-///
-/// # Errors
-/// [`LockError::Held`] at once if a daemon has it.
-pub fn acquire_unwritten(data: &Path) -> Result<Option<Lock>, LockError> {
-    let opened = OpenOptions::new().read(true).custom_flags(no_link()).open(data.join(NAME));
-    let mut file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refused(error)),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => {
-            let text = holder(&mut file);
-            Ok(Some(Lock::new(file, data, text)))
-        }
-        Err(TryLockError::WouldBlock) => Err(LockError::Held { by: process(&mut file) }),
-        Err(TryLockError::Error(error)) => Err(LockError::Disk(error)),
-    }
-}
-
 fn refused(error: io::Error) -> LockError {
     if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::LOOP) {
         return LockError::Link;
@@ -252,13 +252,13 @@ mod tests {
     #[test]
     fn a_second_holder_is_told_who_has_it() {
         let dir = tempfile::tempdir().unwrap();
-        let held = acquire(dir.path()).unwrap();
-        match acquire(dir.path()) {
+        let held = Lock::acquire(dir.path()).unwrap();
+        match Lock::acquire(dir.path()) {
             Err(LockError::Held { by }) => assert_eq!(by, std::process::id().to_string()),
             other => panic!("{other:?}"),
         }
         drop(held);
-        acquire(dir.path()).unwrap();
+        Lock::acquire(dir.path()).unwrap();
     }
 
     #[test]
@@ -268,14 +268,14 @@ mod tests {
         std::fs::create_dir(&data).unwrap();
         std::fs::write(&other, "precious").unwrap();
         std::os::unix::fs::symlink(&other, data.join(NAME)).unwrap();
-        let error = acquire(&data).unwrap_err();
+        let error = Lock::acquire(&data).unwrap_err();
         assert!(error.to_string().contains("symbolic link"), "{error}");
-        assert!(matches!(acquire_unwritten(&data), Err(LockError::Link)));
+        assert!(matches!(Lock::acquire_unwritten(&data), Err(LockError::Link)));
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
     }
 
-    fn stamped(data: &Path) -> Mounting {
-        let mut lock = acquire(data).unwrap();
+    fn stamped(data: &Path) -> MountGeneration {
+        let mut lock = Lock::acquire(data).unwrap();
         lock.stamp(7).unwrap();
         lock.watch()
     }
@@ -285,19 +285,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (data, elsewhere) = (dir.path().join("data"), dir.path().join("elsewhere"));
         std::fs::create_dir(&data).unwrap();
-        let mounting = stamped(&data);
-        assert_eq!(mounting().unwrap(), 0);
+        let mount_generation = stamped(&data);
+        assert_eq!(mount_generation().unwrap(), 0);
         std::fs::rename(&data, &elsewhere).unwrap();
-        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        assert!(crate::disk::is_gone(&mount_generation().unwrap_err()));
         // As a mount point is without its card; and then with another card.
         std::fs::create_dir(&data).unwrap();
-        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        assert!(crate::disk::is_gone(&mount_generation().unwrap_err()));
         assert!(!data.join(NAME).exists(), "nothing is written to what lies there");
-        drop(acquire(&data).unwrap());
-        assert!(crate::disk::is_gone(&mounting().unwrap_err()));
+        drop(Lock::acquire(&data).unwrap());
+        assert!(crate::disk::is_gone(&mount_generation().unwrap_err()));
         std::fs::remove_dir_all(&data).unwrap();
         std::fs::rename(&elsewhere, &data).unwrap();
-        assert_eq!(mounting().unwrap(), 0, "the very same files");
+        assert_eq!(mount_generation().unwrap(), 0, "the very same files");
     }
 
     #[test]
@@ -305,38 +305,39 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         std::fs::create_dir(&data).unwrap();
-        let mounting = stamped(&data);
+        let mount_generation = stamped(&data);
         let text = std::fs::read(data.join(NAME)).unwrap();
         std::fs::rename(&data, dir.path().join("pulled out")).unwrap();
         std::fs::create_dir(&data).unwrap();
         std::fs::write(data.join(NAME), text).unwrap();
-        assert_eq!((mounting().unwrap(), mounting().unwrap()), (1, 1));
-        assert!(acquire(&data).is_err(), "it is locked again");
+        assert_eq!((mount_generation().unwrap(), mount_generation().unwrap()), (1, 1));
+        assert!(Lock::acquire(&data).is_err(), "it is locked again");
     }
 
     #[test]
     fn a_lock_file_that_somebody_removed_is_made_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mounting = stamped(dir.path());
+        let mount_generation = stamped(dir.path());
         std::fs::remove_file(dir.path().join(NAME)).unwrap();
-        assert_eq!(mounting().unwrap(), 0);
-        assert!(acquire(dir.path()).is_err());
+        assert_eq!(mount_generation().unwrap(), 0);
+        assert!(Lock::acquire(dir.path()).is_err());
     }
 
     #[test]
     fn a_reader_keeps_a_daemon_out_and_leaves_no_trace() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(acquire_unwritten(dir.path()).unwrap().is_none(), "nobody was ever here");
-        drop(acquire(dir.path()).unwrap());
+        assert!(Lock::acquire_unwritten(dir.path()).unwrap().is_none(), "nobody was ever here");
+        drop(Lock::acquire(dir.path()).unwrap());
         // Of a daemon that was here long ago; no process has that number.
         std::fs::write(dir.path().join(NAME), "4194305 0").unwrap();
-        let (first, second) = (acquire_unwritten(dir.path()), acquire_unwritten(dir.path()));
-        let refused = acquire(dir.path()).unwrap_err().to_string();
+        let (first, second) =
+            (Lock::acquire_unwritten(dir.path()), Lock::acquire_unwritten(dir.path()));
+        let refused = Lock::acquire(dir.path()).unwrap_err().to_string();
         assert!(first.unwrap().is_some() && refused == "another process is using it", "{refused}");
         assert_eq!(std::fs::read_to_string(dir.path().join(NAME)).unwrap(), "4194305 0");
         drop(second);
-        let held = acquire(dir.path()).unwrap();
-        assert!(matches!(acquire_unwritten(dir.path()), Err(LockError::Held { .. })));
+        let held = Lock::acquire(dir.path()).unwrap();
+        assert!(matches!(Lock::acquire_unwritten(dir.path()), Err(LockError::Held { .. })));
         drop(held);
     }
 }

@@ -1,11 +1,11 @@
-//! Where the store itself stands, and the spans whose memories are not dated for good yet. A step of a log
+//! Marks: small state of the store, and the spans whose memories are not dated for good yet. A step of a log
 //! ([`super::transaction`]) and the manifest of a segment hold it.
 
 use std::ops::RangeInclusive;
 
 use omir_core::value::{Map, Value};
 
-use super::transaction::{int, object};
+use crate::values::{int, object};
 
 /// Small state of the store that must survive a power cut and belongs to no memory. Each is written
 /// now and then, never for its own sake alone more often than a setting says.
@@ -33,8 +33,8 @@ pub struct Mark {
     pub certain: i64,
     /// How far what lies on the card was read through for rot.
     pub scrub: Scrub,
-    /// Spans without a clock whose memories are not all dated anew yet.
-    pub unsettled: Vec<Unsettled>,
+    /// Spans without a clock whose memories are not all redated yet.
+    pub unsettled: Vec<UntrustedInterval>,
 }
 
 /// How far a scrub is: all segments are read through once in a round.
@@ -51,7 +51,7 @@ pub struct Scrub {
 /// A span of one boot of the machine in which nobody knew the time, or nothing said that the clock was
 /// right. Microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Unsettled {
+pub struct UntrustedInterval {
     /// Which start of the machine.
     pub boot_id: String,
     /// Nothing in it was recorded with an earlier order stamp; since 1970.
@@ -64,12 +64,12 @@ pub struct Unsettled {
     pub before: i64,
     /// The same once the clock was set, if it was.
     pub after: Option<i64>,
-    /// Whether there was a clock that may have been right.
+    /// True if there was a clock that may have been right.
     pub coarse: bool,
 }
 
-impl Unsettled {
-    /// What dating showed in it; microseconds since 1970.
+impl UntrustedInterval {
+    /// The times that dating showed in it; microseconds since 1970.
     pub fn dated(&self) -> RangeInclusive<i64> {
         self.before.saturating_add(self.from)..=self.before.saturating_add(self.until)
     }
@@ -140,7 +140,10 @@ impl Mark {
             ("scrubBegan", int(self.scrub.began)),
             ("scrubThrough", int(self.scrub.through)),
             ("scrubEnded", int(self.scrub.ended)),
-            ("unsettled", Value::Array(self.unsettled.iter().map(Unsettled::to_value).collect())),
+            (
+                "unsettled",
+                Value::Array(self.unsettled.iter().map(UntrustedInterval::to_value).collect()),
+            ),
         ]
     }
 
@@ -187,7 +190,7 @@ impl Mark {
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
-                .filter_map(|span| Some(Unsettled::from_map(span.as_object()?)))
+                .filter_map(|span| Some(UntrustedInterval::from_map(span.as_object()?)))
                 .collect(),
         }
     }
@@ -224,14 +227,18 @@ pub(super) mod tests {
                 ended: 1_778_000_000_000_000,
             },
             unsettled: vec![
-                Unsettled { boot_id: "5d1c".into(), since: 7, ..Unsettled::default() },
-                Unsettled {
+                UntrustedInterval {
+                    boot_id: "5d1c".into(),
+                    since: 7,
+                    ..UntrustedInterval::default()
+                },
+                UntrustedInterval {
                     from: 1,
                     until: 2,
                     before: -3,
                     after: Some(4),
                     coarse: true,
-                    ..Unsettled::default()
+                    ..UntrustedInterval::default()
                 },
             ],
         }

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{healing, wal};
 use crate::disk::{self, Disk};
 use crate::files::Mend;
 use crate::version::FileId;
+use crate::{healing, wal};
 
 /// Restores files in memory, and keeps in mind which.
 pub struct Mender {

@@ -6,7 +6,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::signature::Digest;
+use crate::digest::Digest;
 
 /// How many entries there are, and the root over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::signature::hex;
+    use crate::digest::hex;
 
     /// The leaves and roots by which implementations of Certificate Transparency test themselves.
     #[test]

@@ -18,12 +18,12 @@ use crate::version::{DocId, FileId, Location};
 /// Why a version cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum ReadFault {
+pub enum ReadError {
     /// The disk refused.
     Disk {
         /// The file.
         file: FileId,
-        /// What it said.
+        /// Its error.
         error: io::Error,
     },
     /// The file was set aside since the start, and what was in it is lost.
@@ -33,21 +33,21 @@ pub enum ReadFault {
     },
     /// The bytes are not the ones that were written: the card lost them.
     BadChecksum {
-        /// Where they lie.
+        /// Their position.
         location: Location,
         /// The CRC-32 they have now.
         computed: u32,
     },
     /// The bytes are whole and still no resource.
     NotAResource {
-        /// Where they lie.
+        /// Their position.
         location: Location,
-        /// What was found.
+        /// The fault.
         message: String,
     },
 }
 
-impl fmt::Display for ReadFault {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk { file, error } => write!(f, "{file:?} cannot be read: {error}"),
@@ -64,12 +64,12 @@ impl fmt::Display for ReadFault {
     }
 }
 
-impl std::error::Error for ReadFault {}
+impl std::error::Error for ReadError {}
 
 /// A version's place with the open file, so that it can be read without holding the index.
 #[derive(Clone)]
 pub struct Handle {
-    /// Where.
+    /// Its position.
     pub location: Location,
     file: Option<Arc<dyn DiskFile>>,
     mender: Option<Arc<dyn Mend>>,
@@ -84,26 +84,26 @@ impl Handle {
 
     /// The bytes: one CBOR item, checked against the CRC they were written with. What the card has lost of them
     /// is restored where that is possible.
-    pub fn bytes(&self) -> Result<Vec<u8>, ReadFault> {
+    pub fn bytes(&self) -> Result<Vec<u8>, ReadError> {
         self.stored().or_else(|fault| match &fault {
-            ReadFault::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
-            ReadFault::Disk { .. } | ReadFault::BadChecksum { .. } => self.mended().ok_or(fault),
-            ReadFault::Gone { .. } | ReadFault::NotAResource { .. } => Err(fault),
+            ReadError::Disk { error, .. } if !disk::is_loss(error) => Err(fault),
+            ReadError::Disk { .. } | ReadError::BadChecksum { .. } => self.mended().ok_or(fault),
+            ReadError::Gone { .. } | ReadError::NotAResource { .. } => Err(fault),
         })
     }
 
     /// The bytes as they lie there.
-    fn stored(&self) -> Result<Vec<u8>, ReadFault> {
+    fn stored(&self) -> Result<Vec<u8>, ReadError> {
         let Location { file, offset, len, crc } = self.location;
-        let disk = |error| ReadFault::Disk { file, error };
-        let handle = self.file.as_ref().ok_or(ReadFault::Gone { file })?;
+        let disk = |error| ReadError::Disk { file, error };
+        let handle = self.file.as_ref().ok_or(ReadError::Gone { file })?;
         let mut bytes = vec![0; len as usize];
         handle.read_at(&mut bytes, u64::from(offset)).map_err(disk)?;
         let computed = crc32fast::hash(&bytes);
         if computed == crc {
             Ok(bytes)
         } else {
-            Err(ReadFault::BadChecksum { location: self.location, computed })
+            Err(ReadError::BadChecksum { location: self.location, computed })
         }
     }
 
@@ -124,17 +124,17 @@ impl Handle {
     }
 
     /// The resource as a value.
-    pub fn value(&self) -> Result<Value, ReadFault> {
+    pub fn value(&self) -> Result<Value, ReadError> {
         let bytes = self.bytes()?;
-        cbor::from_slice(&bytes, &Limits::default()).map_err(|error| ReadFault::NotAResource {
+        cbor::from_slice(&bytes, &Limits::default()).map_err(|error| ReadError::NotAResource {
             location: self.location,
             message: error.to_string(),
         })
     }
 
     /// The resource, typed.
-    pub fn resource(&self) -> Result<Resource, ReadFault> {
-        Resource::from_value(self.value()?).map_err(|faults| ReadFault::NotAResource {
+    pub fn resource(&self) -> Result<Resource, ReadError> {
+        Resource::from_value(self.value()?).map_err(|faults| ReadError::NotAResource {
             location: self.location,
             message: faults.first().map_or_else(String::new, |f| f.message.clone()),
         })

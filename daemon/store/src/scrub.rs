@@ -5,16 +5,15 @@
 use std::io;
 use std::sync::PoisonError;
 
-use super::compact::Piece;
-use super::healing::{self, Healed};
-use super::recovery::Unsealed;
-use super::sealer::{Sealer, segment_file};
-use super::segment;
-use super::signature::{self, Digest, Seal};
-use super::wal;
+use crate::digest::{self, Digest};
 use crate::disk::{self, Mode};
 use crate::files::Span;
+use crate::healing::{self, Healed};
 use crate::index::Index;
+use crate::log::Unsealed;
+use crate::sealer::{SealedSegment, Sealer};
+use crate::version::FileId;
+use crate::{seal, segment, wal};
 
 impl<I: Index> Sealer<I> {
     /// Reads a segment, its sidecar and its signature, and mends what can be mended of them. `None` if there is no such
@@ -29,7 +28,7 @@ impl<I: Index> Sealer<I> {
         let healed = healing::scrub(&*self.disk, number)?;
         if healed == Healed::Lost {
             // Where the card is away nothing can be read, and nothing is lost.
-            self.disk.mounting()?;
+            self.disk.mount_generation()?;
         }
         self.pieces[at].is_sound = healed != Healed::Lost;
         if let Healed::Segment(bytes) = &healed {
@@ -39,10 +38,10 @@ impl<I: Index> Sealer<I> {
             let file = self.disk.open(&segment::path(number), Mode::Read)?;
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             // Readers that hold the old file read it through their mender.
-            catalog.files_mut().add_segment(segment_file(number), file, span);
+            catalog.files_mut().add_segment(FileId::segment(number), file, span);
         }
-        if healed != Healed::Lost && self.seal_of(number)?.is_none() {
-            self.sign_anew(at)?;
+        if healed != Healed::Lost && seal::find(&*self.disk, number)?.is_none() {
+            self.sign_again(at)?;
         }
         Ok(Some(healed))
     }
@@ -56,7 +55,7 @@ impl<I: Index> Sealer<I> {
         let mut bytes = match wal::load(&*self.disk, log.log) {
             Err(error) if disk::is_loss(&error) => {
                 // Where the card is away nothing can be read, and nothing is lost.
-                return self.disk.mounting().map(|_| None);
+                return self.disk.mount_generation().map(|_| None);
             }
             bytes => bytes?,
         };
@@ -72,26 +71,13 @@ impl<I: Index> Sealer<I> {
         Ok((is_whole && bytes.len() >= durable).then_some(mended.len()))
     }
 
-    /// The seal of a segment, if it can be read and is authentic.
-    fn seal_of(&self, number: u64) -> io::Result<Option<Seal>> {
-        match disk::read(&*self.disk, &segment::signature_path(number)) {
-            Ok(text) => Ok(Seal::from_json(&text).ok().filter(Seal::is_authentic)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.disk.mounting()?;
-                Ok(None)
-            }
-            Err(error) if disk::is_loss(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Signs a segment whose signature is lost, if its sidecar vouches for its bytes and its neighbours say where in the
     /// chain it stands.
-    fn sign_anew(&self, at: usize) -> io::Result<()> {
-        let Piece { number, is_compacted, .. } = self.pieces[at];
+    fn sign_again(&self, at: usize) -> io::Result<()> {
+        let SealedSegment { number, is_compacted, .. } = self.pieces[at];
         let path = segment::signature_path(number);
         let bytes = disk::read(&*self.disk, &segment::path(number))?;
-        let digest = signature::digest(&bytes);
+        let digest = digest::digest(&bytes);
         let vouched = healing::read_sidecar(&*self.disk, number);
         if vouched.is_none_or(|sidecar| sidecar.sha256 != digest) {
             return Ok(());
@@ -99,24 +85,26 @@ impl<I: Index> Sealer<I> {
         let Ok(contents) = segment::contents(&bytes, digest) else { return Ok(()) };
         let before = match at.checked_sub(1) {
             None => Some(Digest::default()),
-            Some(before) => self.seal_of(self.pieces[before].number)?.map(|seal| seal.link()),
+            Some(before) => {
+                seal::find(&*self.disk, self.pieces[before].number)?.map(|seal| seal.link())
+            }
         };
         let link = match self.pieces.get(at + 1) {
             _ if !is_compacted => None,
-            Some(after) => self.seal_of(after.number)?.map(|seal| seal.previous),
+            Some(after) => seal::find(&*self.disk, after.number)?.map(|seal| seal.previous),
             None => Some(self.previous),
         };
         let (Some(before), true) = (before, link.is_some() == is_compacted) else {
             tracing::warn!(
                 file = path,
-                "is lost, and so are those beside it: it is not made anew yet"
+                "is lost, and so are those beside it: it is not rebuilt yet"
             );
             return Ok(());
         };
         let seal = self.key.sign(number, &contents, before, link);
         disk::replace(&*self.disk, &path, seal.to_json().as_bytes())?;
         self.disk.sync_dir(segment::DIR)?;
-        tracing::warn!(file = path, "was lost and is made anew");
+        tracing::warn!(file = path, "was lost and is rebuilt");
         Ok(())
     }
 }

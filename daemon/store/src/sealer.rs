@@ -15,24 +15,26 @@ use std::time::Instant;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
-use super::block::Kind;
-use super::cache::Cache;
-use super::compact::{Lapse, Merged, Piece};
-use super::read::{Handle, ReadFault};
-use super::recovery::Unsealed;
-use super::room;
-use super::segment::{self, BadSegment, Draft};
-use super::sidecar::Sidecar;
-use super::signature::{DeviceKey, Digest, Seal};
-use super::transaction::{Transaction, Unreadable};
-use super::wal;
-use super::witness::{self, Fact};
+use crate::block::IndexKind;
+use crate::cache::Cache;
+use crate::digest::Digest;
 use crate::disk::{self, Disk, DiskFile, Mode};
+use crate::draw::BlockOf;
 use crate::files::Span;
-use crate::index::{BlockOf, Index};
+use crate::index::Index;
 use crate::key::RefKey;
+use crate::locate::BadSegment;
+use crate::log::Unsealed;
+use crate::read::{Handle, ReadError};
+use crate::rewrite::{Retention, Rewritten};
+use crate::segment::{self, Draft};
+use crate::sidecar::Sidecar;
+use crate::signature::{DeviceKey, Seal};
 use crate::sync::RwLock;
+use crate::transaction::{Transaction, Unreadable};
 use crate::version::FileId;
+use crate::wal;
+use crate::witness::{self, Fact};
 
 /// Why a log could not be sealed. Its memories are safe and served from the log.
 #[derive(Debug)]
@@ -63,13 +65,13 @@ pub enum SealError {
         /// Why.
         fault: BadSegment,
     },
-    /// What was built is no segment: our bug, which no retry mends. Segments come in the order of what they hold,
+    /// The segment that was built is none: our bug, which no retry mends. Segments come in the order of what they hold,
     /// so nothing later can be sealed before.
     Unsealable(BadSegment),
 }
 
 impl SealError {
-    /// Whether there was no room on the disk.
+    /// Returns true if there was no room on the disk.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Disk(error) if disk::is_full(error))
     }
@@ -99,13 +101,32 @@ impl From<io::Error> for SealError {
     }
 }
 
+/// A sealed segment, as a row of the list of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSegment {
+    /// Its number.
+    pub number: u64,
+    /// Length of its file.
+    pub bytes: u64,
+    /// First transaction in it.
+    pub first_seq: u64,
+    /// Last transaction in it.
+    pub last_seq: u64,
+    /// When the last was recorded; microseconds.
+    pub last_recorded: i64,
+    /// True if it replaces others.
+    pub is_compacted: bool,
+    /// True if it may be compacted: not if it turned out to be damaged.
+    pub is_sound: bool,
+}
+
 /// Seals logs.
 pub struct Sealer<I> {
-    /// Where the files are.
+    /// The disk of the files.
     pub disk: Arc<dyn Disk>,
     /// Readers' index.
     pub catalog: Arc<RwLock<I>>,
-    /// Who signs.
+    /// The key that signs.
     pub key: DeviceKey,
     /// The kept index.
     pub cache: Cache,
@@ -114,12 +135,12 @@ pub struct Sealer<I> {
     /// Link of the segment before it.
     pub previous: Digest,
     /// All segments, by their first transaction.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<SealedSegment>,
     /// Numbers of segments that others replace and that are still to be removed.
     pub leftovers: Vec<u64>,
     /// Starts of the daemon so far.
     pub boots: u64,
-    /// Where the bytes of the kept index are counted; those of files the disk counts itself.
+    /// Counter of the bytes of the kept index; the disk itself counts those of files.
     pub bytes_written: Arc<AtomicU64>,
 }
 
@@ -132,7 +153,7 @@ impl<I: Index> Sealer<I> {
         &mut self,
         logs: &[Unsealed],
         now: Timestamp,
-        lapse: Lapse,
+        lapse: Retention,
     ) -> Result<bool, SealError> {
         let Some(newest) = logs.last() else { return Ok(false) };
         let began = Instant::now();
@@ -169,7 +190,7 @@ impl<I: Index> Sealer<I> {
                 drop(draft);
                 merge.finish(now)
             }
-            None => Merged { bytes: draft, ..Merged::default() },
+            None => Rewritten { bytes: draft, ..Rewritten::default() },
         };
         let sealed = std::mem::take(&mut merged.bytes);
         let block = segment::index::<I>(&sealed).map_err(SealError::Unsealable)?;
@@ -183,7 +204,7 @@ impl<I: Index> Sealer<I> {
         let file = self.write(self.next, &seal, &sealed, &facts)?;
         let len = sealed.len() as u64;
         drop(sealed);
-        let segment_id = segment_file(self.next);
+        let segment_id = FileId::segment(self.next);
         {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
@@ -201,7 +222,7 @@ impl<I: Index> Sealer<I> {
             millis = began.elapsed().as_millis() as u64,
             "sealed"
         );
-        self.pieces.push(Piece {
+        self.pieces.push(SealedSegment {
             number: self.next,
             bytes: len,
             first_seq: block.first_seq,
@@ -239,7 +260,7 @@ impl<I: Index> Sealer<I> {
             (segment::signature_path(number), seal.as_bytes()),
             (segment::path(number), bytes),
         ];
-        let taken = files.iter().map(|(_, bytes)| room::of_file(bytes.len() as u64)).sum();
+        let taken = files.iter().map(|(_, bytes)| disk::room_of(bytes.len() as u64)).sum();
         disk::check_room(&*self.disk, taken)?;
         let written = files
             .iter()
@@ -261,7 +282,7 @@ impl<I: Index> Sealer<I> {
             tracing::debug!(segment = number, "the disk is full, and the index is not kept");
             return;
         }
-        let kept = self.cache.put::<I>(number, len, block, &Kind::ALL);
+        let kept = self.cache.put::<I>(number, len, block, &IndexKind::ALL);
         self.bytes_written.fetch_add(kept, Ordering::Relaxed);
     }
 
@@ -331,7 +352,7 @@ impl<I: Index> Sealer<I> {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .files_mut()
-            .drop_file(log_file(log));
+            .drop_file(FileId::log(log));
     }
 
     /// The live version of a resource, for a copy; `None` if there is none any more. What the disk
@@ -348,7 +369,7 @@ impl<I: Index> Sealer<I> {
         };
         match handle.resource() {
             Ok(resource) => Some(resource),
-            Err(ReadFault::Disk { error, .. }) => {
+            Err(ReadError::Disk { error, .. }) => {
                 *refused = Some(error);
                 None
             }
@@ -358,14 +379,4 @@ impl<I: Index> Sealer<I> {
             }
         }
     }
-}
-
-/// The catalog's name for a log file.
-pub fn log_file(number: u64) -> FileId {
-    FileId::Log(u32::try_from(number).expect("fewer than 2^32 log files"))
-}
-
-/// The catalog's name for a segment.
-pub fn segment_file(number: u64) -> FileId {
-    FileId::Segment(u32::try_from(number).expect("fewer than 2^32 segments"))
 }

@@ -14,7 +14,6 @@
 
 mod draft;
 
-use std::fmt;
 use std::ops::Range;
 
 use omir_core::cbor;
@@ -24,13 +23,18 @@ use omir_core::model::Resource;
 use omir_core::value::Value;
 
 pub use self::draft::Draft;
-use super::locate;
-use super::manifest::{self, Found, Manifest, Older};
-use super::merkle::Root;
-use super::signature::{self, Contents, Digest};
 use crate::PRODUCER;
 use crate::block::{Block, Row};
-use crate::index::{BlockOf, Draw};
+use crate::digest::{self, Digest};
+use crate::draw::{BlockOf, Draw};
+use crate::locate::{self, BadSegment, bad};
+use crate::manifest::{self, FoundManifest, Manifest, Older};
+use crate::merkle::Root;
+pub use crate::names::{
+    SEGMENTS as DIR, segment_number as number_of, segment_path as path, sidecar_path,
+    signature_path,
+};
+use crate::signature::Contents;
 use crate::version::Stamp;
 
 /// About what a manifest says of an older version, in bytes, beside its resource; and of an entry. Only what is
@@ -38,56 +42,11 @@ use crate::version::Stamp;
 const OLDER: usize = 64;
 const PER_ENTRY: usize = 24;
 
-/// The folder of the segments.
-pub const DIR: &str = "segments";
-
-/// Where a segment lies.
-pub fn path(number: u64) -> String {
-    format!("{DIR}/{number:010}.omirb")
-}
-
-/// Where its signature lies.
-pub fn signature_path(number: u64) -> String {
-    format!("{DIR}/{number:010}.sig")
-}
-
-/// Where its sidecar lies, which mends it.
-pub fn sidecar_path(number: u64) -> String {
-    format!("{DIR}/{number:010}.par")
-}
-
-/// The number in a segment's file name.
-pub fn number_of(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".omirb")?;
-    let number: u64 = (digits.len() == 10).then(|| digits.parse().ok()).flatten()?;
-    // The catalog numbers files with 32 bits; a name beyond that is none of ours.
-    (number < u64::from(u32::MAX)).then_some(number)
-}
-
-/// Why the bytes of a segment cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadSegment {
-    /// Byte where it was noticed.
-    pub offset: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for BadSegment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {}: {}", self.offset, self.message)
-    }
-}
-
-pub(super) fn bad(offset: usize, message: impl Into<String>) -> BadSegment {
-    BadSegment { offset, message: message.into() }
-}
-
 /// Reads a resource from the bytes of one version.
 ///
 /// # Errors
 /// If they are no CBOR or no valid resource.
-pub fn decode(bytes: &[u8]) -> Result<Resource, BadSegment> {
+pub fn decode_resource(bytes: &[u8]) -> Result<Resource, BadSegment> {
     let value = cbor::from_slice(bytes, &Limits::default())
         .map_err(|error| bad(error.offset, error.to_string()))?;
     Resource::from_value(value).map_err(|faults| {
@@ -136,9 +95,9 @@ pub struct Layout {
     pub entries: Vec<(Stamp, Range<usize>)>,
     /// Each older version: its stamp and where it lies.
     pub superseded: Vec<(Stamp, Range<usize>)>,
-    /// Where the copies lie: resources of earlier segments, without references of their own.
+    /// Positions of the copies: resources of earlier segments, without references of their own.
     pub copies: Vec<Range<usize>>,
-    /// Whether the manifest passes its checksum. If not, nothing of what it says can be relied on.
+    /// True if the manifest passes its checksum. If not, nothing of what it says can be relied on.
     pub is_manifest_whole: bool,
 }
 
@@ -149,7 +108,7 @@ impl Layout {
     }
 }
 
-/// What is signed of a segment whose digest is known.
+/// The signed facts of a segment whose digest is known.
 ///
 /// # Errors
 /// If the segment cannot be taken apart.
@@ -164,7 +123,7 @@ pub fn layout(bytes: &[u8]) -> Result<Layout, BadSegment> {
     let entries = locate::items(bytes, &locate::member(bytes, &(0..bytes.len()), "entry")?)?;
     let (last, others) =
         entries.split_last().ok_or_else(|| bad(0, "a segment has at least its manifest"))?;
-    let Found { manifest, superseded, is_whole } = manifest::read(bytes, last.clone())
+    let FoundManifest { manifest, superseded, is_whole } = manifest::read(bytes, last.clone())
         .ok_or_else(|| bad(last.start, "the last entry is no manifest of this format"))?;
     if manifest.entries.len() > others.len() {
         return Err(bad(last.start, "the manifest tells of more entries than there are"));
@@ -216,7 +175,7 @@ pub fn index_what_is_whole<D: Draw>(
     let position = |n: usize| u32::try_from(n).map_err(|_| bad(n, "a segment is at most 4 GiB"));
     for (stamp, range) in versions {
         let raw = &bytes[range.clone()];
-        let resource = decode(raw).map_err(|e| bad(range.start + e.offset, e.message))?;
+        let resource = decode_resource(raw).map_err(|e| bad(range.start + e.offset, e.message))?;
         rows.push(Row {
             stamp,
             facts: D::facts(&resource),
@@ -235,7 +194,7 @@ pub fn index_what_is_whole<D: Draw>(
     };
     let manifest = layout.manifest;
     let block = Block {
-        digest: signature::digest(bytes),
+        digest: digest::digest(bytes),
         rows,
         text,
         tombstones: manifest.forgotten,

@@ -26,7 +26,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::signature::{self, Digest};
+use crate::digest::{self, Digest};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 4096;
@@ -36,7 +36,7 @@ const MAGIC: &[u8; 8] = b"omirpar2";
 /// Bytes of a head before the checksums of the blocks.
 const FIXED: usize = 8 + 8 + 8 + 32 + 4;
 
-/// What is kept beside a segment.
+/// The contents of a sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecar {
     /// Number of the segment.
@@ -81,7 +81,7 @@ impl fmt::Display for TooDamaged {
 impl std::error::Error for TooDamaged {}
 
 /// Bytes of the `.par` file of a segment of so many bytes, with so many of a witness.
-pub fn encoded_len(bytes: u64, witness: u64) -> u64 {
+pub(crate) fn encoded_len(bytes: u64, witness: u64) -> u64 {
     let block = BLOCK as u64;
     let stripe = block * STRIPE as u64;
     let head = FIXED as u64 + 4 * bytes.div_ceil(block) + 4;
@@ -95,7 +95,7 @@ impl Sidecar {
     pub fn of(segment: u64, bytes: &[u8], witness: Vec<u8>) -> Self {
         Self {
             segment,
-            sha256: signature::digest(bytes),
+            sha256: digest::digest(bytes),
             witness_len: witness.len(),
             witness: Some(witness),
             len: bytes.len(),
@@ -154,7 +154,7 @@ impl Sidecar {
     }
 
     /// Which blocks of a segment do not pass their checksum.
-    pub fn damaged_blocks(&self, bytes: &[u8]) -> Vec<usize> {
+    pub(crate) fn damaged_blocks(&self, bytes: &[u8]) -> Vec<usize> {
         let is_damaged = |block: &usize| {
             let range = self.block(*block);
             bytes.get(range).map(crc32fast::hash) != Some(self.crcs[*block])
@@ -173,7 +173,7 @@ impl Sidecar {
     /// If that is not possible; the bytes are then of no use.
     pub fn repair(&self, bytes: &mut Vec<u8>) -> Result<usize, TooDamaged> {
         let restored = self.restore(bytes);
-        if signature::digest(bytes) == self.sha256 {
+        if digest::digest(bytes) == self.sha256 {
             return Ok(restored);
         }
         Err(TooDamaged { blocks: self.damaged_blocks(bytes).len() })
@@ -215,26 +215,26 @@ impl Sidecar {
     fn restore_across(&self, bytes: &mut [u8], first: usize) -> Option<()> {
         let lacking = self.lacking(bytes, first)?;
         let (one, other) = (self.block(first), self.block(first + 1));
-        let mended = |range: Range<usize>, from: usize, to: usize| {
-            let mut block = bytes[range].to_vec();
-            let to = to.min(block.len());
-            add(
-                block.get_mut(from..to).unwrap_or_default(),
-                lacking.get(from..to).unwrap_or_default(),
-            );
-            block
-        };
-        (0..=BLOCK)
-            .find_map(|cut| {
-                let tail = mended(one.clone(), cut, BLOCK);
-                (crc32fast::hash(&tail) == self.crcs[first]).then_some(())?;
-                let head = mended(other.clone(), 0, cut);
-                (crc32fast::hash(&head) == self.crcs[first + 1]).then_some((tail, head))
-            })
-            .map(|(tail, head)| {
-                bytes[one.clone()].copy_from_slice(&tail);
-                bytes[other.clone()].copy_from_slice(&head);
-            })
+        // Each byte of `lacking` belongs to one of them: to the second before the beginning, else to the first.
+        let (mut tail, mut head) = (bytes[one.clone()].to_vec(), bytes[other.clone()].to_vec());
+        add(&mut tail, &lacking);
+        for beginning in 0..=BLOCK {
+            if crc32fast::hash(&tail) == self.crcs[first]
+                && crc32fast::hash(&head) == self.crcs[first + 1]
+            {
+                bytes[one].copy_from_slice(&tail);
+                bytes[other].copy_from_slice(&head);
+                return Some(());
+            }
+            for block in [&mut tail, &mut head] {
+                if let (Some(byte), Some(lacks)) =
+                    (block.get_mut(beginning), lacking.get(beginning))
+                {
+                    *byte ^= lacks;
+                }
+            }
+        }
+        None
     }
 }
 

@@ -26,23 +26,15 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
-use super::merkle::Root;
-
-/// SHA-256 of a segment file.
-pub type Digest = [u8; 32];
+use crate::digest::{Digest, digest, hex, unhex};
+use crate::merkle::Root;
 
 const FORMAT: &str = "omird-signature-3";
 /// The format of a seal without a root.
 const FORMAT_PLAIN: &str = "omird-signature-1";
 /// The same of one that stands for a run of segments.
 const FORMAT_PLAIN_COMPACTED: &str = "omird-signature-2";
-
-/// SHA-256 of bytes.
-pub fn digest(bytes: &[u8]) -> Digest {
-    Sha256::digest(bytes).into()
-}
 
 /// The key a device signs its segments with.
 #[derive(Clone)]
@@ -83,7 +75,7 @@ impl fmt::Debug for DeviceKey {
     }
 }
 
-/// What is signed of a segment file.
+/// The signed facts of a segment file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contents {
     /// Its length.
@@ -105,7 +97,7 @@ pub struct Seal {
     pub previous: Digest,
     /// The link of the last segment it replaces; nothing for a segment sealed from a log.
     pub last: Option<Digest>,
-    /// Who signed.
+    /// The public key of the signer.
     pub public_key: [u8; 32],
     /// The signature.
     pub signature: [u8; 64],
@@ -115,6 +107,8 @@ pub struct Seal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SealFault {
+    /// There is no `.sig` file.
+    Missing,
     /// The `.sig` file is no seal.
     Unreadable,
     /// The segment file is not the one that was signed.
@@ -128,6 +122,7 @@ pub enum SealFault {
 impl fmt::Display for SealFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Missing => "its signature is missing",
             Self::Unreadable => "the signature file is unreadable",
             Self::DigestDiffers => "the segment's bytes are not the ones that were signed",
             Self::ChainBroken => "it was not signed as the successor of the segment before it",
@@ -136,7 +131,7 @@ impl fmt::Display for SealFault {
     }
 }
 
-/// Where a chain of seals breaks: the positions of those that do not follow the one before them.
+/// Breaks of a chain of seals: the positions of those that do not follow the one before them.
 ///
 /// `seals` are in the order of their segments' first transactions. The first must name 64 zeros.
 /// Whether each is authentic and right about its file is another question: [`Seal::verify`].
@@ -153,12 +148,12 @@ pub fn chain_breaks<'a>(seals: impl IntoIterator<Item = &'a Seal>) -> Vec<usize>
 }
 
 impl Seal {
-    /// What the seal of the next segment names as its `previous`.
+    /// The link that the seal of the next segment names as its `previous`.
     pub fn link(&self) -> Digest {
         self.last.unwrap_or(self.contents.sha256)
     }
 
-    /// What is signed.
+    /// The signed message.
     fn message(&self) -> Vec<u8> {
         let Contents { bytes, sha256, root } = &self.contents;
         let mut message: Vec<u8> = match (root, self.last) {
@@ -252,30 +247,13 @@ impl Seal {
         if self.is_authentic() { Ok(()) } else { Err(SealFault::BadSignature) }
     }
 
-    /// Whether the signature is by the key in the file over what the file says, whatever the
+    /// Returns true if the signature is by the key in the file over what the file says, whatever the
     /// segment holds.
     pub fn is_authentic(&self) -> bool {
         VerifyingKey::from_bytes(&self.public_key)
             .and_then(|key| key.verify(&self.message(), &Signature::from_bytes(&self.signature)))
             .is_ok()
     }
-}
-
-/// Bytes as lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Reads lower- or upper-case hex of exactly `N` bytes.
-pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -9,9 +9,6 @@
 
 use std::collections::BTreeMap;
 
-/// A stamp that is no further ahead of what is certain says well enough when it was given out;
-/// microseconds.
-pub const AHEAD: i64 = 86_400_000_000;
 /// How far apart in time the stamps are that are remembered; microseconds.
 const STEP: i64 = 86_400_000_000;
 
@@ -22,10 +19,14 @@ pub struct Stamps {
 }
 
 impl Stamps {
+    /// A stamp that is no further ahead of what is certain says well enough when it was given out;
+    /// microseconds.
+    pub const AHEAD: i64 = 86_400_000_000;
+
     /// Notes that stamps up to `stamp` had been given out when `certain` was the time, both in
     /// microseconds since 1970. A stamp that is not ahead needs no note, nor does one without a time (0).
     pub fn note(&mut self, stamp: i64, certain: i64) {
-        if certain <= 0 || stamp.saturating_sub(certain) <= AHEAD {
+        if certain <= 0 || stamp.saturating_sub(certain) <= Self::AHEAD {
             return;
         }
         let mut newest = self.certain.range(..stamp).rev();

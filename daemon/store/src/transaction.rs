@@ -24,17 +24,18 @@ use omir_core::number::Number;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use super::mark::Mark;
-use crate::block::By;
 use crate::key::RefKey;
+use crate::mark::Mark;
+use crate::tombstone::By;
+use crate::values::{int, object};
 
 /// Position of a transaction in the store's history; the first is 1.
-pub type Seq = u64;
+pub(crate) type Seq = u64;
 
 /// No store lives to see this many transactions; a file that claims more was not written by omird.
-pub const MAX_SEQ: Seq = 1 << 62;
+pub(crate) const MAX_SEQ: Seq = 1 << 62;
 
-/// What one step of a transaction does.
+/// The effect of one step of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// A new version of a resource.
@@ -46,11 +47,11 @@ pub enum Op {
     },
     /// A tombstone.
     Forget {
-        /// What is forgotten.
+        /// The reference.
         target: Ref,
         /// The version the tombstone takes.
         version: u64,
-        /// Who forgets.
+        /// The origin of the deletion.
         who: Who,
     },
     /// The state of access after one or more recalls; absolute, so repeating it changes nothing.
@@ -60,15 +61,15 @@ pub enum Op {
         /// Starts so far, this one included.
         count: u64,
     },
-    /// Where the store itself stands; absolute, the newest counts.
+    /// Small state of the store; absolute, the newest counts.
     Mark(Mark),
 }
 
-/// Who forgets, as a transaction says it; see [`Transaction::by`].
+/// The origin of a deletion, as a transaction says it; see [`Transaction::by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// Someone.
-    Someone,
+    /// A user.
+    User,
     /// A rule that lets go of it.
     Rule,
     /// A rule that makes it a part of the record that is put at this position of the transaction.
@@ -142,7 +143,7 @@ impl Op {
         }
     }
 
-    /// Whether it is written in one step with the one before it.
+    /// Returns true if it is written in one step with the one before it.
     fn goes_with(&self, next: &Self) -> bool {
         match (self, next) {
             (Self::Forget { who, .. }, Self::Forget { who: next, .. }) => who == next,
@@ -171,7 +172,7 @@ pub struct Transaction {
     pub seq: Seq,
     /// When it was recorded, on the store's clock.
     pub at: Timestamp,
-    /// What it does, in order.
+    /// Its steps, in order.
     pub ops: Vec<Op>,
 }
 
@@ -181,7 +182,7 @@ pub struct Transaction {
 pub struct Unreadable {
     /// Byte of the payload.
     pub offset: usize,
-    /// What was expected there.
+    /// A description of what was expected there.
     pub message: String,
 }
 
@@ -189,14 +190,6 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.offset, self.message)
     }
-}
-
-pub(super) fn object(members: &[(&str, Value)]) -> Value {
-    Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<Map>())
-}
-
-pub(super) fn int(n: impl Into<i128>) -> Value {
-    Value::Number(Number::from(n.into()))
 }
 
 impl Transaction {
@@ -222,7 +215,7 @@ impl Transaction {
                 [Op::Forget { who, .. }, ..] => {
                     let mut members = vec![("refs", list(&Op::tombstone))];
                     match who {
-                        Who::Someone => {}
+                        Who::User => {}
                         Who::Rule => members.push(("rule", Value::Bool(true))),
                         Who::Merging(at) => members.push(("into", int(*at as u64))),
                     }
@@ -282,16 +275,17 @@ impl Transaction {
         Ok((Self { seq, at, ops }, places))
     }
 
-    /// Who forgets, by the name of the record that something becomes a part of. Where that cannot be
-    /// told it is someone, so that nothing is kept longer for it.
+    /// The origin of a deletion, by the name of the record that something becomes a part of. If that cannot be
+    /// told, it counts as a user's deletion, so that nothing is kept longer for it.
     pub fn by(&self, who: Who) -> By {
         match who {
-            Who::Someone => By::Someone,
+            Who::User => By::User,
             Who::Rule => By::Rule,
             Who::Merging(at) => match self.ops.get(at) {
-                Some(Op::Put { resource, .. }) => name_of(resource)
-                    .map_or(By::Someone, |name| By::Merging(RefKey::of_text(&name))),
-                _ => By::Someone,
+                Some(Op::Put { resource, .. }) => {
+                    name_of(resource).map_or(By::User, |name| By::Merging(RefKey::of_text(&name)))
+                }
+                _ => By::User,
             },
         }
     }
@@ -301,7 +295,7 @@ fn who(step: &Map) -> Who {
     match step.get("into").and_then(Value::as_u64).map(usize::try_from) {
         Some(Ok(at)) => Who::Merging(at),
         _ if step.get("rule").and_then(Value::as_bool) == Some(true) => Who::Rule,
-        _ => Who::Someone,
+        _ => Who::User,
     }
 }
 

@@ -1,5 +1,7 @@
 //! One version of a resource, as far as the store knows it: when and as what it was recorded, and where its bytes lie.
 
+use crate::names;
+
 /// Number of a version in the index; versions get rising numbers in the order they were recorded.
 pub type DocId = u32;
 
@@ -10,6 +12,32 @@ pub enum FileId {
     Segment(u32),
     /// A log file.
     Log(u32),
+}
+
+impl FileId {
+    /// The log file with this number.
+    ///
+    /// # Panics
+    /// If it has more than 32 bits: no file with such a name is taken for one of ours.
+    pub fn log(number: u64) -> Self {
+        Self::Log(u32::try_from(number).expect("fewer than 2^32 log files"))
+    }
+
+    /// The segment with this number.
+    ///
+    /// # Panics
+    /// As [`FileId::log`].
+    pub fn segment(number: u64) -> Self {
+        Self::Segment(u32::try_from(number).expect("fewer than 2^32 segments"))
+    }
+
+    /// The path of the file within the data folder.
+    pub fn path(self) -> String {
+        match self {
+            Self::Segment(number) => names::segment_path(number.into()),
+            Self::Log(number) => names::log_path(number.into()),
+        }
+    }
 }
 
 /// Position of the bytes of a version.

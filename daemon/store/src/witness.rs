@@ -29,20 +29,21 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::wal;
-use crate::block::{By, Ending, Row};
+use crate::block::Row;
 use crate::disk::{self, Disk, DiskFile, Mode};
-use crate::index::{BlockOf, Draw};
+use crate::draw::{BlockOf, Draw};
 use crate::key::{KeyPrefix, RefKey};
+use crate::tombstone::{By, Ending};
 use crate::version::Stamp;
+use crate::wal;
 
 const MAGIC: &[u8; 8] = b"OMIRFCT1";
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 8;
 
-/// What came to be under a name.
+/// The kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum FactKind {
     /// A version above the first.
     Version,
     /// Someone had it forgotten.
@@ -58,21 +59,21 @@ pub struct Fact {
     pub key: KeyPrefix,
     /// Version and place in history.
     pub stamp: Stamp,
-    /// What it was.
-    pub kind: Kind,
+    /// Its kind.
+    pub kind: FactKind,
 }
 
 impl Fact {
     /// The fact that a version was stored; `None` for a first one.
     pub fn version(key: &RefKey, stamp: Stamp) -> Option<Self> {
-        (stamp.version > 1).then(|| Self { key: key.prefix(), stamp, kind: Kind::Version })
+        (stamp.version > 1).then(|| Self { key: key.prefix(), stamp, kind: FactKind::Version })
     }
 
     /// The fact that something was forgotten.
     pub fn tombstone(key: &RefKey, stamp: Stamp, by: By) -> Self {
         let kind = match by {
-            By::Someone => Kind::Forgotten,
-            By::Rule | By::Merging(_) => Kind::LetGo,
+            By::User => FactKind::Forgotten,
+            By::Rule | By::Merging(_) => FactKind::LetGo,
         };
         Self { key: key.prefix(), stamp, kind }
     }
@@ -82,25 +83,28 @@ impl Fact {
         (self.stamp.seq, self.stamp.ordinal)
     }
 
-    /// Who forgot, if it is a tombstone. Which record a rule made it a part of is not kept.
+    /// The origin of the deletion, if it is a tombstone. The record that a rule made it a part of is not kept.
     pub fn by(&self) -> Option<By> {
         match self.kind {
-            Kind::Version => None,
-            Kind::Forgotten => Some(By::Someone),
-            Kind::LetGo => Some(By::Rule),
+            FactKind::Version => None,
+            FactKind::Forgotten => Some(By::User),
+            FactKind::LetGo => Some(By::Rule),
         }
     }
 }
 
 /// Returns all facts of a segment's index block.
-pub fn of_block<D: Draw>(block: &BlockOf<D>) -> Vec<Fact> {
+pub(crate) fn of_block<D: Draw>(block: &BlockOf<D>) -> Vec<Fact> {
     facts_of::<D>(block, |_| true)
 }
 
 /// Returns the facts of a segment that is being written. It leaves out what a rule let go of if no version from before
 /// the segment is `held`: without the tombstone nothing comes back. That is most of them, because a sighting that
 /// becomes part of another mostly lies in the same log.
-pub fn of_new_block<D: Draw>(block: &BlockOf<D>, held: impl Fn(&RefKey) -> bool) -> Vec<Fact> {
+pub(crate) fn of_new_block<D: Draw>(
+    block: &BlockOf<D>,
+    held: impl Fn(&RefKey) -> bool,
+) -> Vec<Fact> {
     facts_of::<D>(block, held)
 }
 
@@ -110,7 +114,7 @@ fn facts_of<D: Draw>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -
     let tombstones = block.tombstones.iter().filter_map(|tombstone| match tombstone.ending {
         Ending::Forgotten(by) => {
             let key = tombstone.key();
-            let is_needed = by == By::Someone || may_return(&key);
+            let is_needed = by == By::User || may_return(&key);
             is_needed.then(|| Fact::tombstone(&key, tombstone.stamp, by))
         }
         Ending::Dropped => None,
@@ -122,7 +126,7 @@ fn facts_of<D: Draw>(block: &BlockOf<D>, may_return: impl Fn(&RefKey) -> bool) -
 
 /// A fact as it is written: its numbers are differences to the fact before it.
 #[derive(Serialize, Deserialize)]
-struct Item(u64, u32, i64, u64, Kind, KeyPrefix);
+struct Item(u64, u32, i64, u64, FactKind, KeyPrefix);
 
 fn items(facts: &[Fact]) -> Vec<Item> {
     let (mut seq, mut recorded) = (0u64, 0i64);
@@ -159,7 +163,7 @@ pub fn decode(bytes: &[u8]) -> Option<Vec<Fact>> {
     postcard::from_bytes(bytes).ok().map(facts)
 }
 
-/// What was written for one sync of a log.
+/// A record of a witness: the facts of one sync of a log.
 #[derive(Serialize, Deserialize)]
 struct Record {
     /// So much of the log was durable.
@@ -170,7 +174,7 @@ struct Record {
 }
 
 /// Returns the path of a log's witness.
-pub fn path(log: u64) -> String {
+pub(crate) fn path(log: u64) -> String {
     format!("{}/{log:010}.facts", wal::DIR)
 }
 
@@ -205,7 +209,7 @@ fn record(log: u64, end: u64, last_seq: u64, list: &[Fact], out: &mut Vec<u8>) {
     out.extend_from_slice(&payload);
 }
 
-/// What a log's witness says.
+/// The statements of a log's witness.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Testimony {
     /// So much of the log is known to have been durable.
@@ -214,9 +218,9 @@ pub struct Testimony {
     pub last_seq: u64,
     /// The facts, oldest first.
     pub facts: Vec<Fact>,
-    /// Whether the file is there, and all of it could be read.
+    /// True if the file is there, and all of it could be read.
     pub is_whole: bool,
-    /// Where its good part ends.
+    /// End of its good part.
     pub len: u64,
 }
 
@@ -260,7 +264,7 @@ fn record_at(bytes: &[u8], log: u64, at: usize) -> Option<(Record, usize)> {
 }
 
 /// Reads the witness of a log from a disk; one that is not there or cannot be read says nothing.
-pub fn load(disk: &dyn Disk, log: u64) -> Testimony {
+pub(crate) fn load(disk: &dyn Disk, log: u64) -> Testimony {
     match disk::read(disk, &path(log)) {
         Ok(bytes) => read(&bytes, log),
         Err(_) => match disk::read_around(disk, &path(log)) {
@@ -270,11 +274,11 @@ pub fn load(disk: &dyn Disk, log: u64) -> Testimony {
     }
 }
 
-/// Writes the witness of a log anew, synced and under its name; durable after a sync of the folder.
+/// Rewrites the witness of a log, synced and under its name; durable after a sync of the folder.
 ///
 /// # Errors
 /// If the disk refuses. The old one is then still there.
-pub fn replace(disk: &dyn Disk, log: u64, list: &[Fact]) -> io::Result<()> {
+pub(crate) fn replace(disk: &dyn Disk, log: u64, list: &[Fact]) -> io::Result<()> {
     let mut bytes = header(log);
     if !list.is_empty() {
         record(log, 0, 0, list, &mut bytes);
@@ -283,7 +287,7 @@ pub fn replace(disk: &dyn Disk, log: u64, list: &[Fact]) -> io::Result<()> {
 }
 
 /// Removes the witness of a log that nobody needs any more.
-pub fn remove(disk: &dyn Disk, log: u64) -> io::Result<()> {
+pub(crate) fn remove(disk: &dyn Disk, log: u64) -> io::Result<()> {
     match disk.remove(&path(log)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
@@ -291,9 +295,9 @@ pub fn remove(disk: &dyn Disk, log: u64) -> io::Result<()> {
 }
 
 /// The witness of the log that is being written.
-pub struct Writer {
+pub(crate) struct Writer {
     log: u64,
-    /// `None` where the disk refused: the next start makes it anew from the log.
+    /// `None` where the disk refused: the next start rebuilds it from the log.
     file: Option<Arc<dyn DiskFile>>,
     len: u64,
     /// Facts of frames that are staged.
@@ -304,7 +308,7 @@ pub struct Writer {
 
 impl Writer {
     /// Begins the witness of a new log.
-    pub fn create(disk: &dyn Disk, log: u64) -> Self {
+    pub(crate) fn create(disk: &dyn Disk, log: u64) -> Self {
         let made = disk.open(&path(log), Mode::Create).and_then(|file| {
             file.write_at(&header(log), 0)?;
             Ok(file)
@@ -313,7 +317,7 @@ impl Writer {
     }
 
     /// Goes on with one whose good part ends at `len`; with none if it cannot be written to.
-    pub fn resume(disk: &dyn Disk, log: u64) -> Self {
+    pub(crate) fn resume(disk: &dyn Disk, log: u64) -> Self {
         let found = load(disk, log);
         if !found.is_whole {
             return Self::with(log, None, 0);
@@ -322,7 +326,7 @@ impl Writer {
     }
 
     /// None at all.
-    pub fn absent(log: u64) -> Self {
+    pub(crate) fn absent(log: u64) -> Self {
         Self::with(log, None, 0)
     }
 
@@ -331,12 +335,12 @@ impl Writer {
     }
 
     /// Adds the facts of a frame that is staged.
-    pub fn stage(&mut self, facts: impl IntoIterator<Item = Fact>) {
+    pub(crate) fn stage(&mut self, facts: impl IntoIterator<Item = Fact>) {
         self.staged.extend(facts);
     }
 
     /// Notes that the staged frames are in the file, or that none of them is.
-    pub fn settle(&mut self, are_written: bool) {
+    pub(crate) fn finish_group(&mut self, are_written: bool) {
         if are_written {
             self.pending.append(&mut self.staged);
         }
@@ -344,12 +348,12 @@ impl Writer {
     }
 
     /// Forgets the facts of frames that a failed sync has left in doubt.
-    pub fn drop_pending(&mut self) {
+    pub(crate) fn drop_pending(&mut self) {
         self.pending.clear();
     }
 
     /// Writes what is known of the frames up to `end`, which are durable.
-    pub fn tell(&mut self, end: u64) {
+    pub(crate) fn tell(&mut self, end: u64) {
         if !self.pending.is_empty() {
             let facts = std::mem::take(&mut self.pending);
             self.append(end, 0, &facts);
@@ -358,7 +362,7 @@ impl Writer {
 
     /// Says that the log ends at `end`, durable, with transaction `last_seq`; durable on return, as far as the
     /// disk is willing.
-    pub fn close(&mut self, end: u64, last_seq: u64) {
+    pub(crate) fn close(&mut self, end: u64, last_seq: u64) {
         let facts = std::mem::take(&mut self.pending);
         self.append(end, last_seq, &facts);
         if let Some(file) = &self.file
@@ -375,7 +379,7 @@ impl Writer {
         match file.write_at(&bytes, self.len) {
             Ok(()) => self.len += bytes.len() as u64,
             Err(error) => {
-                // The log has all of it; the next start writes this file anew.
+                // The log has all of it; the next start writes this file again.
                 tracing::debug!(%error, log = self.log, "the log's witness could not be written");
                 self.file = None;
             }
@@ -396,7 +400,7 @@ mod tests {
         let key = RefKey::of_text("Entity/door");
         vec![
             Fact::version(&key, stamp(7, 2)).unwrap(),
-            Fact::tombstone(&key, stamp(9, 3), By::Someone),
+            Fact::tombstone(&key, stamp(9, 3), By::User),
             Fact::tombstone(&RefKey::of_text("Entity/cup"), stamp(9, 2), By::Rule),
         ]
     }
@@ -418,15 +422,15 @@ mod tests {
         let facts = sample();
         let mut writer = Writer::create(&disk, 4);
         writer.stage([facts[0]]);
-        writer.settle(true);
+        writer.finish_group(true);
         writer.tell(100);
         // Not written, so nothing is known of it.
         writer.stage([facts[2]]);
-        writer.settle(false);
+        writer.finish_group(false);
         writer.tell(100);
         let mut writer = Writer::resume(&disk, 4);
         writer.stage([facts[1]]);
-        writer.settle(true);
+        writer.finish_group(true);
         writer.close(200, 12);
         let found = load(&disk, 4);
         assert_eq!((found.end, found.last_seq, found.is_whole), (200, 12, true));
@@ -442,7 +446,7 @@ mod tests {
         let mut writer = Writer::create(&disk, 4);
         for (fact, end) in sample().into_iter().zip([100, 200, 300]) {
             writer.stage([fact]);
-            writer.settle(true);
+            writer.finish_group(true);
             writer.tell(end);
         }
         let bytes = disk::read(&disk, &path(4)).unwrap();

@@ -12,16 +12,16 @@ use super::token::Gid;
 pub const LENGTH: usize = 33;
 /// Bytes of a gid; rmw_zenoh_cpp writes so many for Humble too, where rmw's own has 24.
 const GID: usize = 16;
-/// How the attachments of rmw_zenoh_cpp begin before 0.2.4, and before 0.1.2 of its line for Humble: the length
+/// The beginning of attachments of rmw_zenoh_cpp before 0.2.4, and before 0.1.2 of its line for Humble: the length
 /// of a name, then the name.
 const BEFORE_0_2_4: &[u8] = b"\x0fsequence_number";
 
-/// Which message it is, when it was sent, and by whom.
+/// Number, time and sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attachment {
     /// Counts up from 1 for each publisher and each client.
     pub sequence: i64,
-    /// When it was sent, in nanoseconds since 1970, by the sender's clock.
+    /// Time at which it was sent, in nanoseconds since 1970, by the sender's clock.
     pub source_time: i64,
     /// The publisher of the message, or the caller; a response repeats the request's.
     pub gid: Gid,
@@ -63,7 +63,7 @@ impl Attachment {
     }
 }
 
-/// Why bytes are no attachment of rmw_zenoh.
+/// Bytes that are no attachment of rmw_zenoh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentError {
     /// It has this many bytes.

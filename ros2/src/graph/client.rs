@@ -33,7 +33,7 @@ pub struct Client {
     response: Arc<MessageType>,
 }
 
-/// Why a service gave no response.
+/// A call without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
     /// The request could not be sent.

@@ -26,7 +26,7 @@ const MOST_TYPES: usize = 1000;
 /// Bytes that a description may take, roughly; the largest of the common packages take some kilobytes.
 const MOST_DESCRIPTION: usize = 1 << 20;
 
-/// Why the type of a topic is not known.
+/// A topic whose type is not known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DescribeError {
     /// Nobody publishes the topic.
@@ -41,7 +41,7 @@ pub enum DescribeError {
     Call {
         /// The node.
         node: String,
-        /// Why.
+        /// The reason.
         why: CallError,
     },
     /// The publisher's node says that it has none.
@@ -202,7 +202,7 @@ pub(super) fn serve(node: &Node) -> Result<Server, NodeError> {
             Ok(described) => {
                 response.set("successful", true).and_then(|()| fill(&mut response, &described))
             }
-            Err(why) => response.set("failure_reason", why),
+            Err(why) => response.set("failure_reason", why.to_string()),
         };
         let answered = filled
             .map_err(|e| e.to_string())
@@ -213,14 +213,39 @@ pub(super) fn serve(node: &Node) -> Result<Server, NodeError> {
     })
 }
 
-fn find(types: &RwLock<Registry>, name: &str, hash: &str) -> Result<TypeDescriptionMsg, String> {
-    let ty = read(types).message(name).map_err(|e| e.to_string())?;
-    let ours = ty.hash.to_rihs_string();
-    if hash.is_empty() || TypeHash::from_rihs_string(hash).is_ok_and(|hash| hash == ty.hash) {
-        Ok(ty.description())
-    } else {
-        Err(format!("{name} has the hash {ours} here, not {hash}"))
+/// A type that this node cannot describe.
+enum NotDescribed {
+    Interface(InterfaceError),
+    /// The node has the type with another hash.
+    Hash {
+        name: String,
+        ours: String,
+        wanted: String,
+    },
+}
+
+impl fmt::Display for NotDescribed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(error) => error.fmt(f),
+            Self::Hash { name, ours, wanted } => {
+                write!(f, "{name} has the hash {ours} here, not {wanted}")
+            }
+        }
     }
+}
+
+fn find(
+    types: &RwLock<Registry>,
+    name: &str,
+    hash: &str,
+) -> Result<TypeDescriptionMsg, NotDescribed> {
+    let ty = read(types).message(name).map_err(NotDescribed::Interface)?;
+    if hash.is_empty() || TypeHash::from_rihs_string(hash).is_ok_and(|hash| hash == ty.hash) {
+        return Ok(ty.description());
+    }
+    let ours = ty.hash.to_rihs_string();
+    Err(NotDescribed::Hash { name: name.to_owned(), ours, wanted: hash.to_owned() })
 }
 
 fn read(types: &RwLock<Registry>) -> std::sync::RwLockReadGuard<'_, Registry> {

@@ -69,20 +69,30 @@ impl fmt::Display for Distribution {
     }
 }
 
-impl FromStr for Distribution {
-    type Err = String;
+/// A name that is no [`Distribution`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownDistribution(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl fmt::Display for UnknownDistribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = DISTRIBUTIONS.join(", ");
+        write!(f, "{:?} is no distribution that speaks rmw_zenoh: use {known}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownDistribution {}
+
+impl FromStr for Distribution {
+    type Err = UnknownDistribution;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDistribution> {
         match text {
             "humble" => Ok(Self::Humble),
             "jazzy" => Ok(Self::Jazzy),
             "kilted" => Ok(Self::Kilted),
             "lyrical" => Ok(Self::Lyrical),
             "rolling" => Ok(Self::Rolling),
-            other => Err(format!(
-                "{other:?} is no distribution that speaks rmw_zenoh: use {}",
-                DISTRIBUTIONS.join(", ")
-            )),
+            other => Err(UnknownDistribution(other.to_owned())),
         }
     }
 }
@@ -105,7 +115,7 @@ mod tests {
             assert_eq!(distribution.name(), *name);
             assert_eq!(distribution.describes_types(), *name != "humble");
         }
-        let refused = "iron".parse::<Distribution>().unwrap_err();
+        let refused = "iron".parse::<Distribution>().unwrap_err().to_string();
         assert!(refused.contains("humble, jazzy, kilted, lyrical, rolling"), "{refused}");
     }
 }

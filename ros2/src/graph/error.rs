@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::name::NameError;
 
-/// Why something could not be declared, sent or asked.
+/// Something that could not be declared, sent or asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeError {
     /// A name that ROS does not allow.

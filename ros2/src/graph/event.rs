@@ -114,7 +114,7 @@ impl fmt::Display for OtherType {
     }
 }
 
-/// How often each event came about since the node was made.
+/// Number of events of each kind since the node was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// [`Event::OtherType`].

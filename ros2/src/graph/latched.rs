@@ -25,7 +25,7 @@ pub(crate) struct Latched<T> {
     last: HashMap<Gid, Mark>,
 }
 
-/// Which message of a publisher it is.
+/// The position of a message among those of a publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) sequence: i64,

@@ -22,7 +22,7 @@ pub struct Refused {
     pub other_types: u64,
     /// Messages or requests that came faster than there was room.
     pub dropped: u64,
-    /// Why something was refused the last time, and when. What was dropped for want of room has no
+    /// The last refusal, with its time and reason. What was dropped for want of room has no
     /// other reason than its number.
     pub last: Option<(Stamp, String)>,
 }

@@ -1,4 +1,4 @@
-//! Names of the ROS graph: which are valid, and how a relative or private one becomes absolute.
+//! Names of the ROS graph: their rules, and the absolute form of relative and private ones.
 //!
 //! Rules: <https://design.ros2.org/articles/topic_and_service_names.html> and the limits of
 //! `rmw/validate_full_topic_name.h`, `validate_namespace.h` and `validate_node_name.h`.
@@ -12,27 +12,75 @@ const LONGEST_NAMESPACE: usize = 245;
 /// Longest node name (`RMW_NODE_NAME_MAX_NAME_LENGTH`).
 const LONGEST_NODE: usize = 255;
 
-/// A name that ROS does not allow, and why.
+/// A name that ROS does not allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameError {
     what: &'static str,
     name: String,
-    why: String,
+    fault: NameFault,
+}
+
+/// The fault of a name, or of a remapping rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NameFault {
+    Empty,
+    TooLong {
+        most: usize,
+    },
+    Relative,
+    EndsWithSlash,
+    EmptyPart,
+    Digit {
+        part: String,
+    },
+    Character(char),
+    Tilde,
+    /// A rule without `:=`.
+    NoArrow,
+    /// A rule with nothing on one side.
+    Halved,
+    /// A rule with a scheme that ROS does not know.
+    Scheme(String),
+    /// A name in a rule.
+    Of(Box<NameError>),
 }
 
 impl NameError {
-    fn new(what: &'static str, name: &str, why: impl Into<String>) -> Self {
-        Self { what, name: name.to_owned(), why: why.into() }
+    fn new(what: &'static str, name: &str, fault: NameFault) -> Self {
+        Self { what, name: name.to_owned(), fault }
     }
 
-    pub(super) fn rule(name: &str, why: impl Into<String>) -> Self {
-        Self::new("remapping rule", name, why)
+    pub(super) fn rule(name: &str, fault: NameFault) -> Self {
+        Self::new("remapping rule", name, fault)
+    }
+}
+
+impl fmt::Display for NameFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::TooLong { most } => write!(f, "is longer than {most} characters"),
+            Self::Relative => f.write_str("does not begin with `/`"),
+            Self::EndsWithSlash => f.write_str("ends with `/`"),
+            Self::EmptyPart => f.write_str("has an empty part"),
+            Self::Digit { part } => write!(f, "the part {part:?} begins with a digit"),
+            Self::Character(c) => {
+                write!(f, "{c:?} is none of the letters, digits and `_` that names are of")
+            }
+            Self::Tilde => f.write_str("`~` must be followed by `/` or nothing"),
+            Self::NoArrow => f.write_str("has no `:=`: write from:=to"),
+            Self::Halved => f.write_str("has nothing on one side of `:=`"),
+            Self::Scheme(scheme) => {
+                write!(f, "{scheme:?} is neither rostopic:// nor rosservice://")
+            }
+            Self::Of(error) => error.fmt(f),
+        }
     }
 }
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}: {}", self.what, self.name, self.why)
+        write!(f, "{} {:?}: {}", self.what, self.name, self.fault)
     }
 }
 
@@ -41,11 +89,11 @@ impl std::error::Error for NameError {}
 /// A node's name: letters, digits and `_`, no digit first.
 ///
 /// # Errors
-/// Says what is wrong with the name.
+/// The name breaks a rule of ROS.
 pub fn check_node(name: &str) -> Result<(), NameError> {
-    let error = |why: String| NameError::new("node name", name, why);
+    let error = |fault| NameError::new("node name", name, fault);
     if name.len() > LONGEST_NODE {
-        return Err(error(format!("is longer than {LONGEST_NODE} characters")));
+        return Err(error(NameFault::TooLong { most: LONGEST_NODE }));
     }
     check_part(name).map_err(error)
 }
@@ -53,7 +101,7 @@ pub fn check_node(name: &str) -> Result<(), NameError> {
 /// A namespace: `/`, or absolute parts without a `/` at the end.
 ///
 /// # Errors
-/// Says what is wrong with the namespace.
+/// The namespace breaks a rule of ROS.
 pub fn check_namespace(namespace: &str) -> Result<(), NameError> {
     if namespace == "/" {
         return Ok(());
@@ -64,7 +112,7 @@ pub fn check_namespace(namespace: &str) -> Result<(), NameError> {
 /// A fully qualified topic, service or action name.
 ///
 /// # Errors
-/// Says what is wrong with the name.
+/// The name breaks a rule of ROS.
 pub fn check_absolute_name(name: &str) -> Result<(), NameError> {
     check_absolute("name", name, LONGEST_TOPIC)
 }
@@ -75,18 +123,16 @@ pub fn check_absolute_name(name: &str) -> Result<(), NameError> {
 /// `namespace` is a valid one. The substitutions `{node}` and `{ns}` of rcl are not known here.
 ///
 /// # Errors
-/// Says what is wrong with the name.
+/// The name breaks a rule of ROS.
 pub fn expand(name: &str, namespace: &str, node: &str) -> Result<String, NameError> {
     if name.is_empty() {
-        return Err(NameError::new("name", name, "is empty"));
+        return Err(NameError::new("name", name, NameFault::Empty));
     }
     let base = namespace.trim_end_matches('/');
     let full = match name.strip_prefix('~') {
         Some("") => format!("{base}/{node}"),
         Some(rest) if rest.starts_with('/') => format!("{base}/{node}{rest}"),
-        Some(_) => {
-            return Err(NameError::new("name", name, "`~` must be followed by `/` or nothing"));
-        }
+        Some(_) => return Err(NameError::new("name", name, NameFault::Tilde)),
         None if name.starts_with('/') => name.to_owned(),
         None => format!("{base}/{name}"),
     };
@@ -95,15 +141,15 @@ pub fn expand(name: &str, namespace: &str, node: &str) -> Result<String, NameErr
 }
 
 fn check_absolute(what: &'static str, name: &str, longest: usize) -> Result<(), NameError> {
-    let error = |why: String| NameError::new(what, name, why);
+    let error = |fault| NameError::new(what, name, fault);
     let Some(rest) = name.strip_prefix('/') else {
-        return Err(error("does not begin with `/`".into()));
+        return Err(error(NameFault::Relative));
     };
     if name.len() > longest {
-        return Err(error(format!("is longer than {longest} characters")));
+        return Err(error(NameFault::TooLong { most: longest }));
     }
     if rest.is_empty() || rest.ends_with('/') {
-        return Err(error("ends with `/`".into()));
+        return Err(error(NameFault::EndsWithSlash));
     }
     for part in rest.split('/') {
         check_part(part).map_err(error)?;
@@ -111,17 +157,15 @@ fn check_absolute(what: &'static str, name: &str, longest: usize) -> Result<(), 
     Ok(())
 }
 
-fn check_part(part: &str) -> Result<(), String> {
+fn check_part(part: &str) -> Result<(), NameFault> {
     if part.is_empty() {
-        return Err("has an empty part".into());
+        return Err(NameFault::EmptyPart);
     }
     if part.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(format!("the part {part:?} begins with a digit"));
+        return Err(NameFault::Digit { part: part.to_owned() });
     }
-    match part.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_')) {
-        None => Ok(()),
-        Some(c) => Err(format!("{c:?} is none of the letters, digits and `_` that names are of")),
-    }
+    let strange = part.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_'));
+    strange.map_or(Ok(()), |c| Err(NameFault::Character(c)))
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ impl Node {
         &self.shared.graph
     }
 
-    /// How often each event came about.
+    /// Returns the number of events of each kind.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.events.counts()

@@ -177,7 +177,7 @@ fn is_listed(name: &str, prefixes: &[&str], depth: u64) -> bool {
     })
 }
 
-/// Why a parameter cannot be set; `None` if it is what is asked for.
+/// Returns the reason why a parameter cannot be set; `None` if it has the wanted value already.
 fn refused(parameters: &[Parameter], asked: &Message) -> Option<String> {
     let name = asked.text("name").unwrap_or_default();
     match find(parameters, name) {

@@ -13,13 +13,13 @@ const DEFAULT_DEPTH: u64 = 42;
 /// The text in a token for the quality of service of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qos {
-    /// True if data may be lost under way.
+    /// The rule for data that is lost under way.
     pub reliability: Reliability,
-    /// True if one who comes late gets what was published before.
+    /// The rule for subscriptions that come late.
     pub durability: Durability,
-    /// True if only the last `depth` messages are kept.
+    /// The rule for messages that are kept.
     pub history: History,
-    /// How many messages are kept under [`History::KeepLast`]; never 0.
+    /// Messages that are kept under [`History::KeepLast`]; never 0.
     pub depth: u64,
     /// The longest time between two messages.
     pub deadline: Period,
@@ -27,11 +27,11 @@ pub struct Qos {
     pub lifespan: Period,
     /// The party that says that the endpoint is alive.
     pub liveliness: Liveliness,
-    /// How often that must be said.
+    /// The longest time between two such signs of life.
     pub lease: Period,
 }
 
-/// True if data may be lost under way. Numbers of `rmw/types.h`.
+/// The rule for data that is lost under way. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reliability {
     /// 1.
@@ -40,7 +40,7 @@ pub enum Reliability {
     BestEffort,
 }
 
-/// True if one who comes late gets what was published before. Numbers of `rmw/types.h`.
+/// The rule for subscriptions that come late. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// 1: the publisher keeps its last messages for those who come late ("latched").
@@ -49,7 +49,7 @@ pub enum Durability {
     Volatile,
 }
 
-/// How much is kept. Numbers of `rmw/types.h`.
+/// The rule for messages that are kept. Numbers of `rmw/types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
     /// 1.
@@ -164,25 +164,55 @@ impl fmt::Display for Qos {
     }
 }
 
+/// A text that is no quality of service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QosError {
+    /// It has not six fields.
+    Fields {
+        /// The text.
+        qos: String,
+    },
+    /// A part is no number.
+    Number {
+        /// The part.
+        digits: String,
+        /// The text.
+        qos: String,
+    },
+}
+
+impl fmt::Display for QosError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields { qos } => write!(f, "{qos:?} is not the six fields of a QoS"),
+            Self::Number { digits, qos } => {
+                write!(f, "{digits:?} in the QoS {qos:?} is not a number")
+            }
+        }
+    }
+}
+
+impl std::error::Error for QosError {}
+
 impl FromStr for Qos {
-    type Err = String;
+    type Err = QosError;
 
     /// Reads the text of a token. "System default" (0), "best available" and the numbers that rmw
     /// calls unknown are read as rmw_zenoh's default, as `QoS::best_available_qos` does.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, QosError> {
         let fields: Vec<Vec<&str>> = text.split(':').map(|f| f.split(',').collect()).collect();
         let lengths: Vec<usize> = fields.iter().map(Vec::len).collect();
         if lengths != [1, 1, 2, 2, 2, 3] {
-            return Err(format!("{text:?} is not the six fields of a QoS"));
+            return Err(QosError::Fields { qos: text.to_owned() });
         }
         let at = |field: usize, part: usize| fields[field][part];
         let number = |field: usize, part: usize, or: u64| match at(field, part) {
             "" => Ok(or),
             digits => digits
                 .parse::<u64>()
-                .map_err(|_| format!("{digits:?} in the QoS {text:?} is not a number")),
+                .map_err(|_| QosError::Number { digits: digits.to_owned(), qos: text.to_owned() }),
         };
-        let period = |field: usize, part: usize| -> Result<Period, String> {
+        let period = |field: usize, part: usize| -> Result<Period, QosError> {
             let d = Period::INFINITE;
             Ok(Period {
                 seconds: number(field, part, d.seconds)?,

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Bytes of a queue that its node's room does not count, so that no flood elsewhere leaves it without room.
 const FREE: usize = 64 << 10;
 
-/// How many bytes may wait in all queues of a node together, or be worked on.
+/// Largest number of bytes that wait in all queues of a node together, or are worked on.
 #[derive(Debug)]
 pub(crate) struct Room {
     used: AtomicUsize,
@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// How an item counts against the depth of a queue.
+/// The kind of an item, which decides how it counts against the depth of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// New: the depth is for these.
@@ -235,7 +235,7 @@ impl<T> Queue<T> {
         (state.new, state.kept, state.in_hand) = (Sum::default(), Sum::default(), 0);
     }
 
-    /// How many items were dropped because the queue was full.
+    /// Number of items that were dropped because the queue was full.
     pub(crate) fn dropped(&self) -> u64 {
         self.lock().dropped
     }

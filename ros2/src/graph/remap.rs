@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use super::name::{self, NameError};
+use super::name::{self, NameError, NameFault};
 
 /// One rule `from:=to`.
 ///
@@ -33,12 +33,13 @@ impl FromStr for Rule {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let error = |why: String| NameError::rule(text, why);
+        let error = |fault| NameError::rule(text, fault);
+        let inner = |inner: NameError| error(NameFault::Of(Box::new(inner)));
         let Some((left, to)) = text.split_once(":=") else {
-            return Err(error("has no `:=`: write from:=to".into()));
+            return Err(error(NameFault::NoArrow));
         };
         if left.is_empty() || to.is_empty() {
-            return Err(error("has nothing on one side of `:=`".into()));
+            return Err(error(NameFault::Halved));
         }
         let (scheme, left) = match left.split_once("://") {
             Some((scheme, rest)) => (Some(scheme), rest),
@@ -56,7 +57,7 @@ impl FromStr for Rule {
             },
         };
         if let Some(node) = node {
-            name::check_node(node).map_err(|e| error(e.to_string()))?;
+            name::check_node(node).map_err(inner)?;
         }
         let sort = match (scheme, left) {
             (None, "__node" | "__name") => Sort::Node,
@@ -64,9 +65,7 @@ impl FromStr for Rule {
             (None, _) => Sort::Either,
             (Some("rostopic"), _) => Sort::Topic,
             (Some("rosservice"), _) => Sort::Service,
-            (Some(other), _) => {
-                return Err(error(format!("{other:?} is neither rostopic:// nor rosservice://")));
-            }
+            (Some(other), _) => return Err(error(NameFault::Scheme(other.to_owned()))),
         };
         let checked = match sort {
             Sort::Node => name::check_node(to),
@@ -74,7 +73,7 @@ impl FromStr for Rule {
             // With any node's name in the place of `~`.
             _ => name::expand(left, "/", "n").and(name::expand(to, "/", "n")).map(drop),
         };
-        checked.map_err(|e| error(e.to_string()))?;
+        checked.map_err(inner)?;
         Ok(Self { node: node.map(str::to_owned), sort, from: left.to_owned(), to: to.to_owned() })
     }
 }

@@ -8,7 +8,7 @@ use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
 use zenoh::query::Query;
 
-use super::attachment::Attachment;
+use super::attachment::{Attachment, AttachmentError};
 use super::error::NodeError;
 use super::event::Event;
 use super::node::{AtDrop, Held, Node, Shared};
@@ -18,7 +18,7 @@ use super::queue::{Lane, Queue};
 use super::subscription::{Worker, attachment, unpanicked};
 use super::token::{EntityKind, Gid};
 use crate::interface::{MessageType, ServiceType};
-use crate::message::Message;
+use crate::message::{DecodeError, Message};
 use crate::stamp::Stamp;
 
 /// A service server. Dropping it takes it out of the graph and waits for the call that is running;
@@ -93,11 +93,12 @@ impl Shared {
                             let reply = Reply { shared: Arc::clone(&shared), query, key, response };
                             let request = Request { message, attachment, received, reply };
                             if let Err(why) = unpanicked(|| each(request)) {
-                                shared.malformed(EntityKind::Server, &name, why);
+                                shared.malformed(EntityKind::Server, &name, why.to_string());
                             }
                         }
                         Err(why) => {
                             // Whoever hears of it finds it counted.
+                            let why = why.to_string();
                             shared.malformed(EntityKind::Server, &name, why.clone());
                             refuse(&query, &name, &why);
                         }
@@ -143,10 +144,27 @@ impl Shared {
     }
 }
 
-fn read(query: &Query, ty: &Arc<MessageType>) -> Result<(Option<Attachment>, Message), String> {
-    let attachment = attachment(query.attachment()).map_err(|error| error.to_string())?;
-    let payload = query.payload().ok_or("a request without a payload")?;
-    let message = Message::decode(ty, &payload.to_bytes()).map_err(|error| error.to_string())?;
+/// A request that cannot be read.
+enum BadRequest {
+    Attachment(AttachmentError),
+    Empty,
+    Message(DecodeError),
+}
+
+impl fmt::Display for BadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attachment(error) => error.fmt(f),
+            Self::Empty => f.write_str("a request without a payload"),
+            Self::Message(error) => error.fmt(f),
+        }
+    }
+}
+
+fn read(query: &Query, ty: &Arc<MessageType>) -> Result<(Option<Attachment>, Message), BadRequest> {
+    let attachment = attachment(query.attachment()).map_err(BadRequest::Attachment)?;
+    let payload = query.payload().ok_or(BadRequest::Empty)?;
+    let message = Message::decode(ty, &payload.to_bytes()).map_err(BadRequest::Message)?;
     Ok((attachment, message))
 }
 
@@ -190,7 +208,7 @@ impl Request {
         self.attachment.map(|said| said.gid)
     }
 
-    /// When it came, by this node's clock.
+    /// Time at which it came, by this node's clock.
     #[must_use]
     pub fn received(&self) -> Stamp {
         self.received

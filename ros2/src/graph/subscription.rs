@@ -25,7 +25,7 @@ use crate::interface::MessageType;
 use crate::message::Message;
 use crate::stamp::Stamp;
 
-/// How long a publisher has to answer with what it kept.
+/// Time that a publisher has to answer with its last messages.
 const KEPT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Zenoh receives up to 64 KiB at once. What has half of that or more keeps no more than as much again.
@@ -40,9 +40,9 @@ pub struct Received {
     pub publisher: Option<Gid>,
     /// Counts up from 1 for each publisher; 0 without an attachment.
     pub sequence: i64,
-    /// When it was published, by the publisher's clock; without an attachment when it came.
+    /// Time at which it was published, by the publisher's clock; without an attachment when it came.
     pub source: Stamp,
-    /// When it came, by this node's clock.
+    /// Time at which it came, by this node's clock.
     pub received: Stamp,
     /// True if its publisher had kept it; else it was published just then.
     pub is_kept: bool,
@@ -141,6 +141,7 @@ impl Node {
                     match Message::decode(&ty, &raw.payload.to_bytes()) {
                         Ok(message) => {
                             if let Err(why) = unpanicked(|| each(raw.with(message))) {
+                                let why = why.to_string();
                                 shared.malformed(EntityKind::Subscription, &topic, why);
                             }
                         }
@@ -172,7 +173,7 @@ impl Subscription {
         self.queue.take_the_last();
     }
 
-    /// How many messages were dropped because more came than could be taken.
+    /// Number of messages that were dropped because more came than could be taken.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.queue.dropped()
@@ -321,10 +322,18 @@ pub(super) fn attachment(bytes: Option<&ZBytes>) -> Result<Option<Attachment>, A
     bytes.map(|bytes| Attachment::decode(&bytes.to_bytes())).transpose()
 }
 
-/// Does something with a message that may have a bug of ours in its way: then the next one comes all the same.
-pub(super) fn unpanicked(each: impl FnOnce()) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(each))
-        .map_err(|_| "it made omird panic, which is a bug in omird; the log says where".to_owned())
+/// A callback that panicked.
+pub(super) struct Panicked;
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it made omird panic, which is a bug in omird; the log says where")
+    }
+}
+
+/// Calls `each` for one message, and survives a panic in it: the next message comes all the same.
+pub(super) fn unpanicked(each: impl FnOnce()) -> Result<(), Panicked> {
+    catch_unwind(AssertUnwindSafe(each)).map_err(|_| Panicked)
 }
 
 /// A thread that ends when its queue is closed.

@@ -15,7 +15,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::qos::Qos;
+use super::qos::{Qos, QosError};
 
 /// The first part of every token.
 const SPACE: &str = "@ros2_lv";
@@ -217,7 +217,7 @@ impl Entity {
                 name: demangled(parts[9]),
                 dds_type: demangled(parts[10]),
                 hash: demangled(parts[11]),
-                qos: parts[12].parse().map_err(error)?,
+                qos: parts[12].parse().map_err(|why: QosError| error(why.to_string()))?,
             })
         };
         Ok(Self {

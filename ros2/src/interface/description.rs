@@ -2,6 +2,7 @@
 //! nodes tell each other.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use hiroz_schema::{
@@ -15,9 +16,9 @@ use super::{
     ActionType, Element, Field, InterfaceError, MessageType, ServiceType, Shape, TypeName,
 };
 
-/// The type that a description describes, standing alone: nothing else needs to be known.
+/// Returns the type of a description, which contains all that the type needs.
 ///
-/// Whoever has the hash that was announced compares it with that of the type.
+/// A caller that has the announced hash compares it with that of the type.
 pub fn message_type(described: &TypeDescriptionMsg) -> Result<Arc<MessageType>, InterfaceError> {
     let mut alone = Registry::new();
     let main = &described.type_description;
@@ -150,24 +151,46 @@ fn raw(described: &TypeDescription) -> Result<(TypeName, Raw), InterfaceError> {
     Ok((name, Raw { fields: never_empty(fields), constants: Vec::new() }))
 }
 
-fn element_and_shape(ty: &FieldTypeDescription) -> Result<(RawElement, Shape), String> {
-    let size = |n: u64| usize::try_from(n).map_err(|_| format!("{n} is too many"));
+/// A field of a description that no field can be.
+enum BadField {
+    TooMany(u64),
+    EmptyArray,
+    /// No number of a type.
+    Number(u8),
+    /// The number of a type that is not supported.
+    Unsupported(u8),
+    Name(InterfaceError),
+}
+
+impl fmt::Display for BadField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany(n) => write!(f, "{n} is too many"),
+            Self::EmptyArray => f.write_str("an array of none"),
+            Self::Number(id) => write!(f, "{id} is the number of no type"),
+            Self::Unsupported(id) => write!(f, "the type of number {id} is not supported"),
+            Self::Name(why) => why.fmt(f),
+        }
+    }
+}
+
+fn element_and_shape(ty: &FieldTypeDescription) -> Result<(RawElement, Shape), BadField> {
+    let size = |n: u64| usize::try_from(n).map_err(|_| BadField::TooMany(n));
     let capacity = size(ty.capacity)?;
     let (single, shape) = match ty.type_id {
         id @ 1..=48 => (id, Shape::Single),
         id @ 49..=96 => (id - TypeId::ARRAY_OFFSET, Shape::Array(capacity)),
         id @ 97..=144 => (id - TypeId::BOUNDED_SEQUENCE_OFFSET, Shape::Bounded(capacity)),
         id @ 145..=192 => (id - TypeId::UNBOUNDED_SEQUENCE_OFFSET, Shape::Unbounded),
-        id => return Err(format!("{id} is the number of no type")),
+        id => return Err(BadField::Number(id)),
     };
     if matches!(shape, Shape::Array(0) | Shape::Bounded(0)) {
-        return Err("an array of none".into());
+        return Err(BadField::EmptyArray);
     }
     let bound = Some(size(ty.string_capacity)?);
     let element = match single {
         TypeId::NESTED_TYPE => {
-            let name =
-                ty.nested_type_name.parse().map_err(|why: InterfaceError| why.to_string())?;
+            let name = ty.nested_type_name.parse().map_err(BadField::Name)?;
             return Ok((RawElement::Named(name), shape));
         }
         TypeId::INT8 => Element::I8,
@@ -188,7 +211,7 @@ fn element_and_shape(ty: &FieldTypeDescription) -> Result<(RawElement, Shape), S
         TypeId::WSTRING => Element::WideText { bound: None },
         TypeId::BOUNDED_STRING => Element::Text { bound },
         TypeId::BOUNDED_WSTRING => Element::WideText { bound },
-        other => return Err(format!("the type of number {other} is not supported")),
+        other => return Err(BadField::Unsupported(other)),
     };
     Ok((RawElement::Plain(element), shape))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a type cannot be used.
+/// A type that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterfaceError {
     /// Not the name of a type.
@@ -59,7 +59,7 @@ pub enum InterfaceError {
     },
     /// A file or a folder cannot be read.
     Unreadable {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// Message of the system.
         why: String,

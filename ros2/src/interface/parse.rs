@@ -4,6 +4,9 @@
 
 use std::collections::HashSet;
 
+mod error;
+
+use self::error::{BadLiteral, BadStatement};
 use super::{Constant, Element, FieldType, InterfaceError, Kind, MessageType, Shape, TypeName};
 use crate::message::{Value, fit};
 
@@ -78,7 +81,8 @@ pub(super) fn sections(
         } else if !line.is_empty()
             && let Some(section) = all.last_mut()
         {
-            statement(line, name.package(), section, &mut names).map_err(bad)?;
+            statement(line, name.package(), section, &mut names)
+                .map_err(|why| bad(why.to_string()))?;
         }
     }
     if all.len() < wanted {
@@ -127,41 +131,40 @@ fn statement<'a>(
     package: &str,
     section: &mut Raw,
     names: &mut HashSet<&'a str>,
-) -> Result<(), String> {
-    let (ty, rest) = line
-        .split_once(char::is_whitespace)
-        .ok_or_else(|| format!("`{line}` is a type without the name of a field"))?;
+) -> Result<(), BadStatement> {
+    let (ty, rest) =
+        line.split_once(char::is_whitespace).ok_or_else(|| BadStatement::NoName(line.into()))?;
     let (element, shape) = field_type(ty, package)?;
     let rest = rest.trim();
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
     let (name, rest) = (&rest[..end], &rest[end..]);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Err(format!("`{line}`: a name is letters, digits and underscores"));
+        return Err(BadStatement::Name(line.into()));
     }
     if !names.insert(name) {
-        return Err(format!("`{name}` stands here a second time"));
+        return Err(BadStatement::Repeated(name.into()));
     }
     let value = rest.trim();
     if let Some(value) = value.strip_prefix('=') {
         let RawElement::Plain(element) = element else {
-            return Err(format!("the constant `{name}` cannot be a message"));
+            return Err(BadStatement::ConstantMessage(name.into()));
         };
         if shape != Shape::Single {
-            return Err(format!("the constant `{name}` cannot be a list"));
+            return Err(BadStatement::ConstantList(name.into()));
         }
         let value = literal(value.trim(), &element)
-            .and_then(|value| fit(value, &FieldType::single(element.clone())))
-            .map_err(|why| format!("the constant `{name}`: {why}"))?;
+            .and_then(|value| Ok(fit(value, &FieldType::single(element.clone()))?))
+            .map_err(|why| BadStatement::Constant { name: name.into(), why })?;
         section.constants.push(Constant { name: name.into(), element, value });
         return Ok(());
     }
     let default = match (&element, value) {
         (_, "") => None,
         _ if !rest.starts_with(char::is_whitespace) => {
-            return Err(format!("`{line}`: behind the name stands nothing, `=` or a default"));
+            return Err(BadStatement::Trailing(line.into()));
         }
         (RawElement::Named(_), _) => {
-            return Err(format!("the field `{name}` is a message and can have no default"));
+            return Err(BadStatement::DefaultMessage(name.into()));
         }
         (RawElement::Plain(element), value) => {
             let ty = FieldType { element: element.clone(), shape };
@@ -170,8 +173,8 @@ fn statement<'a>(
                 _ => literals(value, element),
             };
             let value = given
-                .and_then(|value| fit(value, &ty))
-                .map_err(|why| format!("the default of `{name}`: {why}"))?;
+                .and_then(|value| Ok(fit(value, &ty)?))
+                .map_err(|why| BadStatement::Default { name: name.into(), why })?;
             Some(value)
         }
     };
@@ -180,16 +183,16 @@ fn statement<'a>(
 }
 
 /// `uint8[<=16]`, `string<=10[]`, `Pose`, `geometry_msgs/Pose[2]`.
-fn field_type(text: &str, package: &str) -> Result<(RawElement, Shape), String> {
+fn field_type(text: &str, package: &str) -> Result<(RawElement, Shape), BadStatement> {
     let number = |digits: &str| match digits.parse::<usize>() {
         Ok(n) if n > 0 => Ok(n),
-        _ => Err(format!("`{text}`: `{digits}` is no bound, it would be a number from 1")),
+        _ => Err(BadStatement::Bound { ty: text.into(), bound: digits.into() }),
     };
     let (base, shape) = match text.strip_suffix(']') {
         None => (text, Shape::Single),
         Some(head) => {
             let (base, inside) =
-                head.rsplit_once('[').ok_or_else(|| format!("`{text}` has a `]` without `[`"))?;
+                head.rsplit_once('[').ok_or_else(|| BadStatement::Bracket(text.into()))?;
             let shape = match inside.strip_prefix("<=") {
                 Some(bound) => Shape::Bounded(number(bound)?),
                 None if inside.is_empty() => Shape::Unbounded,
@@ -219,28 +222,27 @@ fn field_type(text: &str, package: &str) -> Result<(RawElement, Shape), String> 
         "wstring" => return Ok((RawElement::Plain(Element::WideText { bound }), shape)),
         name => {
             if bound.is_some() {
-                return Err(format!("`{text}`: only string and wstring have a bound"));
+                return Err(BadStatement::BoundOfNoText(text.into()));
             }
             let name = match name.contains('/') {
                 true => name.parse(),
                 false => TypeName::new(package, Kind::Msg, name),
             };
-            let name = name.map_err(|why| format!("{why}, and no type of ROS itself either"))?;
-            return Ok((RawElement::Named(name), shape));
+            return Ok((RawElement::Named(name.map_err(BadStatement::Type)?), shape));
         }
     };
     if bound.is_some() {
-        return Err(format!("`{text}`: only string and wstring have a bound"));
+        return Err(BadStatement::BoundOfNoText(text.into()));
     }
     Ok((RawElement::Plain(plain), shape))
 }
 
 /// `[1, 2, 3]`
-fn literals(text: &str, element: &Element) -> Result<Value, String> {
+fn literals(text: &str, element: &Element) -> Result<Value, BadLiteral> {
     let inside = text
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
-        .ok_or_else(|| format!("`{text}` is no list, which stands in [ and ]"))?;
+        .ok_or_else(|| BadLiteral::NoList(text.into()))?;
     let mut items = Vec::new();
     let mut rest = inside.trim();
     while !rest.is_empty() {
@@ -268,8 +270,8 @@ fn end_of_item(text: &str) -> usize {
     text.len()
 }
 
-fn literal(text: &str, element: &Element) -> Result<Value, String> {
-    let wrong = || format!("`{text}` is no {element}");
+fn literal(text: &str, element: &Element) -> Result<Value, BadLiteral> {
+    let wrong = || BadLiteral::Kind { text: text.into(), wanted: element.to_string() };
     match element {
         Element::Bool => match text.to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(Value::Bool(true)),
@@ -332,89 +334,4 @@ fn unquoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(text: &str) -> Result<Raw, String> {
-        let name = "demo_msgs/msg/Demo".parse().unwrap();
-        match sections(&name, "Demo.msg", text) {
-            Ok(all) => Ok(all[0].clone()),
-            Err(wrong) => Err(wrong.to_string()),
-        }
-    }
-
-    fn constant(line: &str) -> Value {
-        message(line).unwrap().constants[0].value.clone()
-    }
-
-    #[test]
-    fn comments_and_quotes() {
-        assert_eq!(constant("string A = bare text # and why"), "bare text".into());
-        assert_eq!(constant("string A=\"a # b\" # c"), "a # b".into());
-        assert_eq!(constant(r#"string A='it\'s "so"\n'"#), "it's \"so\"\n".into());
-        assert_eq!(constant("string A=don't # ask"), "don't".into());
-        assert_eq!(constant("string A=\""), "\"".into());
-        assert!(message("   # nothing\n\n").unwrap().fields[0].name.contains("at_least_one"));
-    }
-
-    #[test]
-    fn numbers_in_each_form() {
-        assert_eq!(constant("int8 A=-128"), Value::Int(-128));
-        assert_eq!(constant("uint64 A=0xFFFFFFFFFFFFFFFF"), Value::Uint(u64::MAX));
-        assert_eq!(constant("int16 A = 0b101"), Value::Int(5));
-        assert_eq!(constant("char A=0o17"), Value::Uint(15));
-        assert_eq!(constant("float32 A=-1.5e3"), Value::Float(-1500.0));
-        assert_eq!(constant("bool A=True"), Value::Bool(true));
-    }
-
-    #[test]
-    fn shapes_and_bounds() {
-        let raw = message("string<=5[<=3] a\ngeometry_msgs/Pose[2] b\nOther[] c").unwrap();
-        let shapes: Vec<Shape> = raw.fields.iter().map(|field| field.shape).collect();
-        assert_eq!(shapes, [Shape::Bounded(3), Shape::Array(2), Shape::Unbounded]);
-        let named = |i: usize| match &raw.fields[i].element {
-            RawElement::Named(name) => name.to_string(),
-            RawElement::Plain(element) => element.to_string(),
-        };
-        assert_eq!(
-            [named(0), named(1), named(2)].join(" "),
-            "string<=5 geometry_msgs/msg/Pose demo_msgs/msg/Other"
-        );
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_file_and_line() {
-        for (text, why) in [
-            ("int8 a\nint8", "Demo.msg:2: `int8` is a type without the name of a field"),
-            ("int8 a\nint8 a", "Demo.msg:2: `a` stands here a second time"),
-            ("int8 A=128", "Demo.msg:1: the constant `A`: 128 is out of the range of int8"),
-            ("int8 A=x", "Demo.msg:1: the constant `A`: `x` is no int8"),
-            ("int8[] A=[1]", "Demo.msg:1: the constant `A` cannot be a list"),
-            ("Pose A=1", "Demo.msg:1: the constant `A` cannot be a message"),
-            ("Pose p 1", "Demo.msg:1: the field `p` is a message and can have no default"),
-            ("int8[2] a [1]", "Demo.msg:1: the default of `a`: 1 values, and int8[2] has 2"),
-            (
-                "int8[] a 1",
-                "Demo.msg:1: the default of `a`: `1` is no list, which stands in [ and ]",
-            ),
-            (
-                "int8 a-b",
-                "Demo.msg:1: `int8 a-b`: behind the name stands nothing, `=` or a default",
-            ),
-            ("int8<=3 a", "Demo.msg:1: `int8<=3`: only string and wstring have a bound"),
-            ("int8[0] a", "Demo.msg:1: `int8[0]`: `0` is no bound, it would be a number from 1"),
-            ("int8] a", "Demo.msg:1: `int8]` has a `]` without `[`"),
-            ("---", "Demo.msg:1: a message has no `---`"),
-        ] {
-            assert_eq!(message(text).unwrap_err(), why);
-        }
-        let wrong = message("uint9 a").unwrap_err();
-        assert!(wrong.starts_with("Demo.msg:1: `demo_msgs/msg/uint9` is not the name"), "{wrong}");
-        let service = "demo_msgs/srv/Demo".parse().unwrap();
-        let wrong = sections(&service, "Demo.srv", "int8 a\n").unwrap_err();
-        assert_eq!(
-            wrong.to_string(),
-            "Demo.srv:1: a service needs `---` between request and response"
-        );
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::InterfaceError;
 
-/// Which of the three kinds of interface files a type comes from.
+/// The kind of interface file that a type comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A `.msg` file.

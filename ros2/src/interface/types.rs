@@ -50,7 +50,7 @@ pub struct Constant {
 pub struct FieldType {
     /// The type of one element.
     pub element: Element,
-    /// How many.
+    /// Their number.
     pub shape: Shape,
 }
 

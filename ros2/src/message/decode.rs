@@ -26,7 +26,7 @@ const PADDING: usize = 3;
 /// than on the wire or twice that. Half a million detections have room in it.
 const MOST_ROOM: usize = 256 << 20;
 
-/// Why bytes are not a message of a type.
+/// Bytes that are not a message of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// The type that was expected.

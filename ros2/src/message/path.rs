@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use omir_core::validate::closest;
 
-use super::value::{Message, Value, fit};
+use super::fit::fit;
+use super::value::{Message, Value};
 use crate::interface::{Element, FieldType, MessageType, Shape};
 
 /// A path of fields and places in lists.
@@ -21,7 +22,7 @@ enum Step {
     Each,
 }
 
-/// Why a path leads nowhere, or why a value cannot be there.
+/// A path that leads nowhere, or a value that cannot be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     /// The path up to where it goes wrong.
@@ -180,7 +181,8 @@ impl Message {
             return Err(PathError { path: path.into(), why: "[*] names no single value".into() });
         }
         let ty = steps.check(self.ty())?;
-        let value = fit(value.into(), &ty).map_err(|why| PathError { path: path.into(), why })?;
+        let value = fit(value.into(), &ty)
+            .map_err(|why| PathError { path: path.into(), why: why.to_string() })?;
         put(self, &steps.0, value).ok_or_else(|| PathError {
             path: path.into(),
             why: "the list is shorter: set all of it".into(),

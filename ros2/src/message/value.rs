@@ -148,139 +148,6 @@ impl Many {
     }
 }
 
-/// The value in the form the type has, if it fits: integers of either sign by their value, integers
-/// also as floats, and lists of what fits the elements.
-pub(crate) fn fit(value: Value, ty: &FieldType) -> Result<Value, String> {
-    if ty.shape == Shape::Single {
-        return fit_one(value, &ty.element);
-    }
-    let many = match (value, Many::of(&ty.element)) {
-        (Value::Bytes(bytes), Many::Bytes) => Value::Bytes(bytes),
-        (Value::Floats(floats), Many::Floats) => {
-            let fitted: Result<Vec<f64>, String> =
-                floats.into_iter().map(|float| fit_float(float, &ty.element)).collect();
-            Value::Floats(fitted?)
-        }
-        (Value::List(items), _) => fit_list(items.into_iter(), ty)?,
-        (packed, _) if packed.is_many() => {
-            let items = (0..packed.len()).filter_map(|at| packed.at(at).map(Cow::into_owned));
-            fit_list(items, ty)?
-        }
-        (other, _) => return Err(format!("{} is no {ty}", other.kind())),
-    };
-    let n = many.len();
-    match ty.shape {
-        Shape::Array(bound) if n != bound => Err(format!("{n} values, and {ty} has {bound}")),
-        Shape::Bounded(bound) if n > bound => {
-            Err(format!("{n} values, and {ty} has at most {bound}"))
-        }
-        _ => Ok(many),
-    }
-}
-
-fn fit_list(items: impl Iterator<Item = Value>, ty: &FieldType) -> Result<Value, String> {
-    let fitted = items
-        .enumerate()
-        .map(|(i, item)| fit_one(item, &ty.element).map_err(|why| format!("[{i}]: {why}")));
-    // It fits by now, so that none of these finds nothing.
-    macro_rules! packed {
-        ($of:ident) => {
-            fitted
-                .filter_map(|item| item.map(|value| value.$of()).transpose())
-                .collect::<Result<_, _>>()?
-        };
-    }
-    Ok(match Many::of(&ty.element) {
-        Many::Values => Value::List(fitted.collect::<Result<_, _>>()?),
-        Many::Bytes => {
-            let bytes: Vec<u64> = packed!(as_u64);
-            Value::Bytes(bytes.into_iter().map(|byte| byte as u8).collect())
-        }
-        Many::Floats => Value::Floats(packed!(as_f64)),
-        Many::Bools => Value::Bools(packed!(as_bool)),
-        Many::Ints => Value::Ints(packed!(as_i64)),
-        Many::Uints => Value::Uints(packed!(as_u64)),
-    })
-}
-
-fn fit_one(value: Value, element: &Element) -> Result<Value, String> {
-    let wrong = |value: &Value| format!("{} is no {element}", value.kind());
-    let signed = |value: Value, low: i64, high: i64| match value.as_i64() {
-        Some(n) if (low..=high).contains(&n) => Ok(Value::Int(n)),
-        Some(n) => Err(format!("{n} is out of the range of {element}")),
-        None => Err(wrong(&value)),
-    };
-    let unsigned = |value: Value, high: u64| match (value.as_u64(), &value) {
-        (Some(n), _) if n <= high => Ok(Value::Uint(n)),
-        (Some(n), _) => Err(format!("{n} is out of the range of {element}")),
-        (None, Value::Int(n)) => Err(format!("{n} is out of the range of {element}")),
-        (None, _) => Err(wrong(&value)),
-    };
-    match element {
-        Element::Bool => match value {
-            Value::Bool(_) => Ok(value),
-            _ => Err(wrong(&value)),
-        },
-        Element::I8 => signed(value, i8::MIN.into(), i8::MAX.into()),
-        Element::I16 => signed(value, i16::MIN.into(), i16::MAX.into()),
-        Element::I32 => signed(value, i32::MIN.into(), i32::MAX.into()),
-        Element::I64 => signed(value, i64::MIN, i64::MAX),
-        Element::U8 | Element::Byte | Element::Char => unsigned(value, u8::MAX.into()),
-        Element::U16 | Element::WideChar => unsigned(value, u16::MAX.into()),
-        Element::U32 => unsigned(value, u32::MAX.into()),
-        Element::U64 => unsigned(value, u64::MAX),
-        Element::F32 | Element::F64 => match value.as_f64() {
-            Some(float) => fit_float(float, element).map(Value::Float),
-            None => Err(wrong(&value)),
-        },
-        Element::Text { bound } => match value {
-            Value::Text(text) => match bound {
-                Some(bound) if text.len() > *bound => {
-                    Err(format!("a text of {} bytes is too long for {element}", text.len()))
-                }
-                _ => text_without_nul(text),
-            },
-            _ => Err(wrong(&value)),
-        },
-        Element::WideText { bound } => match value {
-            Value::Text(text) => {
-                let units = text.encode_utf16().count();
-                match bound {
-                    Some(bound) if units > *bound => {
-                        Err(format!("a text of {units} UTF-16 units is too long for {element}"))
-                    }
-                    _ => text_without_nul(text),
-                }
-            }
-            _ => Err(wrong(&value)),
-        },
-        Element::Message(ty) => match value {
-            Value::Message(message) if *message.ty == **ty => Ok(Value::Message(message)),
-            Value::Message(message) => Err(format!("a {} is no {}", message.ty.name, ty.name)),
-            _ => Err(wrong(&value)),
-        },
-    }
-}
-
-/// C strings end at the first NUL: what is behind would be lost on the way.
-fn text_without_nul(text: String) -> Result<Value, String> {
-    if text.contains('\0') {
-        return Err("a text with a NUL cannot be a string of ROS".into());
-    }
-    Ok(Value::Text(text))
-}
-
-/// A `float32` is kept as the `float64` of the same value.
-fn fit_float(float: f64, element: &Element) -> Result<f64, String> {
-    match element {
-        Element::F32 if float.is_finite() && (float as f32).is_infinite() => {
-            Err(format!("{float} is out of the range of float32"))
-        }
-        Element::F32 => Ok(f64::from(float as f32)),
-        _ => Ok(float),
-    }
-}
-
 impl Value {
     /// The truth value, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
@@ -358,7 +225,7 @@ impl Value {
         }
     }
 
-    /// How many elements an array or a sequence has; 1 for anything else.
+    /// Returns the number of elements of an array or a sequence; 1 for anything else.
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

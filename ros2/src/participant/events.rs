@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
+use omir_core::event::EventKind;
 use omir_core::value::Value;
 
 use super::OpenError;
@@ -18,13 +19,13 @@ const DEPTH: u64 = 100;
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub struct Notice {
-    /// `recorded`, `updated`, `forgotten`, `tier` or `rejected`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: EventKind,
     /// To what: `Type/id`, as far as it is known.
     pub reference: String,
     /// The resource as it is now, `{"ref"}` or an error object, as the kind has it.
     pub carried: Value,
-    /// Why, where nobody asked for it.
+    /// The cause, where nobody asked for it.
     pub cause: Option<Value>,
 }
 
@@ -64,7 +65,7 @@ impl Announcer {
             .name("omird-ros2-event".into())
             .spawn(move || {
                 while let Ok(Notice { kind, reference, carried, cause }) = notices.recv() {
-                    let event = records.event(&kind, &reference, &carried, cause.as_ref(), clock());
+                    let event = records.event(kind, &reference, &carried, cause.as_ref(), clock());
                     if let Err(error) = out.publish(&event) {
                         tracing::debug!(%error, reference, "an event could not be published");
                     }

@@ -1,4 +1,4 @@
-//! Which topics are subscribed to, and with which type: what the rules name, and what the graph offers.
+//! The subscriptions and their types: the topics that rules name, matched with those of the graph.
 //!
 //! A topic that a rule names with a type that is known is subscribed to at once, so that `ros2 topic info`
 //! shows who listens. Everything else waits for a publisher: its token tells type, hash and quality of
@@ -22,9 +22,9 @@ use crate::interface::{MessageType, TypeName};
 use crate::rules::Interest;
 use crate::stamp::Stamp;
 
-/// How often the graph is looked at.
+/// Interval between two looks at the graph.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long a node has to describe a type.
+/// Time that a node has to describe a type.
 const DESCRIBE: Duration = Duration::from_secs(2);
 /// The pause before a type that could not be had is asked for again.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ type Marks = HashMap<Gid, (i64, Stamp)>;
 #[derive(Default)]
 struct HeardBefore {
     marks: Marks,
-    /// When it stopped listening. Without an earlier one: `None`.
+    /// Time at which it stopped listening. Without an earlier one: `None`.
     until: Option<Stamp>,
 }
 
@@ -211,12 +211,12 @@ impl Looker {
     fn hear_what_is_named(&mut self) {
         // A set: a rule may be for what another asks for.
         let named: BTreeSet<(String, TypeName)> = {
-            let intake = self.context.intake();
-            let rules = intake.rules.topics();
+            let ingest = self.context.ingest();
+            let rules = ingest.rules.topics();
             rules
                 .filter(|rule| rule.topic.is_exact())
                 .filter_map(|rule| Some((rule.topic.as_str().to_owned(), rule.type_name.clone()?)))
-                .chain(intake.rules.localisers().map(|(topic, ty)| (topic.to_owned(), ty.clone())))
+                .chain(ingest.rules.localisers().map(|(topic, ty)| (topic.to_owned(), ty.clone())))
                 .collect()
         };
         for (topic, name) in named {
@@ -329,7 +329,7 @@ impl Looker {
             return None;
         }
         let name = endpoint.dds_type.parse::<TypeName>().ok()?;
-        match self.context.intake().rules.interest(topic, &name) {
+        match self.context.ingest().rules.interest(topic, &name) {
             Interest::None => return None,
             Interest::OtherType(wanted) => {
                 let node = publisher.node_name();
@@ -450,8 +450,8 @@ impl Looker {
 
     fn hear(&mut self, feed: Feed, ty: &Arc<MessageType>, offered: Qos, is_named: bool) {
         let depth = {
-            let intake = self.context.intake();
-            intake.rules.queue_depth(&feed.topic, &ty.name)
+            let ingest = self.context.ingest();
+            ingest.rules.queue_depth(&feed.topic, &ty.name)
         };
         let depth = depth.unwrap_or(self.context.queue_depth) as u64;
         let is_latched = offered.is_latched();

@@ -98,12 +98,8 @@ impl Importer {
     }
 }
 
+/// Accepts every goal: a refused one would have no result, and so no place for the reason.
 impl GoalHandler for Importer {
-    /// Whatever it is: a goal that is not accepted has no result, and so no place for the reason.
-    fn accept(&self, _: &Message) -> Result<(), String> {
-        Ok(())
-    }
-
     fn execute(&self, goal: &Goal) -> Ending {
         let mut told: Option<(Instant, Progress)> = None;
         let outcome = self.wanted(goal.message()).and_then(|wanted| {

@@ -31,7 +31,7 @@ const MOST_AT_ONCE: usize = 256;
 const MOST_KNOWN: usize = 10_000;
 /// The pause before something is tried again: from, and up to.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
-/// How often something refused is looked at anew: feedback may come in between more than once.
+/// Number of times that something refused is read again: feedback may come in between more than once.
 const LOOKS: usize = 3;
 
 /// Resources to be stored.
@@ -39,7 +39,7 @@ const LOOKS: usize = 3;
 pub(super) enum Job {
     /// A memory.
     Keep(Box<Kept>),
-    /// How often something was seen again.
+    /// Number of sights of something known.
     Tell(Untold),
 }
 
@@ -68,7 +68,7 @@ impl Recorder {
         let (queue, jobs) = sync_channel(QUEUE);
         let counts = Arc::<Counts>::default();
         let is_stopping = Arc::<AtomicBool>::default();
-        let desk = Desk {
+        let writer = Writer {
             memory,
             known: HashSet::new(),
             counts: counts.clone(),
@@ -77,7 +77,7 @@ impl Recorder {
         };
         let thread = std::thread::Builder::new()
             .name("omird-ros2-rec".into())
-            .spawn(move || desk.work(&jobs))?;
+            .spawn(move || writer.work(&jobs))?;
         Ok(Self { queue: Some(queue), thread: Some(thread), is_stopping, counts })
     }
 
@@ -114,7 +114,7 @@ impl Inlet {
     }
 }
 
-struct Desk {
+struct Writer {
     memory: Arc<dyn Memory>,
     /// Entities that are stored.
     known: HashSet<String>,
@@ -168,7 +168,7 @@ impl Basket {
     }
 }
 
-impl Desk {
+impl Writer {
     fn work(mut self, jobs: &Receiver<Job>) {
         while let Ok(first) = jobs.recv() {
             let mut batch = vec![first];
@@ -271,7 +271,7 @@ impl Desk {
             }
         }
         if !basket.items.is_empty() {
-            self.memory.remember(basket.into_resources(), None)?;
+            self.memory.record(basket.into_resources())?;
             self.counts.stored.fetch_add(count, Ordering::Relaxed);
         }
         self.counts.told_before.fetch_add(told_before, Ordering::Relaxed);

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use omir_core::code::Code;
+use omir_core::operation::Operation;
 use omir_core::value::{Map, Value};
 
 use super::{Context, OpenError};
 use crate::graph::{Node, Request, Server};
 use crate::memory::{Memory, Refusal};
-use crate::records::{Call, Operation, Records};
+use crate::records::{Call, Records};
 use crate::rules::Pattern;
 use crate::tf::Transform;
 
@@ -27,8 +28,8 @@ impl Services {
         keyframes: &[Pattern],
     ) -> Result<Self, OpenError> {
         let mut servers = Vec::new();
-        for operation in Operation::ALL {
-            let desk = Desk {
+        for (operation, service) in records.services() {
+            let handler = Handler {
                 context: context.clone(),
                 memory: memory.clone(),
                 records: records.clone(),
@@ -36,16 +37,18 @@ impl Services {
             };
             let name = format!("~/{}", operation.as_str());
             let each = move |request: Request| {
-                let answer = desk.answer(operation, &request).map_err(shortened);
-                let response = desk.records.response(
+                let answer = handler.answer(operation, &request).map_err(shortened);
+                let Some(response) = handler.records.response(
                     operation,
                     answer.as_ref().map_err(Refusal::to_value).as_ref().map(|value| *value),
-                );
+                ) else {
+                    return;
+                };
                 if let Err(error) = request.answer(&response) {
                     tracing::warn!(%error, operation = operation.as_str(), "an answer was not sent");
                 }
             };
-            servers.push(node.serve(&name, records.service(operation), each)?);
+            servers.push(node.serve(&name, service, each)?);
         }
         Ok(Self { _servers: servers })
     }
@@ -64,14 +67,14 @@ fn shortened(mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-struct Desk {
+struct Handler {
     context: Arc<Context>,
     memory: Arc<dyn Memory>,
     records: Arc<Records>,
     keyframes: Vec<Pattern>,
 }
 
-impl Desk {
+impl Handler {
     fn answer(&self, operation: Operation, request: &Request) -> Result<Value, Refusal> {
         let call = self.records.request(operation, request.message()).map_err(|wrong| Refusal {
             code: if operation == Operation::Remember {

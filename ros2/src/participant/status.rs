@@ -53,12 +53,12 @@ impl Participant {
         let misfits: Vec<String>;
         {
             let heard = self.heard_as_the_rules_call_it(&mut refused);
-            let intake = self.context.intake();
-            for (topic, counters) in intake.rules.counters() {
+            let ingest = self.context.ingest();
+            for (topic, counters) in ingest.rules.counters() {
                 topics.insert(topic, of_topic(counters, heard.get(topic)));
             }
-            misfits = intake.rules.misfits().map(ToString::to_string).collect();
-            drop(intake);
+            misfits = ingest.rules.misfits().map(ToString::to_string).collect();
+            drop(ingest);
             for (topic, refused) in &heard {
                 if !topics.contains_key(topic) {
                     topics.insert(topic.as_str(), of_topic(&Counters::default(), Some(refused)));
@@ -106,10 +106,10 @@ impl Participant {
         refused: &mut BTreeMap<(EntityKind, String), Refused>,
     ) -> BTreeMap<String, Refused> {
         let mut heard = BTreeMap::new();
-        let intake = self.context.intake();
+        let ingest = self.context.ingest();
         refused.retain(|(kind, name), refused| {
             let topic = self.context.topic_of(&self.node, name);
-            let topic = topic.filter(|topic| intake.rules.topics().any(|r| r.topic.matches(topic)));
+            let topic = topic.filter(|topic| ingest.rules.topics().any(|r| r.topic.matches(topic)));
             match topic {
                 Some(topic) if *kind == EntityKind::Subscription => {
                     heard.insert(topic, std::mem::take(refused));

@@ -20,11 +20,11 @@ impl Surveyor {
     /// now, and only made if a rule knows a thing that has it.
     pub fn map_moved(&self, memory: &Ref, resource: impl FnOnce() -> Option<Value>) {
         let Some(context) = self.0.upgrade() else { return };
-        if !context.intake().rules.has_memory(memory) {
+        if !context.ingest().rules.has_memory(memory) {
             return;
         }
         if let Some(Ok(resource)) = resource().map(Resource::from_value) {
-            context.intake().rules.map_moved(&resource);
+            context.ingest().rules.map_moved(&resource);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `/tf` and `/tf_static` into the buffer, and where frames are right now.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -22,6 +23,38 @@ pub struct Frames {
     heard: Mutex<HashMap<String, (Stamp, Instant)>>,
     refused: AtomicU64,
 }
+
+/// The pose of a frame in the fixed frame that cannot be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FixedError {
+    /// The latest transform is too old.
+    Stale {
+        /// The frame.
+        frame: String,
+        /// The fixed frame.
+        fixed: String,
+        /// Age of the transform, nanoseconds.
+        age: i64,
+    },
+    /// The lookup failed.
+    Lookup(LookupError),
+}
+
+impl fmt::Display for FixedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale { frame, fixed, age } => write!(
+                f,
+                "where {frame:?} is in {fixed:?} was last heard of {:.1} s ago, and tf does not guess; is the node that \
+                 publishes it still there?",
+                *age as f64 / 1e9
+            ),
+            Self::Lookup(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FixedError {}
 
 impl Frames {
     /// Empty; poses go to the frame `fixed`.
@@ -108,7 +141,7 @@ impl Frames {
         }
     }
 
-    /// How many transforms were refused.
+    /// Number of transforms that were refused.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -117,8 +150,12 @@ impl Frames {
     /// frame itself, and where no transform ties the two.
     ///
     /// # Errors
-    /// Why there is none though the frames are tied; above all that the latest is too old by now.
-    pub fn fixed(&self, frame: &str, now: Stamp) -> Result<Option<(String, Transform)>, String> {
+    /// The frames are tied, but the latest pose is too old by now, or the lookup failed.
+    pub fn fixed(
+        &self,
+        frame: &str,
+        now: Stamp,
+    ) -> Result<Option<(String, Transform)>, FixedError> {
         let frame = normalised(frame).unwrap_or(frame);
         if frame == self.fixed {
             return Ok(None);
@@ -128,17 +165,13 @@ impl Frames {
                 let age = self.age(at, now);
                 if at != Stamp::ZERO && i128::from(age) > self.stale_after.as_nanos().cast_signed()
                 {
-                    return Err(format!(
-                        "where {frame:?} is in {:?} was last heard of {:.1} s ago, and tf does not \
-                         guess; is the node that publishes it still there?",
-                        self.fixed,
-                        age as f64 / 1e9
-                    ));
+                    let (frame, fixed) = (frame.to_owned(), self.fixed.clone());
+                    return Err(FixedError::Stale { frame, fixed, age });
                 }
                 Ok(Some((self.fixed.clone(), transform)))
             }
             Err(LookupError::UnknownFrame { .. } | LookupError::Unconnected { .. }) => Ok(None),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(FixedError::Lookup(error)),
         }
     }
 
@@ -190,7 +223,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2));
         // Said once more it is no newer.
         frames.take(&tf(booted), false, at(dated));
-        let why = frames.fixed("base_link", at(booted)).unwrap_err();
+        let why = frames.fixed("base_link", at(booted)).unwrap_err().to_string();
         assert!(why.contains("last heard of"), "{why}");
     }
 
@@ -199,6 +232,7 @@ mod tests {
         let frames = Frames::new("map", Duration::from_secs(10), true);
         frames.take(&tf(100), false, at(100));
         assert!(frames.fixed("base_link", at(109)).unwrap().is_some());
-        assert!(frames.fixed("base_link", at(111)).unwrap_err().contains("11.0 s ago"));
+        let why = frames.fixed("base_link", at(111)).unwrap_err().to_string();
+        assert!(why.contains("11.0 s ago"), "{why}");
     }
 }

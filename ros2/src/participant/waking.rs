@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::Context;
 
-/// How often it is looked after what waits, if nobody rings.
+/// Interval between two looks at what waits, if nobody rings.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The running thread. Dropping it ends it.

@@ -1,4 +1,4 @@
-//! How much of a recording is in memory at once, whatever a file says of itself: all that grows with a
+//! Bounds of a recording's memory, whatever a file says of itself: all that grows with a
 //! file is counted against one of these. `docs/recordings.md` adds them up.
 
 /// Bytes that a message takes beside its data while it goes from queue to queue: what is known of it, its

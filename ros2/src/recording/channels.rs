@@ -1,11 +1,11 @@
-//! The channels of a file: which topic, which type, and whether anybody wants its messages.
+//! The channels of a file: topic, type, and whether anybody wants the messages.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bounds::{MOST_DESCRIBED, described};
-use super::types::{Definition, Types};
+use super::types::{Definition, Types, UnreadableType};
 use crate::interface::MessageType;
 
 /// A topic as one file has it.
@@ -15,8 +15,8 @@ pub struct Channel {
     pub topic: String,
     /// The name of the type, as the file has it.
     pub type_name: String,
-    /// The type, or why its messages cannot be read.
-    pub ty: Result<Arc<MessageType>, String>,
+    /// The type, unless its messages cannot be read.
+    pub ty: Result<Arc<MessageType>, UnreadableType>,
 }
 
 /// Decides which channels are wanted.
@@ -26,8 +26,7 @@ pub type Wanted = dyn Fn(&Channel) -> bool;
 pub(super) struct Channels {
     types: Types,
     wanted: Rc<Wanted>,
-    /// A definition, or why there is none.
-    schemas: BTreeMap<u16, Result<Rc<Definition>, String>>,
+    schemas: BTreeMap<u16, Result<Rc<Definition>, UnreadableType>>,
     known: BTreeMap<u16, Known>,
     /// Memory of the channels so far.
     described: usize,
@@ -84,8 +83,8 @@ impl Channels {
         let ty = match (written.message_encoding.as_str(), schema) {
             ("cdr", Some(Ok(definition))) => self.types.of(definition),
             ("cdr", Some(Err(why))) => Err(why.clone()),
-            ("cdr", None) => Err("the file has no schema for it".to_owned()),
-            (other, _) => Err(format!("its messages are {other:?}; only cdr is read")),
+            ("cdr", None) => Err(UnreadableType::NoSchema),
+            (other, _) => Err(UnreadableType::Messages(other.to_owned())),
         };
         let channel = Channel {
             topic: written.topic.clone(),
@@ -126,8 +125,8 @@ impl Channels {
         self.known.iter().map(|(id, known)| (*id, &*known.channel, known.seen, known.is_wanted))
     }
 
-    /// Forgets how many messages were met.
-    pub(super) fn count_anew(&mut self) {
+    /// Sets the counts of messages to zero.
+    pub(super) fn reset_counts(&mut self) {
         (self.unknown, self.too_many) = (0, 0);
         self.known.values_mut().for_each(|known| known.seen = 0);
     }

@@ -6,8 +6,8 @@
 //! memories are handed out once, as they are in the end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::value::Value as Json;
@@ -16,19 +16,19 @@ use super::bounds::{MOST_AHEAD, weight};
 use super::losses::Loss;
 use super::made::Made;
 use super::source::{Recorded, Recording};
-use super::types::Types;
+use super::types::{Types, UnreadableType};
 use super::{Channel, Input, RecordingError, unpack};
 use crate::interface::Registry;
-use crate::message::Message;
-use crate::rules::{Arrival, Counters, Outcome, Pattern, Ros2, Rules};
+use crate::message::{DecodeError, Message};
+use crate::rules::{Arrival, Counters, Decision, Pattern, Ros2, Rules};
 use crate::stamp::Stamp;
 use crate::tf::{Buffer, feed, normalised};
 
-/// How long after a message transforms are looked for, if the configuration does not wait longer.
+/// Time after a message in which transforms are looked for, if the configuration does not wait longer.
 const LOOK_AHEAD: Duration = Duration::from_secs(2);
 /// Pieces of a file that static transforms are looked for in before anything else.
 const STATIC_PIECES: usize = 16;
-/// How often things that were seen again are told of, in the time of the recording.
+/// Interval in which repeated sightings are written, in the time of the recording.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 /// Malformed messages of a topic that are told one by one.
 const FAULTS: usize = 10;
@@ -36,7 +36,7 @@ const FAULTS: usize = 10;
 /// A message that is none of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub log_time: Stamp,
     /// The fault, and its place.
     pub why: String,
@@ -53,7 +53,7 @@ pub struct TopicReport {
     pub messages: u64,
     /// True if a rule is for it, or it has the transforms.
     pub is_used: bool,
-    /// Why its messages cannot be read at all.
+    /// The reason, if its messages cannot be read at all.
     pub unusable: Option<String>,
     /// Outcome of the rules.
     pub counters: Counters,
@@ -120,7 +120,7 @@ impl TfTopics {
     }
 }
 
-/// Why an import cannot begin.
+/// An import that cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportError {
     /// A file is of no use.
@@ -286,7 +286,7 @@ impl Import {
             Ok(message) => message,
             // If a rule looks at it, it is told when its turn comes.
             Err(_) if self.is_wanted(&recorded.channel) => return,
-            Err(why) => return self.malformed(recorded, why),
+            Err(why) => return self.malformed(recorded, why.to_string()),
         };
         for why in feed(&mut self.tf, &message, recorded.channel.topic == self.topics.fixed) {
             let refused = self.refused.entry(why.kind());
@@ -298,20 +298,20 @@ impl Import {
         let topic = recorded.channel.topic.as_str();
         let message = match decoded(recorded) {
             Ok(message) => message,
-            Err(why) => return self.malformed(recorded, why),
+            Err(why) => return self.malformed(recorded, why.to_string()),
         };
         let arrival = Arrival { topic, node: None, received: recorded.log_time, is_live: false };
-        let mut outcomes = VecDeque::from(self.rules.observe(&arrival, &message, &self.tf));
-        while let Some(outcome) = outcomes.pop_front() {
-            match outcome {
-                Outcome::Keep(kept) => self.made.keep(*kept, recorded.log_time),
-                Outcome::Wait(wait) => {
+        let mut decisions = VecDeque::from(self.rules.observe(&arrival, &message, &self.tf));
+        while let Some(decision) = decisions.pop_front() {
+            match decision {
+                Decision::Keep(kept) => self.made.keep(*kept, recorded.log_time),
+                Decision::Wait(wait) => {
                     let last = self.rules.retry(&wait, &arrival, &message, &self.tf, true);
                     // Asked for the last time, a rule waits no more.
-                    let decided = last.into_iter().filter(|one| !matches!(one, Outcome::Wait(_)));
-                    outcomes.extend(decided);
+                    let decided = last.into_iter().filter(|one| !matches!(one, Decision::Wait(_)));
+                    decisions.extend(decided);
                 }
-                Outcome::Merged { .. } | Outcome::Dropped(_) | Outcome::Beyond(_) => {}
+                Decision::Merged { .. } | Decision::Dropped(_) | Decision::Beyond(_) => {}
             }
         }
     }
@@ -339,12 +339,12 @@ impl Import {
         self.recording.size()
     }
 
-    /// How many of these were read.
+    /// Returns the number of these that were read.
     pub fn position(&self) -> u64 {
         self.recording.position()
     }
 
-    /// The outcome so far.
+    /// The decision so far.
     pub fn report(&self) -> Report {
         let mut topics: BTreeMap<&str, TopicReport> = BTreeMap::new();
         for (channel, messages, is_used) in self.recording.channels() {
@@ -353,7 +353,8 @@ impl Import {
             report.type_name.clone_from(&channel.type_name);
             report.messages += messages;
             report.is_used |= is_used;
-            report.unusable = channel.ty.as_ref().err().cloned().or(report.unusable.take());
+            report.unusable =
+                channel.ty.as_ref().err().map(ToString::to_string).or(report.unusable.take());
         }
         for (topic, counters) in self.rules.counters() {
             if let Some(report) = topics.get_mut(topic) {
@@ -377,7 +378,7 @@ impl Import {
     }
 }
 
-/// How an import went on.
+/// A step of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Advance {
     /// There is more to read.
@@ -388,9 +389,26 @@ pub enum Advance {
     Done,
 }
 
-fn decoded(recorded: &Recorded) -> Result<Message, String> {
-    let ty = recorded.channel.ty.as_ref().map_err(String::clone)?;
-    let unpacked = unpack::message(&recorded.data)?;
+fn decoded(recorded: &Recorded) -> Result<Message, BadMessage> {
+    let ty = recorded.channel.ty.as_ref().map_err(|why| BadMessage::Type(why.clone()))?;
+    let unpacked = unpack::message(&recorded.data).map_err(BadMessage::Packed)?;
     let data = unpacked.as_deref().unwrap_or(&recorded.data);
-    Message::decode(&Arc::clone(ty), data).map_err(|why| why.to_string())
+    Message::decode(ty, data).map_err(BadMessage::Cdr)
+}
+
+/// A recorded message that cannot be read.
+enum BadMessage {
+    Type(UnreadableType),
+    Packed(unpack::PackError),
+    Cdr(DecodeError),
+}
+
+impl fmt::Display for BadMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Type(why) => why.fmt(f),
+            Self::Packed(why) => why.fmt(f),
+            Self::Cdr(why) => why.fmt(f),
+        }
+    }
 }

@@ -56,7 +56,7 @@ const MAGICS: [(&[u8], Kind); 5] = [
     (&[0x1f, 0x8b, 0x08], Kind::Gzip),
 ];
 
-/// How everything begins that is compressed with zstd.
+/// First bytes of everything that is compressed with zstd.
 pub(super) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl Kind {

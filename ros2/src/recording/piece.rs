@@ -17,7 +17,7 @@ const MOST_RATIO: u64 = 1024;
 
 /// A message of a channel that is wanted.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct RawMessage {
     pub(super) log_time: u64,
     pub(super) channel: u16,
     pub(super) data: Vec<u8>,
@@ -27,8 +27,8 @@ pub(super) struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// In the order of the file.
-    pub(super) messages: Vec<Found>,
-    /// Why it is not all.
+    pub(super) messages: Vec<RawMessage>,
+    /// The reason, if it is not all.
     pub(super) loss: Option<String>,
 }
 
@@ -65,7 +65,7 @@ fn fill(
     input: &mut (impl Read + Seek),
     piece: &Piece,
     channels: &mut Channels,
-    messages: &mut Vec<Found>,
+    messages: &mut Vec<RawMessage>,
 ) -> Result<(), McapError> {
     input.seek(SeekFrom::Start(piece.offset))?;
     let mut left = piece.length;
@@ -102,7 +102,7 @@ fn fill(
                     if kept > MOST_MESSAGES {
                         return Err(McapError::ChunkTooLarge(kept as u64));
                     }
-                    messages.push(Found {
+                    messages.push(RawMessage {
                         log_time: header.log_time,
                         channel: header.channel_id,
                         data: data.into_owned(),

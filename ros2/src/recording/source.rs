@@ -28,7 +28,7 @@ use crate::stamp::Stamp;
 pub struct Recorded {
     /// Its channel.
     pub channel: Arc<Channel>,
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub log_time: Stamp,
     /// The message, encoded.
     pub data: Vec<u8>,
@@ -59,7 +59,7 @@ struct File {
     is_indexed: bool,
 }
 
-/// How messages lie in a file.
+/// The layout of the messages in a file.
 enum Storage {
     Mcap(Box<dyn Source>),
     Sqlite(sqlite::Bag),
@@ -256,7 +256,7 @@ impl Recording {
                 }
             }
         }
-        self.files.iter_mut().for_each(|file| file.channels.count_anew());
+        self.files.iter_mut().for_each(|file| file.channels.reset_counts());
         found
     }
 

@@ -18,7 +18,7 @@ use super::bounds::{
 };
 use super::channels::Channels;
 use super::losses::{At, Losses};
-use super::piece::{Contents, Found};
+use super::piece::{Contents, RawMessage};
 use super::scan::{MOST_RECORD, Piece, Scan};
 
 /// Rows are taken together until they have so many bytes.
@@ -286,7 +286,7 @@ impl Bag {
                 ));
             }
             let log_time = u64::try_from(at).unwrap_or(0);
-            contents.messages.push(Found { log_time, channel, data: data.to_vec() });
+            contents.messages.push(RawMessage { log_time, channel, data: data.to_vec() });
             Ok(true)
         });
         contents.loss = match (read, odd) {

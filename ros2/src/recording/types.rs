@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,8 +14,64 @@ use crate::interface::{InterfaceError, MessageType, Registry, TypeName};
 #[derive(Clone, Debug)]
 pub(super) struct Types(Rc<Inner>);
 
-/// Result of reading a definition.
-type Outcome = Result<Arc<MessageType>, String>;
+/// A type of a recording, if its definition can be read.
+type Known = Result<Arc<MessageType>, UnreadableType>;
+
+/// A type whose messages cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnreadableType {
+    /// The file has no schema for the channel.
+    NoSchema,
+    /// The messages have another encoding than CDR.
+    Messages(String),
+    /// The definition is too long.
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The definitions before it took all the room.
+    NoRoom,
+    /// The definition is no text.
+    NoText,
+    /// The file does not define the type, and nothing else does.
+    Undefined(InterfaceError),
+    /// A type of ROS 1.
+    Ros1,
+    /// A schema of another kind.
+    Schema(String),
+    /// The definition is wrong.
+    Interface(InterfaceError),
+}
+
+impl fmt::Display for UnreadableType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSchema => f.write_str("the file has no schema for it"),
+            Self::Messages(encoding) => {
+                write!(f, "its messages are {encoding:?}; only cdr is read")
+            }
+            Self::TooLong { bytes } => {
+                write!(f, "its definition has {bytes} bytes, more than {MOST_DESCRIPTION}")
+            }
+            Self::NoRoom => {
+                write!(f, "its definition is not read: those before it take {MOST_DEFINED} bytes")
+            }
+            Self::NoText => f.write_str("its definition is no text"),
+            Self::Undefined(why) => write!(
+                f,
+                "the file does not define it, and {why}; `ros2.interfaces` in --rules names folders with the \
+                 definitions of packages"
+            ),
+            Self::Ros1 => f.write_str("a type of ROS 1"),
+            Self::Schema(kind) => {
+                write!(f, "its schema is {kind:?}; ros2msg and ros2idl are read")
+            }
+            Self::Interface(why) => why.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for UnreadableType {}
 
 #[derive(Debug)]
 struct Inner {
@@ -23,7 +80,7 @@ struct Inner {
     definitions: RefCell<BTreeSet<Rc<Definition>>>,
     /// Their memory.
     described: Cell<usize>,
-    read: RefCell<BTreeMap<Rc<Definition>, Outcome>>,
+    read: RefCell<BTreeMap<Rc<Definition>, Known>>,
 }
 
 /// A file's definition of a type.
@@ -44,16 +101,16 @@ impl Types {
         }))
     }
 
-    /// A definition, which all files that have the same one share; or why it is not read.
+    /// Returns a definition, which all files that have the same one share.
     pub(super) fn definition(
         &self,
         name: &str,
         encoding: &str,
         text: &[u8],
-    ) -> Result<Rc<Definition>, String> {
+    ) -> Result<Rc<Definition>, UnreadableType> {
         let takes = described(&[name.as_bytes(), encoding.as_bytes(), text]);
         if takes > MOST_DESCRIPTION {
-            return Err(format!("its definition has {takes} bytes, more than {MOST_DESCRIPTION}"));
+            return Err(UnreadableType::TooLong { bytes: takes });
         }
         let definition = Definition {
             name: name.to_owned(),
@@ -66,9 +123,7 @@ impl Types {
         }
         let all = self.0.described.get().saturating_add(takes);
         if all > MOST_DEFINED {
-            return Err(format!(
-                "its definition is not read: those before it take {MOST_DEFINED} bytes"
-            ));
+            return Err(UnreadableType::NoRoom);
         }
         self.0.described.set(all);
         let definition = Rc::new(definition);
@@ -76,8 +131,8 @@ impl Types {
         Ok(definition)
     }
 
-    /// The type of a definition. What the file says goes before what is known under the same name.
-    pub(super) fn of(&self, definition: &Rc<Definition>) -> Outcome {
+    /// Returns the type of a definition. The file goes before what is known under the same name.
+    pub(super) fn of(&self, definition: &Rc<Definition>) -> Known {
         if let Some(read) = self.0.read.borrow().get(definition) {
             return read.clone();
         }
@@ -86,36 +141,27 @@ impl Types {
         read
     }
 
-    fn read(&self, definition: &Definition) -> Outcome {
+    fn read(&self, definition: &Definition) -> Known {
         let Definition { name, encoding, text } = definition;
-        let text = std::str::from_utf8(text).map_err(|_| "its definition is no text".to_owned())?;
+        let text = std::str::from_utf8(text).map_err(|_| UnreadableType::NoText)?;
         // rosbag2 writes an empty text where it did not find the definition.
         if text.trim().is_empty() {
-            let known = self.0.known.message(name);
-            return known.map_err(|why| {
-                format!(
-                    "the file does not define it, and {why}; `ros2.interfaces` in --rules names folders with the \
-                     definitions of packages"
-                )
-            });
+            return self.0.known.message(name).map_err(UnreadableType::Undefined);
         }
-        let add: fn(&mut Registry, &TypeName, &str) -> Result<(), InterfaceError> = match encoding
-            .as_str()
-        {
-            "ros2msg" => Registry::add_schema,
-            "ros2idl" => idl::add,
-            "ros1msg" => return Err("a type of ROS 1".to_owned()),
-            other => return Err(format!("its schema is {other:?}; ros2msg and ros2idl are read")),
-        };
-        let full: TypeName = name.parse().map_err(|why: InterfaceError| why.to_string())?;
+        let add: fn(&mut Registry, &TypeName, &str) -> Result<(), InterfaceError> =
+            match encoding.as_str() {
+                "ros2msg" => Registry::add_schema,
+                "ros2idl" => idl::add,
+                "ros1msg" => return Err(UnreadableType::Ros1),
+                other => return Err(UnreadableType::Schema(other.to_owned())),
+            };
+        let full: TypeName = name.parse().map_err(UnreadableType::Interface)?;
         // A definition that leaves out types it contains means those that everybody has.
-        let mut error = None;
-        for mut registry in [Registry::new(), Registry::standard()] {
-            match add(&mut registry, &full, text).and_then(|()| registry.message(name)) {
-                Ok(ty) => return Ok(ty),
-                Err(why) => error = Some(why),
-            }
-        }
-        Err(error.map(|why| why.to_string()).unwrap_or_default())
+        let with = |mut registry: Registry| {
+            add(&mut registry, &full, text).and_then(|()| registry.message(name))
+        };
+        with(Registry::new())
+            .or_else(|_| with(Registry::standard()))
+            .map_err(UnreadableType::Interface)
     }
 }

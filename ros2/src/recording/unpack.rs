@@ -2,6 +2,7 @@
 //!
 //! Nothing is believed of how much comes out: a small file must not fill a disk, nor a small message the memory.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -11,8 +12,8 @@ use super::RecordingError;
 use super::bounds::MOST_UNPACKED;
 use super::input::{Input, Kind, ZSTD};
 
-/// A file may come to so many times its size; text compresses a hundredfold, and nothing that a robot records does
-/// better than a tenth of this.
+/// Largest ratio of a file's unpacked size to its own. Text compresses a hundredfold, and recordings of robots far less
+/// than a tenth of this.
 const MOST_RATIO: u64 = 1024;
 /// Size to which a small file may grow, whatever its own.
 const LEAST_LIMIT: u64 = 32 << 20;
@@ -73,23 +74,39 @@ fn free(file: &File) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
-/// A message as it is encoded. One that begins as zstd does was compressed by itself: no encapsulation of CDR
-/// begins so.
-///
-/// # Errors
-/// Why it cannot be unpacked.
-pub(super) fn message(data: &[u8]) -> Result<Option<Vec<u8>>, String> {
+/// A compressed message that cannot be unpacked.
+#[derive(Debug)]
+pub(super) enum PackError {
+    Zstd(io::Error),
+    /// It has more bytes than are read.
+    TooLong,
+}
+
+impl fmt::Display for PackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zstd(why) => {
+                write!(f, "it is compressed with zstd and cannot be unpacked: {why}")
+            }
+            Self::TooLong => {
+                let most = MOST_UNPACKED >> 20;
+                write!(f, "unpacked it has more than {most} MiB, and so much is not read")
+            }
+        }
+    }
+}
+
+/// Unpacks a message that was compressed by itself; `None` for any other. It begins as zstd does, and no
+/// encapsulation of CDR begins so.
+pub(super) fn message(data: &[u8]) -> Result<Option<Vec<u8>>, PackError> {
     if !data.starts_with(&ZSTD) {
         return Ok(None);
     }
-    let failed =
-        |why: io::Error| format!("it is compressed with zstd and cannot be unpacked: {why}");
-    let reader = zstd::stream::read::Decoder::with_buffer(data).map_err(failed)?;
+    let reader = zstd::stream::read::Decoder::with_buffer(data).map_err(PackError::Zstd)?;
     let mut all = Vec::new();
-    reader.take(MOST_UNPACKED as u64 + 1).read_to_end(&mut all).map_err(failed)?;
+    reader.take(MOST_UNPACKED as u64 + 1).read_to_end(&mut all).map_err(PackError::Zstd)?;
     if all.len() > MOST_UNPACKED {
-        let most = MOST_UNPACKED >> 20;
-        return Err(format!("unpacked it has more than {most} MiB, and so much is not read"));
+        return Err(PackError::TooLong);
     }
     Ok(Some(all))
 }
@@ -100,14 +117,14 @@ mod tests {
 
     #[test]
     fn a_message_is_unpacked_within_its_bound() {
-        assert_eq!(message(&[0, 1, 0, 0, 7]), Ok(None));
+        assert_eq!(message(&[0, 1, 0, 0, 7]).unwrap(), None);
         let packed = zstd::encode_all(&[0, 1, 0, 0, 7][..], 3).unwrap();
-        assert_eq!(message(&packed), Ok(Some(vec![0, 1, 0, 0, 7])));
-        let cut = message(&packed[..packed.len() - 2]).unwrap_err();
+        assert_eq!(message(&packed).unwrap(), Some(vec![0, 1, 0, 0, 7]));
+        let cut = message(&packed[..packed.len() - 2]).unwrap_err().to_string();
         assert!(cut.contains("cannot be unpacked"), "{cut}");
         let bomb = zstd::encode_all(io::repeat(0).take(MOST_UNPACKED as u64 + 1), 1).unwrap();
         assert!(bomb.len() < 100_000, "{}", bomb.len());
-        assert!(message(&bomb).unwrap_err().contains("64 MiB"));
+        assert!(message(&bomb).unwrap_err().to_string().contains("64 MiB"));
     }
 
     #[test]

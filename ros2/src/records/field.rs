@@ -1,5 +1,7 @@
 //! One value of a resource and the field that holds it, or nearly does.
 
+use std::fmt;
+
 use omir_core::instant::{Instant, Timestamp};
 use omir_core::number::Number;
 use omir_core::value::{Map, Value as Json};
@@ -9,7 +11,7 @@ use crate::message::{FieldPath, Message, Value};
 use crate::stamp::Stamp;
 use crate::tf::normalised;
 
-/// How a value is held. An absent value is the field as it is in a new message.
+/// The form of a value. An absent value is the field as it is in a new message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     /// `string`; empty is absent.
@@ -154,30 +156,46 @@ pub(super) fn set(message: &mut Message, path: &str, value: Value) {
     debug_assert!(done.is_ok(), "{done:?}");
 }
 
-/// The one element of a sequence that holds none or one. A bound (`[<=1]`) would say so in the type, but not
-/// every implementation of ROS hashes bounded sequences as `rosidl` does.
-///
-/// # Errors
-/// If there are more.
-pub(super) fn alone_of<T>(items: &[T]) -> Result<Option<&T>, String> {
-    match items {
-        [] => Ok(None),
-        [one] => Ok(Some(one)),
-        more => Err(too_many(more.len())),
+/// A field that holds no value of its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum BadField {
+    /// More elements than the one for which there is room.
+    TooMany(usize),
+    RepeatedKey(String),
+    NoFrame(String),
+    Nanoseconds(u32),
+    /// A float that JSON does not have.
+    NotFinite(f64),
+}
+
+impl fmt::Display for BadField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany(n) => write!(f, "{n} values; there is room for none or one"),
+            Self::RepeatedKey(key) => write!(f, "the key {key:?} stands there twice"),
+            Self::NoFrame(name) => write!(f, "{name:?} names no frame"),
+            Self::Nanoseconds(n) => write!(f, "{n} nanoseconds are more than a second"),
+            Self::NotFinite(float) => {
+                write!(f, "{float} is no number for a memory; what is not known is left empty")
+            }
+        }
     }
 }
 
-fn too_many(n: usize) -> String {
-    format!("{n} values; there is room for none or one")
+/// Returns the one element of a sequence that holds none or one. A bound (`[<=1]`) would say so in the type, but not
+/// every implementation of ROS hashes bounded sequences as `rosidl` does.
+pub(super) fn alone_of<T>(items: &[T]) -> Result<Option<&T>, BadField> {
+    match items {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        more => Err(BadField::TooMany(more.len())),
+    }
 }
 
-/// Value of the field; `None` if it states none.
-///
-/// # Errors
-/// A sentence on what no value looks like.
-pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option<Json>, String> {
+/// Returns the value of the field; `None` if it states none.
+pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option<Json>, BadField> {
     let alone = || match message.get(path) {
-        Some(all) if all.len() > 1 => Err(too_many(all.len())),
+        Some(all) if all.len() > 1 => Err(BadField::TooMany(all.len())),
         all => Ok(all.and_then(|all| all.at(0))),
     };
     let reference = |text: &str| {
@@ -216,7 +234,7 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
             {
                 let [key, value] = ["key", "value"].map(|name| pair.text(name).unwrap_or_default());
                 if map.insert(key, value).is_some() {
-                    return Err(format!("the key {key:?} stands there twice"));
+                    return Err(BadField::RepeatedKey(key.to_owned()));
                 }
             }
             if map.is_empty() { None } else { Some(Json::Object(map)) }
@@ -224,29 +242,24 @@ pub(super) fn read(message: &Message, path: &str, codec: Codec) -> Result<Option
     })
 }
 
-/// The name of a frame as the rest of ROS compares it.
-///
-/// # Errors
-/// If it is none.
-pub(super) fn frame(name: &str) -> Result<&str, String> {
-    normalised(name).ok_or_else(|| format!("{name:?} names no frame"))
+/// Returns the name of a frame as the rest of ROS compares it.
+pub(super) fn frame(name: &str) -> Result<&str, BadField> {
+    normalised(name).ok_or_else(|| BadField::NoFrame(name.to_owned()))
 }
 
-/// The moment in a field of the type `builtin_interfaces/Time`; `None` if it is zero.
-pub(super) fn stamp(message: &Message, path: &str) -> Result<Option<Stamp>, String> {
+/// Returns the moment in a field of the type `builtin_interfaces/Time`; `None` if it is zero.
+pub(super) fn stamp(message: &Message, path: &str) -> Result<Option<Stamp>, BadField> {
     let sec = message.i64(&format!("{path}.sec")).and_then(|sec| i32::try_from(sec).ok());
     let nanosec = message.u64(&format!("{path}.nanosec")).and_then(|n| u32::try_from(n).ok());
     let (sec, nanosec) = (sec.unwrap_or_default(), nanosec.unwrap_or_default());
     if nanosec >= 1_000_000_000 {
-        return Err(format!("{nanosec} nanoseconds are more than a second"));
+        return Err(BadField::Nanoseconds(nanosec));
     }
     let at = Stamp::from_ros(sec, nanosec);
     Ok(if at.is_zero() { None } else { Some(at) })
 }
 
-/// The float as JSON, which has no NaN and no infinity.
-pub(super) fn finite(float: f64) -> Result<Json, String> {
-    Number::from_f64(float).map(Json::from).ok_or_else(|| {
-        format!("{float} is no number for a memory; what is not known is left empty")
-    })
+/// Returns the float as JSON, which has no NaN and no infinity.
+pub(super) fn finite(float: f64) -> Result<Json, BadField> {
+    Number::from_f64(float).map(Json::from).ok_or(BadField::NotFinite(float))
 }

@@ -3,13 +3,14 @@
 
 use omir_core::decode::Limits;
 use omir_core::json;
+use omir_core::operation::Operation;
 use omir_core::pointer;
 use omir_core::value::Value as Json;
 
+use super::Records;
 use super::field::{Codec, Row, read};
 use super::resource::rest_of;
 use super::tables::{FILTER, TABLES, Table};
-use super::{Operation, Records};
 use crate::message::{Message, Value};
 
 /// Fields of a `Remember` request, in the order in which they are stored. Each has the table of its type.
@@ -235,7 +236,7 @@ mod tests {
         let mut pair = new(&registry, "omir_msgs/msg/KeyValue");
         pair.set("key", "colour").unwrap();
         entity.set("attributes", vec![pair]).unwrap();
-        let mut request = Message::new(&records.service(Operation::Remember).request);
+        let mut request = Message::new(&records.service(Operation::Remember).unwrap().request);
         request.set("records", vec![record.clone(), record]).unwrap();
         request.set("entities", vec![entity]).unwrap();
         request.set("json", r#"[{"resourceType": "Episode"}]"#).unwrap();
@@ -265,7 +266,7 @@ mod tests {
     fn a_parameter_is_the_field_that_brought_it() {
         let (_, records) = records();
         let request = |operation: Operation, changes: &[(&str, Value)]| {
-            let mut request = Message::new(&records.service(operation).request);
+            let mut request = Message::new(&records.service(operation).unwrap().request);
             for (path, value) in changes {
                 request.set(path, value.clone()).unwrap();
             }

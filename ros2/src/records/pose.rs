@@ -5,7 +5,8 @@ use omir_core::value::{Map, Value as Json};
 
 use super::Refused;
 use super::field::{
-    Codec, alone_of, finite, near as near_value, read as read_value, set, write as write_value,
+    BadField, Codec, alone_of, finite, near as near_value, read as read_value, set,
+    write as write_value,
 };
 use crate::interface::{Element, FieldType};
 use crate::message::{FieldPath, Message, Value};
@@ -138,12 +139,13 @@ fn write_geo(message: &mut Message, path: &str, near: &Json) {
 
 /// The extension that the field `pose` says; `None` if it says none.
 pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
-    let bad = |path: &str, why: String| Refused::new(format!("/pose/{path}"), why);
+    let place = |path: &str| format!("/pose/{path}");
+    let bad = |path: &str, why: BadField| Refused::new(place(path), why);
     let numbers = |names: &[&str]| -> Vec<f64> {
         names.iter().map(|name| message.f64(&format!("pose.{name}")).unwrap_or_default()).collect()
     };
     let list = |path: &str, values: &[f64]| -> Result<Json, Refused> {
-        let all: Result<Vec<Json>, String> = values.iter().map(|value| finite(*value)).collect();
+        let all: Result<Vec<Json>, BadField> = values.iter().map(|value| finite(*value)).collect();
         all.map(Json::Array).map_err(|why| bad(path, why))
     };
     let value = |path: &str, codec| {
@@ -159,7 +161,8 @@ pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
     let mut pose = Map::new();
     let Some(frame) = value("header.frame_id", Codec::Frame)? else {
         if some(&position) || some(covariance) || geo.is_some() {
-            return Err(bad("header/frame_id", "a pose is in a frame: name it, as in map".into()));
+            let why = "a pose is in a frame: name it, as in map";
+            return Err(Refused::new(place("header/frame_id"), why));
         }
         return Ok(None);
     };
@@ -185,7 +188,7 @@ pub(super) fn read(message: &Message) -> Result<Option<Json>, Refused> {
 }
 
 /// A point as OMIR has it.
-pub(super) fn read_geo(point: &Message) -> Result<Json, String> {
+pub(super) fn read_geo(point: &Message) -> Result<Json, BadField> {
     let mut geo = Map::new();
     geo.insert("lat", finite(point.f64("latitude").unwrap_or_default())?);
     geo.insert("lon", finite(point.f64("longitude").unwrap_or_default())?);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use omir_core::event::EventKind;
 use omir_core::json;
+use omir_core::operation::Operation;
 use omir_core::value::{Map, Value as Json};
 
 use super::field::{Row, near, set, write};
-use super::resource::dig;
+use super::resource::get_at;
 use super::tables::{HIT, REPLY, STORED};
-use super::{Operation, Records, overlay};
+use super::{Records, overlay};
 use crate::interface::{Element, MessageType};
 use crate::message::Message;
 use crate::stamp::Stamp;
@@ -17,7 +19,7 @@ use crate::stamp::Stamp;
 /// `{"unreadable":1,"first":["…"]}`. It is no part of the Bundle.
 pub const LEFT_OUT: &str = "leftOut";
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the file that were read.
@@ -31,11 +33,12 @@ pub struct Progress {
 }
 
 impl Records {
-    /// The response of the service: what `docs/replies.md` says, or its error object.
-    pub fn response(&self, operation: Operation, answer: Result<&Json, &Json>) -> Message {
-        let mut message = Message::new(&self.service(operation).response);
+    /// Returns the response of an operation's service: what `docs/replies.md` says, or its error object. `None` if the
+    /// operation has no service.
+    pub fn response(&self, operation: Operation, answer: Result<&Json, &Json>) -> Option<Message> {
+        let mut message = Message::new(&self.service(operation)?.response);
         let Some(answer) = self.status(&mut message, answer) else {
-            return message;
+            return Some(message);
         };
         match operation {
             Operation::Export => {
@@ -51,7 +54,7 @@ impl Records {
                 let entries = bundle.get("entry").and_then(Json::as_array).unwrap_or_default();
                 set(&mut message, "count", (entries.len() as u64).into());
                 set(&mut message, "bundle", without_nul(&json::to_string(&bundle.into())).into());
-                return message;
+                return Some(message);
             }
             Operation::Recall => {
                 let hits = answer.get("hits").and_then(Json::as_array).unwrap_or_default();
@@ -70,10 +73,10 @@ impl Records {
                 let stored: Vec<Message> = stored.collect();
                 set(&mut message, "stored", stored.into());
             }
-            Operation::Forget | Operation::Anchor | Operation::Feedback | Operation::Rebase => {}
+            _ => {}
         }
         fill(&mut message, answer, REPLY, &["hits", "stored"]);
-        message
+        Some(message)
     }
 
     /// The result of an import: its answer or its error object.
@@ -109,7 +112,7 @@ impl Records {
     /// the cause, where the daemon changed something by itself.
     pub fn event(
         &self,
-        kind: &str,
+        kind: EventKind,
         reference: &str,
         carried: &Json,
         cause: Option<&Json>,
@@ -120,9 +123,9 @@ impl Records {
             set(&mut message, "stamp.sec", sec.into());
             set(&mut message, "stamp.nanosec", nanosec.into());
         }
-        set(&mut message, "kind", without_nul(kind).into());
+        set(&mut message, "kind", kind.as_str().to_owned().into());
         set(&mut message, "ref", without_nul(reference).into());
-        let is_error = kind == "rejected";
+        let is_error = kind == EventKind::Rejected;
         self.status(&mut message, if is_error { Err(carried) } else { Ok(carried) });
         set(&mut message, "resource", self.to_any(carried).into());
         if let Some(cause) = cause {
@@ -186,12 +189,12 @@ fn fill(message: &mut Message, answer: &Map, rows: &[Row], done: &[&str]) {
             (field.ty.element.clone(), row.codec),
             (Element::Bool, super::field::Codec::Count)
         );
-        let Some(value) = dig(answer, row.json).filter(|_| fits) else {
+        let Some(value) = get_at(answer, row.json).filter(|_| fits) else {
             continue;
         };
         if let Some(near) = near(row.codec, value) {
             write(message, row.field, row.codec, &near);
-            super::resource::bury(&mut typed, row.json, near);
+            super::resource::set_at(&mut typed, row.json, near);
         } else if row.json.len() == 1 {
             // False and zero are what the field says by itself.
             rest.remove(first);

@@ -2,20 +2,21 @@
 
 use omir_core::decode::Limits;
 use omir_core::json;
+use omir_core::operation::Operation;
 use omir_core::pointer;
 use omir_core::value::{Map, Value as Json};
 
 use super::field::{Codec, alone_of, finite, frame, instant, read, stamp};
 use super::place::{BROUGHT, in_message};
-use super::resource::{bury, rest_of};
+use super::resource::{rest_of, set_at};
 use super::tables::FILTER;
-use super::{Operation, Records, Refused, pose};
+use super::{Records, Refused, pose};
 use crate::message::{Message, Value};
 
 /// Contents of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
     /// The resources that `remember` brings; empty for any other.
     pub resources: Vec<Json>,
@@ -89,6 +90,13 @@ impl Records {
                 if let Some(keyframes) = keyframes(request)? {
                     parameters.insert("keyframes", keyframes);
                 }
+            }
+            Operation::Compact
+            | Operation::Sweep
+            | Operation::Explain
+            | Operation::Status
+            | Operation::Backup => {
+                return Err(Refused::new("", format!("{operation} has no service in ROS")));
             }
         }
         Ok(call)
@@ -211,7 +219,7 @@ fn read_filter(filter: &Message, parameters: &mut Map) -> Result<(), Refused> {
         let value = read(filter, row.field, row.codec)
             .map_err(|why| Refused::new(format!("/{}", row.field), why))?;
         if let Some(value) = value {
-            bury(parameters, row.json, value);
+            set_at(parameters, row.json, value);
         }
     }
     let point = |message: &Value, axes: &[&str], place: &str| -> Result<Vec<Json>, Refused> {

@@ -62,11 +62,11 @@ fn written(ty: &Arc<MessageType>, table: &Table, resource: &Map) -> Message {
     let mut message = Message::new(ty);
     let mut typed = Map::new();
     for row in table.rows {
-        if let Some(value) = dig(resource, row.json)
+        if let Some(value) = get_at(resource, row.json)
             && let Some(near) = near(row.codec, value)
         {
             write(&mut message, row.field, row.codec, &near);
-            bury(&mut typed, row.json, near);
+            set_at(&mut typed, row.json, near);
         }
     }
     let mut rest = overlay::rest(resource, &typed);
@@ -100,7 +100,7 @@ fn resource(message: &Message, table: &Table) -> Result<Json, Refused> {
             Refused::new(place, why)
         })?;
         if let Some(value) = value {
-            bury(&mut typed, row.json, value);
+            set_at(&mut typed, row.json, value);
         }
     }
     let over = rest_of(message)?;
@@ -131,12 +131,12 @@ pub(super) fn rest_of(message: &Message) -> Result<Map, Refused> {
     }
 }
 
-pub(super) fn dig<'a>(map: &'a Map, path: &[&str]) -> Option<&'a Json> {
+pub(super) fn get_at<'a>(map: &'a Map, path: &[&str]) -> Option<&'a Json> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(map.get(first)?, |value, name| value.get(name))
 }
 
-pub(super) fn bury(map: &mut Map, path: &[&str], value: Json) {
+pub(super) fn set_at(map: &mut Map, path: &[&str], value: Json) {
     match path {
         [] => {}
         [name] => {
@@ -147,7 +147,7 @@ pub(super) fn bury(map: &mut Map, path: &[&str], value: Json) {
                 map.insert(*name, Map::new());
             }
             if let Some(Json::Object(inner)) = map.get_mut(name) {
-                bury(inner, rest, value);
+                set_at(inner, rest, value);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Which field holds what: a line for each value of OMIR R1 that has a typed field.
+//! The typed fields: a line for each value of OMIR R1 that has one.
 
 use super::field::{Codec, Row};
 
@@ -131,7 +131,7 @@ pub(super) static REPLY: &[Row] = &[
     row(&["confidence", "calibrated"], "confidence.calibrated", Codec::Float),
 ];
 
-/// Which memories are meant.
+/// The filter of memories.
 pub(super) static FILTER: &[Row] = &[
     row(&["q"], "text", Codec::Text),
     row(&["frame"], "frame", Codec::Frame),

@@ -61,9 +61,9 @@ pub struct Ros2 {
     pub robot_frame: String,
     /// Frames that memories are tied to, so that they move with the map.
     pub keyframes: Vec<Pattern>,
-    /// How long transforms are kept.
+    /// Time for which transforms are kept.
     pub tf_buffer: Duration,
-    /// How long a message waits for its transform.
+    /// Time that a message waits for its transform.
     pub transform_wait: Duration,
     /// True if the time comes from `/clock`; needs `clock.source = "simulated"`.
     pub use_sim_time: bool,
@@ -82,9 +82,9 @@ pub struct TopicRule {
     pub key: String,
     /// Its name: the topic, unless it says otherwise. Part of the ids of its memories.
     pub name: String,
-    /// Which topics it is for.
+    /// The topics it is for.
     pub topic: Pattern,
-    /// Which type their messages have; any, if it does not say.
+    /// The type of their messages; any if absent.
     pub type_name: Option<TypeName>,
     /// Messages that may wait; the node's own number if it does not say.
     pub queue_depth: Option<usize>,

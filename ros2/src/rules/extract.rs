@@ -12,7 +12,7 @@ use crate::message::{Message, Value};
 use crate::stamp::Stamp;
 use crate::tf::normalised;
 
-/// How deep a pose may be inside the message that is taken for one.
+/// Largest depth of a pose inside the message that is taken for one.
 const DEEPEST: usize = 6;
 
 /// A pose as a message states it.

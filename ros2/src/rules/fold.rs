@@ -13,8 +13,8 @@ use omir_core::number::Number;
 use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
+use super::decision::{Kept, Untold};
 use super::keep::is_a_clock_wrong;
-use super::outcome::{Kept, Untold};
 use crate::place::moved;
 use crate::stamp::Stamp;
 use crate::tf::Transform;
@@ -63,7 +63,7 @@ pub fn told(stored: &Value, untold: &Untold) -> Option<Value> {
     }
 }
 
-/// When the thing was seen last, where something stored says `known` and a sight says `new`; `None` if
+/// Returns the last sight of the thing, where something stored says `known` and a sight says `new`; `None` if
 /// what is stored tells of that sight already.
 ///
 /// A sight that was recorded, or kept by its publisher, may have come before: it has, if something later is

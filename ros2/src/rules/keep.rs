@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nalgebra::{Point3, UnitQuaternion};
 
-use super::outcome::Kept;
+use super::decision::Kept;
 use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
 use crate::tf::Transform;
@@ -87,7 +87,7 @@ impl Threshold {
     }
 }
 
-/// When what is seen again is the same thing.
+/// The rule by which a sighting is of a known thing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Merge {
     /// At most so far from where it was seen last, metres; `None`: wherever it is.
@@ -105,7 +105,7 @@ pub struct Spot {
     pub frame: String,
     /// Metres.
     pub position: Point3<f64>,
-    /// How it is turned, if that is known.
+    /// Its orientation, if that is known.
     pub orientation: Option<UnitQuaternion<f64>>,
 }
 
@@ -154,11 +154,11 @@ impl Spot {
 pub struct Sight {
     /// Name of the thing.
     pub key: Key,
-    /// When the message came.
+    /// Time at which the message came.
     pub received: Stamp,
     /// True if it was published just then.
     pub is_live: bool,
-    /// When it happened.
+    /// Time at which it happened.
     pub event: Stamp,
     /// Its position, for movement.
     pub moved: Option<Spot>,
@@ -170,7 +170,7 @@ pub struct Sight {
     pub assumed: Option<Key>,
     /// One for each threshold; `None` or NaN says nothing.
     pub readings: Vec<Option<f64>>,
-    /// How bad it is, more is worse; `None` or NaN says nothing.
+    /// Its badness, more is worse; `None` or NaN says nothing.
     pub badness: Option<f64>,
 }
 
@@ -196,9 +196,9 @@ pub enum Verdict {
 pub struct Memo {
     /// The id of the resource.
     pub id: String,
-    /// Which message it came from first.
+    /// The message it came from first.
     pub origin: String,
-    /// When that message came.
+    /// Time at which that message came.
     pub created: Stamp,
 }
 
@@ -207,21 +207,21 @@ pub struct Memo {
 pub struct Thing {
     /// Its memory.
     pub memo: Memo,
-    /// How often it was seen.
+    /// Number of its sights.
     pub count: u64,
     /// Of these, how many its memory does not tell of yet.
     pub untold: u64,
-    /// When what was seen first happened.
+    /// Time of the first sight.
     pub first: Stamp,
-    /// When what was seen last happened.
+    /// Time of the last sight.
     pub last: Stamp,
-    /// When that came, if it was published just then.
+    /// Time at which that came, if it was published just then.
     pub heard: Option<Stamp>,
     /// The last sighting, if its memory does not hold it yet.
     pub late: Option<Box<Kept>>,
     seen: Stamp,
     stored: Stamp,
-    /// When it was, or should have been, stored last: what came early counts as on time.
+    /// Time at which it was, or should have been, stored last: an early one counts as on time.
     slot: Stamp,
     badness: Option<f64>,
     moved: Option<Spot>,
@@ -270,7 +270,7 @@ impl Watch {
         }
     }
 
-    /// How many things it knows.
+    /// Number of things it knows.
     pub fn len(&self) -> usize {
         self.things.len()
     }
@@ -302,7 +302,7 @@ impl Watch {
         })
     }
 
-    /// When something of that name may be kept again.
+    /// Time from which something of that name may be kept again.
     fn due(&self, key: &Key) -> Option<Stamp> {
         let slot = self.things.of(key).map(|(_, thing)| thing.slot).max()?;
         Some(slot.saturating_add(self.policy.at_most_every?))
@@ -526,7 +526,7 @@ impl Watch {
         }
     }
 
-    /// What its memory does not tell is told later, unless nobody asks for it.
+    /// Sights that a memory does not report are reported later, unless nobody asks for it.
     fn let_go(&mut self, thing: Thing) {
         if thing.untold > 0 && self.gone.len() < self.most {
             self.gone.push(thing);

@@ -1,4 +1,4 @@
-//! How bad a message says it is: the levels of logs and diagnostics.
+//! The severity that a message states: the levels of logs and diagnostics.
 
 use crate::interface::TypeName;
 

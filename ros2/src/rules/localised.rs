@@ -1,6 +1,7 @@
 //! Decides whether the robot knew where it was: what localisers said of it over time, and what a rule asks for.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::time::Duration;
 
 use nalgebra::Matrix3;
@@ -17,7 +18,7 @@ const MOST: usize = 4096;
 /// A stamp so much before the newest is none that came late: time began anew, as when a recording is played again.
 const BEGINS_ANEW: Duration = Duration::from_secs(10);
 
-/// How certain a pose is: standard deviations.
+/// The certainty of a pose: standard deviations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     /// Metres, in the direction in which it is largest.
@@ -69,58 +70,138 @@ impl Localisation {
     /// Decides whether a rule's demands held at a moment.
     ///
     /// # Errors
-    /// What did not hold, and by how much.
-    pub fn judge(&self, asked: &Localised, at: Stamp, tf: &Buffer) -> Result<(), String> {
+    /// The first demand that did not hold.
+    pub fn judge(&self, asked: &Localised, at: Stamp, tf: &Buffer) -> Result<(), NotLocalised> {
         let Localised { certain, fresh, .. } = asked;
         certain.as_ref().map_or(Ok(()), |certain| self.is_certain(certain, at))?;
         fresh.as_ref().map_or(Ok(()), |fresh| is_fresh(fresh, at, tf))
     }
 
-    fn is_certain(&self, asked: &Certain, at: Stamp) -> Result<(), String> {
+    fn is_certain(&self, asked: &Certain, at: Stamp) -> Result<(), NotLocalised> {
         let Certain { topic, within_m, within_rad, age, .. } = asked;
+        let named = || topic.clone();
         let said = self.said.get(topic).and_then(|said| said.at(at));
         let Some((stamp, spread)) = said else {
-            return Err(format!("{topic} had not said yet how well the robot knows where it is"));
+            return Err(NotLocalised::Unheard { topic: named() });
         };
         let old = at.nanos_since(stamp);
         if age.is_some_and(|age| i128::from(old) > age.as_nanos().cast_signed()) {
-            return Err(format!("{topic} had said nothing for {:.1} s", seconds(old)));
+            return Err(NotLocalised::Silent { topic: named(), nanos: old });
         }
         let Some(Spread { position, yaw }) = spread else {
-            return Err(format!("{topic} said that its covariance is not known"));
+            return Err(NotLocalised::Unknown { topic: named() });
         };
         if let Some(most) = within_m.filter(|most| position > *most) {
-            return Err(format!(
-                "the position of {topic} was uncertain by {position:.2} m, and {most} m are allowed"
-            ));
+            return Err(NotLocalised::Position { topic: named(), metres: position, most });
         }
         if let Some(most) = within_rad.filter(|most| yaw > *most) {
-            let (yaw, most) = (yaw.to_degrees(), most.to_degrees());
-            return Err(format!(
-                "the heading of {topic} was uncertain by {yaw:.1}°, and {most:.1}° are allowed"
-            ));
+            return Err(NotLocalised::Heading { topic: named(), radians: yaw, most });
         }
         Ok(())
     }
 }
 
-fn is_fresh(Fresh { frame, age }: &Fresh, at: Stamp, tf: &Buffer) -> Result<(), String> {
+fn is_fresh(Fresh { frame, age }: &Fresh, at: Stamp, tf: &Buffer) -> Result<(), NotLocalised> {
     if tf.is_static(frame) {
         return Ok(());
     }
     match tf.last_before(frame, at) {
-        None => Err(format!("no transform said where {frame:?} was by then")),
+        None => Err(NotLocalised::NoTransform { frame: frame.clone() }),
         Some(last) => {
             let old = at.nanos_since(last);
             let is_old = i128::from(old) > age.as_nanos().cast_signed();
-            let why = || format!("the last transform of {frame:?} was {:.1} s old", seconds(old));
-            if is_old { Err(why()) } else { Ok(()) }
+            let frame = || frame.clone();
+            if is_old {
+                Err(NotLocalised::OldTransform { frame: frame(), nanos: old })
+            } else {
+                Ok(())
+            }
         }
     }
 }
 
-fn seconds(nanos: i64) -> f64 {
-    nanos as f64 / 1e9
+/// A demand of a rule on the robot's knowledge of its place that did not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NotLocalised {
+    /// Nothing was heard of the topic by then.
+    Unheard {
+        /// The topic with covariances.
+        topic: String,
+    },
+    /// The last message is too old.
+    Silent {
+        /// The topic with covariances.
+        topic: String,
+        /// Its age.
+        nanos: i64,
+    },
+    /// The last message has no usable covariance.
+    Unknown {
+        /// The topic with covariances.
+        topic: String,
+    },
+    /// The position is too uncertain.
+    Position {
+        /// The topic with covariances.
+        topic: String,
+        /// The standard deviation in the worst direction.
+        metres: f64,
+        /// The largest that is allowed.
+        most: f64,
+    },
+    /// The heading is too uncertain.
+    Heading {
+        /// The topic with covariances.
+        topic: String,
+        /// The standard deviation.
+        radians: f64,
+        /// The largest that is allowed.
+        most: f64,
+    },
+    /// There was no transform of the frame by then.
+    NoTransform {
+        /// The frame.
+        frame: String,
+    },
+    /// The last transform of the frame is too old.
+    OldTransform {
+        /// The frame.
+        frame: String,
+        /// Its age.
+        nanos: i64,
+    },
+}
+
+impl fmt::Display for NotLocalised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |nanos: i64| nanos as f64 / 1e9;
+        match self {
+            Self::Unheard { topic } => {
+                write!(f, "{topic} had not said yet how well the robot knows where it is")
+            }
+            Self::Silent { topic, nanos } => {
+                write!(f, "{topic} had said nothing for {:.1} s", seconds(*nanos))
+            }
+            Self::Unknown { topic } => write!(f, "{topic} said that its covariance is not known"),
+            Self::Position { topic, metres, most } => write!(
+                f,
+                "the position of {topic} was uncertain by {metres:.2} m, and {most} m are allowed"
+            ),
+            Self::Heading { topic, radians, most } => {
+                let (is, most) = (radians.to_degrees(), most.to_degrees());
+                write!(
+                    f,
+                    "the heading of {topic} was uncertain by {is:.1}°, and {most:.1}° are allowed"
+                )
+            }
+            Self::NoTransform { frame } => {
+                write!(f, "no transform said where {frame:?} was by then")
+            }
+            Self::OldTransform { frame, nanos } => {
+                write!(f, "the last transform of {frame:?} was {:.1} s old", seconds(*nanos))
+            }
+        }
+    }
 }
 
 impl Said {
@@ -161,111 +242,4 @@ impl Spread {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rules::config::Otherwise;
-    use crate::tf::Transform;
-
-    fn at(seconds: f64) -> Stamp {
-        Stamp::from_nanos((seconds * 1e9) as i64)
-    }
-
-    /// Standard deviations along two diagonal directions, and of the yaw in degrees.
-    fn covariance(along: f64, across: f64, yaw: f64) -> [f64; 36] {
-        let mut covariance = [0.0; 36];
-        let (a, b) = (along * along, across * across);
-        (covariance[0], covariance[7]) = ((a + b) / 2.0, (a + b) / 2.0);
-        (covariance[1], covariance[6]) = ((a - b) / 2.0, (a - b) / 2.0);
-        covariance[35] = yaw.to_radians().powi(2);
-        covariance
-    }
-
-    fn certain(within_m: f64, age: Option<f64>) -> Certain {
-        Certain {
-            key: String::new(),
-            topic: "/amcl_pose".into(),
-            type_name: "geometry_msgs/msg/PoseWithCovarianceStamped".parse().unwrap(),
-            within_m: Some(within_m),
-            within_rad: Some(10_f64.to_radians()),
-            age: age.map(Duration::from_secs_f64),
-        }
-    }
-
-    fn judge(said: &[(f64, [f64; 36])], asked: Certain, moment: f64) -> Result<(), String> {
-        let mut localisation = Localisation::new([&asked].into_iter());
-        for (stamp, covariance) in said {
-            let one = localisation.said.get_mut("/amcl_pose").unwrap();
-            one.note(at(*stamp), Spread::of(covariance));
-        }
-        let asked = Localised { certain: Some(asked), fresh: None, otherwise: Otherwise::Drop };
-        localisation.judge(&asked, at(moment), &Buffer::default())
-    }
-
-    #[test]
-    fn the_largest_deviation_counts_in_whichever_direction_it_lies() {
-        // By axes it would be 0.72 m.
-        let said = [(1.0, covariance(1.0, 0.2, 3.0))];
-        let why = judge(&said, certain(0.9, None), 2.0).unwrap_err();
-        assert_eq!(
-            why,
-            "the position of /amcl_pose was uncertain by 1.00 m, and 0.9 m are allowed"
-        );
-        assert_eq!(judge(&said, certain(1.1, None), 2.0), Ok(()));
-        let why = judge(&[(1.0, covariance(0.1, 0.1, 20.0))], certain(0.9, None), 2.0).unwrap_err();
-        assert_eq!(why, "the heading of /amcl_pose was uncertain by 20.0°, and 10.0° are allowed");
-    }
-
-    #[test]
-    fn what_was_said_by_then_counts_and_neither_before_nor_after() {
-        let said = [(3.0, covariance(5.0, 5.0, 1.0)), (1.0, covariance(0.1, 0.1, 1.0))];
-        let is_known = |moment| judge(&said, certain(0.5, None), moment).is_ok();
-        assert_eq!([0.9, 1.0, 2.9, 3.0, 99.0].map(is_known), [false, true, true, false, false]);
-        let why = judge(&said, certain(0.5, None), 0.5).unwrap_err();
-        assert_eq!(why, "/amcl_pose had not said yet how well the robot knows where it is");
-    }
-
-    #[test]
-    fn a_covariance_that_is_old_or_not_known_says_nothing() {
-        let said = [(1.0, covariance(0.1, 0.1, 1.0))];
-        assert!(judge(&said, certain(0.5, Some(2.0)), 3.0).is_ok());
-        let why = judge(&said, certain(0.5, Some(2.0)), 3.5).unwrap_err();
-        assert_eq!(why, "/amcl_pose had said nothing for 2.5 s");
-        let mut negative = covariance(0.1, 0.1, 1.0);
-        negative[35] = -1.0;
-        for unknown in [[0.0; 36], [f64::NAN; 36], negative] {
-            let why = judge(&[(1.0, unknown)], certain(0.5, None), 2.0).unwrap_err();
-            assert_eq!(why, "/amcl_pose said that its covariance is not known");
-        }
-    }
-
-    #[test]
-    fn so_much_is_kept_and_time_may_begin_anew() {
-        let mut said = Localisation::new([&certain(1.0, None)].into_iter());
-        let said = said.said.get_mut("/amcl_pose").unwrap();
-        (0..2 * MOST).for_each(|n| said.note(at(n as f64), None));
-        assert_eq!(said.spreads.len(), MOST);
-        assert_eq!(said.at(at(MOST as f64 - 1.0)), None);
-        said.note(at(2.0), None);
-        assert_eq!(said.spreads, [(at(2.0), None)]);
-    }
-
-    #[test]
-    fn a_transform_is_as_old_as_its_last_word_by_then() {
-        let mut tf = Buffer::default();
-        for seconds in [1.0, 2.0, 6.0] {
-            tf.insert("map", "odom", at(seconds), Transform::identity(), false).unwrap();
-        }
-        tf.insert("map", "dock", at(1.0), Transform::identity(), true).unwrap();
-        let judge = |frame: &str, moment| {
-            let fresh = Fresh { frame: frame.into(), age: Duration::from_secs(1) };
-            let asked = Localised { certain: None, fresh: Some(fresh), otherwise: Otherwise::Drop };
-            Localisation::default().judge(&asked, at(moment), &tf)
-        };
-        let moments = [0.5, 1.5, 2.9, 3.5, 5.9, 6.0, 7.0, 7.1];
-        let fresh = [false, true, true, false, false, true, true, false];
-        assert_eq!(moments.map(|moment| judge("odom", moment).is_ok()), fresh);
-        assert_eq!(judge("odom", 4.0).unwrap_err(), "the last transform of \"odom\" was 2.0 s old");
-        assert_eq!(judge("none", 4.0).unwrap_err(), "no transform said where \"none\" was by then");
-        assert_eq!(judge("dock", 99.0), Ok(()), "what never moves is never old");
-    }
-}
+mod tests;

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use super::Arrival;
 use super::bind::{Bound, PlaceFrom, first_half, watched};
 use super::config::{Condition, Make, Otherwise, StampFrom, Whence, WithoutTransform};
+use super::decision::{Decision, Kept, Reason};
 use super::extract::{StatedPose, child_frame_of, frame_of, geo_of, own_stamp, pose_of};
 use super::keep::{Memo, Sight, Verdict, Watch};
-use super::outcome::{Kept, Outcome, Reason};
 use super::placing::{Placement, Setup, ground_spot, origin_of};
 use super::resource::{Making, entity_id, level_of, origin};
 use super::template::{FieldRef, Scene, Template, stamp_of};
@@ -112,7 +112,7 @@ impl<'a> Looker<'a> {
         Ok(Candidate { scene, index, sight, stated, geo, entity, placement: None, is_lost: false })
     }
 
-    /// What is merged is the same thing on every topic; what is watched is watched on each.
+    /// Merged things are the same on every topic; watched ones are watched on each.
     fn key(&self, name: &str) -> Key {
         let mut hasher = Sha256::new();
         if self.bound.policy.merge.is_none() {
@@ -173,11 +173,11 @@ impl<'a> Looker<'a> {
             None => (Placement::default(), None),
         };
         let asked = bound.localised.as_ref().filter(|_| placement.fixed.is_some());
-        let doubt = asked.and_then(|asked| {
-            let doubt = setup.localisation.judge(asked, event, self.tf).err()?;
-            Some((doubt, asked.otherwise))
+        let lost = asked.and_then(|asked| {
+            let why = setup.localisation.judge(asked, event, self.tf).err()?;
+            Some((why, asked.otherwise))
         });
-        let is_in_map = lacks.is_none() && doubt.is_none();
+        let is_in_map = lacks.is_none() && lost.is_none();
         match bound.place {
             PlaceFrom::Robot | PlaceFrom::FrameOfMessage => {
                 // Where a frame is in itself says nothing, but of where on the Earth it is.
@@ -189,9 +189,9 @@ impl<'a> Looker<'a> {
             }
             PlaceFrom::Stated(_) | PlaceFrom::Nowhere => {}
         }
-        candidate.is_lost = matches!(doubt, Some((_, Otherwise::Drop)));
-        if let Some((why, otherwise)) = doubt {
-            placement.withhold(why, otherwise);
+        candidate.is_lost = matches!(lost, Some((_, Otherwise::Drop)));
+        if let Some((why, otherwise)) = lost {
+            placement.withhold(why.to_string(), otherwise);
         }
         let stated = || candidate.stated.as_ref().map(StatedPose::spot);
         let spot = placement.spot().or_else(stated);
@@ -212,7 +212,7 @@ impl<'a> Looker<'a> {
         mut candidate: Candidate<'_>,
         watch: &mut Watch,
         id: impl FnOnce(usize, Stamp) -> String,
-    ) -> Outcome {
+    ) -> Decision {
         let bound = self.bound;
         let mut verdict = watch.look(&candidate.sight);
         if is_told(verdict) && candidate.placement.is_none() {
@@ -222,14 +222,14 @@ impl<'a> Looker<'a> {
         }
         if candidate.is_lost {
             // Nothing is compared with it later: nobody knows where it was.
-            return Outcome::Dropped(Reason::NotLocalised);
+            return Decision::Dropped(Reason::NotLocalised);
         }
         let is_first = match verdict {
             Verdict::New => true,
             Verdict::Again(_) | Verdict::Counted(_) => false,
             Verdict::Unchanged(_) | Verdict::TooSoon(_) | Verdict::TooMany(_) => {
                 watch.note(candidate.sight, verdict, Memo::default);
-                return Outcome::Dropped(match verdict {
+                return Decision::Dropped(match verdict {
                     Verdict::TooSoon(_) => Reason::TooSoon,
                     Verdict::TooMany(_) => Reason::TooMany,
                     _ => Reason::Unchanged,
@@ -239,11 +239,11 @@ impl<'a> Looker<'a> {
         let Candidate { scene, index, sight, entity, placement, .. } = candidate;
         let placement = placement.unwrap_or_default();
         if placement.missing.is_some() && bound.without_transform == WithoutTransform::Drop {
-            return Outcome::Dropped(Reason::NoTransform);
+            return Decision::Dropped(Reason::NoTransform);
         }
         let text = bound.text.render(&scene);
         if text.is_empty() {
-            return Outcome::Dropped(Reason::NoText);
+            return Decision::Dropped(Reason::NoText);
         }
         let (event, topic) = (sight.event, self.arrival.topic);
         let created = sight.received;
@@ -258,13 +258,13 @@ impl<'a> Looker<'a> {
             origin: origin(topic, event, element),
             created,
         });
-        let Some((thing, seen)) = noted else { return Outcome::Dropped(Reason::Unchanged) };
+        let Some((thing, seen)) = noted else { return Decision::Dropped(Reason::Unchanged) };
         let unplaced = placement.missing.clone();
         let (count, is_last) = (thing.count, thing.last == event);
         let making = Making { bound, scene, thing, event, text, entity, placement };
         let (resource, about) = making.finish();
         if resource == Json::Null {
-            return Outcome::Dropped(Reason::NoName);
+            return Decision::Dropped(Reason::NoName);
         }
         let kept = Kept { resource, about, seen, is_first, unplaced, heard };
         if matches!(verdict, Verdict::Counted(_)) {
@@ -272,9 +272,9 @@ impl<'a> Looker<'a> {
             if is_last {
                 watch.hold(kept);
             }
-            return Outcome::Merged { count };
+            return Decision::Merged { count };
         }
-        Outcome::Keep(Box::new(kept))
+        Decision::Keep(Box::new(kept))
     }
 }
 

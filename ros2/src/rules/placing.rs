@@ -25,7 +25,7 @@ pub struct Setup {
     pub keyframes: Vec<Pattern>,
     /// Most things a rule knows again.
     pub things: usize,
-    /// How well the robot knew where it was.
+    /// The robot's knowledge of its position.
     pub localisation: Localisation,
 }
 
@@ -38,7 +38,7 @@ pub struct Placement {
     pub own: Option<SpatialPose>,
     /// In the nearest keyframe: what moves it when the map moves (`urn:omird:ext:rebase`).
     pub tied: Option<SpatialPose>,
-    /// Why it is not known in the fixed frame, if it should be.
+    /// The reason, if it is not known in the fixed frame though it should be.
     pub missing: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub struct Making<'a> {
     pub scene: Scene<'a>,
     /// The thing that was seen.
     pub thing: &'a Thing,
-    /// When this sight happened.
+    /// Time at which this sight happened.
     pub event: Stamp,
     /// The content.
     pub text: String,
@@ -90,7 +90,7 @@ pub fn entity_id(name: &str) -> String {
     id
 }
 
-/// Which message something came from: the `externalId` of its provenance.
+/// Returns the name of the message that something came from: the `externalId` of its provenance.
 pub fn origin(topic: &str, event: Stamp, element: Option<usize>) -> String {
     match element {
         Some(element) => format!("ros2:{topic}@{event}#{element}"),

@@ -1,4 +1,4 @@
-//! One rule at work: a message and the transforms in, outcomes out.
+//! One rule at work: a message and the transforms in, decisions out.
 //!
 //! First each element of a message is drawn out, and placed if it will be stored or its place decides
 //! about that; then all are judged. So a message that must wait for a transform has changed nothing.
@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use super::Arrival;
 use super::bind::Bound;
 use super::config::TopicRule;
+use super::decision::{Decision, Reason, Untold, Wait};
 use super::keep::{Spot, Watch};
 use super::look::{Looker, elements};
-use super::outcome::{Outcome, Reason, Untold, Wait};
 use super::placing::Setup;
 use super::resource::record_id;
 use super::written::ConfigError;
@@ -86,10 +86,10 @@ impl Rule {
         tf: &Buffer,
         setup: &Setup,
         may_wait: bool,
-    ) -> Vec<Outcome> {
+    ) -> Vec<Decision> {
         let ready = ready_for(&self.written, &mut self.bindings, message.ty(), setup);
         let Ok((bound, watch)) = ready else {
-            return vec![Outcome::Dropped(Reason::WrongType)];
+            return vec![Decision::Dropped(Reason::WrongType)];
         };
         watch.at(arrival.received);
         let looker = Looker { bound, tf, setup, arrival, message };
@@ -103,7 +103,7 @@ impl Rule {
             {
                 match looker.place(candidate) {
                     Err((expected, reason)) if may_wait => {
-                        return vec![Outcome::Wait(Wait { rule: 0, expected, reason })];
+                        return vec![Decision::Wait(Wait { rule: 0, expected, reason })];
                     }
                     Ok(()) | Err(_) => {}
                 }
@@ -119,12 +119,12 @@ impl Rule {
                 record_id(name, arrival.topic, event, element, digest)
             })
         };
-        let outcomes = candidates.into_iter();
-        let decided = outcomes.map(|one| one.map_or_else(Outcome::Dropped, &mut decide));
-        decided.chain((beyond > 0).then_some(Outcome::Beyond(beyond))).collect()
+        let decisions = candidates.into_iter();
+        let decided = decisions.map(|one| one.map_or_else(Decision::Dropped, &mut decide));
+        decided.chain((beyond > 0).then_some(Decision::Beyond(beyond))).collect()
     }
 
-    /// How often things were seen since their memories were written; see
+    /// Returns the sights of things since their memories were written; see
     /// [`Rules::untold`](super::Rules::untold).
     pub fn untold(&mut self, now: Stamp, all: bool) -> Vec<Untold> {
         let mut untold = Vec::new();
@@ -156,12 +156,12 @@ impl Rule {
         watches.for_each(|watch| watch.map_moved(id, to));
     }
 
-    /// How many things it knows again.
+    /// Number of things that it recognises.
     pub fn things(&self) -> usize {
         self.bindings.iter().filter_map(|binding| binding.watch.as_ref()).map(Watch::len).sum()
     }
 
-    /// Why messages are dropped, for each type that does not fit.
+    /// Returns the misfit of each type that does not fit.
     pub fn misfits(&self) -> impl Iterator<Item = &ConfigError> {
         let versions = self.bindings.iter().flat_map(|binding| &binding.versions);
         versions.filter_map(|version| version.bound.as_ref().err())

@@ -22,6 +22,7 @@ mod tests;
 use crate::message::PathError;
 
 pub use self::fields::{FieldRef, Scene, Types};
+pub use self::parsing::TemplateError;
 pub use self::rendering::stamp_of;
 
 /// A text with fields in it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Name of a thing, as a digest: names come from the network and may have any length.
 pub type Key = [u8; 16];
 
-/// When a thing was touched last, counted in touches. It names the thing until the next one.
+/// The last touch of a thing, counted in touches. It names the thing until the next one.
 pub type Touch = u64;
 
 /// At most so many things; several may have one key.
@@ -23,7 +23,7 @@ impl<T> Things<T> {
         Self { most: most.max(1), next: 0, by_touch: BTreeMap::new(), by_key: HashMap::new() }
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.by_touch.len()
     }

@@ -13,10 +13,10 @@ use crate::stamp::Stamp;
 /// A clock that goes back by less is being adjusted and not set anew.
 const CLOCK_ADJUSTMENT: Duration = Duration::from_millis(100);
 
-/// How much a [`Buffer`] keeps. A sample takes about 72 bytes.
+/// Bounds of a [`Buffer`]. A sample takes about 72 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How far back from its newest transform each frame is known.
+    /// Time before its newest transform for which each frame is known.
     pub keep: Duration,
     /// Frames in all, for good.
     pub frames: usize,
@@ -203,12 +203,12 @@ impl Buffer {
         matches!(edge, Some(Edge::Static { .. }))
     }
 
-    /// How much it keeps.
+    /// Its bounds.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// How many moving transforms it holds now.
+    /// Number of moving transforms that it holds now.
     pub fn samples(&self) -> usize {
         self.samples
     }
@@ -249,7 +249,7 @@ impl Buffer {
         leads && edge.latest_parent() != Some(parent)
     }
 
-    /// Why `child` cannot have that parent, by the newest that is known: the parent hangs below it, or so deep
+    /// Returns the reason why `child` cannot have that parent: the parent hangs below it, or so deep
     /// that nothing is looked up from there. The newest parents form no circle, because this is asked before
     /// each of them changes.
     fn misplaces(&self, parent: FrameId, child: FrameId) -> Option<InsertError> {

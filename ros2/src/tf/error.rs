@@ -1,4 +1,4 @@
-//! Why a transform was not taken in, and why one cannot be told.
+//! Errors of insertions and lookups.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::frames::LONGEST_NAME;
 use super::transform::BadTransform;
 use crate::stamp::Stamp;
 
-/// Why a transform was refused. Nothing changed.
+/// A transform that was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -42,7 +42,7 @@ pub enum InsertError {
     },
     /// The parent hangs so deep that nothing could be looked up from below it.
     TooDeep {
-        /// How many frames may be above one.
+        /// Largest number of frames above one.
         limit: usize,
         /// The child frame.
         child: Arc<str>,
@@ -51,14 +51,14 @@ pub enum InsertError {
     TooOld {
         /// The child frame.
         child: Arc<str>,
-        /// When it held.
+        /// Time at which it held.
         stamp: Stamp,
         /// The newest that is known of this frame.
         newest: Stamp,
     },
     /// There is no room for another frame.
     TooManyFrames {
-        /// How many there may be.
+        /// The largest number.
         limit: usize,
         /// The frame that did not fit.
         frame: Arc<str>,
@@ -111,7 +111,7 @@ impl fmt::Display for InsertError {
 
 impl std::error::Error for InsertError {}
 
-/// Why there is no transform between two frames.
+/// Two frames without a transform between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookupError {
@@ -123,7 +123,7 @@ pub enum LookupError {
         frame: Arc<str>,
         /// The known frame that may be meant.
         nearest: Option<Arc<str>>,
-        /// How many frames are known.
+        /// Number of frames that are known.
         known: usize,
     },
     /// The frames belong to two trees.

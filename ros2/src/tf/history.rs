@@ -26,7 +26,7 @@ pub(super) struct Sample {
 pub(super) struct History {
     /// Oldest first, stamps distinct.
     samples: VecDeque<Sample>,
-    /// How many were too old since one was not, and the stamp of the last of these.
+    /// Number of samples that were too old since the last that was not, and the newest of their stamps.
     too_old: (u32, Stamp),
 }
 

@@ -8,14 +8,14 @@ use omir_core::space::{Isometry3, unit_quaternion};
 /// The transform *of* a child *in* its parent: `p_parent = transform * p_child`.
 pub type Transform = Isometry3;
 
-/// How far the squared length of a rotation's quaternion may be from 1; tf2 refuses the same.
+/// Largest deviation of the squared length of a rotation's quaternion from 1; tf2 refuses the same.
 const NORM_TOLERANCE: f64 = 0.01;
 
 /// Translations beyond this are refused: a double holds no millimetre there, so the number is a mistake.
 /// It also keeps every sum along a path finite.
 pub(crate) const FARTHEST_M: f64 = 1e12;
 
-/// Why numbers are no transform.
+/// Numbers that are no transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadTransform {

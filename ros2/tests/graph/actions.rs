@@ -8,11 +8,8 @@ use super::*;
 struct Copy(Mutex<Receiver<()>>);
 
 impl GoalHandler for Copy {
-    fn accept(&self, goal: &Message) -> Result<(), String> {
-        match goal.text("path") {
-            Some("") | None => Err("no file".into()),
-            Some(_) => Ok(()),
-        }
+    fn accepts(&self, goal: &Message) -> bool {
+        goal.text("path").is_some_and(|path| !path.is_empty())
     }
 
     fn execute(&self, goal: &Goal) -> Ending {

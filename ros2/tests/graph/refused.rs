@@ -1,4 +1,4 @@
-//! What is not believed: bytes, types and requests, each with the reason.
+//! Refused bytes, types and requests, each with the reason.
 
 use super::*;
 

@@ -98,7 +98,7 @@ fn all_that_was_published_before_comes_whatever_the_depth() {
     assert_eq!(subscription.dropped(), 0);
 }
 
-/// What a subscription of depth 2 hears in the end, whose consumer stands still while `burst` comes after the first
+/// Returns the messages of a subscription of depth 2 whose consumer stands still while `burst` comes after the first
 /// message: all but so many of it that are dropped.
 fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
     let (a, b) = sessions();

@@ -1,4 +1,4 @@
-//! What SciPy computed of the same transforms: see `tests/data/transforms.py`.
+//! Results of SciPy for the same transforms: see `tests/data/transforms.py`.
 
 use omir_core::space::rotate_covariance;
 use omir_ros2::stamp::Stamp;

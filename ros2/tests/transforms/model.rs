@@ -32,7 +32,7 @@ struct Sample {
     rotation: Quat,
 }
 
-/// What one child was told: everything in a list, searched from end to end.
+/// The transforms of one child: everything in a list, searched from end to end.
 struct Told {
     is_static: bool,
     samples: Vec<Sample>,

@@ -15,7 +15,7 @@ use super::matrix::{self, Mat, Quat};
 
 const METRES: f64 = 0.001;
 const DEGREES: f64 = 0.1;
-/// When the recording begins: an ordinary wall clock, so that nanoseconds count.
+/// The beginning of the recording: an ordinary wall clock, so that nanoseconds count.
 const START: i64 = 1_780_141_325_123_456_789;
 
 /// Rotation about x, then y, then z, all fixed (REP-103: roll, pitch, yaw).
@@ -33,14 +33,14 @@ fn quat(roll: f64, pitch: f64, yaw: f64) -> Quat {
 
 type Pose = ([f64; 3], Quat);
 
-/// Where the odometry has the robot after so many seconds.
+/// Returns the odometry's pose of the robot after so many seconds.
 fn base_in_odom(t: f64) -> Pose {
     let turn = TAU * t / 20.0;
     let position = [3.0 * turn.sin(), 1.5 * (2.0 * turn).sin(), 0.05 * (3.0 * turn).sin()];
     (position, quat(0.02 * (2.0 * turn).cos(), 0.03 * turn.sin(), turn + 0.3 * (2.0 * turn).sin()))
 }
 
-/// What the localisation says at whole seconds: drift, and a jump at 20 s.
+/// Returns the localisation at whole seconds: drift, and a jump at 20 s.
 fn correction(second: i64) -> ([f64; 3], f64) {
     let t = second as f64;
     let jump = if second >= 20 { 0.4 } else { 0.0 };

@@ -47,7 +47,7 @@ pub fn survives_both_encodings(value: &Value) {
     assert_eq!(json::to_string(&of_pretty), text);
 }
 
-/// How many values there are, containers included, keys not.
+/// Counts the values, containers included, keys not.
 pub fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -56,7 +56,7 @@ pub fn count(value: &Value) -> usize {
     }
 }
 
-/// How many containers lie in one another.
+/// Counts the levels of containers.
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -65,7 +65,7 @@ pub fn depth(value: &Value) -> usize {
     }
 }
 
-/// Whether `limits` of exactly what the value takes accept it and any less refuse it.
+/// Checks that `limits` of exactly what the value takes accept it and any less refuse it.
 pub fn keeps_its_limits(value: &Value, decode: impl Fn(&Limits) -> Result<Value, DecodeError>) {
     let limits = Limits { max_items: count(value), max_depth: depth(value), ..Limits::default() };
     decode(&limits).expect("within its limits");
@@ -91,7 +91,7 @@ impl<'a> Choices<'a> {
         self.0.is_empty()
     }
 
-    /// What is left.
+    /// The bytes that are left.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use omird_tests::Result;
 use omird_tests::rot::{Class, Kind, Past, Shape, Table, run};
 
 /// Hurts one file of a data folder at a time, starts, and compares every answer with those of the whole
 /// folder. Ends with 1 if there was anything of which there must be none.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many folders are hurt.
+    /// Number of folders to hurt.
     #[arg(long, default_value_t = 200)]
     trials: u64,
     /// Seed of the first trial; each has the next. With `--trials 1` a failure is repeated.
@@ -30,10 +31,10 @@ struct Arguments {
     json: bool,
 }
 
-fn class(name: &str) -> Result<Class, String> {
+fn class(name: &str) -> Result<Class> {
     Class::parse(name).ok_or_else(|| {
         let names: Vec<&str> = Class::ALL.iter().map(|class| class.as_str()).collect();
-        format!("one of {}", names.join(", "))
+        format!("one of {}", names.join(", ")).into()
     })
 }
 

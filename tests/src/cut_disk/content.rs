@@ -12,7 +12,7 @@ pub(super) enum Change {
     Truncate(u64),
 }
 
-/// How certain a change is.
+/// Certainty of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
     /// Not synced yet: the next sync makes it certain.

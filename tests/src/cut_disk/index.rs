@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use omird::store::derived::{Derived, Entry, Refused};
+use omird::store::{Derived, DerivedEntry, DerivedRefused};
 
-use super::{CutDisk, EVERYTHING, Fate, ONLY_SYNCED};
+use super::card::Fate;
+use super::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use crate::random::Random;
 use crate::session::Card;
 
-/// What is in the index, and how it came there.
+/// The contents of the index, and the writes that led to them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     current: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What was written since it was cleared, in order.
-    history: Vec<Vec<Entry>>,
+    /// The writes since it was cleared, in order.
+    history: Vec<Vec<DerivedEntry>>,
     /// Refuses to write until it is cleared, as a tree that was cut may.
     is_broken: bool,
 }
 
 impl Rows {
-    fn apply(&mut self, entries: Vec<Entry>) {
+    fn apply(&mut self, entries: Vec<DerivedEntry>) {
         for (key, value) in entries.iter().cloned() {
             match value {
                 Some(value) => self.current.insert(key, value),
@@ -30,7 +31,7 @@ impl Rows {
         self.history.push(entries);
     }
 
-    /// What a cut leaves: all, nothing, what was there some time ago, a mixture of times, or rot.
+    /// Contents that a cut leaves: all, nothing, what was there some time ago, a mixture of times, or rot.
     pub(super) fn survivors(&self, seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x1d5e);
         match seed {
@@ -88,34 +89,38 @@ impl Card for CutDisk {
 /// The index of a card.
 struct CutIndex(CutDisk);
 
-fn refused(error: &io::Error) -> Refused {
-    Refused(error.to_string())
+fn refused(error: &io::Error) -> DerivedRefused {
+    DerivedRefused(error.to_string())
 }
 
 impl Derived for CutIndex {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Refused> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DerivedRefused> {
         let card = self.0.card();
         card.look().map_err(|error| refused(&error))?;
         Ok(card.index.current.get(key).cloned())
     }
 
-    fn keys(&self) -> Result<Vec<Vec<u8>>, Refused> {
+    fn keys(&self) -> Result<Vec<Vec<u8>>, DerivedRefused> {
         let card = self.0.card();
         card.look().map_err(|error| refused(&error))?;
         Ok(card.index.current.keys().cloned().collect())
     }
 
-    fn write(&mut self, mut entries: &[Entry]) -> Result<(), Refused> {
+    fn write(&mut self, mut entries: &[DerivedEntry]) -> Result<(), DerivedRefused> {
         let mut card = self.0.card();
         let fate = card.begin(false).map_err(|error| refused(&error))?;
         if card.index.is_broken {
-            return Err(Refused("it was cut".to_owned()));
+            return Err(DerivedRefused("it was cut".to_owned()));
         }
         if fate != Fate::Done {
             entries = &entries[..entries.len() / 2];
         }
         card.index.apply(entries.to_vec());
-        if fate == Fate::Done { Ok(()) } else { Err(Refused("it happened in part".to_owned())) }
+        if fate == Fate::Done {
+            Ok(())
+        } else {
+            Err(DerivedRefused("it happened in part".to_owned()))
+        }
     }
 
     fn clear(&mut self) -> io::Result<()> {

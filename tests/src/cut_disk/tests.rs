@@ -1,5 +1,9 @@
 //! The card itself: a test double that lies would hide every bug it is there to find.
 
+use std::io;
+
+use omird::disk::{Disk, DiskFile, Mode, Space};
+
 use super::*;
 
 fn card_with(path: &str, synced: &[u8]) -> (CutDisk, Arc<dyn DiskFile>) {
@@ -167,15 +171,15 @@ fn a_card_that_is_out_gives_nothing_and_comes_back_without_what_was_not_synced()
     file.write_at(b" and more", 6).unwrap();
     disk.pull_out();
     let mut byte = [0];
-    assert!(omird::disk::is_gone(&disk.mounting().unwrap_err()));
+    assert!(omird::disk::is_gone(&disk.mount_generation().unwrap_err()));
     assert!(disk.list("d").is_err() && disk.open("d/a", Mode::Read).is_err());
     assert!(disk.open("d/b", Mode::Create).is_err() && file.read_at(&mut byte, 0).is_err());
     disk.put_in(ONLY_SYNCED);
-    assert_eq!((disk.mounting().unwrap(), disk.bytes("d/a")), (1, b"synced".to_vec()));
+    assert_eq!((disk.mount_generation().unwrap(), disk.bytes("d/a")), (1, b"synced".to_vec()));
     assert!(file.read_at(&mut byte, 0).is_err() && file.write_at(b"x", 0).is_err(), "stale");
     assert!(file.sync().is_err() && file.len().is_err() && file.truncate(0).is_err());
-    let anew = disk.open("d/a", Mode::Write).unwrap();
-    anew.write_at(b"S", 0).unwrap();
+    let reopened = disk.open("d/a", Mode::Write).unwrap();
+    reopened.write_at(b"S", 0).unwrap();
     assert_eq!(disk.bytes("d/a"), b"Synced");
 }
 

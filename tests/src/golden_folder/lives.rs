@@ -13,18 +13,12 @@ use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird::disk::Folder;
-use omird::engine::backup::MAX_PIECE;
-use omird::engine::chore::Chore;
-use omird::engine::command::Change;
-use omird::engine::compaction::Scope;
-use omird::engine::merge::Precedence;
-use omird::engine::request::Encoding;
-use omird::engine::settings::{FlashSettings, Forgetting, Settings};
-use omird::recall::Query;
-use omird::store::backup;
-use omird::store::keys;
-use omird::store::segment;
-use omird::store::wal;
+use omird::engine::{
+    Change, CompactionScope, Encoding, FlashSettings, Forgetting, MAX_PIECE, Precedence, Query,
+    Settings, Task,
+};
+use omird::store::format::{segment, wal};
+use omird::store::{backup, device_key};
 
 use super::open;
 use crate::session::{Session, TestClock};
@@ -56,7 +50,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// The device key of every life.
 pub const SECRET: [u8; 32] = [7; 32];
 
-/// How every life is lived, and every golden folder opened. Nothing happens by itself.
+/// Settings of every life, and of every golden folder that is opened. Nothing happens by itself.
 pub fn settings() -> Settings {
     let long = Duration::from_secs(1000 * 86_400);
     Settings {
@@ -85,7 +79,7 @@ struct Robot {
 
 impl Robot {
     fn new(data: &Path, clock: &Arc<TestClock>, keeps_index: bool) -> io::Result<Self> {
-        keys::device_key(data, || SECRET)?;
+        device_key(data, || SECRET)?;
         let (data, clock) = (data.to_owned(), clock.clone());
         let mut robot = Self { data, clock, session: None, keeps_index };
         robot.start()?;
@@ -155,7 +149,7 @@ impl Robot {
 
     /// Waits until the writer has done what it was about, and counts accesses.
     fn wait(&self) {
-        self.session().attend(Chore::Accesses).unwrap_or_else(|error| panic!("{error}"));
+        self.session().run_task(Task::Accesses).unwrap_or_else(|error| panic!("{error}"));
     }
 
     fn seal(&self) {
@@ -163,7 +157,7 @@ impl Robot {
         self.session().seal_now(MINUTE).unwrap_or_else(|why| panic!("{why}"));
     }
 
-    fn compact(&self, scope: Scope) {
+    fn compact(&self, scope: CompactionScope) {
         self.clock.advance(MINUTE);
         self.session().compact(scope).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -246,7 +240,7 @@ fn morning(robot: &Robot) {
     robot.recall("kettle window");
 }
 
-/// What comes after it: more of the same, changes over requests, and things that go.
+/// Steps after it: more of the same, changes over requests, and things that go.
 fn evening(robot: &Robot) {
     robot.remember(&watch(2, "a kettle", [2.0, 2.0, 0.0]));
     robot.remember(&watch(1, "a parcel behind the window", [1.0, 1.0, 0.0]));
@@ -309,14 +303,14 @@ fn compacted(data: &Path, clock: &Arc<TestClock>) -> io::Result<()> {
     evening(&robot);
     robot.seal();
     clock.advance(3 * HOUR);
-    robot.compact(Scope::All);
+    robot.compact(CompactionScope::All);
     robot.remember(&watch(3, "a charger", [3.0, 3.0, 0.0]));
     robot.forget("MemoryRecord/watch-2");
     robot.seal();
     robot.restart()?;
     robot.remember(&watch(3, "a charger, moved", [3.5, 3.0, 0.0]));
     clock.advance(3 * HOUR);
-    robot.compact(Scope::Forgotten);
+    robot.compact(CompactionScope::Forgotten);
     robot.forget("MemoryRecord/ticket");
     robot.seal();
     robot.remember(&watch(5, "a kettle at last", [5.0, 5.0, 0.0]));

@@ -68,7 +68,7 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
 
-    /// How often it is hit, of 100. What holds memories is hit more than its share of files.
+    /// Chance of a hit, of 100. Memories are hit more than their share of files.
     fn weight(self) -> usize {
         match self {
             Self::Segments => 45,

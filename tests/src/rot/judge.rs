@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird::engine::Engine;
-use omird::recall::Query;
+use omird::engine::{Engine, Query};
 
 use super::past::version_of;
 use crate::check::decode;

@@ -15,15 +15,11 @@ use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value;
 use omird::disk::Folder;
-use omird::engine::command::{Change, Effect, Receipt};
-use omird::engine::compaction::Scope;
-use omird::engine::events::Events;
-use omird::engine::request::Encoding;
-use omird::engine::settings::{FlashSettings, Forgetting, Settings};
-use omird::engine::{Engine, Parts};
-use omird::error::Error;
-use omird::store::derived::SledStore;
-use omird::store::{keys, lock};
+use omird::engine::{
+    Change, CompactionScope, Effect, Encoding, Engine, Error, Events, FlashSettings, Forgetting,
+    Parts, Receipt, Settings,
+};
+use omird::store::{Lock, SledStore, device_key};
 
 use super::judge::Answers;
 use crate::life;
@@ -31,10 +27,10 @@ use crate::session::{self, TestClock};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Which folder.
+/// The kind of folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Small segments, whose index is made anew at each start.
+    /// Small segments, whose index is rebuilt at each start.
     Small,
     /// The index of every segment is kept.
     Indexed,
@@ -42,7 +38,7 @@ pub enum Shape {
 
 /// A folder as it was before anything rotted.
 pub struct Past {
-    /// Where it lies. Nothing opens it any more.
+    /// The folder. Nothing opens it any more.
     pub folder: PathBuf,
     /// The answers it gives while it is whole.
     pub answers: Answers,
@@ -93,9 +89,9 @@ fn settings(shape: Shape) -> Settings {
 /// Opens a folder as the program does: lock, key, engine.
 fn open(data: &Path, settings: &Settings, age: Duration) -> io::Result<Running> {
     session::watch_panics();
-    let mut lock = lock::acquire(data).map_err(io::Error::other)?;
+    let mut lock = Lock::acquire(data).map_err(io::Error::other)?;
     lock.stamp(7)?;
-    let key = keys::device_key(data, || [7; 32])?;
+    let key = device_key(data, || [7; 32])?;
     let clock = TestClock::new();
     clock.advance(age);
     let counter = AtomicU64::new(0);
@@ -251,7 +247,7 @@ impl Past {
         life.sweep();
         life.observe(3, 8);
         life.seal();
-        life.engine.compact(Scope::All).expect("it compacts");
+        life.engine.compact(CompactionScope::All).expect("it compacts");
         ["MemoryRecord/p2-1", "MemoryRecord/p1-1", "Entity/e7"]
             .iter()
             .for_each(|name| life.forget(name));

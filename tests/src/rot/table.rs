@@ -36,7 +36,7 @@ const COLUMNS: [(&str, &str); 11] = [
     ("refuse", "no start"),
     ("panic", "a panic"),
 ];
-/// How many of the columns, from the end, must be zero.
+/// Number of columns, from the end, that must be zero.
 const FAULTS: usize = 6;
 
 impl Row {
@@ -87,12 +87,12 @@ impl Table {
         self.all.add(outcome);
     }
 
-    /// How many trials had something of which there must be none.
+    /// Counts the trials that had something of which there must be none.
     pub fn faults(&self) -> u64 {
         self.all.counts()[COLUMNS.len() - FAULTS..].iter().sum()
     }
 
-    /// How many trials of a class there were, and in how many all answers were as before.
+    /// Counts the trials of a class, and those in which all answers were as before.
     pub fn whole(&self, class: Class) -> (u64, u64) {
         self.rows.get(&class).map_or((0, 0), |row| (row.trials, row.whole))
     }

@@ -5,11 +5,12 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use omird::engine::compaction::Scope;
+use omird::engine::CompactionScope;
 
 use super::hurt::{Class, Kind, Wound, hurt};
 use super::judge::{Answers, Verdict};
 use super::past::{Past, Running};
+use crate::Result;
 use crate::random::Random;
 use crate::session;
 
@@ -20,15 +21,15 @@ pub struct Outcome {
     pub seed: u64,
     /// The purpose of the damaged file.
     pub class: Class,
-    /// Which file, and how.
+    /// The file, and the damage to it.
     pub what: String,
     /// All answers, compared.
     pub verdict: Verdict,
     /// New versions with numbers that were given out before.
     pub reused: Vec<String>,
-    /// Why it did not start.
+    /// The reason why it did not start.
     pub refused: Option<String>,
-    /// How many panics there were.
+    /// Number of panics.
     pub panics: u64,
     /// True if the file holds again what it held.
     pub is_healed: bool,
@@ -87,7 +88,7 @@ pub fn run(
         }));
         match lived {
             Ok(Ok(())) => {}
-            Ok(Err(why)) => outcome.refused = Some(why),
+            Ok(Err(why)) => outcome.refused = Some(why.to_string()),
             Err(_) => outcome.panics += 1,
         }
         outcome.panics += session::panics() - panics;
@@ -103,14 +104,14 @@ fn live(
     random: &mut Random,
     outcome: &mut Outcome,
     is_healed: impl Fn() -> bool,
-) -> Result<(), String> {
-    let open = || past.open(folder).map_err(|error| error.to_string());
+) -> Result {
+    let open = || past.open(folder);
     let ask = |engine: &Running| past.answers.judge(&Answers::of(engine, past.highest.keys()));
     let engine = open()?;
     outcome.verdict = ask(&engine);
-    // What is dropped or written anew must not take the mark along.
+    // What is dropped or rewritten must not take the mark along.
     if random.chance(30) {
-        let _ = engine.compact(Scope::All);
+        let _ = engine.compact(CompactionScope::All);
         outcome.verdict.add(ask(&engine));
     }
     outcome.is_healed = is_healed();
@@ -119,7 +120,7 @@ fn live(
     outcome.verdict.add(ask(&engine));
     let given = past.store_all_anew(&engine);
     for (target, version) in given {
-        // What a compaction has left no trace of begins anew, also where nothing rotted.
+        // What a compaction has left no trace of begins again, also where nothing rotted.
         let (highest, whole) = (past.highest[&target], past.given.get(&target));
         if version <= highest && whole.is_none_or(|whole| version < *whole) {
             outcome.reused.push(format!("{target}: {version}, after {highest}"));

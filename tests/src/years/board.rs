@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
-use omird::clock::Clock;
+use omird::engine::Clock;
 
 /// Microseconds of one second, minute, hour and day.
 pub const SECOND: i64 = 1_000_000;
@@ -16,7 +16,7 @@ pub const HOUR: i64 = 60 * MINUTE;
 #[allow(missing_docs)]
 pub const DAY: i64 = 24 * HOUR;
 
-/// How a computer comes by the time after a start.
+/// The source of a computer's time after a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// A battery kept the clock.
@@ -32,7 +32,7 @@ pub enum Start {
 pub struct Board {
     /// The true time; microseconds since 1970.
     truth: AtomicI64,
-    /// When the computer started, in truth.
+    /// The start of the computer, in true time.
     started: AtomicI64,
     /// From when on its clock is right, in truth.
     right_from: AtomicI64,

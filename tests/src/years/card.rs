@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use omird::disk::{Disk, DiskFile, Folder, Mode};
 
-/// Why something is written to the card.
+/// The reason for a write to the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Memories, changes of memories, and their tombstones, to the log.
@@ -21,7 +21,7 @@ pub enum Cause {
     Accesses,
     /// Writes the changes of a sweep to the log.
     Sweeps,
-    /// Memories dated anew because the clock was set, to the log.
+    /// Memories redated because the clock was set, to the log.
     Clock,
     /// Segments and signatures made from logs.
     Sealing,

@@ -40,9 +40,9 @@ pub enum What {
 /// Something that happens, and when.
 #[derive(Debug, Clone)]
 pub struct Moment {
-    /// When, in truth; microseconds since 1970.
+    /// True time; microseconds since 1970.
     pub at: i64,
-    /// What.
+    /// The event.
     pub what: What,
 }
 

@@ -86,7 +86,7 @@ pub struct Thing {
 /// One sighting, ready to be remembered.
 #[derive(Debug, Clone)]
 pub struct Sighting {
-    /// Which thing.
+    /// Index of the thing.
     pub thing: usize,
     /// Its measured place.
     pub at: [f64; 2],

@@ -24,7 +24,7 @@ pub enum Worth {
 /// One acknowledged resource.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// When it was acknowledged, in truth.
+    /// True time of the acknowledgement.
     pub at: i64,
     /// Its importance to the robot.
     pub worth: Worth,
@@ -71,7 +71,7 @@ impl Ledger {
         self.known.iter().filter(|(_, known)| known.is_live)
     }
 
-    /// How many of a type should be there.
+    /// Counts the memories of a type that should be there.
     pub fn count(&self, of: ResourceType) -> u64 {
         self.live.get(of.as_str()).copied().unwrap_or(0)
     }

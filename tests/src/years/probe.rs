@@ -5,14 +5,13 @@ use std::ops::Bound;
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::Center;
-use omird::engine::{Engine, Hit};
-use omird::recall::Query;
-use omird::recall::query::Span;
+use omird::engine::{Engine, Hit, Query, Span};
 
 use super::board::DAY;
 use super::day::LESSONS;
 use super::house::{House, Nature};
 use super::ledger::{Ledger, Worth};
+use crate::Result;
 use crate::check::decode;
 
 /// An answer counts if it is among so many.
@@ -22,7 +21,7 @@ const NEAR: f64 = 0.75;
 /// Sightings older than this should have given way to newer ones.
 pub const STALE: i64 = 90 * DAY;
 
-/// How well one kind of question was answered.
+/// Quality of the answers to one kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quality {
     /// Questions asked.
@@ -69,7 +68,7 @@ impl Quality {
 pub struct Probes {
     /// The question where a thing was seen last.
     pub places: Quality,
-    /// What happened near here this week?
+    /// The question "what happened near here this week?".
     pub happenings: Quality,
     /// Lessons that were anchored.
     pub anchored: Quality,
@@ -90,11 +89,11 @@ pub struct Probes {
 /// A lesson that was told.
 #[derive(Debug, Clone)]
 pub struct Lesson {
-    /// Which.
+    /// Its number.
     pub number: usize,
     /// Its memory.
     pub target: Ref,
-    /// How it is treated.
+    /// Its treatment after it was told.
     pub worth: Worth,
 }
 
@@ -105,7 +104,7 @@ pub struct Happening {
     pub target: Ref,
     /// The place; metres in `map`.
     pub place: [f64; 2],
-    /// When, in truth.
+    /// True time.
     pub at: i64,
 }
 
@@ -158,11 +157,9 @@ pub fn ask(
     lessons: &[Lesson],
     happenings: &[Happening],
     now: i64,
-) -> Result<Probes, String> {
+) -> Result<Probes> {
     let mut probes = Probes::default();
-    let recall = |query: &Query| -> Result<Vec<Hit>, String> {
-        Ok(engine.recall(query).map_err(|error| error.to_string())?.hits)
-    };
+    let recall = |query: &Query| -> Result<Vec<Hit>> { Ok(engine.recall(query)?.hits) };
     let position = |hits: &[Hit], target: &Ref| {
         hits.iter().position(|hit| decode(&hit.resource).reference() == *target)
     };

@@ -6,19 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use omir_core::confidence::{Outcome, Weight};
+use omir_core::event::EventKind;
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value as Status;
 use omird::disk::Folder;
-use omird::engine::chore::Chore;
-use omird::engine::command::{Change, Effect, Event, EventKind};
-use omird::engine::events::{Events, Listening};
-use omird::engine::request::Encoding;
-use omird::engine::settings::{Forgetting, Settings};
-use omird::engine::{Engine, Hit, Parts};
-use omird::recall::Query;
-use omird::store::derived::SledStore;
-use omird::store::signature::DeviceKey;
+use omird::engine::{
+    Change, Effect, Encoding, Engine, Event, Events, Forgetting, Hit, Listening, Parts, Query,
+    Settings, Task,
+};
+use omird::store::{DeviceKey, SledStore};
 use serde_json::{Value, json};
 
 use super::board::{Board, DAY, HOUR, MINUTE, SECOND, Start};
@@ -28,16 +25,17 @@ use super::house::{House, ROOMS, pose};
 use super::ledger::{Ledger, Worth};
 use super::probe::{self, Happening, Lesson, Probes};
 use super::{Options, upkeep};
+use crate::Result;
 use crate::check::decode;
 use crate::random::Random;
 
-/// How long a log may take to be sealed, on the machine's own time.
+/// Longest time to seal a log, on the machine's own clock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long after the clock was set nothing from before is under way any more; microseconds.
+/// Time after the clock was set until nothing from before is under way; microseconds.
 const SETTLING: i64 = 15 * SECOND;
 
-/// What was counted so far.
+/// Counts so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     /// Starts.
@@ -58,7 +56,7 @@ pub struct Counts {
     pub faded: u64,
     /// Resources that were forgotten because someone asked.
     pub forgotten: u64,
-    /// What upkeep did.
+    /// Work of the upkeep.
     pub upkeep: upkeep::Done,
 }
 
@@ -68,11 +66,11 @@ pub struct Robot {
     pub card: Card,
     /// Its computer.
     pub board: Arc<Board>,
-    /// What it lives in.
+    /// The house it lives in.
     pub house: House,
-    /// What it was told that is kept.
+    /// Memories it was told that are kept.
     pub ledger: Ledger,
-    /// What was counted.
+    /// Counts so far.
     pub counts: Counts,
     data: PathBuf,
     keeps_index: bool,
@@ -91,9 +89,9 @@ pub struct Robot {
     next_accesses: i64,
     next_mark: i64,
     next_upkeep: i64,
-    /// When the clock will be set, or be found to be right.
+    /// The time at which the clock will be set, or be found to be right.
     clock_turns: Option<i64>,
-    /// When all will have been dated anew for it.
+    /// The time by which all will have new dates for it.
     settled_by: Option<i64>,
     was_asked: bool,
 }
@@ -103,8 +101,8 @@ fn micros(interval: Duration) -> i64 {
 }
 
 /// A fault in what a store holds or answers.
-fn wrong<T>(what: impl std::fmt::Display) -> Result<T, String> {
-    Err(what.to_string())
+fn wrong<T>(what: impl std::fmt::Display) -> Result<T> {
+    Err(what.to_string().into())
 }
 
 impl Robot {
@@ -159,7 +157,7 @@ impl Robot {
     ///
     /// # Errors
     /// A description of what is wrong.
-    pub fn start(&mut self, start: Start) -> Result<(), String> {
+    pub fn start(&mut self, start: Start) -> Result {
         self.board.start(start);
         self.card.power();
         self.card.doing(Cause::Boots);
@@ -239,7 +237,7 @@ impl Robot {
     }
 
     /// Compares how many are there with how many should be.
-    fn compare(&self) -> Result<(), String> {
+    fn compare(&self) -> Result {
         let Some(engine) = &self.engine else { return Ok(()) };
         let status = engine.status("robot");
         for of in ResourceType::ALL {
@@ -258,7 +256,7 @@ impl Robot {
     ///
     /// # Errors
     /// A description of the first difference.
-    pub fn audit(&mut self) -> Result<(), String> {
+    pub fn audit(&mut self) -> Result {
         let mut found = std::collections::HashSet::new();
         if let Some(engine) = &self.engine {
             engine.each(None, |bytes| {
@@ -287,7 +285,7 @@ impl Robot {
             return wrong(format!("{target} should not be there"));
         }
         for lesson in self.lessons.iter().filter(|lesson| lesson.worth == Worth::Anchored) {
-            let bytes = engine.get(&lesson.target).map_err(|error| error.to_string())?;
+            let bytes = engine.get(&lesson.target)?;
             let is_anchored = bytes.is_some_and(|bytes| match decode(&bytes) {
                 omir_core::model::Resource::MemoryRecord(record) => {
                     record.decay.and_then(|decay| decay.anchored) == Some(true)
@@ -316,7 +314,7 @@ impl Robot {
     ///
     /// # Errors
     /// A description of what is wrong.
-    pub fn pass(&mut self, truth: i64) -> Result<(), String> {
+    pub fn pass(&mut self, truth: i64) -> Result {
         while self.engine.is_some() {
             let due = self.next_accesses.min(self.next_mark).min(self.next_upkeep);
             let due = self.clock_turns.map_or(due, |at| due.min(at));
@@ -326,19 +324,19 @@ impl Robot {
             }
             self.board.pass(due);
             if self.clock_turns.take_if(|at| *at == due).is_some() {
-                self.attend(Chore::Accesses, Cause::Clock)?;
+                self.run_task(Task::Accesses, Cause::Clock)?;
                 self.settled_by = Some(due + SETTLING);
             } else if self.settled_by.take_if(|at| *at == due).is_some() {
                 self.settled()?;
             } else if due == self.next_accesses {
                 self.next_accesses += self.accesses_every;
                 if std::mem::take(&mut self.was_asked) {
-                    self.attend(Chore::Accesses, Cause::Accesses)?;
+                    self.run_task(Task::Accesses, Cause::Accesses)?;
                     self.next_mark = due + self.mark_every;
                 }
             } else if due == self.next_mark {
                 self.next_mark += self.mark_every;
-                self.attend(Chore::Mark, Cause::Marks)?;
+                self.run_task(Task::Mark, Cause::Marks)?;
             } else {
                 self.next_upkeep += HOUR;
                 self.seal()?;
@@ -349,28 +347,28 @@ impl Robot {
         Ok(())
     }
 
-    fn attend(&self, chore: Chore, cause: Cause) -> Result<(), String> {
+    fn run_task(&self, task: Task, cause: Cause) -> Result {
         self.card.doing(cause);
         let Some(engine) = &self.engine else { return Ok(()) };
-        engine.attend(chore).map_err(|error| error.to_string())
+        Ok(engine.run_task(task)?)
     }
 
-    fn keep_up(&mut self) -> Result<(), String> {
+    fn keep_up(&mut self) -> Result {
         let Some(engine) = &self.engine else { return Ok(()) };
         upkeep::run(engine, &self.card, &mut self.counts.upkeep)?;
         Ok(())
     }
 
     /// Has sealed what is due.
-    fn seal(&self) -> Result<(), String> {
-        self.attend(Chore::Seal, Cause::Sealing)
+    fn seal(&self) -> Result {
+        self.run_task(Task::Seal, Cause::Sealing)
     }
 
     /// Lives through one moment.
     ///
     /// # Errors
     /// A description of what is wrong.
-    pub fn live(&mut self, moment: &Moment) -> Result<(), String> {
+    pub fn live(&mut self, moment: &Moment) -> Result {
         self.pass(moment.at)?;
         match &moment.what {
             What::Off(cut) => self.stop(*cut),
@@ -401,15 +399,15 @@ impl Robot {
     ///
     /// # Errors
     /// A description of what is wrong.
-    pub fn introduce(&mut self) -> Result<(), String> {
+    pub fn introduce(&mut self) -> Result {
         let entities = self.house.entities();
         self.remember(entities, Worth::Other)
     }
 
-    fn execute(&mut self, change: Change) -> Result<Effect, String> {
+    fn execute(&mut self, change: Change) -> Result<Effect> {
         self.card.doing(Cause::Memories);
         let engine = self.engine.as_ref().ok_or("the power is off")?;
-        let receipt = engine.execute(change).map_err(|error| error.to_string())?;
+        let receipt = engine.execute(change)?;
         // Nothing here is sent twice, so every receipt is of a transaction of its own.
         if receipt.seq <= self.last_seq {
             return wrong(format!("transaction {} after {}", receipt.seq, self.last_seq));
@@ -418,7 +416,7 @@ impl Robot {
         Ok(receipt.effect)
     }
 
-    fn remember(&mut self, resources: Value, worth: Worth) -> Result<(), String> {
+    fn remember(&mut self, resources: Value, worth: Worth) -> Result {
         let engine = self.engine.as_ref().ok_or("the power is off")?;
         let payload = resources.to_string();
         let change = engine
@@ -430,7 +428,7 @@ impl Robot {
         let now = self.board.truth();
         for stored in stored {
             let engine = self.engine.as_ref().ok_or("the power is off")?;
-            let bytes = engine.get(&stored.target).map_err(|error| error.to_string())?;
+            let bytes = engine.get(&stored.target)?;
             self.counts.payload += bytes.map_or(0, |bytes| bytes.len() as u64);
             self.counts.told += 1;
             self.ledger.remember(stored.target, now, worth);
@@ -438,7 +436,7 @@ impl Robot {
         Ok(())
     }
 
-    fn look(&mut self, room: usize) -> Result<(), String> {
+    fn look(&mut self, room: usize) -> Result {
         let (boots, random) = (self.counts.boots, &mut self.random);
         let mut sightings = self.house.look(room, boots, &mut self.sightings, random);
         if sightings.is_empty() {
@@ -461,9 +459,9 @@ impl Robot {
         Ok(())
     }
 
-    /// Waits until what came in before the clock was set is dated anew.
-    fn settled(&self) -> Result<(), String> {
-        self.attend(Chore::Accesses, Cause::Clock)?;
+    /// Waits until what came in before the clock was set is redated.
+    fn settled(&self) -> Result {
+        self.run_task(Task::Accesses, Cause::Clock)?;
         let began = Instant::now();
         let settling = |engine: &Engine| {
             let status = engine.status("robot");
@@ -471,16 +469,16 @@ impl Robot {
         };
         while self.engine.as_ref().is_some_and(settling) {
             if began.elapsed() > PATIENCE {
-                return wrong("what came in without a clock is still not dated anew");
+                return wrong("what came in without a clock is still not redated");
             }
             std::thread::sleep(Duration::from_micros(500));
         }
         Ok(())
     }
 
-    /// What the computer's clock shows.
+    /// Reads the computer's clock.
     fn now(&self) -> i64 {
-        omird::clock::Clock::now(&*self.board).as_micros()
+        omird::engine::Clock::now(&*self.board).as_micros()
     }
 
     fn number(&mut self) -> u64 {
@@ -488,7 +486,7 @@ impl Robot {
         self.sightings
     }
 
-    fn happening(&mut self, thing: usize) -> Result<(), String> {
+    fn happening(&mut self, thing: usize) -> Result {
         let number = self.number();
         let what = ["fell down", "was broken", "was thrown", "got wet", "was found under dust"];
         let what = *self.random.pick(&what);
@@ -512,7 +510,7 @@ impl Robot {
         Ok(())
     }
 
-    fn lesson(&mut self, number: usize) -> Result<(), String> {
+    fn lesson(&mut self, number: usize) -> Result {
         let worth = [Worth::Anchored, Worth::Used, Worth::ToldOnce][number % 3];
         let id = format!("lesson-{number}");
         self.remember(
@@ -533,7 +531,7 @@ impl Robot {
         Ok(())
     }
 
-    fn error(&mut self) -> Result<(), String> {
+    fn error(&mut self) -> Result {
         let number = self.number();
         let what = [
             "the left wheel slipped on a wet floor",
@@ -549,7 +547,7 @@ impl Robot {
         self.remember(record, Worth::Other)
     }
 
-    fn task(&mut self) -> Result<(), String> {
+    fn task(&mut self) -> Result {
         let number = self.number();
         let thing = self.random.below(self.house.things.len());
         let thing = &self.house.things[thing];
@@ -564,7 +562,7 @@ impl Robot {
         self.remember(record, Worth::Other)
     }
 
-    fn evening(&mut self) -> Result<(), String> {
+    fn evening(&mut self) -> Result {
         let number = self.number();
         let room = *self.random.pick(&ROOMS);
         let record = json!({
@@ -575,15 +573,15 @@ impl Robot {
         self.remember(record, Worth::Other)
     }
 
-    fn ask(&mut self, query: &Query) -> Result<Vec<Hit>, String> {
+    fn ask(&mut self, query: &Query) -> Result<Vec<Hit>> {
         let engine = self.engine.as_ref().ok_or("the power is off")?;
         self.counts.recalls += 1;
         self.was_asked = true;
-        Ok(engine.recall(query).map_err(|error| error.to_string())?.hits)
+        Ok(engine.recall(query)?.hits)
     }
 
     /// Someone asks where a thing is, goes there, and now and then says whether it was there.
-    fn whereabouts(&mut self, thing: usize) -> Result<(), String> {
+    fn whereabouts(&mut self, thing: usize) -> Result {
         let query = Query { touch: true, ..probe::whereabouts(&self.house, thing) };
         let hits = self.ask(&query)?;
         if let Some(best) = hits.first()
@@ -599,7 +597,7 @@ impl Robot {
     }
 
     /// Someone wants something forgotten that the robot has seen in their room.
-    fn forget(&mut self) -> Result<(), String> {
+    fn forget(&mut self) -> Result {
         let place = self.house.things[self.random.below(24)].at;
         let query = Query { limit: Some(10), touch: false, ..probe::surroundings(place) };
         let hits = self.ask(&query)?;
@@ -615,7 +613,7 @@ impl Robot {
     ///
     /// # Errors
     /// If a recall fails.
-    pub fn probe(&mut self) -> Result<Option<Probes>, String> {
+    pub fn probe(&mut self) -> Result<Option<Probes>> {
         let Some(engine) = &self.engine else { return Ok(None) };
         let now = self.board.truth();
         self.happenings.retain(|happening| happening.at > now - 7 * DAY);

@@ -1,9 +1,9 @@
 //! Maintenance of an idle store.
 
-use omird::engine::Engine;
-use omird::engine::compaction::Scope;
+use omird::engine::{CompactionScope, Engine};
 
 use super::card::{Card, Cause};
+use crate::Result;
 
 /// Its work.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,15 +28,15 @@ pub struct Done {
 ///
 /// # Errors
 /// If the engine refuses.
-pub fn run(engine: &Engine, card: &Card, done: &mut Done) -> Result<(), String> {
+pub fn run(engine: &Engine, card: &Card, done: &mut Done) -> Result {
     card.doing(Cause::Sweeps);
-    let report = engine.sweep_gently(&|| true).map_err(|error| error.to_string())?;
+    let report = engine.sweep_gently(&|| true)?;
     done.moved += report.moved;
     done.merged += report.merged;
     done.expired += report.expired;
     done.evicted += report.evicted;
     card.doing(Cause::Compaction);
-    let compacted = engine.compact(Scope::Due).map_err(|error| error.to_string())?;
+    let compacted = engine.compact(CompactionScope::Due)?;
     done.compactions += u64::from(compacted.bytes_written > 0);
     done.superseded += compacted.superseded;
     done.purged += compacted.forgotten;

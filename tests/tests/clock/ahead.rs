@@ -1,7 +1,7 @@
 //! A clock that was a year ahead, and was set back.
 
 use omir_core::tier::Tier;
-use omird::engine::compaction::Scope;
+use omird::engine::CompactionScope;
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn a_clock_that_was_a_year_ahead_loses_nothing_for_good() {
         assert_eq!(state(&session), ClockState::Coarse);
         clock.advance(seconds(3600));
         assert_eq!(session.sweep(false).expect("it is swept").expired, 0);
-        let done = session.compact(Scope::All).expect("the disk is good");
+        let done = session.compact(CompactionScope::All).expect("the disk is good");
         assert_eq!(done.superseded, 0, "the history of a week is kept");
         bytes(&session, "fair");
         assert_eq!(past(&session), 1);
@@ -72,7 +72,7 @@ fn a_clock_that_was_a_year_ahead_loses_nothing_for_good() {
     // By a clock that is right it is over a month later, and the week of history with it.
     clock.advance(seconds(40 * 86_400));
     assert_eq!(session.sweep(false).expect("it is swept").expired, 1);
-    assert!(session.compact(Scope::All).expect("the disk is good").superseded > 0);
+    assert!(session.compact(CompactionScope::All).expect("the disk is good").superseded > 0);
 }
 
 #[test]

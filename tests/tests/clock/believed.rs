@@ -1,4 +1,4 @@
-//! Which clock is believed, and what is no step of it.
+//! Clocks that are believed, and changes that are no step of them.
 
 use super::*;
 

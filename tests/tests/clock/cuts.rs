@@ -1,10 +1,10 @@
-//! The power goes while memories are dated anew.
+//! The power goes while memories are redated.
 
 use omird_tests::cut_disk::{EVERYTHING, ONLY_SYNCED};
 
 use super::*;
 
-/// The card loses its power at every operation while memories are dated anew. None is lost, none is
+/// The card loses its power at every operation while memories are redated. None is lost, none is
 /// dated twice, and whatever was set right by the end is right.
 #[test]
 fn a_cut_at_any_operation_dates_nothing_twice() {

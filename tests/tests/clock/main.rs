@@ -1,13 +1,13 @@
 //! Clocks that are wrong: boards that boot in 1970, batteries that are flat, clocks a year ahead,
 //! machines that sleep. Memories fade by the time that went by, and what came in without a clock is
-//! dated anew, once.
+//! redated, once.
 //!
 //! Invariants 8 and 18 of ARCHITECTURE.md.
 
 mod ahead;
-mod anew;
 mod believed;
 mod cuts;
+mod redated;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,7 @@ use omir_core::instant::{Instant, Timestamp};
 use omir_core::model::{MemoryRecord, Resource};
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird::clock::ClockState;
-use omird::engine::command::Stored;
-use omird::engine::request::Encoding;
-use omird::recall::Query;
+use omird::engine::{ClockState, Encoding, Query, Stored};
 use omird_tests::check;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::eventually;
@@ -42,7 +39,7 @@ fn open(disk: &CutDisk, clock: &Arc<TestClock>) -> Session {
 fn remember(session: &Session, json: &str) -> Stored {
     let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
     match session.execute(change).expect("it is stored").effect {
-        omird::engine::command::Effect::Remembered(mut stored) => stored.remove(0),
+        omird::engine::Effect::Remembered(mut stored) => stored.remove(0),
         other => panic!("{other:?}"),
     }
 }
@@ -81,7 +78,7 @@ fn version(record: &MemoryRecord) -> u64 {
     record.version.as_ref().and_then(|version| version.as_u64()).unwrap_or(1)
 }
 
-/// How retrievable a record is, without being thought of.
+/// Retrievability of a record, without an access by this question.
 fn retrievability(session: &Session, id: &str) -> f64 {
     let text = Some(id.to_owned());
     let query = Query { text, touch: false, ..Query::default() };
@@ -99,7 +96,7 @@ fn clock_status(session: &Session, name: &str) -> Value {
 }
 
 fn corrected(session: &Session, count: u64) {
-    eventually("what waits is dated anew", || {
+    eventually("what waits is redated", || {
         clock_status(session, "corrected").as_u64() == Some(count)
     });
 }
@@ -120,6 +117,6 @@ fn lived() -> (CutDisk, Arc<TestClock>) {
 }
 
 fn clock_now(clock: &TestClock) -> i64 {
-    use omird::clock::Clock;
+    use omird::engine::Clock;
     clock.now().as_micros()
 }

@@ -39,9 +39,9 @@ fn phase(session: Session, disk: &CutDisk, clock: &Arc<TestClock>, part: usize) 
         }
         3 => {
             session.sweep(false).ok()?;
-            session.compact(Scope::All).ok()?;
+            session.compact(CompactionScope::All).ok()?;
         }
-        5 => drop(session.compact(Scope::All).ok()?),
+        5 => drop(session.compact(CompactionScope::All).ok()?),
         _ => {
             session.relieve(1);
             session.sweep(false).ok()?;

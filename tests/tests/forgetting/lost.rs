@@ -2,8 +2,9 @@
 //!
 //! Invariant 10 of ARCHITECTURE.md.
 
-use omird::store::sidecar::Sidecar;
-use omird::store::witness::{self, Fact, Kind};
+use omird::store::format::sidecar::Sidecar;
+use omird::store::format::witness;
+use omird::store::{Fact, FactKind};
 
 use super::*;
 
@@ -12,11 +13,11 @@ fn newest(disk: &CutDisk, end: &str) -> String {
     disk.paths().into_iter().rfind(|path| path.ends_with(end)).expect("there is one")
 }
 
-/// What the sidecar of the newest segment says a rule let go of.
+/// References that a rule let go of, by the sidecar of the newest segment.
 fn let_go(disk: &CutDisk) -> Vec<Fact> {
     let sidecar = Sidecar::decode(&disk.bytes(&newest(disk, ".par"))).expect("it is whole");
     let facts = witness::decode(&sidecar.witness.expect("it is whole")).expect("they are whole");
-    facts.into_iter().filter(|fact| fact.kind == Kind::LetGo).collect()
+    facts.into_iter().filter(|fact| fact.kind == FactKind::LetGo).collect()
 }
 
 #[test]

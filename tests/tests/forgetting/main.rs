@@ -14,16 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use omir_core::event::EventKind;
 use omir_core::value::Value;
 use omir_core::{cbor, decode::Limits};
-use omird::engine::command::{Change, Effect, Event, EventKind};
-use omird::engine::compaction::Scope;
-use omird::engine::events::{Events, Listening};
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::engine::sweep::SweepReport;
-use omird::error::Code;
-use omird::recall::Query;
+use omird::engine::{
+    Change, Code, CompactionScope, Effect, Encoding, Event, Events, Listening, Query, Settings,
+    SweepReport,
+};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::random::{Random, seeds};
 use omird_tests::session::{Session, TestClock, settings};

@@ -111,9 +111,9 @@ fn what_still_waits_for_the_clock_is_not_merged_before() {
     clock.advance(HOUR);
     let found = get(&session, "MemoryRecord/known").expect("it is live");
     let first = found.get("createdAt").cloned();
-    // The clock is set: only what came in since is dated anew.
+    // The clock is set: only what came in since is redated.
     clock.set(omird_tests::session::DAWN + 30 * 86_400_000_000, true);
-    omird_tests::process::eventually("what waits is dated anew", || {
+    omird_tests::process::eventually("what waits is redated", || {
         let corrected = session.status("r").pointer("/clock/corrected").and_then(Value::as_u64);
         corrected == Some(1)
     });

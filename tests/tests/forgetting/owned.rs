@@ -1,7 +1,7 @@
 //! A record that an adapter owns is never consolidated, wherever its record has been since; forgetting is another
 //! matter.
 
-use omird::engine::merge::Precedence;
+use omird::engine::Precedence;
 use omird_tests::check;
 
 use super::*;
@@ -72,7 +72,7 @@ fn it_stays_owned_over_restarts_seals_compactions_and_copies() {
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     check(&session, "segments");
-    session.compact(Scope::All).expect("the disk is good");
+    session.compact(CompactionScope::All).expect("the disk is good");
     drop(session);
     check::segments(&disk).expect("each segment validates alone");
     let session = Session::open(&disk, &clock).expect("it opens");

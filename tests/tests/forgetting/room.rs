@@ -1,4 +1,4 @@
-//! What is over, and what is needed least, goes; what is used together comes closer.
+//! Expiry and eviction: memories that are over or needed least go; those used together come closer.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn what_is_over_for_long_goes_and_what_is_pinned_stays() {
     let why = explained.get("reason").and_then(Value::as_str).expect("a reason");
     assert!(why.starts_with("it stopped being valid"), "{why}");
     // Compaction leaves of it nothing but that it was forgotten.
-    session.compact(Scope::All).expect("the disk is good");
+    session.compact(CompactionScope::All).expect("the disk is good");
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");
     let explained = explain(&session, "MemoryRecord/gone");
@@ -66,7 +66,7 @@ fn the_store_stays_within_what_it_may_take_of_the_card() {
         if n % 40 == 39 {
             clock.advance(HOUR);
             sweep(&session);
-            session.compact(Scope::Due).expect("the disk is good");
+            session.compact(CompactionScope::Due).expect("the disk is good");
             most = most.max(status(&["disk", "bytes"]));
         }
     }
@@ -157,7 +157,7 @@ fn what_is_recalled_together_is_bound_closer() {
     assert_eq!(now(&session, "coActivations"), 2.0);
     // So does a compaction of two segments into one.
     put(&session, r#"{"resourceType":"Entity","id":"z","name":"Z"}"#);
-    let compacted = session.compact(Scope::All).expect("the disk is good");
+    let compacted = session.compact(CompactionScope::All).expect("the disk is good");
     assert_eq!(compacted.segments_before - compacted.segments_after, 1);
     drop(session);
     let session = Session::open(&disk, &clock).expect("it opens");

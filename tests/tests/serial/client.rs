@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
 use omir_core::json;
-use omir_core::link::message::{Answer, Answered, Asked, Failure, Inbox, Pull, Request};
+use omir_core::link::message::{
+    Failure, Inbox, Pull, Request, RequestMessage, Response, ResponseMessage,
+};
 use omir_core::link::pack::unpack;
 use omir_core::link::{Closed, Event, Link};
 use omir_core::value::{Map, Value};
-use omird::recall::Query;
+use omird::engine::Query;
 
 use crate::PATIENCE;
 use crate::rig::{Cable, Rig};
@@ -18,7 +20,7 @@ use crate::rig::{Cable, Rig};
 #[derive(Debug)]
 pub enum Heard {
     Opened,
-    Answer(Answered),
+    Response(ResponseMessage),
     Closed(Closed),
 }
 
@@ -59,7 +61,7 @@ impl Client {
                 Some(Event::Data { bytes, last }) => {
                     let message = self.inbox.push(bytes, last).unwrap();
                     message.map(|message| {
-                        Heard::Answer(Answered::decode(&unpack(message).unwrap()).unwrap())
+                        Heard::Response(ResponseMessage::decode(&unpack(message).unwrap()).unwrap())
                     })
                 }
             };
@@ -96,14 +98,14 @@ impl Client {
     pub fn ask(&mut self, request: Request) -> u64 {
         self.id += 1;
         let id = self.id;
-        self.send(&Asked { id, request }.encode());
+        self.send(&RequestMessage { id, request }.encode());
         id
     }
 
     #[track_caller]
-    pub fn answer(&mut self, id: u64) -> Answer {
+    pub fn answer(&mut self, id: u64) -> Response {
         match self.hear() {
-            Heard::Answer(answered) if answered.id == id => answered.answer,
+            Heard::Response(answered) if answered.id == id => answered.response,
             other => panic!("{other:?}"),
         }
     }
@@ -112,7 +114,7 @@ impl Client {
     pub fn ok(&mut self, request: Request) -> Map {
         let id = self.ask(request);
         match self.answer(id) {
-            Answer::Ok(map) => map,
+            Response::Ok(map) => map,
             other => panic!("{other:?}"),
         }
     }
@@ -121,7 +123,7 @@ impl Client {
     pub fn refused(&mut self, request: Request) -> Failure {
         let id = self.ask(request);
         match self.answer(id) {
-            Answer::Error(failure) => failure,
+            Response::Error(failure) => failure,
             other => panic!("{other:?}"),
         }
     }
@@ -130,12 +132,12 @@ impl Client {
     #[track_caller]
     pub fn pull(&mut self, pull: Pull) -> Vec<Value> {
         let id = self.ask(Request::Pull(pull));
-        let Answer::Begin { count, .. } = self.answer(id) else { panic!("no beginning") };
+        let Response::Begin { count, .. } = self.answer(id) else { panic!("no beginning") };
         let mut all = Vec::new();
         loop {
             match self.answer(id) {
-                Answer::Items { items, .. } => all.extend(items),
-                Answer::End { count: sent, complete } => {
+                Response::Items { items, .. } => all.extend(items),
+                Response::End { count: sent, complete } => {
                     assert!(complete);
                     assert_eq!((sent, all.len() as u64), (count, count));
                     return all;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use omir_core::link::Reason;
 use omir_core::link::message::Pull;
-use omird::engine::request::Encoding;
+use omird::engine::Encoding;
 use omird::router::AccessPolicy;
 use omird_tests::check;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use omir_core::link::Reason;
-use omir_core::link::message::{Answer, Info, Pull, Request};
+use omir_core::link::message::{Info, Pull, Request, Response};
 use omir_core::value::{Map, Value};
-use omird::engine::request::Encoding;
+use omird::engine::Encoding;
 use omird::router::AccessPolicy;
-use omird::store::wal;
+use omird::store::format::wal;
 use omird_tests::check;
 
 use crate::client::{bundle, references, stored, value};
@@ -64,7 +64,7 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
         cables += 1;
         let mut client = rig.call(0.0, cables);
         let id = client.ask(Request::Pull(pull.clone()));
-        let Answer::Begin { as_of, count, store } = client.answer(id) else {
+        let Response::Begin { as_of, count, store } = client.answer(id) else {
             panic!("no beginning")
         };
         assert_eq!(count, 1000 - all.len() as u64);
@@ -77,14 +77,14 @@ fn a_pull_goes_on_where_the_cable_was_pulled_out() {
         rig.session.execute(change).unwrap();
         loop {
             match client.answer(id) {
-                Answer::Items { items, next, .. } => {
+                Response::Items { items, next, .. } => {
                     all.extend(items);
                     pull.after = Some(next);
                     if client.cable.carried > 40_000 {
                         continue 'cables;
                     }
                 }
-                Answer::End { complete, .. } => {
+                Response::End { complete, .. } => {
                     assert!(complete);
                     break 'cables;
                 }
@@ -114,16 +114,18 @@ fn what_cannot_be_read_is_told_and_the_rest_comes() {
     // Also to one who goes on after it: it is told where it stands.
     for session in 2.. {
         let id = client.ask(Request::Pull(pull.clone()));
-        let Answer::Begin { as_of, store, .. } = client.answer(id) else { panic!("no beginning") };
+        let Response::Begin { as_of, store, .. } = client.answer(id) else {
+            panic!("no beginning")
+        };
         pull.as_of.get_or_insert(as_of);
         pull.store.get_or_insert(store);
         match client.answer(id) {
-            Answer::Items { items, next, lost } => {
+            Response::Items { items, next, lost } => {
                 all.extend(items);
                 told.extend(lost);
                 pull.after = Some(next);
             }
-            Answer::End { count, complete } => {
+            Response::End { count, complete } => {
                 assert_eq!((count, complete), (0, true));
                 break;
             }

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use omird::engine::request::Encoding;
+use omird::engine::Encoding;
+use omird::engine::Engine;
 use omird::protocols::Protocols;
-use omird::router::AccessPolicy;
+use omird::protocols::omir::Omir;
+use omird::router::testing::Overheard;
+use omird::router::{AccessPolicy, Router};
 use omird::serial::{Port, Ports, Share};
 use omird_tests::cable::End;
 use omird_tests::cut_disk::CutDisk;
@@ -22,6 +25,8 @@ pub struct Rig {
     pub session: Session,
     pub clock: Arc<TestClock>,
     pub ports: Option<Ports>,
+    /// The router's, with the audit lines so far.
+    pub policy: Overheard<Engine>,
     folder: TempDir,
 }
 
@@ -43,9 +48,12 @@ impl Rig {
             session.execute(change).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut rig = Rig { disk, session, clock, ports: None, folder };
+        let policy = Overheard::new(Engine::clone(&session));
+        let router = Router::new(policy.clone());
+        let protocols = Protocols { router, omir: Omir::new(Engine::clone(&session), "r2") };
+        let mut rig = Rig { disk, session, clock, ports: None, policy, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
-        rig.ports = Some(Ports::start(&Protocols::over(&rig.session, "r2"), &[port]).unwrap());
+        rig.ports = Some(Ports::start(&protocols, &[port]).unwrap());
         rig
     }
 

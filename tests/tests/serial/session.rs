@@ -1,11 +1,9 @@
 //! Other uses of a session: pushing, with a token or without, the time, and what is no request.
 
-use omir_core::link::message::{Answer, Answered, Info, Pull, Push, Pushed, Request};
+use omir_core::link::message::{Info, Pull, Push, Pushed, Request, Response, ResponseMessage};
 use omir_core::link::{Closed, Reason};
 use omir_core::value::Value;
-use omird::clock::Clock as _;
-use omird::engine::command::Change;
-use omird::recall::Query;
+use omird::engine::{Change, Clock as _, Query};
 use omird::router::AccessPolicy;
 
 use crate::client::{Heard, stored, value};
@@ -122,24 +120,27 @@ fn what_is_no_request_is_answered_or_ends_the_session() {
     let mut client = rig.call(0.0, 1);
     let asked = |text| omir_core::cbor::to_vec(&value(text));
     client.send(&asked(r#"{"id":7,"op":"fetch"}"#));
-    let Answer::Error(failure) = client.answer(7) else { panic!("it was done") };
+    let Response::Error(failure) = client.answer(7) else { panic!("it was done") };
     assert_eq!((failure.code.as_str(), failure.path.as_deref()), ("INVALID_QUERY", Some("/op")));
     // Nothing is locked here.
     client.ok(Request::Unlock("anything".to_owned()));
 
     // What is cancelled ends, and what waits behind it is done.
     let pull = client.ask(Request::Pull(Pull::default()));
-    assert!(matches!(client.answer(pull), Answer::Begin { .. }));
+    assert!(matches!(client.answer(pull), Response::Begin { .. }));
     let cancel = client.ask(Request::Cancel(pull));
     let mut complete = None;
     loop {
         match client.hear() {
-            Heard::Answer(Answered { id, answer: Answer::End { complete: all, .. } }) => {
+            Heard::Response(ResponseMessage {
+                id,
+                response: Response::End { complete: all, .. },
+            }) => {
                 assert_eq!(id, pull);
                 complete = Some(all);
             }
-            Heard::Answer(Answered { answer: Answer::Items { .. }, .. }) => {}
-            Heard::Answer(Answered { id, answer: Answer::Ok(_) }) => {
+            Heard::Response(ResponseMessage { response: Response::Items { .. }, .. }) => {}
+            Heard::Response(ResponseMessage { id, response: Response::Ok(_) }) => {
                 assert_eq!(id, cancel);
                 break;
             }

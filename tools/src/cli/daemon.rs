@@ -1,44 +1,27 @@
 //! `omir watch`, `status`, `compact`, `explain` and `sweep`.
 
-use clap::builder::RangedU64ValueParser;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use omir_core::event::EventKind;
 use omir_core::reference::Ref;
 
 use super::values;
 
-/// What the daemon publishes after a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EventKind {
-    /// A new resource
-    Recorded,
-    /// A new version
-    Updated,
-    /// A tombstone
-    Forgotten,
-    /// A move between tiers
-    Tier,
-    /// A resource that was not stored
-    Rejected,
-    /// A damaged file that is whole again
-    Repaired,
-    /// A file of which something is lost
-    Lost,
-}
-
-impl EventKind {
-    /// As it stands in the key.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Updated => "updated",
-            Self::Forgotten => "forgotten",
-            Self::Tier => "tier",
-            Self::Rejected => "rejected",
-            Self::Repaired => "repaired",
-            Self::Lost => "lost",
-        }
-    }
+/// Reads a kind of event.
+fn kinds() -> impl TypedValueParser<Value = EventKind> {
+    let described = |kind: EventKind| {
+        PossibleValue::new(kind.as_str()).help(match kind {
+            EventKind::Recorded => "A new resource",
+            EventKind::Updated => "A new version",
+            EventKind::Forgotten => "A tombstone",
+            EventKind::Tier => "A move between tiers",
+            EventKind::Rejected => "A resource that was not stored",
+            EventKind::Repaired => "A damaged file that is whole again",
+            EventKind::Lost => "A file of which something is lost",
+        })
+    };
+    PossibleValuesParser::new(EventKind::ALL.map(described))
+        .try_map(|name| name.parse::<EventKind>())
 }
 
 /// `omir watch`
@@ -55,7 +38,7 @@ when the daemon restarts; events of the meantime are not repeated.",
 ))]
 pub struct WatchArgs {
     /// Only these kinds of event
-    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
     pub kinds: Vec<EventKind>,
 
     /// Stop after so many events

@@ -25,7 +25,7 @@ pub enum Format {
     Mcap,
 }
 
-/// How the axes of a trajectory lie.
+/// Axes of a trajectory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Axes {
     /// x forward, y left, z up (REP-103): taken as it is
@@ -101,17 +101,17 @@ pub struct ImportArgs {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["overwrite", "in_parts"])]
     pub output: Option<PathBuf>,
 
-    /// How a recording is read.
+    /// Reading of a recording.
     #[command(flatten)]
     pub recording: RecordingArgs,
 
-    /// How a trajectory is read.
+    /// Reading of a trajectory.
     #[command(flatten)]
     pub trajectory: TrajectoryArgs,
 }
 
 impl ImportArgs {
-    /// What the files hold, as was said.
+    /// The contents of the files, as was said.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format.unwrap_or_default()

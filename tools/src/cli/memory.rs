@@ -125,11 +125,11 @@ pub struct RememberArgs {
     pub if_version: Option<u64>,
 }
 
-/// What the options of `remember` describe; the other types come from files.
+/// Kinds that the options of `remember` describe; the other types come from files.
 const MADE: [&str; 2] = [ResourceType::MemoryRecord.as_str(), ResourceType::Entity.as_str()];
 
 impl RememberArgs {
-    /// Whether the options describe an Entity.
+    /// Returns true if the options describe an Entity.
     #[must_use]
     pub fn is_entity(&self) -> bool {
         self.resource_type == ResourceType::Entity.as_str()
@@ -213,7 +213,7 @@ pub struct AnchorArgs {
     pub off: bool,
 }
 
-/// What an observation said about a memory.
+/// The verdict of an observation on a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Outcome {
     /// It proved right

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 use omir_core::reference::Ref;
 
+use super::bad_value::BadValue;
 use super::values::{self, numbers};
 
 /// `omir rebase`
@@ -16,9 +17,9 @@ use super::values::{self, numbers};
   omir rebase --undo MemoryRecord/5d1f
 
 After a loop closure a keyframe has another pose in the map. Memories that have a pose in the frame
-of that keyframe move with it: their pose in the map is worked out anew. All of them move, or none.
+of that keyframe move with it: their pose in the map is worked out again. All of them move, or none.
 A record tells of the step; --undo with its reference moves back, to the very same poses, what
-nothing else has placed anew since. Of several steps the last one goes first; a memory knows of
+nothing else has placed again since. Of several steps the last one goes first; a memory knows of
 its last four. What came in while the step was made may lie where the map was: the same command a
 few seconds later moves that, and only that.",
     online_codes!()
@@ -63,23 +64,23 @@ pub struct Keyframe {
 }
 
 impl FromStr for Keyframe {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = "expected NAME=x,y,z or NAME=x,y,z,qx,qy,qz,qw";
-        let (name, pose) = text.split_once('=').ok_or(expected)?;
+    type Err = BadValue;
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let expected = || BadValue::Form("expected NAME=x,y,z or NAME=x,y,z,qx,qy,qz,qw");
+        let (name, pose) = text.split_once('=').ok_or_else(expected)?;
         if name.is_empty() {
-            return Err(expected.to_owned());
+            return Err(expected());
         }
         let (position, orientation) = match *numbers(pose)? {
             [x, y, z] => ([x, y, z], None),
             [x, y, z, qx, qy, qz, qw] => ([x, y, z], Some([qx, qy, qz, qw])),
-            _ => return Err(expected.to_owned()),
+            _ => return Err(expected()),
         };
         let orientation = match orientation {
             None => None,
             Some(q) => {
                 let q = crate::trajectory::unit_quaternion(q);
-                Some(q.ok_or("a zero quaternion is no orientation")?)
+                Some(q.ok_or(BadValue::Form("a zero quaternion is no orientation"))?)
             }
         };
         Ok(Self { name: name.to_owned(), position, orientation })

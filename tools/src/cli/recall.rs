@@ -115,7 +115,7 @@ pub struct RecallArgs {
     /// Free text
     pub text: Option<String>,
 
-    /// Which memories count.
+    /// Conditions on memories.
     #[command(flatten)]
     pub filters: FilterArgs,
 

@@ -29,7 +29,7 @@ read without. `ls`, `cat` and `check` also take a single segment (.omirb) or log
     "\n\n`check` has its own: see `omir store check --help`."
 ))]
 pub struct StoreArgs {
-    /// What to do with it.
+    /// The command on the folder.
     #[command(subcommand)]
     pub command: StoreCommand,
 }

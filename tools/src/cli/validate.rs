@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// How strictly `omir validate` looks.
+/// Strictness of `omir validate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Level {
     /// What every OMIR consumer must accept
@@ -13,7 +13,7 @@ pub enum Level {
     Strict,
 }
 
-/// How `omir validate` reports.
+/// Report formats of `omir validate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// For reading

@@ -9,12 +9,12 @@ use indicatif::ProgressBar;
 use omir_core::code::Code;
 use omir_core::number::Number;
 use omir_core::value::Value;
-use omird::clock::{Clock as _, SystemClock};
 use omird::disk;
+use omird::engine::{Clock as _, SystemClock};
+use omird::store::Lock;
 use omird::store::backup::{
-    BackupError, Fault, Folder, Offer, Offered, Outcome, Progress, TakeError, Taken,
+    BackupError, BackupOutcome, Fault, Folder, Offer, Offered, Progress, TakeError, Taken,
 };
-use omird::store::lock::{self, Lock};
 
 use crate::cli::{BackupArgs, Globals};
 use crate::client::{Client, Reply};
@@ -26,9 +26,9 @@ use crate::{progress, table};
 
 /// A piece over a slow radio, or a daemon that seals first, takes its time.
 const AT_LEAST: Duration = Duration::from_secs(90);
-/// How often the list is asked for anew because the daemon has rewritten segments meanwhile.
+/// Number of new requests for the list because the daemon has rewritten segments meanwhile.
 const ROUNDS: usize = 10;
-/// How long a daemon that has no time is asked again.
+/// Time for which a busy daemon is asked again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The segments that a run fetched.
@@ -80,7 +80,7 @@ pub(super) fn hold(dir: &Path) -> Result<Lock> {
             .and_then(|parent| parent.sync_all())
             .map_err(|why| unusable(&why))?;
     }
-    lock::acquire(dir).map_err(|why| unusable(&why))
+    Lock::acquire(dir).map_err(|why| unusable(&why))
 }
 
 /// Runs long work on bytes under a bar.
@@ -116,7 +116,7 @@ fn ask(client: &Client, robot: &str, parameters: &Parameters) -> Result<Reply> {
     }
 }
 
-/// Fetches what lacks; `false` if a segment is not there any more and the list must be asked anew.
+/// Fetches what lacks; `false` if a segment is not there any more and the list must be asked again.
 fn fetch(
     globals: &Globals,
     args: &BackupArgs,
@@ -211,7 +211,7 @@ fn report(
     globals: &Globals,
     args: &BackupArgs,
     offer: &Offer,
-    outcome: &Outcome,
+    outcome: &BackupOutcome,
     fetched: &Fetched,
     took: Duration,
 ) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::serial::no_device;
 
 /// Ctrl-], as in telnet.
 const LEAVE: u8 = 0x1d;
-/// How soon a key is sent, at the latest.
+/// Longest delay before a key is sent.
 const LOOK: Duration = Duration::from_millis(20);
 /// A prompt stands at the end for so long: what is shown does not.
 const QUIET: Duration = Duration::from_millis(300);

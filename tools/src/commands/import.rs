@@ -7,7 +7,7 @@ mod send;
 mod tally;
 
 use omir_core::value::Value;
-use omird::recall::query::DEFAULT_FRAME;
+use omird::engine::DEFAULT_FRAME;
 
 use self::load::{File, Loaded};
 use self::tally::Tally;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use omir_core::code::Code;
-use omir_core::link::message::{Answer, Info, Pull, Request};
+use omir_core::link::message::{Info, Pull, Request, Response};
 use omir_core::value::Map;
 
 use self::so_far::{Origin, SoFar};
@@ -82,7 +82,7 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
 /// The member by which a daemon says that a pull cannot go on.
 const ANEW: [&str; 3] = ["/asOf", "/store", "/filter"];
 
-/// Sessions in which nothing came, before the wait is not begun anew.
+/// Sessions in which nothing came, before the wait is not begun again.
 const MOST_IN_VAIN: u32 = 10;
 
 enum Stop {
@@ -114,7 +114,7 @@ fn attempt(
 ) -> std::result::Result<(), Stop> {
     let mut line = Line::open(&args.port, args.baud, patience)?;
     line.ask(Request::Info)?;
-    let Answer::Ok(info) = refused(line.answer(globals.timeout)?)? else {
+    let Response::Ok(info) = refused(line.answer(globals.timeout)?)? else {
         return Err(Lost::Nonsense("the daemon does not say who it is".to_owned()).into());
     };
     let info = Info::from_map(info).map_err(|error| Lost::Nonsense(error.to_string()))?;
@@ -133,17 +133,17 @@ fn attempt(
     loop {
         let answer = line.answer(GATHERING)?;
         match refused(answer).map_err(not_yet)? {
-            Answer::Begin { as_of, count, store } => {
+            Response::Begin { as_of, count, store } => {
                 so_far.begin(Origin { robot: robot.clone(), store, as_of })?;
                 bar.set_length(so_far.count + count);
                 bar.set_message("pulling");
                 bar.reset_eta();
             }
-            Answer::Items { items, next, lost } => {
+            Response::Items { items, next, lost } => {
                 so_far.take(items, next, lost)?;
                 bar.set_position(so_far.count);
             }
-            Answer::End { complete: true, .. } => {
+            Response::End { complete: true, .. } => {
                 line.close();
                 return Ok(());
             }
@@ -170,7 +170,7 @@ fn explained(error: Error, so_far: &SoFar) -> Error {
         Error::Refused { message, path: Some(path), .. }
             if so_far.origin.is_some() && ANEW.contains(&path.as_str()) =>
         {
-            so_far.anew(message)
+            so_far.start_over(message)
         }
         _ => error,
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use omir_core::cbor;
 use omir_core::code::Code;
-use omir_core::link::message::{Answer, MOST_MESSAGE, Push, Pushed, Request};
+use omir_core::link::message::{MOST_MESSAGE, Push, Pushed, Request, Response};
 use omir_core::reference::Ref;
 use omir_core::value::Value;
 
@@ -86,7 +86,7 @@ fn text(all: &Pushed) -> String {
     format!("{} stored, {} unchanged{kept}\n", all.stored, all.unchanged)
 }
 
-/// Which resources go into which message.
+/// Splits resources into messages.
 fn parts(
     args: &PushArgs,
     resources: &[(String, Value)],
@@ -165,7 +165,7 @@ fn attempt(
     let answer = refused(line.answer(globals.timeout.max(AT_LEAST))?);
     let nonsense = || Lost::Nonsense("the daemon does not answer the push".to_owned());
     match answer.map_err(|error| located(error, resources, part))? {
-        Answer::Ok(told) => Pushed::from_map(told).map_err(|_| nonsense().into()),
+        Response::Ok(told) => Pushed::from_map(told).map_err(|_| nonsense().into()),
         _ => Err(nonsense().into()),
     }
 }

@@ -220,7 +220,7 @@ impl Found {
         text
     }
 
-    /// How the hits are named: for people as short as may be typed, for a pipe in full.
+    /// Names of the hits: for people as short as may be typed, for a pipe in full.
     fn names(&self, short: bool) -> Vec<String> {
         let resource = |hit: &Value| hit.get("resource").cloned().unwrap_or_default();
         let resources: Vec<Value> = self.hits.iter().map(|(_, hit)| resource(hit)).collect();
@@ -232,7 +232,7 @@ impl Found {
     }
 }
 
-/// Why a hit is where it is: the daemon's reason, then the parts of the score.
+/// Explains the rank of a hit: the daemon's reason, then the parts of the score.
 fn explanation(hit: &Value) -> String {
     let mut line = String::new();
     if let Some(reason) = hit.get("reason").and_then(Value::as_str) {

@@ -6,8 +6,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use omird::disk::Folder;
+use omird::store::Lock;
 use omird::store::backup::{RestoreError, restore};
-use omird::store::{keys, lock};
+use omird::store::format::keys;
 
 use super::backup::{faults_json, hold, int, looking};
 use crate::cli::{Globals, RestoreArgs};
@@ -17,7 +18,7 @@ use crate::table;
 
 pub(super) fn run(globals: &Globals, args: &RestoreArgs) -> Result<()> {
     // Shared, and without a trace in the backup.
-    let _source = lock::acquire_unwritten(&args.backup)
+    let _source = Lock::acquire_unwritten(&args.backup)
         .map_err(|why| Error::input(&args.backup, why.to_string()))?;
     if !args.backup.is_dir() {
         return Err(Error::input(&args.backup, "there is no such folder"));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 use omir_core::instant::Timestamp;
-use omird::clock::{Clock as _, SystemClock};
+use omird::engine::{Clock as _, SystemClock};
 use omird::store::inspect::{self, History, Progress, Store, Verdict};
 
 use crate::cli::{Globals, StoreArgs, StoreCommand};
@@ -84,11 +84,11 @@ mod tests {
 
     use clap::Parser as _;
     use omird::disk::Folder;
-    use omird::engine::events::Events;
-    use omird::engine::request::Encoding;
-    use omird::engine::settings::Settings;
+    use omird::engine::Encoding;
+    use omird::engine::Events;
+    use omird::engine::Settings;
     use omird::engine::{Engine, Parts};
-    use omird::store::keys;
+    use omird::store::device_key;
 
     use omir_core::value::Value;
 
@@ -104,7 +104,7 @@ mod tests {
             disk: Arc::new(Folder::new(&data)),
             index: None,
             clock: Arc::new(SystemClock::default()),
-            key: keys::device_key(&data, || [7; 32]).unwrap(),
+            key: device_key(&data, || [7; 32]).unwrap(),
             random: Box::new(|| 1),
             settings: Settings::default(),
             events: Events::default(),
@@ -116,7 +116,7 @@ mod tests {
             engine.execute(change).unwrap();
         }
         let forgotten = "Entity/hall".parse().unwrap();
-        engine.execute(omird::engine::command::Change::Forget(vec![forgotten])).unwrap();
+        engine.execute(omird::engine::Change::Forget(vec![forgotten])).unwrap();
         engine.stop();
         (dir, data)
     }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(code(&["check", &dir.path().display().to_string()]), 2);
         assert_eq!(code(&["repair", &segment.display().to_string(), "--into", &new]), 2);
 
-        let held = omird::store::lock::acquire(&data).unwrap();
+        let held = omird::store::Lock::acquire(&data).unwrap();
         assert_eq!(code(&["ls", &store]), 2);
         drop(held);
 

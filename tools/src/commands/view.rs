@@ -1,4 +1,4 @@
-//! How resources look on one line.
+//! Resources on one line each.
 
 use omir_core::reference::ResourceType;
 use omir_core::value::Value;
@@ -30,7 +30,7 @@ fn short_name(of: &str, id: &str) -> String {
     if of == ResourceType::MemoryRecord.as_str() { id.to_owned() } else { format!("{of}/{id}") }
 }
 
-/// How long ago it happened, or else was recorded.
+/// Age since it happened, or else since it was recorded.
 pub(super) fn age(resource: &Value, now: Instant) -> String {
     ["eventTime", "createdAt", "lastSeenAt"]
         .into_iter()

@@ -82,7 +82,7 @@ struct Event {
     kind: String,
     name: String,
     body: Value,
-    /// Why the daemon did it, where it did by itself.
+    /// The daemon's reason, if it acted by itself.
     cause: Option<Value>,
 }
 

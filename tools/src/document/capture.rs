@@ -1,12 +1,44 @@
 //! A terminal's capture of a `dump` at a robot's serial console (docs/serial.md): prompts, a
 //! document between two marks, its checksum.
 
+use std::fmt;
+
 use super::Encoding;
 
 const BEGIN: &[u8] = b"-----BEGIN OMIR-----";
 const END: &[u8] = b"-----END OMIR-----";
 /// In front of the checksum, on the line after the end.
 const SUM: &[u8] = b"CRC-32 ";
+
+/// A capture from which no document can be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadCapture {
+    /// The last dump has no end.
+    NoEnd,
+    /// The line with the checksum is missing.
+    NoChecksum,
+    /// The checksum is another one.
+    Changed,
+}
+
+impl fmt::Display for BadCapture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoEnd => {
+                "the last dump in this capture has no end: it was interrupted, or the capture was"
+            }
+            Self::NoChecksum => {
+                "the line with the checksum is missing after the dump: capture it too"
+            }
+            Self::Changed => {
+                "the cable changed the dump (its CRC-32 is another one): dump it again, or let \
+                 `omir pull` bring it, which sees to that"
+            }
+        })
+    }
+}
+
+impl std::error::Error for BadCapture {}
 
 /// Returns true if a file that begins like this may be a capture: no document does.
 pub fn may_be(start: &[u8]) -> bool {
@@ -22,17 +54,15 @@ pub fn may_be(start: &[u8]) -> bool {
 /// The last whole document in a capture; `None` where none was begun.
 ///
 /// # Errors
-/// In words: it is not whole, or not what was sent.
-pub fn document(captured: &[u8]) -> Option<Result<Vec<u8>, String>> {
+/// If it is not whole, or not what was sent.
+pub fn document(captured: &[u8]) -> Option<Result<Vec<u8>, BadCapture>> {
     let lines = || captured.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     // A mark has a line of its own. What a memory says has not, in lists and documents.
     let last = |mark: &[u8]| lines().enumerate().filter(|(_, line)| *line == mark).last();
     let (begin, _) = last(BEGIN)?;
     let end = last(END).map(|(end, _)| end).filter(|end| *end > begin);
     let Some(end) = end else {
-        let why =
-            "the last dump in this capture has no end: it was interrupted, or the capture was";
-        return Some(Err(why.to_owned()));
+        return Some(Err(BadCapture::NoEnd));
     };
     let inside: Vec<&[u8]> = lines().skip(begin + 1).take(end - begin - 1).collect();
     let told = lines().nth(end + 1).and_then(|line| line.strip_prefix(SUM)).and_then(|sum| {
@@ -42,13 +72,10 @@ pub fn document(captured: &[u8]) -> Option<Result<Vec<u8>, String>> {
     let mut sum = crc32fast::Hasher::new();
     inside.iter().for_each(|line| sum.update(line));
     let Some(told) = told else {
-        let why = "the line with the checksum is missing after the dump: capture it too";
-        return Some(Err(why.to_owned()));
+        return Some(Err(BadCapture::NoChecksum));
     };
     if told != sum.finalize() {
-        let why = "the cable changed the dump (its CRC-32 is another one): dump it again, or let \
-                   `omir pull` bring it, which sees to that";
-        return Some(Err(why.to_owned()));
+        return Some(Err(BadCapture::Changed));
     }
     Some(Ok(inside.join(&b'\n')))
 }
@@ -85,14 +112,14 @@ mod tests {
         let both = [&captured("[0]", "\n")[..], b"dump\n-----BEGIN OMIR-----\n[1,^C\n"].concat();
         let all = [&both[..], &captured(inside, "\r\n")].concat();
         assert_eq!(document(&all), Some(Ok(inside.as_bytes().to_vec())));
-        assert!(document(&both).unwrap().unwrap_err().contains("interrupted"));
+        assert!(matches!(document(&both), Some(Err(BadCapture::NoEnd))));
     }
 
     #[test]
     fn what_was_changed_or_cut_is_refused() {
         let whole = captured("{\"entry\":[\n\"a memory\"\n]}", "\r\n");
         let wrong = String::from_utf8(whole.clone()).unwrap().replace("a memory", "e memory");
-        assert!(document(wrong.as_bytes()).unwrap().unwrap_err().contains("CRC-32"));
+        assert!(matches!(document(wrong.as_bytes()), Some(Err(BadCapture::Changed))));
         let end = whole.windows(6).rposition(|part| part == b"CRC-32").unwrap() + 15;
         for cut in 0..end {
             assert!(!matches!(document(&whole[..cut]), Some(Ok(_))), "{cut}");

@@ -81,7 +81,7 @@ impl Parts {
         Ok(Self { events, name: name.to_owned(), size: None })
     }
 
-    /// How it is written.
+    /// Its encoding.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
         match self.events {
@@ -90,13 +90,13 @@ impl Parts {
         }
     }
 
-    /// How many bytes it has, where that is known beforehand.
+    /// Its size in bytes, if that is known beforehand.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// How many bytes are behind.
+    /// Number of bytes that are read.
     #[must_use]
     pub fn offset(&self) -> u64 {
         let offset = match &self.events {

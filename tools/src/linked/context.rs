@@ -31,6 +31,10 @@ pub(super) enum Coercion {
     Keys(String),
 }
 
+fn damaged(what: &str) -> LiftError {
+    LiftError::Library(format!("the JSON-LD context: {what}"))
+}
+
 /// One field.
 #[derive(Debug)]
 pub(super) struct Term {
@@ -47,14 +51,13 @@ pub(super) struct Context {
 impl Context {
     /// The one in this program.
     pub(super) fn ours() -> Result<Self, LiftError> {
-        let damaged = |what: &str| LiftError::Library(format!("the JSON-LD context: {what}"));
         let file = json::from_slice(FILE.as_bytes(), &Limits::default())
             .map_err(|why| damaged(&why.to_string()))?;
         let context = file.get("@context").ok_or_else(|| damaged("no @context"))?;
         let members = context.as_object().ok_or_else(|| damaged("@context is no object"))?;
         let mut terms = HashMap::new();
         for (name, definition) in members.iter() {
-            if let Some(term) = Term::read(definition).map_err(|what| damaged(&what))? {
+            if let Some(term) = Term::read(definition)? {
                 terms.insert(name.to_owned(), term);
             }
         }
@@ -73,7 +76,7 @@ impl Context {
 
 impl Term {
     /// `None` for what is no field: `@version` and the other names of keywords.
-    fn read(definition: &Value) -> Result<Option<Self>, String> {
+    fn read(definition: &Value) -> Result<Option<Self>, LiftError> {
         let iri = definition.as_str().or_else(|| definition.get("@id").and_then(Value::as_str));
         let Some(iri) = iri.filter(|iri| !iri.starts_with('@')) else {
             return Ok(None);
@@ -86,7 +89,7 @@ impl Term {
             Some(DATE_TIME) => Coercion::DateTime,
             Some(INTEGER) => Coercion::Integer,
             Some(BOOLEAN) => Coercion::None,
-            Some(other) => return Err(format!("{iri}: unknown @type {other}")),
+            Some(other) => return Err(damaged(&format!("{iri}: unknown @type {other}"))),
         };
         Ok(Some(Self { iri: iri.to_owned(), coercion }))
     }

@@ -20,13 +20,11 @@ use std::time::Duration;
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
-use omird::engine::request::Encoding;
-use omird::engine::settings::Settings;
-use omird::engine::{Engine, Parts};
+use omird::engine::{Encoding, Engine, Parts, Settings};
 use omird::protocols::Protocols;
 use omird::router::AccessPolicy;
 use omird::serial::{Port, Ports, Share};
-use omird::store::keys;
+use omird::store::device_key;
 use omird_tests::cable::End;
 use omird_tests::folder::parts;
 use rustix::fs::{Mode, OFlags};
@@ -59,7 +57,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
-        let key = keys::device_key(&data, || [key; 32]).unwrap();
+        let key = device_key(&data, || [key; 32]).unwrap();
         let parts = Parts { key, settings, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let items: Vec<String> = (0..MEMORIES)
@@ -128,13 +126,13 @@ impl Rig {
             .unwrap()
     }
 
-    /// What a person sees who looks at the console now; a program that left the line without a word keeps it for longer.
+    /// The console as a person sees it now; a program that left the line without a word keeps it for longer.
     #[track_caller]
     pub fn console_is_back(&self) {
         assert!(self.console("ls type=Entity\n").ends_with("0 of 0\r\nr2> "));
     }
 
-    /// What a console shows that is piped into.
+    /// Output of a console that is piped into.
     #[track_caller]
     pub fn console(&self, typed: &str) -> String {
         let mut child = self.tool(&["console", "--timeout", "5"], BAUD).spawn().unwrap();

@@ -7,22 +7,22 @@ use core::panic::PanicInfo;
 
 use cortex_m_rt::entry;
 #[allow(unused_imports, reason = "without a feature, the size of nothing")]
-use omir_firmware::deeds;
+use omir_firmware::workloads;
 
 #[entry]
 fn main() -> ! {
     #[cfg(feature = "decay")]
-    deeds::decay();
+    workloads::decay();
     #[cfg(feature = "pose")]
-    deeds::pose();
+    workloads::pose();
     #[cfg(feature = "encode")]
-    deeds::encode();
+    workloads::encode();
     #[cfg(feature = "read")]
-    deeds::read();
+    workloads::read();
     #[cfg(feature = "journal")]
-    deeds::journal();
+    workloads::journal();
     #[cfg(feature = "handover")]
-    deeds::handover();
+    workloads::handover();
     loop {
         cortex_m::asm::wfi();
     }

@@ -18,11 +18,11 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio;
 use omir_firmware::board::worst_stack;
-use omir_firmware::deeds::{DEEDS, HELD};
+use omir_firmware::workloads::{WORKLOADS, HELD};
 
 /// SysTick counts down from here: 24 bits.
 const RELOAD: u32 = 0x00FF_FFFF;
-/// How often a deed is done to be counted.
+/// Number of runs of a workload to be counted.
 const TIMES: u32 = 64;
 
 #[entry]
@@ -45,7 +45,7 @@ fn measure() -> Result<(), ()> {
     // `delay` runs a loop of two instructions for each two cycles: as many instructions as asked for.
     const KNOWN: u32 = 4_000_000;
     let known = ticks(&mut timer, || cortex_m::asm::delay(KNOWN));
-    for deed in DEEDS {
+    for deed in WORKLOADS {
         let stack = worst_stack(deed.run);
         let spent = ticks(&mut timer, || (0..TIMES).for_each(|_| (deed.run)()));
         let base = ticks(&mut timer, || (0..TIMES).for_each(|_| (deed.base)()));

@@ -28,7 +28,7 @@ use omir_firmware::handing::Cable;
 use omir_firmware::life::{self, Event, Life};
 use omir_firmware::sensors::{Random, Reading};
 
-/// How long a start lasts that knows the time, for the emulated node: an hour.
+/// Length of a start that knows the time, for the emulated node: an hour.
 const KNOWN_AFTER: u64 = 3_600_000_000;
 /// Between two readings while it is at the cable, microseconds.
 const PAUSE: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! How long the board has been running: SysTick, and an exception each time it is through.
+//! The uptime of the board: SysTick, and an exception each time it is through.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ const TICKS: u64 = if cfg!(board = "mps2") { 25 } else { 16 };
 /// 24 bits: half a second and more.
 const RELOAD: u32 = 0x00FF_FFFF;
 
-/// How often SysTick was through.
+/// Number of times that SysTick was through.
 static ROUNDS: AtomicU32 = AtomicU32::new(0);
 
 /// A clock that begins at zero.

@@ -9,7 +9,7 @@ use embedded_storage::nor_flash::{
 
 use super::File;
 
-/// Why the flash did not.
+/// A failure of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashFault {
     /// Power went in this step.

@@ -1,9 +1,9 @@
-//! How much of the stack a function takes: what lies below is painted, and what was overwritten counted.
+//! The stack that a function takes: the memory below is painted, and what was overwritten is counted.
 #![allow(unsafe_code, reason = "the stack below this function belongs to nobody")]
 
 use core::ptr;
 
-/// What is painted: a value that code seldom leaves behind.
+/// The paint: a value that code seldom leaves behind.
 const PAINT: u32 = 0xC0DE_CAFE;
 /// Words painted: 12 of the 16 KiB of the smallest board.
 const WORDS: usize = 3072;

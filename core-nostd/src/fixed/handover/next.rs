@@ -1,49 +1,44 @@
 //! The next message: which records a message has, which wait, and which are refused.
 
-use embedded_storage::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::time::Word;
-use super::{Ask, BATCH, HandOver, State};
+use super::{BATCH, Fault, HandOver, Op, Outbox, State, Written};
 use crate::fixed::ring::{Number, RingError};
-use crate::fixed::{Journal, JournalError, Length, Moment, Record, Uptime};
+use crate::fixed::{JournalError, Length, Moment, Uptime};
 
-/// True if a record can be sent.
+/// The finding about one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// True if a date of it hangs on when this start was.
+    /// It can be sent.
     Fits {
+        /// True if a date of it hangs on when this start was.
         by_this_start: bool,
     },
-    /// When it is known better when it was.
+    /// It waits until its date is known better.
     Waits,
-    /// It cannot be written.
+    /// It cannot be written, or is too long to be sent.
     Unfit,
+    /// It was forgotten.
     Gone,
 }
 
 impl<const BYTES: usize> HandOver<'_, BYTES> {
     /// Chooses the records of the next message.
-    pub(super) fn plan<
-        F: NorFlash,
-        const I: usize,
-        const T: usize,
-        const R: usize,
-        const K: usize,
-    >(
+    pub(super) fn plan<O: Outbox>(
         &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
+        outbox: &mut O,
         uptime: Uptime,
-    ) -> Result<(), JournalError<F::Error>> {
+    ) -> Result<(), Fault<O>> {
         let mut batch = Vec::<Number, BATCH>::new();
         let (mut waits, mut by_this) = (false, false);
         // What was refused once goes alone.
         while let Some(&number) = self.mark.refused().get(self.again) {
-            match self.look(journal, number, uptime)? {
+            match self.look(outbox, number, uptime)? {
                 Look::Fits { by_this_start } => {
-                    return self.push(journal, &[number], by_this_start, uptime);
+                    return self.push(outbox, &[number], by_this_start, uptime);
                 }
-                Look::Gone => self.mark.settle(number),
+                Look::Gone => self.mark.accept(number),
                 Look::Unfit => self.again += 1,
                 // So do those behind it.
                 Look::Waits => {
@@ -55,12 +50,12 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
         let mut last = self.mark.until();
         let most = if last < self.singly { 1 } else { BATCH };
         while batch.len() < most {
-            let Some(number) = journal.ring().number_after(last)? else { break };
+            let Some(number) = outbox.ring().number_after(last)? else { break };
             if self.passed_over && Some(number) > self.promised {
                 // Its date is to be the better one.
                 break;
             }
-            match self.look(journal, number, uptime)? {
+            match self.look(outbox, number, uptime)? {
                 Look::Fits { by_this_start } => {
                     by_this |= by_this_start;
                     // As many as are wanted have room.
@@ -77,9 +72,9 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
             last = Some(number);
         }
         if !batch.is_empty() {
-            return self.push(journal, &batch, by_this, uptime);
+            return self.push(outbox, &batch, by_this, uptime);
         }
-        self.keep(journal)?;
+        self.keep(outbox)?;
         // What was promised and is not there any more was forgotten.
         self.promised = None;
         self.state = match (core::mem::take(&mut self.passed_over), waits) {
@@ -91,21 +86,21 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
     }
 
     /// Begins to push these, after what dates them is in flash.
-    fn push<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+    fn push<O: Outbox>(
         &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
+        outbox: &mut O,
         records: &[Number],
         by_this_start: bool,
         uptime: Uptime,
-    ) -> Result<(), JournalError<F::Error>> {
+    ) -> Result<(), Fault<O>> {
         if by_this_start {
             if self.word == Word::Better {
                 (self.word, self.noted_at) = (Word::Due, uptime.micros);
             }
-            self.keep_starts(journal)?;
+            self.keep_starts(outbox)?;
             self.promised = self.promised.max(records.last().copied());
         }
-        self.ask(Ask::Push, "push", records);
+        self.request(Op::Push, records);
         Ok(())
     }
 
@@ -136,21 +131,20 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
         self.is_mark_unkept = true;
     }
 
-    /// Whether a record can be sent.
-    fn look<F: NorFlash, const I: usize, const T: usize, const R: usize, const K: usize>(
+    /// Finds out if a record can be sent.
+    fn look<O: Outbox>(
         &self,
-        journal: &mut Journal<F, I, T, R, K>,
+        outbox: &mut O,
         number: Number,
         uptime: Uptime,
-    ) -> Result<Look, JournalError<F::Error>> {
+    ) -> Result<Look, Fault<O>> {
         let mut length = Length::default();
-        match journal.get(number) {
+        match outbox.write(number, &self.starts, &mut length) {
             Ok(record) if self.unsure.is_some() && self.hangs_on(&record, self.unsure) => {
                 Ok(Look::Waits)
             }
             Ok(record) => {
-                let written = record.write(&self.starts, &mut length);
-                let fits = written.is_ok() && length.0 <= BYTES;
+                let fits = record.is_whole && length.0 <= BYTES;
                 let by_this_start = self.hangs_on(&record, Some(uptime.boot));
                 Ok(if fits { Look::Fits { by_this_start } } else { Look::Unfit })
             }
@@ -161,19 +155,10 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
     }
 
     /// Returns true if a date of this record hangs on when that start was.
-    fn hangs_on<const I: usize, const T: usize, const R: usize>(
-        &self,
-        record: &Record<I, T, R>,
-        boot: Option<u32>,
-    ) -> bool {
-        let accessed = record.decay.and_then(|decay| decay.last_access);
-        let stamp = record.pose.as_ref().and_then(|pose| pose.stamp);
-        [Some(record.created_at), record.event_time, record.valid_until, accessed, stamp]
-            .into_iter()
-            .flatten()
-            .any(|moment| match moment {
-                Moment::At(_) => false,
-                Moment::SinceBoot(then) => self.starts.dated_by(then.boot) == boot,
-            })
+    fn hangs_on(&self, record: &Written, boot: Option<u32>) -> bool {
+        record.moments.into_iter().flatten().any(|moment| match moment {
+            Moment::At(_) => false,
+            Moment::SinceBoot(then) => self.starts.dated_by(then.boot) == boot,
+        })
     }
 }

@@ -6,7 +6,6 @@
 //!
 //! Invariant 31 of ARCHITECTURE.md.
 
-mod answers;
 mod cuts;
 mod daemon;
 mod dates;
@@ -14,19 +13,20 @@ mod dates;
 #[allow(dead_code, reason = "the tests of the ring use the rest")]
 mod nor;
 mod refusals;
+mod responses;
 mod room;
 mod sessions;
 mod world;
 
 use super::*;
-use crate::fixed::{Decay, Id, Moment, Record};
+use crate::fixed::{Decay, Id, Journal, Moment, Record};
 use nor::Nor;
 
 type Flash = Nor<4, 1024>;
 type Memory = Record<24, 48, 2>;
 type Memories = Journal<Flash, 24, 48, 2, 512>;
 
-/// When the simulation begins, for those who know the time: microseconds.
+/// The beginning of the simulation, for those who know the time: microseconds.
 const BEGINNING: i64 = 1_780_141_325_000_000;
 
 fn memory(id: &str, at: Moment) -> Memory {

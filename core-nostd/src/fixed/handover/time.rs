@@ -1,10 +1,8 @@
-//! When this start was: what the other end says of the time, and what of that is worth a write of flash.
+//! The date of this start: the daemon's word on the time, and the part of it that is worth a write of flash.
 
-use embedded_storage::nor_flash::NorFlash;
-
-use super::{HandOver, unless_full};
+use super::{Fault, HandOver, Outbox, unless_full};
 use crate::fixed::starts::SAME;
-use crate::fixed::{BootClock, Journal, JournalError, Trust, Uptime};
+use crate::fixed::{BootClock, Trust, Uptime};
 use crate::instant::Timestamp;
 
 /// An answer that took longer, microseconds, tells the time badly: it is asked for again, a few times.
@@ -13,9 +11,10 @@ const MOST_ASKED: u8 = 5;
 /// Without more reason than that, what is heard of the time is not written to flash more often; microseconds.
 const HOUR: u64 = 3_600_000_000;
 
-/// How what is known of the starts stands to the note of it in flash. A counter that is wrong by a hundredth gives each
-/// session another word: a node that stays at the cable would wear its flash for that alone, and lose the records that
-/// give way to notes.
+/// The known starts of the machine, compared with the note of them in flash.
+///
+/// A counter that is wrong by a hundredth dates each session a little differently. A node that stays at the cable
+/// would wear its flash for that alone, and lose the records that give way to notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// It is the note.
@@ -30,20 +29,14 @@ pub(super) enum Word {
 impl<const BYTES: usize> HandOver<'_, BYTES> {
     /// Dates this start, and keeps that where it matters, so that it stays dated so. False if the answer took too long
     /// to tell the time.
-    pub(super) fn learn<
-        F: NorFlash,
-        const I: usize,
-        const T: usize,
-        const R: usize,
-        const K: usize,
-    >(
+    pub(super) fn learn<O: Outbox>(
         &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
+        outbox: &mut O,
         time: Timestamp,
         trust: Trust,
         uptime: Uptime,
-    ) -> Result<bool, JournalError<F::Error>> {
-        let noted = journal.starts()?;
+    ) -> Result<bool, Fault<O>> {
+        let noted = outbox.ring().starts()?;
         let note = noted.word(uptime.boot);
         if self.word == Word::Noted {
             self.starts = noted;
@@ -72,7 +65,7 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
         if self.word == Word::Better && self.is_due(note, uptime) {
             (self.word, self.noted_at) = (Word::Due, uptime.micros);
         }
-        self.keep(journal)?;
+        self.keep(outbox)?;
         let since = *self.untold.get_or_insert(uptime.micros);
         let is_sure = self.starts.trust(uptime.boot) == Some(Trust::Synchronised)
             || uptime.micros.saturating_sub(since) >= self.patience;
@@ -92,17 +85,8 @@ impl<const BYTES: usize> HandOver<'_, BYTES> {
             || uptime.micros.saturating_sub(self.noted_at) >= HOUR
     }
 
-    pub(super) fn keep_starts<
-        F: NorFlash,
-        const I: usize,
-        const T: usize,
-        const R: usize,
-        const K: usize,
-    >(
-        &mut self,
-        journal: &mut Journal<F, I, T, R, K>,
-    ) -> Result<(), JournalError<F::Error>> {
-        if self.word == Word::Due && unless_full(journal.set_starts(&self.starts))? {
+    pub(super) fn keep_starts<O: Outbox>(&mut self, outbox: &mut O) -> Result<(), Fault<O>> {
+        if self.word == Word::Due && unless_full(outbox.ring().set_starts(&self.starts))? {
             self.word = Word::Noted;
         }
         Ok(())

@@ -82,7 +82,7 @@ impl<F: NorFlash> Ring<F> {
         Ok(Number(frame.number))
     }
 
-    /// How many pages have to be opened until `size` bytes fit into the newest.
+    /// Returns the number of pages to be opened until `size` bytes fit into the newest.
     pub(super) fn pages_for(
         &mut self,
         size: usize,
@@ -148,7 +148,7 @@ impl<F: NorFlash> Ring<F> {
         Ok(())
     }
 
-    /// Whether a frame of the oldest page goes on in the newest: a record that is kept or spared, the newest state
+    /// Returns true if a frame of the oldest page goes on in the newest: a record that is kept or spared, the newest state
     /// of a record that goes on or lies in a page behind, where it was spared before; and the newest note of its
     /// name. What forgets does not: what it forgets stands before it, and is gone by then.
     pub(super) fn is_kept(
@@ -165,7 +165,7 @@ impl<F: NorFlash> Ring<F> {
                 return Ok(newest.is_some_and(|other| other.is_at(frame)));
             }
         };
-        let Some((record, touch)) = self.look_up(number)?.alive() else { return Ok(false) };
+        let Some((record, touch)) = self.frames_of(number)?.alive() else { return Ok(false) };
         let goes_on = touch.unwrap_or(record).keep || spared.holds(number);
         if !goes_on && record.page <= frame.page {
             return Ok(false);

@@ -17,9 +17,9 @@ pub struct Info {
     pub write: bool,
     /// The responder's time, an RFC 3339 instant.
     pub time: String,
-    /// How far that can be trusted: `unknown`, `coarse` or `synchronised`.
+    /// Trust in that time: `unknown`, `coarse` or `synchronised`.
     pub clock: String,
-    /// How many resources there are.
+    /// Number of resources.
     pub count: u64,
     /// True if it reads packed messages.
     pub deflate: bool,

@@ -18,7 +18,7 @@ const SHORT: usize = 64;
 
 /// A request and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestMessage {
     /// Drawn by the initiator, rising within a session.
     pub id: u64,
     /// The request.
@@ -29,10 +29,10 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
-    /// `info`: who is there, and what may be done? Answered by [`Info`](super::Info).
+    /// `info`: the names and rights of both ends. Answered by [`Info`](super::Info).
     Info,
-    /// `pull`: resources. Answered by [`Answer::Begin`](super::Answer::Begin), [`Answer::Items`](super::Answer::Items) and
-    /// [`Answer::End`](super::Answer::End).
+    /// `pull`: resources. Answered by [`Response::Begin`](super::Response::Begin),
+    /// [`Response::Items`](super::Response::Items) and [`Response::End`](super::Response::End).
     Pull(Pull),
     /// `push`: resources to be stored, all or none. Answered by [`Pushed`](super::Pushed) when they are durable.
     Push(Push),
@@ -51,7 +51,7 @@ pub struct Push {
     pub restore: bool,
 }
 
-/// Which resources, and from where on.
+/// A selection of resources, and the point to go on from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pull {
     /// Names and values as in a payload of `recall`; nothing means everything.
@@ -66,7 +66,7 @@ pub struct Pull {
     pub deflate: bool,
 }
 
-impl Asked {
+impl RequestMessage {
     /// The message.
     pub fn encode(self) -> Vec<u8> {
         let mut map = Map::new();
@@ -111,8 +111,8 @@ impl Asked {
         cbor::to_vec(&Value::Object(map))
     }
 
-    /// The `id` and the `op` of a request, without decoding the rest; `None` if it is not that far in order.
-    pub fn glance(bytes: &[u8]) -> Option<(u64, String)> {
+    /// Returns the `id` and the `op` of a request without decoding the rest; `None` if they cannot be read.
+    pub fn peek(bytes: &[u8]) -> Option<(u64, String)> {
         let short = |bytes: &[u8]| {
             let limits = Limits { max_items: 1, ..LIMITS };
             cbor::read_item(bytes.get(..bytes.len().min(SHORT))?, &limits).ok()
@@ -138,8 +138,8 @@ impl Asked {
     /// Reads a request.
     ///
     /// # Errors
-    /// Says what is wrong, and with which request.
-    pub fn decode(bytes: &[u8]) -> Result<Asked, MessageError> {
+    /// The bytes are no request; the error names the request if its number can be read.
+    pub fn decode(bytes: &[u8]) -> Result<RequestMessage, MessageError> {
         let mut members = Members::read(bytes)?;
         let op = members.text("op")?;
         let request = match op.as_str() {
@@ -162,7 +162,7 @@ impl Asked {
                 return Err(members.error("op", format!("unknown operation {other:?}: {known}")));
             }
         };
-        Ok(Asked { id: members.finish()?, request })
+        Ok(RequestMessage { id: members.finish()?, request })
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glance_tells_what_is_asked_whatever_else_is_in_it() {
+    fn a_peek_finds_the_operation_whatever_else_is_in_it() {
         let push = |items| Request::Push(Push { items, restore: true });
         let small: Value = [("a", 1u64)].into_iter().collect::<Map>().into();
         for (request, op) in [
@@ -187,26 +187,26 @@ mod tests {
             (Request::Cancel(7), "cancel"),
             (push(vec![small; 50_000]), "push"),
         ] {
-            let message = Asked { id: 9, request }.encode();
-            assert_eq!(Asked::glance(&message), Some((9, op.to_owned())));
+            let message = RequestMessage { id: 9, request }.encode();
+            assert_eq!(RequestMessage::peek(&message), Some((9, op.to_owned())));
             let inside = &message[1..];
-            assert_eq!(Asked::glance(&indefinite(inside)), Some((9, op.to_owned())));
+            assert_eq!(RequestMessage::peek(&indefinite(inside)), Some((9, op.to_owned())));
         }
         let members =
             |json: &str| cbor::to_vec(&crate::json::from_slice(json.as_bytes(), &LIMITS).unwrap());
         for none in
             [r#"{"id":1}"#, r#"{"op":"info"}"#, r#"{"id":[1],"op":"info"}"#, r#"["id"]"#, "{}"]
         {
-            assert_eq!(Asked::glance(&members(none)), None, "{none}");
+            assert_eq!(RequestMessage::peek(&members(none)), None, "{none}");
         }
         let long = members(&format!(r#"{{"id":1,"op":"{}"}}"#, "x".repeat(100)));
-        assert_eq!(Asked::glance(&long), None);
+        assert_eq!(RequestMessage::peek(&long), None);
     }
 
     proptest! {
         #[test]
-        fn a_glance_at_any_bytes_is_one(bytes: Vec<u8>) {
-            let _ = (Asked::glance(&bytes), Asked::glance(&indefinite(&bytes)));
+        fn a_peek_at_any_bytes_does_no_harm(bytes: Vec<u8>) {
+            let _ = (RequestMessage::peek(&bytes), RequestMessage::peek(&indefinite(&bytes)));
         }
     }
 }

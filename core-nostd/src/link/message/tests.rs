@@ -26,7 +26,7 @@ fn messages_by_hand() {
         store: Some("s".to_owned()),
         deflate: true,
     };
-    let answer = |answer| Answered { id: 1, answer };
+    let answer = |answer| ResponseMessage { id: 1, response: answer };
     let failure = |path: Option<&str>| Failure {
         code: "NOT_FOUND".to_owned(),
         message: "gone".to_owned(),
@@ -51,54 +51,54 @@ fn messages_by_hand() {
         (Request::Unlock("abc".to_owned()), r#"{"id":1,"op":"unlock","token":"abc"}"#),
         (Request::Cancel(3), r#"{"id":1,"op":"cancel","of":3}"#),
     ] {
-        let asked = Asked { id: 1, request };
+        let asked = RequestMessage { id: 1, request };
         assert_eq!(asked.clone().encode(), bytes(text), "{text}");
-        assert_eq!(Asked::decode(&bytes(text)), Ok(asked));
+        assert_eq!(RequestMessage::decode(&bytes(text)), Ok(asked));
     }
     let items = vec![value("1")];
     for (answer, text) in [
-        (answer(Answer::Ok(Map::new())), r#"{"id":1,"ok":{}}"#),
+        (answer(Response::Ok(Map::new())), r#"{"id":1,"ok":{}}"#),
         (
-            answer(Answer::Begin { as_of: "x".to_owned(), count: 2, store: "s".to_owned() }),
+            answer(Response::Begin { as_of: "x".to_owned(), count: 2, store: "s".to_owned() }),
             r#"{"id":1,"begin":{"asOf":"x","count":2,"store":"s"}}"#,
         ),
         (
-            answer(Answer::Items { items, next: 9, lost: vec![] }),
+            answer(Response::Items { items, next: 9, lost: vec![] }),
             r#"{"id":1,"items":[1],"next":9}"#,
         ),
         (
-            answer(Answer::Items { items: vec![], next: 9, lost: vec!["rot".to_owned()] }),
+            answer(Response::Items { items: vec![], next: 9, lost: vec!["rot".to_owned()] }),
             r#"{"id":1,"lost":["rot"],"next":9,"items":[]}"#,
         ),
         (
-            answer(Answer::End { count: 2, complete: true }),
+            answer(Response::End { count: 2, complete: true }),
             r#"{"id":1,"end":{"count":2,"complete":true}}"#,
         ),
         (
-            answer(Answer::Error(failure(None))),
+            answer(Response::Error(failure(None))),
             r#"{"id":1,"error":{"code":"NOT_FOUND","message":"gone"}}"#,
         ),
         (
-            answer(Answer::Error(failure(Some("/x")))),
+            answer(Response::Error(failure(Some("/x")))),
             r#"{"id":1,"error":{"code":"NOT_FOUND","message":"gone","path":"/x"}}"#,
         ),
     ] {
         assert_eq!(answer.clone().encode(), bytes(text), "{text}");
-        assert_eq!(Answered::decode(&bytes(text)), Ok(answer));
+        assert_eq!(ResponseMessage::decode(&bytes(text)), Ok(answer));
     }
 }
 
 #[test]
 fn what_a_microcontroller_sends_byte_by_byte() {
     // The order of a deterministic map: shorter keys first, then by their bytes.
-    let asked = Asked { id: 1, request: Request::Push(Push::default()) };
+    let asked = RequestMessage { id: 1, request: Request::Push(Push::default()) };
     let expected = b"\xa3\x62id\x01\x62op\x64push\x65items\x80";
     assert_eq!(asked.encode(), expected);
 }
 
 #[test]
 fn what_is_wrong_is_named() {
-    let says = |text: &str| Asked::decode(&bytes(text)).unwrap_err();
+    let says = |text: &str| RequestMessage::decode(&bytes(text)).unwrap_err();
     for (text, id, said) in [
         ("[]", None, "/: a message is a map, and this is an array"),
         (r#"{"op":"info"}"#, None, "/id: is missing, or no number from 0 on"),
@@ -120,13 +120,13 @@ fn what_is_wrong_is_named() {
         let error = says(text);
         assert_eq!((error.id, error.to_string().as_str()), (id, said), "{text}");
     }
-    let says = |text: &str| Answered::decode(&bytes(text)).unwrap_err().to_string();
+    let says = |text: &str| ResponseMessage::decode(&bytes(text)).unwrap_err().to_string();
     assert_eq!(says(r#"{"id":1}"#), "/: is none of ok, begin, items, end, error");
     assert_eq!(says(r#"{"id":1,"ok":{},"end":{}}"#), "/end: does not belong here");
     assert_eq!(says(r#"{"id":1,"end":{"count":1}}"#), "/end/complete: is missing");
     assert_eq!(says(r#"{"id":1,"items":[]}"#), "/next: is missing");
     assert_eq!(says(r#"{"id":1,"op":"info","ok":{}}"#), "/op: does not belong here");
-    assert!(Asked::decode(b"\xff").unwrap_err().message.contains("byte 0"));
+    assert!(RequestMessage::decode(b"\xff").unwrap_err().message.contains("byte 0"));
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn what_fits_arrives_and_nothing_else_does() {
         (many(500_000), false),
     ] {
         assert_eq!(fits(&cbor::to_vec(&item)), fit);
-        let answer = Answer::Items { items: vec![item], next: u64::MAX, lost: vec![] };
-        let message = Answered { id: u64::MAX, answer }.encode();
-        let arrives = message.len() <= MOST_MESSAGE && Answered::decode(&message).is_ok();
+        let answer = Response::Items { items: vec![item], next: u64::MAX, lost: vec![] };
+        let message = ResponseMessage { id: u64::MAX, response: answer }.encode();
+        let arrives = message.len() <= MOST_MESSAGE && ResponseMessage::decode(&message).is_ok();
         assert_eq!(arrives, fit);
     }
 }
@@ -181,14 +181,14 @@ fn what_is_told_in_ok_comes_back() {
             r#"{"id":1,"end":{"count":1,"complete":true}}"#,
         ),
     ] {
-        assert_eq!(Answered::decode(&bytes(more)), Answered::decode(&bytes(plain)));
-        assert!(Answered::decode(&bytes(plain)).is_ok());
+        assert_eq!(ResponseMessage::decode(&bytes(more)), ResponseMessage::decode(&bytes(plain)));
+        assert!(ResponseMessage::decode(&bytes(plain)).is_ok());
     }
 }
 
 proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
-        let _ = (Asked::decode(&bytes), Answered::decode(&bytes));
+        let _ = (RequestMessage::decode(&bytes), ResponseMessage::decode(&bytes));
     }
 }

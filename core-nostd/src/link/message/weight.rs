@@ -7,7 +7,7 @@ use ciborium_ll::Header;
 use crate::cbor_head;
 use crate::value::Value;
 
-/// How much memory a message takes when it is decoded, roughly, in bytes: a small map is some hundred bytes, of three
+/// Returns the rough memory of a decoded message, in bytes: a small map is some hundred bytes, of three
 /// to five on the line. What is malformed counts as far as it is not. Takes no memory itself.
 pub fn weight(mut message: &[u8]) -> usize {
     /// Containers take room for so many members at once.

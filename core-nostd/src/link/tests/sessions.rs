@@ -1,4 +1,4 @@
-//! How a session begins, goes on and ends.
+//! Beginning, course and end of sessions.
 
 use super::*;
 
@@ -7,8 +7,11 @@ use super::*;
 #[test]
 fn the_document_shows_frames_as_they_are() {
     let document = include_str!("../../../../docs/serial-protocol.md");
-    let push = message::Asked { id: 1, request: message::Request::Push(message::Push::default()) }
-        .encode();
+    let push = message::RequestMessage {
+        id: 1,
+        request: message::Request::Push(message::Push::default()),
+    }
+    .encode();
     let greet = |window, max_payload, name| Greeting { window, max_payload, name };
     for (from_responder, seq, body) in [
         (false, 0, Body::Hello(greet(2, 128, "mcu"))),

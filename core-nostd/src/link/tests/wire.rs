@@ -38,7 +38,7 @@ pub(crate) const QUIET: Noise = Noise { flip: 0.0, lose: 0.0, repeat: 0.0, inser
 /// One direction: bytes leave at the line's pace, and arrive as they are then.
 pub(crate) struct Wire {
     pub(crate) waiting: VecDeque<u8>,
-    /// When the byte at the front has left, nanoseconds.
+    /// Time at which the byte at the front has left, nanoseconds.
     free_at: u64,
     byte: u64,
     pub(crate) noise: Noise,

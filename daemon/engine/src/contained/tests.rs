@@ -5,11 +5,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::*;
-use crate::command::{Change, Receipt};
 use crate::disk::{Disk, DiskFile, Folder, Mode};
-use crate::request::Encoding;
+use crate::ingest::request::Encoding;
 use crate::testing::parts;
+use crate::write::command::{Change, Receipt};
 use crate::{Engine, unanswered};
+use omird_store::pass_on;
 
 /// Long enough for any machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -29,28 +30,15 @@ impl Buggy {
 }
 
 impl Disk for Buggy {
+    pass_on!(folder: list create_dir rename remove sync_dir);
+
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         self.look();
         self.folder.open(path, mode)
     }
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.folder.list(dir)
-    }
-    fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.folder.create_dir(dir)
-    }
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.folder.rename(from, to)
-    }
-    fn remove(&self, path: &str) -> io::Result<()> {
-        self.folder.remove(path)
-    }
-    fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        self.folder.sync_dir(dir)
-    }
-    fn mounting(&self) -> io::Result<u64> {
+    fn mount_generation(&self) -> io::Result<u64> {
         self.look();
-        self.folder.mounting()
+        self.folder.mount_generation()
     }
 }
 
@@ -132,7 +120,7 @@ fn an_engine_without_its_sealer_serves_and_says_so() {
     remember(&engine, "a").expect("it is stored");
     is_on.store(true, Ordering::Release);
     for _ in 0..2 {
-        engine.compact(crate::compaction::Scope::All).expect_err("it is not done");
+        engine.compact(crate::write::orders::CompactionScope::All).expect_err("it is not done");
     }
     remember(&engine, "b").expect("it is stored");
     assert_eq!(engine.live(), 2);

@@ -1,25 +1,26 @@
 //! The index of one sealed segment, as it is kept.
 
-pub use omird_store::block::*;
+pub(crate) use omird_store::{By, Ending, IndexKind as Kind, Tombstone};
 
 use super::facts::Facts;
 use super::text::TextBlock;
 
 /// One version in a segment.
-pub type Row = omird_store::block::Row<Facts>;
+pub(crate) type Row = omird_store::Row<Facts>;
 
 /// The index of one segment.
-pub type Block = omird_store::block::Block<Facts, TextBlock>;
+pub(crate) type Block = omird_store::Block<Facts, TextBlock>;
 
 #[cfg(test)]
 mod tests {
     use omir_core::model::{Entity, Resource};
+    use omird_store::Draw;
+    use omird_store::format::block::{Parts, encode};
 
     use super::*;
     use crate::index::catalog::Catalog;
     use crate::index::doc::Stamp;
     use crate::index::facts::terms_of;
-    use crate::store::index::Draw;
 
     fn block() -> Block {
         let kettle: Resource = Entity::new("kettle".parse().unwrap(), "Kettle").into();

@@ -1,19 +1,24 @@
-//! One row of the index: a version of a resource, where its bytes lie and what ranks it.
+//! One row of the index: a version of a resource, with the location of its bytes and its scores.
 
 use omir_core::forgetting::{Decay, HalfLife};
 use omir_core::instant::Timestamp;
 use omir_core::tier::Tier;
 
-use super::facts::{Access, Class, Facts};
+use super::facts::{Class, DecayState, Facts};
 use super::key::RefKey;
 use super::producers::ProducerNumber;
-pub use omird_store::version::{DocId, FileId, Location, Stamp};
+pub(crate) use omird_store::{DocId, FileId, Location, Stamp};
 
-/// What stands in for an importance or a confidence that is not stated.
-pub const NEUTRAL: f64 = 0.5;
+/// The importance or confidence of a version that states none.
+const NEUTRAL: f64 = 0.5;
+
+/// An importance or a confidence as it counts: [`NEUTRAL`] for NaN, which is not stated.
+pub(crate) fn or_neutral(stated: f64) -> f64 {
+    if stated.is_nan() { NEUTRAL } else { stated }
+}
 
 /// A moment that has not come: nothing has superseded the version, or it never expires.
-pub const NEVER: i64 = i64::MAX;
+pub(crate) const NEVER: i64 = i64::MAX;
 
 /// [`Doc::retired`] of a version that no reader may see yet: it was never current, now or at any earlier time.
 const STAGED: i64 = i64::MIN;
@@ -30,42 +35,42 @@ pub struct Doc {
     pub ordinal: u32,
     /// Version of the resource.
     pub version: u64,
-    /// When it was recorded; microseconds.
+    /// Time of recording; microseconds.
     pub recorded: i64,
-    /// When a later version or a tombstone took its place, or [`NEVER`].
+    /// Time at which a later version or a tombstone took its place, or [`NEVER`].
     pub retired: i64,
-    /// Whether it was a tombstone that retired it.
+    /// True if a tombstone retired it.
     pub forgotten: bool,
-    /// Whether it or a later version of the same was forgotten.
-    pub buried: bool,
-    /// Whether a compaction dropped it: nothing finds it any more.
-    pub gone: bool,
+    /// True if it or a later version of the same was forgotten.
+    pub tombstoned: bool,
+    /// True if a compaction dropped it: nothing finds it any more.
+    pub dropped: bool,
     /// The time of the event; that of recording for what states none.
     pub when: Timestamp,
-    /// Whether it states a time of its own. Only then can a time range find it.
+    /// True if it states a time of its own. Only then can a time range find it.
     pub is_dated: bool,
     /// `createdAt` of a record, when the strength of a relationship was stated; that of recording for
     /// what states neither. Microseconds.
     pub since: i64,
-    /// When it stops being valid, or [`NEVER`]; microseconds.
+    /// End of its validity, or [`NEVER`]; microseconds.
     pub valid_until: i64,
     /// Importance as stated, or NaN; see `Catalog::importance`.
     pub importance: f64,
     /// Confidence as stated, or NaN; see `Catalog::confidence`.
     pub confidence: f64,
     /// Forgetting state as stored in its bytes.
-    pub access: Option<Access>,
-    /// Whether accesses have changed that state since; see `Catalog::access`.
+    pub access: Option<DecayState>,
+    /// True if accesses have changed that state since; see `Catalog::access`.
     pub is_touched: bool,
     /// Its enumerated fields.
     pub class: Class,
-    /// Who produced it.
+    /// Its producer.
     pub producer: ProducerNumber,
     /// First of its rows in the table of places.
     pub place: u32,
-    /// How many there are; seldom more than one.
+    /// Number of them; seldom more than one.
     pub places: u16,
-    /// Where its bytes lie.
+    /// Location of its bytes.
     pub location: Location,
     /// The version of the same reference before this one, or `u32::MAX`.
     pub older: DocId,
@@ -92,8 +97,8 @@ impl Doc {
             recorded: stamp.recorded,
             retired: NEVER,
             forgotten: false,
-            buried: false,
-            gone: false,
+            tombstoned: false,
+            dropped: false,
             when,
             is_dated: facts.when.is_some(),
             since: facts.since.unwrap_or(stamp.recorded),
@@ -111,24 +116,22 @@ impl Doc {
         }
     }
 
-    /// Since when the store has had it, as far as that can be told at `now`; microseconds. It was
-    /// recorded in the order of the store, which can be ahead of the date for long (`engine/time.rs`):
-    /// then what it states itself has to do.
+    /// The time since which the store has had it, as far as that can be told at `now`; microseconds. The order of the
+    /// store can be ahead of the date for long (`engine/time.rs`). Then the time that the version states has to do.
     pub fn held_since(&self, now: i64) -> i64 {
         if self.recorded > now { self.since } else { self.recorded }
     }
 
-    /// How lately it happened, in [0, 1], at `now` (microseconds): the retrievability it would have if
-    /// nobody had used it since, with the half-life of what states none. So no use renews it, and it
-    /// never rises. What is no event does not get old: it is 1.
+    /// Recency in [0, 1] at `now` (microseconds): the retrievability of the version if nobody had used it since the
+    /// event, with the default half-life. So no use renews it, and it never rises. It is 1 for everything but events.
     ///
-    /// What is dated after it was recorded was dated by a clock that is ahead, and must not be the
-    /// newest until that date comes: it counts as of recording.
+    /// A date after the time of recording comes from a clock that is ahead. Such an event counts as of recording, or
+    /// it would be the newest until that date comes.
     pub fn recency(&self, now: i64) -> f64 {
         if !self.class.is_event() {
             return 1.0;
         }
-        let unused = Access {
+        let unused = DecayState {
             half_life_hours: HalfLife::DEFAULT.hours(),
             last_access: self.when.as_micros().min(self.recorded),
             access_count: 0,
@@ -157,23 +160,23 @@ impl Doc {
         self.retired == STAGED
     }
 
-    /// Whether this is the current version of something that was not forgotten.
+    /// Returns true if this is the current version of something that was not forgotten.
     pub fn is_live(&self) -> bool {
         self.retired == NEVER
     }
 }
 
-/// Retrievability of an access state at `now` (microseconds).
-pub fn retrievability(access: &Access, now: i64) -> f64 {
+/// Retrievability of an decay state at `now` (microseconds).
+pub(crate) fn retrievability(access: &DecayState, now: i64) -> f64 {
     let elapsed = hours(now.saturating_sub(access.last_access));
     decay_of(access).map_or(0.0, |decay| decay.retrievability(elapsed))
 }
 
-/// The access state after one more access at `now`.
-pub fn accessed(access: &Access, now: i64) -> Access {
+/// The decay state after one more access at `now`.
+pub(crate) fn accessed(access: &DecayState, now: i64) -> DecayState {
     let elapsed = hours(now.saturating_sub(access.last_access));
     match decay_of(access).map(|decay| decay.accessed(elapsed)) {
-        Some(after) => Access {
+        Some(after) => DecayState {
             half_life_hours: after.half_life.hours(),
             last_access: access.last_access.max(now),
             access_count: after.access_count,
@@ -183,7 +186,7 @@ pub fn accessed(access: &Access, now: i64) -> Access {
     }
 }
 
-fn decay_of(access: &Access) -> Option<Decay> {
+fn decay_of(access: &DecayState) -> Option<Decay> {
     Some(Decay {
         half_life: HalfLife::new(access.half_life_hours)?,
         access_count: access.access_count,
@@ -192,7 +195,7 @@ fn decay_of(access: &Access) -> Option<Decay> {
 }
 
 /// Microseconds as hours.
-pub fn hours(micros: i64) -> f64 {
+pub(crate) fn hours(micros: i64) -> f64 {
     micros as f64 / 3_600_000_000.0
 }
 

@@ -1,4 +1,4 @@
-//! What the index needs to know of one version of a resource, drawn from the typed model.
+//! Facts of one version of a resource that the index needs, drawn from the typed model.
 //!
 //! This is the only place that says which fields are searchable and what stands in for a missing
 //! one. The live writer, the log replay and the rebuild of a segment all come through here, so
@@ -45,8 +45,8 @@ impl Class {
         ResourceType::ALL[usize::from(self.resource_type) % ResourceType::ALL.len()]
     }
 
-    /// Whether it tells of something that happened: an Episode, or a record of kind `memory` that is no
-    /// intention. What was learned, is planned or is to be done holds until something else does.
+    /// Returns true for an event: an Episode, or a record of kind `memory` that is no
+    /// intention. A lesson, a plan or an intention holds until something else does.
     pub fn is_event(&self) -> bool {
         match self.resource_type() {
             ResourceType::MemoryRecord => {
@@ -57,14 +57,14 @@ impl Class {
         }
     }
 
-    /// Whether it is an intention (prospective memory, spec: Memory Semantics §8).
+    /// Returns true for an intention (prospective memory, spec: Memory Semantics §8).
     pub fn is_intention(&self) -> bool {
         self.experience == position(ExperienceType::ALL, &ExperienceType::Intention)
     }
 }
 
 /// Position of an enumerated value in its list.
-pub fn position<T: PartialEq>(all: &[T], value: &T) -> u8 {
+pub(crate) fn position<T: PartialEq>(all: &[T], value: &T) -> u8 {
     all.iter()
         .position(|candidate| candidate == value)
         .and_then(|index| u8::try_from(index).ok())
@@ -73,20 +73,20 @@ pub fn position<T: PartialEq>(all: &[T], value: &T) -> u8 {
 
 /// The state of forgetting of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Access {
+pub struct DecayState {
     /// Half-life in hours; the default of the core where the record states none.
     pub half_life_hours: f64,
     /// Last access, microseconds since 1970; `createdAt` where the record states none.
     pub last_access: i64,
     /// Accesses so far.
     pub access_count: u32,
-    /// Whether the record resists forgetting.
+    /// True if the record resists forgetting.
     pub anchored: bool,
 }
 
-/// Where something is.
+/// A position in space.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     /// Coordinate frame, by name.
     pub frame: String,
     /// Metres, REP-103 axes.
@@ -95,7 +95,7 @@ pub struct Place {
     pub geo: Option<(f64, f64, Option<f64>)>,
 }
 
-impl Place {
+impl Position {
     /// The geographic point, if there is one.
     pub fn geo_point(&self) -> Option<GeoPoint> {
         let (lat, lon, alt) = self.geo?;
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// When something was, as it is kept apart from the rest of [`Facts`].
+/// The times of a version, kept apart from the rest of [`Facts`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// [`Facts::when`].
@@ -114,7 +114,7 @@ pub struct Times {
     pub valid_until: Option<i64>,
 }
 
-/// What the index knows of one version, apart from its words. Places and times are kept apart.
+/// Facts of one version, without its words. Places and times are kept apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The resource's key.
@@ -141,11 +141,11 @@ pub struct Facts {
     /// its `calibrated` cannot (spec: Memory Semantics §1).
     pub belief: Option<f64>,
     /// Forgetting state; only memory records have one.
-    pub access: Option<Access>,
-    /// Where it was: one for each spatial pose it carries, as one thing may be placed in `map` and
-    /// in `odom`.
+    pub access: Option<DecayState>,
+    /// Its positions, one for each spatial pose it carries: one thing may have one in `map` and
+    /// one in `odom`.
     #[serde(skip)]
-    pub places: Vec<Place>,
+    pub places: Vec<Position>,
     /// Entities it mentions or connects.
     pub mentions: Vec<RefKey>,
     /// Those of `mentions` it cannot exist without: the ends of a relationship.
@@ -249,12 +249,12 @@ impl Facts {
     }
 }
 
-fn places_of(resource: &Resource) -> Vec<Place> {
+fn places_of(resource: &Resource) -> Vec<Position> {
     let poses = resource.extensions().iter().filter(|extension| extension.url == SPATIAL_POSE_URL);
     // What cannot be read as a pose was refused when it came in; an older store may hold some.
     poses
         .filter_map(|extension| SpatialPose::from_extension(extension).ok())
-        .map(|pose| Place {
+        .map(|pose| Position {
             frame: pose.frame,
             position: [pose.position.x, pose.position.y, pose.position.z],
             geo: pose.geo.map(|geo| (geo.lat(), geo.lon(), geo.alt())),
@@ -268,10 +268,10 @@ fn pair(at: Timestamp) -> (i64, u32) {
 
 /// A record that states no access was last thought of when it was made: `createdAt`, its encoding
 /// time, not the event, which may be long past.
-fn access_of(decay: Option<&Decay>, created: Timestamp) -> Access {
+fn access_of(decay: Option<&Decay>, created: Timestamp) -> DecayState {
     let when = created.as_micros();
     let stated = decay.and_then(|d| number(&d.half_life_hours)).and_then(HalfLife::new);
-    Access {
+    DecayState {
         half_life_hours: stated.unwrap_or_default().hours(),
         last_access: decay.and_then(|d| d.last_access.as_ref()).map_or(when, micros),
         access_count: decay
@@ -282,7 +282,7 @@ fn access_of(decay: Option<&Decay>, created: Timestamp) -> Access {
 }
 
 /// The words of a resource: what `q` searches.
-pub fn terms_of(resource: &Resource) -> DocTerms {
+pub(crate) fn terms_of(resource: &Resource) -> DocTerms {
     let mut fields: Vec<&str> = Vec::new();
     match resource {
         Resource::MemoryRecord(record) => fields.push(&record.content),

@@ -1,5 +1,5 @@
-//! What time and use have made of a stored version: which tier a record is in by now, how strong a
-//! relationship is, and how likely a memory is to be needed.
+//! Fading: how time and use change a stored version. They decide the tier of a record, the strength of a
+//! relationship, and how likely a memory is needed.
 //!
 //! Nothing of this is stored. It follows from the stored version, the accesses since and the time it
 //! is asked for, by the rules of the core; so no write is spent on it, and it cannot be wrong after a
@@ -8,18 +8,18 @@
 use omir_core::bond;
 use omir_core::forgetting::{HalfLife, hours_until};
 use omir_core::need::need;
-use omir_core::tier::{Stored, Tier, TierInputs, TierPolicy, TierReason, passes, settle};
+use omir_core::tier::{Stored, Tier, TierInputs, TierPolicy, TierReason, current, passes};
 
-use super::doc::{self, Doc, NEUTRAL, hours};
-use super::facts::Access;
+use super::doc::{self, Doc, hours, or_neutral};
+use super::facts::DecayState;
 
 /// Microseconds of an hour.
 const HOUR: f64 = 3_600_000_000.0;
-/// What an instant that is worked out from hours may be off by; microseconds. Rounding of the rules is below it.
-pub const ROUNDING: i64 = 1000;
+/// Error bound of an instant that is computed from hours; microseconds. Rounding in the rules is below it.
+pub(crate) const ROUNDING: i64 = 1000;
 
 /// `hours` after `from`; `None` beyond what an instant can name.
-pub fn after(from: i64, hours: f64) -> Option<i64> {
+pub(crate) fn after(from: i64, hours: f64) -> Option<i64> {
     let micros = hours * HOUR;
     (micros.abs() < 1e17).then(|| from.saturating_add(micros as i64))
 }
@@ -33,10 +33,10 @@ pub struct Fading {
     pub bond_half_life: HalfLife,
 }
 
-/// How often both ends of a relationship were active together since it was stored.
+/// Activations of both ends of a relationship together since it was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bond {
-    /// How often.
+    /// Number of activations.
     pub activations: u32,
     /// The last time; microseconds.
     pub last: i64,
@@ -51,11 +51,11 @@ impl Bond {
 }
 
 impl Fading {
-    /// What the rule of tiers looks at, for a record with this access state at `now` (microseconds).
+    /// Inputs of the rule of tiers for a record with this decay state at `now` (microseconds).
     ///
     /// A record is as old as it says, and not younger than the store has had it. An importance that
-    /// is not stated counts as [`NEUTRAL`].
-    pub fn inputs(&self, doc: &Doc, access: &Access, now: i64) -> (Stored, TierInputs) {
+    /// is not stated counts as neutral.
+    pub fn inputs(&self, doc: &Doc, access: &DecayState, now: i64) -> (Stored, TierInputs) {
         let hours_stored = hours(now.saturating_sub(doc.held_since(now)));
         let stored = Stored {
             tier: doc.stored_tier().unwrap_or_default(),
@@ -64,7 +64,7 @@ impl Fading {
         };
         let inputs = TierInputs {
             age_hours: hours(now.saturating_sub(doc.since)).max(hours_stored),
-            importance: if doc.importance.is_nan() { NEUTRAL } else { doc.importance },
+            importance: or_neutral(doc.importance),
             access_count: access.access_count,
             retrievability: doc::retrievability(access, now),
             anchored: access.anchored,
@@ -72,21 +72,21 @@ impl Fading {
         (stored, inputs)
     }
 
-    /// Where a record with this access state is at `now` (microseconds), and what moved it there.
-    pub fn tier(&self, doc: &Doc, access: &Access, now: i64) -> (Tier, TierReason) {
+    /// Tier of a record with this decay state at `now` (microseconds), and the rule that moved it there.
+    pub fn tier(&self, doc: &Doc, access: &DecayState, now: i64) -> (Tier, TierReason) {
         let (stored, inputs) = self.inputs(doc, access, now);
-        settle(&stored, &inputs, &self.tiers)
+        current(&stored, &inputs, &self.tiers)
     }
 
-    /// Whether such a record has been in `tier` on its way to where it is.
-    pub fn passes(&self, doc: &Doc, access: &Access, now: i64, tier: Tier) -> bool {
+    /// Returns true if such a record has been in `tier` on its way to its tier of now.
+    pub fn passes(&self, doc: &Doc, access: &DecayState, now: i64, tier: Tier) -> bool {
         let (stored, inputs) = self.inputs(doc, access, now);
         passes(&stored, &inputs, &self.tiers, tier)
     }
 
     /// The instants at which such a record may move if nobody accesses it: each rule of tiers begins or ends to
     /// hold at one of them. Microseconds, as exact as the rules are; see [`ROUNDING`].
-    pub fn moves(&self, doc: &Doc, access: &Access) -> [Option<i64>; 7] {
+    pub fn moves(&self, doc: &Doc, access: &DecayState) -> [Option<i64>; 7] {
         let policy = &self.tiers;
         let faded_to = |level| {
             let half_life = HalfLife::new(access.half_life_hours)?;
@@ -106,7 +106,7 @@ impl Fading {
 
     /// An instant before which the record, if nobody accesses it, stays where it is at `now`. At most [`ROUNDING`]
     /// before the move; at or before `now` if the move is as close as that.
-    pub fn stays_until(&self, doc: &Doc, access: &Access, now: i64) -> i64 {
+    pub fn stays_until(&self, doc: &Doc, access: &DecayState, now: i64) -> i64 {
         let moves = self.moves(doc, access).into_iter().flatten();
         let coming = moves.filter(|at| at.saturating_add(ROUNDING) > now);
         coming.map(|at| at.saturating_sub(ROUNDING)).min().unwrap_or(i64::MAX)
@@ -120,8 +120,8 @@ impl Fading {
         bond::strength(stated, activations, self.bond_half_life, idle)
     }
 
-    /// How likely such a record is to be needed again: see [`omir_core::need`].
-    pub fn need(&self, doc: &Doc, access: &Access, confidence: f64, now: i64) -> f64 {
+    /// Likelihood that such a record is needed again: see [`omir_core::need`].
+    pub fn need(&self, doc: &Doc, access: &DecayState, confidence: f64, now: i64) -> f64 {
         let (_, inputs) = self.inputs(doc, access, now);
         need(&inputs, confidence, &self.tiers)
     }

@@ -15,6 +15,8 @@ use omir_core::model::Resource;
 use omir_core::reference::ResourceType;
 use serde::{Deserialize, Serialize};
 
+use omird_store::DocId;
+
 use super::key::RefKey;
 
 /// Another producer, by the hash of its `meta.source`, which comes from the network: see [`RefKey`].
@@ -22,7 +24,7 @@ use super::key::RefKey;
 pub struct Producer(RefKey);
 
 impl Producer {
-    /// Who produced a resource; `None` if it was us: it names no source, or a version of `omird` or
+    /// The producer of a resource; `None` if it was us: it names no source, or a version of `omird` or
     /// `omir`.
     pub fn of(resource: &Resource) -> Option<Self> {
         let source = resource.meta()?.source.as_deref()?;
@@ -32,10 +34,10 @@ impl Producer {
 }
 
 /// Number of a producer in the index.
-pub type ProducerNumber = u16;
+pub(crate) type ProducerNumber = u16;
 
 /// Our own number.
-pub const OURS: ProducerNumber = 0;
+pub(crate) const OURS: ProducerNumber = 0;
 /// Producers beyond this many share one scale: names come from the network.
 const MOST: usize = 1000;
 /// Fewer scores than these of our own tell no scale.
@@ -48,7 +50,7 @@ const STEPS: usize = 200;
 /// The scores of one producer and one type.
 #[derive(Debug, Clone)]
 struct Scale {
-    /// How many scores lie below each step; the last counts all.
+    /// Number of scores below each step; the last counts all.
     below: [u32; STEPS + 2],
 }
 
@@ -103,17 +105,19 @@ type Scales = [Option<Box<Scale>>; ResourceType::ALL.len()];
 
 /// All producers and their scales.
 #[derive(Debug, Default)]
-pub struct Producers {
+pub(crate) struct Producers {
     numbers: hashbrown::HashMap<Producer, ProducerNumber>,
     /// By number.
     scales: Vec<Scales>,
-    /// How many producers have ever stated a score.
+    /// Number of producers that have ever stated a score.
     scored: usize,
+    /// Confidence by our own rule of versions that others produced, if it is not the stated one.
+    beliefs: hashbrown::HashMap<DocId, f64>,
 }
 
 impl Producers {
     /// The number of a producer, a new one for a new producer.
-    pub fn number(&mut self, producer: Option<Producer>) -> ProducerNumber {
+    pub(crate) fn number(&mut self, producer: Option<Producer>) -> ProducerNumber {
         let Some(producer) = producer else { return OURS };
         // Ours is 0 and is in no table; the number behind the last is shared by all the rest.
         let next = self.numbers.len() + 1;
@@ -126,7 +130,7 @@ impl Producers {
 
     /// Counts the score of a version that begins to be live, or ceases to. `kind` is the position
     /// in [`ResourceType::ALL`]; NaN is no score.
-    pub fn count(&mut self, number: ProducerNumber, kind: u8, score: f64, comes: bool) {
+    pub(crate) fn count(&mut self, number: ProducerNumber, kind: u8, score: f64, comes: bool) {
         if score.is_nan() {
             return;
         }
@@ -142,8 +146,8 @@ impl Producers {
         if comes { scale.add(score) } else { scale.remove(score) }
     }
 
-    /// What a stated score counts for beside those of other producers.
-    pub fn comparable(&self, number: ProducerNumber, kind: u8, score: f64) -> f64 {
+    /// The score that ranks with those of other producers.
+    pub(crate) fn comparable(&self, number: ProducerNumber, kind: u8, score: f64) -> f64 {
         if number == OURS || self.scored < 2 || score.is_nan() {
             return score;
         }
@@ -152,6 +156,21 @@ impl Producers {
             Some(ours) => ours.score_at(rank),
             None => rank,
         }
+    }
+
+    /// The confidence by our own rule of a version that another producer made, if it is not the stated one.
+    pub(crate) fn belief(&self, number: ProducerNumber, id: DocId) -> Option<f64> {
+        if number == OURS { None } else { self.beliefs.get(&id).copied() }
+    }
+
+    /// Adds the confidence by our own rule of a version.
+    pub(crate) fn add_belief(&mut self, id: DocId, belief: f64) {
+        self.beliefs.insert(id, belief);
+    }
+
+    /// Removes that of a version that a compaction drops.
+    pub(crate) fn remove_belief(&mut self, id: DocId) {
+        self.beliefs.remove(&id);
     }
 
     fn scale(&self, number: ProducerNumber, kind: u8) -> Option<&Scale> {

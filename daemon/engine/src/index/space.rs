@@ -20,28 +20,27 @@
 
 mod tree;
 
-use super::DocId;
+use super::doc::DocId;
 use hashbrown::HashMap;
 
 use self::tree::{Cloud, Point, Target, arrange};
 
-pub use self::tree::Nearest;
+pub(crate) use self::tree::Nearest;
 
 /// Number of a frame's name, dense from zero in order of first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
 
-/// Where to search from: x, y and, unless distance is meant in the plane, z; in metres.
-pub type Center = (f64, f64, Option<f64>);
+/// The centre of a search: x, y and, unless distance is meant in the plane, z; in metres.
+pub(crate) type Center = (f64, f64, Option<f64>);
 
 /// Spatial index over all frames and the globe.
 #[derive(Default)]
 pub struct SpaceIndex {
     ids: HashMap<Box<str>, FrameId>,
-    names: Vec<Box<str>>,
     frames: Vec<Cloud>,
     globe: Cloud,
-    /// Whether points are only gathered for now.
+    /// True while points are only gathered.
     is_loading: bool,
 }
 
@@ -76,31 +75,26 @@ impl SpaceIndex {
     }
 
     /// The number of frame `name`, given out now if it is new. Names differ by case.
-    pub fn intern(&mut self, name: &str) -> FrameId {
+    fn intern(&mut self, name: &str) -> FrameId {
         if let Some(&id) = self.ids.get(name) {
             return id;
         }
-        let id = FrameId(self.names.len() as u32);
+        let id = FrameId(self.frames.len() as u32);
         self.ids.insert(name.into(), id);
-        self.names.push(name.into());
         self.frames.push(Cloud::default());
         id
     }
 
-    /// The number of frame `name`, if anything was ever inserted or interned under it.
+    /// The number of frame `name`, if anything was ever inserted under it.
     pub fn frame(&self, name: &str) -> Option<FrameId> {
         self.ids.get(name).copied()
     }
 
-    /// The name behind a number this index gave out.
-    pub fn frame_name(&self, id: FrameId) -> Option<&str> {
-        self.names.get(id.0 as usize).map(AsRef::as_ref)
-    }
-
-    /// Adds `doc` at a point of `frame`, in metres.
-    pub fn insert(&mut self, frame: &str, at: [f64; 3], doc: DocId) {
+    /// Adds `doc` at a point of `frame`, in metres, and returns the number of the frame.
+    pub fn insert(&mut self, frame: &str, at: [f64; 3], doc: DocId) -> FrameId {
         let id = self.intern(frame);
         self.frames[id.0 as usize].add(at, doc, self.is_loading);
+        id
     }
 
     /// Adds `doc` on the globe, at a vector of unit length from the Earth's centre.
@@ -133,42 +127,6 @@ impl SpaceIndex {
     /// (2·sin(angle/2), on the unit sphere), and possibly for some a hair beyond.
     pub fn geo_within(&self, unit: [f64; 3], chord: f64, f: impl FnMut(DocId)) {
         self.globe.within(&Target::from(unit), chord, f);
-    }
-
-    /// Every point of the globe with its squared chord from `unit`, nearest first and by ascending
-    /// document among equals.
-    pub fn geo_nearest(&self, unit: [f64; 3]) -> Nearest<'_> {
-        Nearest::new(Some(&self.globe), Target::from(unit))
-    }
-
-    /// Makes one tree of each frame's points and returns spare memory. Blocks for about 0.2 µs a
-    /// point; worth it when many were added at once.
-    pub fn settle(&mut self) {
-        for cloud in self.frames.iter_mut().chain([&mut self.globe]) {
-            cloud.settle();
-        }
-    }
-
-    /// Number of points, over all frames and the globe.
-    pub fn len(&self) -> usize {
-        self.frames.iter().chain([&self.globe]).map(Cloud::len).sum()
-    }
-
-    /// Whether nothing was inserted yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Heap memory held, in bytes, without the allocator's own overhead.
-    pub fn bytes(&self) -> usize {
-        let names: usize = self
-            .names
-            .iter()
-            .map(|name| 2 * name.len() + size_of::<(Box<str>, FrameId)>() * 2)
-            .sum();
-        let slots = self.names.capacity() * size_of::<Box<str>>()
-            + self.frames.capacity() * size_of::<Cloud>();
-        names + slots + self.frames.iter().chain([&self.globe]).map(Cloud::bytes).sum::<usize>()
     }
 
     fn cloud(&self, frame: &str) -> Option<&Cloud> {

@@ -1,121 +1,33 @@
-//! Which documents speak of what was asked, and how well: BM25 over compressed postings.
+//! The index of words: documents ranked by BM25 (`text/query.rs`) over compressed postings.
 //!
 //! Documents are versions: one may be retired but stays findable, for questions about the past.
 //! So postings only grow, while the statistics behind the ranking count live documents alone; a
 //! retired version leaves the scores as if it had never been.
-//!
-//! Scoring is that of Robertson & Zaragoza (2009), k₁ = 1.2, b = 0.75, with the form of idf that
-//! is never negative. The sum is divided by its upper bound over all terms of the query, unknown
-//! ones included, so a score says how much of the question a document answers:
-//!
-//! ```text
-//! idf(t)  = ln(1 + (N − df(t) + ½) / (df(t) + ½))
-//! score   = Σ idf(t) · tf / (tf + k₁ (1 − b + b · length / mean length))  ÷  Σ idf(t)
-//! ```
-//!
-//! (k₁ + 1 cancels.) Scores lie in (0, 1] and depend only on the query, the document's text and the
-//! set of live texts: sums run in the order of the terms' spelling, never of arrival.
-//!
-//! Where there are enough documents to tell, a term that more than half of them have neither
-//! selects nor scores beside a rarer one.
 //!
 //! Invariants: documents are added by ascending number, below 2³¹. A document without terms is in
 //! no posting and not counted. Candidates include retired documents; callers filter.
 
 mod block;
 mod postings;
+mod query;
+mod terms;
 
-pub use block::{BlockError, TextBlock, TextBlockBuilder};
+pub(crate) use block::{BlockError, TextBlock, TextBlockBuilder};
+pub(crate) use query::Scratch;
+pub(crate) use terms::DocTerms;
 
-use super::{DocId, tokenizer};
+use super::doc::DocId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use postings::{MAX_DOCS, Postings, Reader, encode};
 use std::hash::BuildHasher;
-
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
-
-/// From so many live documents on, a term in more than half of them is left out of a query that
-/// also has a rarer one: "the", in any language, without a list of such words.
-const COMMON_FROM: u32 = 32;
-
-/// Documents whose scores are gathered at a time: 8 KiB, which stays in the nearest cache.
-const WINDOW: u32 = 2048;
+use terms::saturated;
 
 /// Counting fewer terms than these is no work for a thread of its own.
 const FEW_TERMS: usize = 1024;
 
-/// Beyond the last document, for a reader that has none left.
-const END: DocId = DocId::MAX;
-
-/// The terms of one document with their counts, sorted. Made outside any lock.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DocTerms {
-    /// The terms' texts, end to end.
-    text: Box<str>,
-    /// End of each term in `text`, and its count.
-    terms: Box<[(u32, u32)]>,
-    len: u32,
-}
-
-impl DocTerms {
-    /// Tokenizes the fields of a document.
-    pub fn of<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
-        let (mut all, mut spans) = (String::new(), Vec::new());
-        for field in fields {
-            tokenizer::tokens(field, |token| {
-                let start = all.len();
-                all.push_str(token);
-                spans.push((start, all.len()));
-            });
-        }
-        spans.sort_unstable_by_key(|&(start, end)| &all[start..end]);
-        let (mut text, mut terms) = (String::new(), Vec::<(u32, u32)>::new());
-        let mut previous = "";
-        for &(start, end) in &spans {
-            let token = &all[start..end];
-            match terms.last_mut() {
-                Some((_, count)) if token == previous => *count = count.saturating_add(1),
-                _ => {
-                    text.push_str(token);
-                    terms.push((text.len() as u32, 1));
-                    previous = token;
-                }
-            }
-        }
-        let len = u32::try_from(spans.len()).unwrap_or(u32::MAX);
-        Self { text: text.into(), terms: terms.into(), len }
-    }
-
-    /// Each term once with its count, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
-        let mut start = 0;
-        self.terms.iter().map(move |&(end, count)| {
-            let term = &self.text[start..end as usize];
-            start = end as usize;
-            (term, count)
-        })
-    }
-
-    /// Length of the document in tokens, repetitions included.
-    pub fn len(&self) -> u32 {
-        self.len
-    }
-
-    /// Whether the document has no words at all.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
 /// The terms of one document, as numbers that stay good: none is ever removed.
 #[derive(Debug, Default)]
 pub struct TermIds(Box<[u32]>);
-
-/// A document's length as it is kept.
-fn saturated(len: u32) -> u16 {
-    u16::try_from(len).unwrap_or(u16::MAX)
-}
 
 struct Term {
     postings: Postings,
@@ -123,7 +35,7 @@ struct Term {
     last: DocId,
     /// Live documents with this term.
     live: u32,
-    /// Where its text is among all names.
+    /// Start of its text among all names.
     name: u32,
     name_len: u8,
 }
@@ -143,63 +55,6 @@ pub struct TextIndex {
     live: Vec<u64>,
     live_docs: u32,
     live_tokens: u64,
-    postings_bytes: usize,
-}
-
-/// A question: its distinct terms and what each is worth, as of when it was asked.
-#[derive(Clone, Debug, Default)]
-pub struct TextQuery {
-    terms: Vec<QueryTerm>,
-    norm: Norm,
-}
-
-#[derive(Clone, Debug)]
-struct QueryTerm {
-    text: Box<str>,
-    idf: f64,
-    /// Share of this term in the best attainable score.
-    weight: f32,
-    /// Position in the index's terms, if any document ever had it.
-    known: Option<u32>,
-}
-
-/// Damping of a term's count by document length: `fixed + per_token · length`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Norm {
-    fixed: f32,
-    per_token: f32,
-}
-
-impl TextQuery {
-    /// The distinct terms in order of spelling, their idf, and whether any document, live or
-    /// retired, has them.
-    pub fn terms(&self) -> impl Iterator<Item = (&str, f64, bool)> {
-        self.terms.iter().map(|term| (&*term.text, term.idf, term.known.is_some()))
-    }
-
-    /// Whether the text had no words: then there are no candidates.
-    pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
-    }
-}
-
-/// Working memory of [`TextIndex::candidates`], about 8 KiB, to be kept between calls.
-pub struct Scratch {
-    scores: Box<[f32]>,
-    found: [u64; WINDOW as usize / 64],
-}
-
-impl Scratch {
-    /// Fresh working memory.
-    pub fn new() -> Self {
-        Self { scores: vec![0.0; WINDOW as usize].into(), found: [0; WINDOW as usize / 64] }
-    }
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl TextIndex {
@@ -228,7 +83,7 @@ impl TextIndex {
         );
         self.add_lengths(doc, &[saturated(terms.len())]);
         let mut bytes = Vec::with_capacity(10);
-        let mut ids = Vec::with_capacity(terms.terms.len());
+        let mut ids = Vec::with_capacity(terms.distinct());
         for (name, count) in terms.iter() {
             let id = self.intern(name);
             ids.push(id);
@@ -236,9 +91,7 @@ impl TextIndex {
             bytes.clear();
             encode(doc - term.last, count, &mut bytes);
             term.last = doc;
-            self.postings_bytes -= term.postings.heap_bytes();
             term.postings.extend(&bytes);
-            self.postings_bytes += term.postings.heap_bytes();
         }
         TermIds(ids.into())
     }
@@ -307,15 +160,13 @@ impl TextIndex {
             encode(base + doc - term.last, count, &mut first);
             term.last = base + last;
             term.live += docs;
-            self.postings_bytes -= term.postings.heap_bytes();
             term.postings.extend(&first);
             term.postings.extend(rest);
-            self.postings_bytes += term.postings.heap_bytes();
             Ok(())
         })
     }
 
-    /// Counts anew which documents are live. Reads every posting, on so many threads: for start-up.
+    /// Recounts the live documents. Reads every posting, on so many threads: for start-up.
     pub fn set_liveness(&mut self, is_live: impl Fn(DocId) -> bool, threads: usize) {
         self.live.fill(0);
         (self.live_docs, self.live_tokens) = (0, 0);
@@ -342,113 +193,6 @@ impl TextIndex {
             }
             own.map(count);
         });
-    }
-
-    /// Prepares a question. Costs one look-up for each word; `text` should be bounded by the caller.
-    pub fn query(&self, text: &str) -> TextQuery {
-        let words = DocTerms::of([text]);
-        let found: Vec<_> = words
-            .iter()
-            .map(|(text, _)| {
-                let known = self.find(text);
-                (text, known, known.map_or(0, |term| self.terms[term as usize].live))
-            })
-            .collect();
-        let is_common = |df: u32| df > self.live_docs / 2;
-        let drops_common =
-            self.live_docs >= COMMON_FROM && found.iter().any(|&(.., df)| df > 0 && !is_common(df));
-        let mut terms: Vec<_> = found
-            .into_iter()
-            .filter(|&(.., df)| !(drops_common && is_common(df)))
-            .map(|(text, known, df)| QueryTerm {
-                text: text.into(),
-                idf: idf(self.live_docs, df),
-                weight: 0.0,
-                known,
-            })
-            .collect();
-        let total: f64 = terms.iter().map(|term| term.idf).sum();
-        for term in &mut terms {
-            term.weight = (term.idf / total) as f32;
-        }
-        let mean = if self.live_docs == 0 {
-            1.0
-        } else {
-            self.live_tokens as f64 / f64::from(self.live_docs)
-        };
-        let norm = Norm { fixed: (K1 * (1.0 - B)) as f32, per_token: (K1 * B / mean) as f32 };
-        TextQuery { terms, norm }
-    }
-
-    /// Calls `f` once, ascending, with every document that has at least one of the query's terms,
-    /// and its score in (0, 1]. Retired documents are scored by today's statistics.
-    ///
-    /// `query` must come from this index; scores are as of when it was made.
-    pub fn candidates(
-        &self,
-        query: &TextQuery,
-        scratch: &mut Scratch,
-        mut f: impl FnMut(DocId, f32),
-    ) {
-        let score = |weight: f32, doc: DocId, count: u32| {
-            let len = self.lengths.get(doc as usize).copied().unwrap_or(0);
-            let count = count as f32;
-            weight * count / (count + query.norm.fixed + query.norm.per_token * f32::from(len))
-        };
-        let postings = |term: &QueryTerm| {
-            Some(Reader::new(self.terms.get(term.known? as usize)?.postings.as_slice()))
-        };
-        let mut lists: Vec<_> = query
-            .terms
-            .iter()
-            .filter_map(|term| Some(List::new(term.weight, postings(term)?)))
-            .collect();
-        if let [List { weight, next, rest }] = &mut lists[..] {
-            for (doc, count) in next.iter().copied().filter(|&(doc, _)| doc != END).chain(rest) {
-                f(doc, score(*weight, doc, count).min(1.0));
-            }
-            return;
-        }
-        // A caller's panic may have left something behind.
-        scratch.scores.fill(0.0);
-        scratch.found.fill(0);
-        loop {
-            let base = lists.iter().map(List::doc).min().unwrap_or(END);
-            if base == END {
-                return;
-            }
-            // Lists are in order of spelling, so each document's sum is too.
-            for list in &mut lists {
-                list.take_below(base + WINDOW, |weight, doc, count| {
-                    let slot = (doc - base) as usize;
-                    scratch.scores[slot] += score(weight, doc, count);
-                    scratch.found[slot / 64] |= 1 << (slot % 64);
-                });
-            }
-            for (word, found) in scratch.found.iter_mut().enumerate() {
-                let mut bits = std::mem::take(found);
-                while bits != 0 {
-                    let slot = word * 64 + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    f(base + slot as DocId, std::mem::take(&mut scratch.scores[slot]).min(1.0));
-                }
-            }
-        }
-    }
-
-    /// Live documents that have words.
-    pub fn live_docs(&self) -> u32 {
-        self.live_docs
-    }
-
-    /// Heap memory held, in bytes, without the allocator's own overhead.
-    pub fn bytes(&self) -> usize {
-        self.terms.capacity() * size_of::<Term>()
-            + self.names.capacity()
-            + self.lookup.allocation_size()
-            + self.lengths.capacity() * size_of::<u16>()
-            + self.live.capacity() * size_of::<u64>()
-            + self.postings_bytes
     }
 
     /// The lowest number a document to be added may have.
@@ -516,40 +260,6 @@ fn name_of<'a>(terms: &[Term], names: &'a str, term: u32) -> &'a str {
 
 fn is_set(bits: &[u64], doc: DocId) -> bool {
     bits.get(doc as usize / 64).is_some_and(|bits| bits >> (doc % 64) & 1 == 1)
-}
-
-/// What a term tells, given how many of all documents have it. Above zero for any counts.
-fn idf(all: u32, with_term: u32) -> f64 {
-    let (all, with_term) = (f64::from(all), f64::from(with_term));
-    ((all - with_term + 0.5) / (with_term + 0.5)).ln_1p()
-}
-
-/// One term's postings on their way through a query.
-struct List<'a> {
-    weight: f32,
-    /// The posting that comes next, read ahead.
-    next: Option<(DocId, u32)>,
-    rest: Reader<'a>,
-}
-
-impl<'a> List<'a> {
-    fn new(weight: f32, mut rest: Reader<'a>) -> Self {
-        Self { weight, next: rest.next(), rest }
-    }
-
-    fn doc(&self) -> DocId {
-        self.next.map_or(END, |(doc, _)| doc)
-    }
-
-    fn take_below(&mut self, end: DocId, mut f: impl FnMut(f32, DocId, u32)) {
-        // Copies, so that the loop runs in registers.
-        let (weight, mut next, mut rest) = (self.weight, self.next, self.rest.clone());
-        while let Some((doc, count)) = next.filter(|&(doc, _)| doc < end) {
-            f(weight, doc, count);
-            next = rest.next();
-        }
-        (self.next, self.rest) = (next, rest);
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Documents by time: which lie between two instants, and which are the newest.
+//! Documents by time, to be found between two instants.
 //!
 //! Observations arrive almost in order of time, now and then late (another robot's log, a batch
 //! from before a reconnect). Entries of 16 bytes sit in one ascending sequence cut into chunks:
@@ -9,11 +9,11 @@
 //! chunks; no chunk holds more than `CHUNK` entries. Nothing is ever removed: callers skip
 //! documents they no longer want.
 
-use super::DocId;
+use super::doc::DocId;
 use std::ops::Bound;
 
 /// Seconds since the Unix epoch and nanoseconds within the second, as compared: in that order.
-pub type TimeKey = (i64, u32);
+pub(crate) type TimeKey = (i64, u32);
 
 /// Entries in a chunk: 8 KiB, so that making room for a late one costs about 0.1 µs.
 const CHUNK: usize = 512;
@@ -35,7 +35,6 @@ impl Entry {
 #[derive(Default)]
 pub struct TimeIndex {
     chunks: Vec<Vec<Entry>>,
-    len: usize,
 }
 
 impl TimeIndex {
@@ -49,7 +48,6 @@ impl TimeIndex {
     /// Inserting the same pair again adds a second entry.
     pub fn insert(&mut self, time: TimeKey, doc: DocId) {
         let entry = Entry { seconds: time.0, nanos: time.1, doc };
-        self.len += 1;
         let is_before = |chunk: &Vec<Entry>| chunk.last().is_some_and(|last| *last < entry);
         // Nearly always it is the latest, which needs no search.
         let at = match self.chunks.last().is_none_or(is_before) {
@@ -106,22 +104,6 @@ impl TimeIndex {
             }
         }
     }
-
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing was inserted yet.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Heap memory held, in bytes, without the allocator's own overhead.
-    pub fn bytes(&self) -> usize {
-        let entries: usize = self.chunks.iter().map(Vec::capacity).sum();
-        entries * size_of::<Entry>() + self.chunks.capacity() * size_of::<Vec<Entry>>()
-    }
 }
 
 /// Makes room for one more entry in a chunk that is not full: doubling, but never beyond full.
@@ -168,7 +150,6 @@ mod tests {
                 times.sort_unstable();
             }
             let (index, model) = filled(times.into_iter());
-            prop_assert_eq!(index.len(), model.len());
             for (from, to) in bounds {
                 use std::ops::RangeBounds;
                 let mut got = Vec::new();
@@ -183,7 +164,6 @@ mod tests {
     #[test]
     fn appending_in_order_wastes_nothing() {
         let (index, _) = filled((0..512_000).map(|second| (second, 0)));
-        assert!(index.bytes() <= 512_000 * 17, "{} bytes", index.bytes());
         assert!(index.chunks.iter().all(|chunk| chunk.len() == CHUNK && chunk.capacity() == CHUNK));
     }
 

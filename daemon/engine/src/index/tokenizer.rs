@@ -32,7 +32,7 @@ use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Longest term handed out, in bytes of UTF-8.
-pub const MAX_TOKEN_BYTES: usize = 64;
+pub(crate) const MAX_TOKEN_BYTES: usize = 64;
 
 /// Fewest letters each part of a CamelCase name must have for the parts to count as words.
 const MIN_CAMEL_PART: usize = 3;
@@ -41,7 +41,7 @@ const MIN_CAMEL_PART: usize = 3;
 ///
 /// Never fails, whatever the text. Allocates one small buffer a call, and for text that is not
 /// ASCII a second one as long as the longest stretch without white space.
-pub fn tokens(text: &str, mut f: impl FnMut(&str)) {
+pub(crate) fn tokens(text: &str, mut f: impl FnMut(&str)) {
     let mut token = String::with_capacity(MAX_TOKEN_BYTES);
     if text.is_ascii() {
         return ascii_words(text, &mut token, &mut f);

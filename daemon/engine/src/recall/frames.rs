@@ -4,20 +4,25 @@
 //! since. So a place in a moving frame is turned into one in a fixed frame, by where that frame is right
 //! now (REP-105), before anything is looked for. Without a transform frames match by name only.
 
+use std::error::Error as StdError;
+
 use nalgebra::{Isometry3, Point3};
 use omir_core::space::Center;
 
 use super::query::Query;
 use crate::error::Error;
 
-/// Who knows where frames are.
+/// A frame that something is tied to, and its pose in it.
+pub(crate) type Tied = (String, Isometry3<f64>);
+
+/// A source of transforms between frames.
 pub trait Frames: Send + Sync {
     /// The fixed frame that `frame` is tied to, and the pose of `frame` in it right now. `None` where
     /// nothing is known that ties them, or `frame` is such a fixed frame itself.
     ///
     /// # Errors
-    /// Why the pose cannot be told though the frames are tied: it was heard of too long ago.
-    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String>;
+    /// The source's own error: the frames are tied, but their pose cannot be told, as when it was heard of too long ago.
+    fn fixed(&self, frame: &str) -> Result<Option<Tied>, Box<dyn StdError + Send + Sync>>;
 }
 
 /// The same question in the fixed frame, where its own frame is tied to one.
@@ -27,7 +32,7 @@ pub trait Frames: Send + Sync {
 ///
 /// # Errors
 /// `INVALID_QUERY` on `frame` with the reason of [`Frames::fixed`].
-pub fn in_fixed_frame(query: &Query, frames: &dyn Frames) -> Result<Option<Query>, Error> {
+pub(crate) fn in_fixed_frame(query: &Query, frames: &dyn Frames) -> Result<Option<Query>, Error> {
     if query.near.is_none() && query.within.is_none() {
         return Ok(None);
     }
@@ -60,11 +65,11 @@ mod tests {
     struct Robot;
 
     impl Frames for Robot {
-        fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
+        fn fixed(&self, frame: &str) -> Result<Option<Tied>, Box<dyn StdError + Send + Sync>> {
             let turned = Isometry3::new(Vector3::new(10.0, 5.0, 0.0), Vector3::z() * FRAC_PI_2);
             match frame {
                 "base_link" => Ok(Some(("map".to_owned(), turned))),
-                "lost" => Err("the pose of \"lost\" is 9 s old".to_owned()),
+                "lost" => Err("the pose of \"lost\" is 9 s old".into()),
                 _ => Ok(None),
             }
         }

@@ -10,11 +10,11 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
 
-use crate::index::catalog::Known;
+use crate::index::catalog::ReadPoint;
 
-/// How many hits a recall gives when it does not say.
-pub const DEFAULT_LIMIT: usize = 10;
-/// How many hits a recall may ask for.
+/// Number of hits if a recall states none.
+pub(crate) const DEFAULT_LIMIT: usize = 10;
+/// Most hits that a recall may ask for.
 pub const MAX_LIMIT: usize = 1000;
 /// The frame that coordinates are in where neither a question nor the daemon's settings name one (REP-105).
 pub const DEFAULT_FRAME: &str = "map";
@@ -22,14 +22,14 @@ pub const DEFAULT_FRAME: &str = "map";
 /// A span of time on the event's own time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// From when.
+    /// Beginning.
     pub from: Bound<Timestamp>,
-    /// To when.
+    /// End.
     pub to: Bound<Timestamp>,
 }
 
 impl Span {
-    /// Whether an instant lies in the span.
+    /// Returns true if an instant lies in the span.
     pub fn contains(&self, at: Timestamp) -> bool {
         let after = match self.from {
             Bound::Unbounded => true,
@@ -45,16 +45,16 @@ impl Span {
     }
 }
 
-/// How far a transfer goes that was begun once, and by which time it is judged: the same in each of its parts.
+/// A snapshot of the store, which all parts of a transfer share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fence {
-    /// The last transaction of which something belongs to it.
+pub struct Snapshot {
+    /// The last transaction that belongs to it.
     pub seq: u64,
-    /// When it was begun, as memories are dated: what is expired and how far it has faded by then counts.
+    /// Its time, as memories are dated: expiry and fading are judged by it.
     pub at: Timestamp,
 }
 
-/// What to recall. Every filter that is set narrows; `text`, `near` and `geo` also rank.
+/// A recall. Every filter that is set narrows; `text`, `near` and `geo` also rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// Words; a match has at least one of them.
@@ -97,17 +97,17 @@ pub struct Query {
     pub include_intentions: bool,
     /// Also what was forgotten and is not compacted away yet.
     pub include_forgotten: bool,
-    /// What was known then, instead of now.
+    /// The time of the order to ask about, instead of now.
     pub as_of: Option<Timestamp>,
-    /// What was there then, as it has been used since; goes without `as_of`.
-    pub fence: Option<Fence>,
-    /// How many hits; `None` for all (exports).
+    /// The snapshot to ask about, with all use since; goes without `as_of`.
+    pub snapshot: Option<Snapshot>,
+    /// Number of hits; `None` for all (exports).
     pub limit: Option<usize>,
-    /// How many hits to pass over.
+    /// Number of hits to pass over.
     pub offset: usize,
-    /// Whether the hits count as accessed.
+    /// True if the hits count as accessed.
     pub touch: bool,
-    /// Whether to give the parts of each score.
+    /// True to give the parts of each score.
     pub explain: bool,
 }
 
@@ -135,7 +135,7 @@ impl Default for Query {
             include_intentions: false,
             include_forgotten: false,
             as_of: None,
-            fence: None,
+            snapshot: None,
             limit: Some(DEFAULT_LIMIT),
             offset: 0,
             touch: true,
@@ -150,33 +150,33 @@ impl Query {
         self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
     }
 
-    /// Which versions it is about.
-    pub fn known(&self) -> Known {
-        match (self.as_of, self.fence) {
-            (Some(at), _) => Known::At(at.as_micros()),
-            (None, Some(fence)) => Known::UpTo(fence.seq),
-            (None, None) => Known::Now,
+    /// The versions it is about.
+    pub fn read_point(&self) -> ReadPoint {
+        match (self.as_of, self.snapshot) {
+            (Some(at), _) => ReadPoint::At(at.as_micros()),
+            (None, Some(snapshot)) => ReadPoint::UpTo(snapshot.seq),
+            (None, None) => ReadPoint::Now,
         }
     }
 
     /// The time it is judged by, if now is `now`; both in microseconds.
     pub fn at(&self, now: i64) -> i64 {
-        self.as_of.or(self.fence.map(|fence| fence.at)).map_or(now, Timestamp::as_micros)
+        self.as_of.or(self.snapshot.map(|snapshot| snapshot.at)).map_or(now, Timestamp::as_micros)
     }
 
-    /// Whether a moment later it may select something else of the same versions: how far something has faded
-    /// changes as it is used, and who mentioned an entity is not known any more when that was forgotten.
+    /// Returns true if the same versions may be another selection a moment later. Use changes how far a memory has faded,
+    /// and the mentions of an entity are dropped once it is forgotten.
     pub fn is_passing(&self) -> bool {
         !self.tiers.is_empty() || self.min_retrievability.is_some() || !self.entities.is_empty()
     }
 
-    /// Whether a point in `frame` lies in the box; everything does if there is none.
+    /// Returns true if a point in `frame` lies in the box; everything does if there is none.
     pub fn is_in_box(&self, point: &Point3<f64>) -> bool {
         let own = self.box_pose.map_or(*point, |pose| pose.inverse_transform_point(point));
         self.within.is_none_or(|within| within.contains(&own))
     }
 
-    /// What the box lies in, along the axes of `frame`: too large rather than too small.
+    /// Bounds of the box along the axes of `frame`: too large rather than too small.
     pub fn box_bounds(&self) -> Option<Aabb> {
         let within = self.within?;
         let Some(pose) = self.box_pose else { return Some(within) };

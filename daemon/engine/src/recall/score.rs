@@ -1,28 +1,26 @@
-//! One number to rank by, and what it is made of.
+//! The score: one number to rank by, made of six parts.
 //!
 //! The score is a weighted mean of parts that all lie in [0, 1], in the tradition of relevance +
 //! recency + importance (Park et al. 2023, *Generative Agents*, §4.1):
 //!
-//! | part | what it is | weight |
+//! | part | meaning | weight |
 //! |---|---|---|
 //! | `text` | BM25, as a fraction of the most this query could reach | 0.35 |
 //! | `proximity` | 1 / (1 + d/s); s is half the radius, 1 m without one | 0.35 |
-//! | `retrievability` | how lately and how often it was used: `docs/keys.md`, "Retrievability" | 0.05 |
-//! | `recency` | how lately it happened: [`Doc::recency`] | 0.15 |
+//! | `retrievability` | from the time and number of accesses: `docs/keys.md`, "Retrievability" | 0.05 |
+//! | `recency` | from the time of the event: [`Doc::recency`] | 0.15 |
 //! | `importance` | as stated, 0.5 if not; of another producer by rank | 0.10 |
 //! | `confidence` | as stated, 0.5 if not; of another producer from its α and β | 0.05 |
 //!
-//! OMIR keeps two times apart, when something was last used and when it happened (Memory Semantics §2
-//! and §6), and so does the score. Use alone does not tell where a thing is now: each question uses
-//! every place that it lists, those of last month too. Of hits that say the same the one that happened
-//! last comes first, however often others were asked for. A question with a time range says when by
-//! itself: all in the range is meant alike, and recency does not count.
+//! OMIR keeps the time of the last use apart from the time of the event (Memory Semantics §2 and §6), and so does
+//! the score. Use alone does not tell where a thing is now: each query uses every place that it lists, those of
+//! last month too. Among hits that otherwise agree, the latest event comes first, however often the others were
+//! asked for. A query with a time range states the time itself, so recency does not count.
 //!
-//! Scores of two producers share no scale (spec: Theory & Scope), so importance, salience and
-//! strength of another producer count by their rank among its own, laid onto ours where we have 20
-//! of that type: `crate::index::producers`. That is the ranks as they are now, also for `asOf`.
-//! Where α and β are stated by another, confidence is (α + 1) / (α + β + 2), as we would say it.
-//! Filters are on what is stated.
+//! Scores of two producers share no scale (spec: Theory & Scope). Importance, salience and strength of another
+//! producer count by their rank among its own scores, mapped onto ours if we have 20 of that type
+//! (`crate::index::producers`). The ranks are those of now, also for `asOf`. If another producer states α and β, its
+//! confidence is (α + 1) / (α + β + 2), our own rule. Filters compare the stated values.
 //!
 //! Parts that were not asked for do not count, and the weights of the others are scaled to sum to
 //! one. A place without a radius and without words means "nearest first": proximity alone counts.
@@ -31,85 +29,49 @@
 use crate::index::doc::Doc;
 
 use super::query::Query;
+use crate::index::scores::{ScorePart, Scores};
 
-/// The parts of one score.
+/// The weight of each part in one query; the weights sum to one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parts {
-    /// Agreement with the words.
-    pub text: f64,
-    /// Closeness.
-    pub proximity: f64,
-    /// How lately it was used.
-    pub retrievability: f64,
-    /// How lately it happened.
-    pub recency: f64,
-    /// Importance.
-    pub importance: f64,
-    /// Confidence.
-    pub confidence: f64,
-}
-
-/// How much each part counts in one query; the weights sum to one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights(Parts);
+pub struct Weights(Scores);
 
 impl Weights {
     /// The weights for a query.
     pub fn of(query: &Query) -> Self {
         let has_place = query.near.is_some() || query.geo.is_some();
+        let mut weights = Scores::default();
         if has_place && query.radius.is_none() && query.text.is_none() {
-            return Self(Parts {
-                text: 0.0,
-                proximity: 1.0,
-                retrievability: 0.0,
-                recency: 0.0,
-                importance: 0.0,
-                confidence: 0.0,
-            });
+            weights[ScorePart::Proximity] = 1.0;
+            return Self(weights);
         }
-        let parts = Parts {
-            text: if query.text.is_some() { 0.35 } else { 0.0 },
-            proximity: if has_place { 0.35 } else { 0.0 },
-            retrievability: 0.05,
-            recency: if query.time.is_none() { 0.15 } else { 0.0 },
-            importance: 0.10,
-            confidence: 0.05,
-        };
-        let sum = parts.text
-            + parts.proximity
-            + parts.retrievability
-            + parts.recency
-            + parts.importance
-            + parts.confidence;
-        Self(Parts {
-            text: parts.text / sum,
-            proximity: parts.proximity / sum,
-            retrievability: parts.retrievability / sum,
-            recency: parts.recency / sum,
-            importance: parts.importance / sum,
-            confidence: parts.confidence / sum,
-        })
+        for part in ScorePart::ALL {
+            let (is_asked, weight) = match part {
+                ScorePart::Text => (query.text.is_some(), 0.35),
+                ScorePart::Proximity => (has_place, 0.35),
+                ScorePart::Retrievability => (true, 0.05),
+                ScorePart::Recency => (query.time.is_none(), 0.15),
+                ScorePart::Importance => (true, 0.10),
+                ScorePart::Confidence => (true, 0.05),
+            };
+            weights[part] = if is_asked { weight } else { 0.0 };
+        }
+        Self(weights.normalized())
     }
 
-    /// The weights themselves, for `explain`.
-    pub fn parts(&self) -> &Parts {
-        &self.0
+    /// The weight of one part, for `explain`.
+    pub fn of_part(&self, part: ScorePart) -> f64 {
+        self.0[part]
     }
 
-    /// The score.
-    pub fn score(&self, parts: &Parts) -> f64 {
-        let w = &self.0;
-        w.text * parts.text
-            + w.proximity * parts.proximity
-            + w.retrievability * parts.retrievability
-            + w.recency * parts.recency
-            + w.importance * parts.importance
-            + w.confidence * parts.confidence
+    /// The weighted mean of the parts.
+    #[inline]
+    pub fn score(&self, scores: &Scores) -> f64 {
+        self.0.dot(scores)
     }
 }
 
 /// Closeness of something `distance` metres away, for a query of this radius.
-pub fn proximity(distance: f64, radius: Option<f64>) -> f64 {
+pub(crate) fn proximity(distance: f64, radius: Option<f64>) -> f64 {
     let scale = radius.map_or(1.0, |radius| (radius / 2.0).max(f64::MIN_POSITIVE));
     1.0 / (1.0 + distance / scale)
 }
@@ -128,15 +90,8 @@ mod tests {
             for near in [None, near] {
                 for radius in [None, Some(2.0)] {
                     let query = Query { text: text.clone(), near, radius, ..Query::default() };
-                    let one = Parts {
-                        text: 1.0,
-                        proximity: 1.0,
-                        retrievability: 1.0,
-                        recency: 1.0,
-                        importance: 1.0,
-                        confidence: 1.0,
-                    };
-                    let sum = Weights::of(&query).score(&one);
+                    let weights = Weights::of(&query);
+                    let sum: f64 = ScorePart::ALL.map(|part| weights.of_part(part)).iter().sum();
                     assert!((sum - 1.0).abs() < 1e-12, "{query:?}");
                 }
             }
@@ -147,10 +102,11 @@ mod tests {
     fn recency_does_not_count_where_a_time_is_asked_for() {
         let text = Some("dock".to_owned());
         let whenever = Query { text, ..Query::default() };
-        assert!(Weights::of(&whenever).parts().recency > Weights::of(&whenever).parts().importance);
+        let weights = Weights::of(&whenever);
+        assert!(weights.of_part(ScorePart::Recency) > weights.of_part(ScorePart::Importance));
         let time = Some(Span { from: Bound::Unbounded, to: Bound::Unbounded });
         let then = Query { time, ..whenever };
-        assert_eq!(Weights::of(&then).parts().recency, 0.0);
+        assert_eq!(Weights::of(&then).of_part(ScorePart::Recency), 0.0);
     }
 
     #[test]

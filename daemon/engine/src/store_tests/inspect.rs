@@ -16,18 +16,18 @@ use omir_core::cbor;
 use omir_core::confidence::{Outcome, Weight};
 use omir_core::instant::Timestamp;
 use omir_core::validate::{Level, validate_bundle};
+use omird_store::format::manifest::URL;
+use omird_store::format::signature::{Contents, Seal};
+use omird_store::format::{segment, wal};
+use omird_store::inspect::*;
+use omird_store::{DeviceKey, Lock, decode_resource, device_key};
 
-use crate::chore::Chore;
-use crate::clock::Clock;
-use crate::command::Change;
-use crate::request::Encoding;
+use crate::ingest::request::Encoding;
 use crate::settings::{FlashSettings, Settings};
-use crate::store::inspect::*;
-use crate::store::keys;
-use crate::store::manifest::URL;
-use crate::store::signature::{Contents, DeviceKey, Seal};
-use crate::store::{lock, segment, wal};
 use crate::testing::parts;
+use crate::time::clock::Clock;
+use crate::write::command::Change;
+use crate::write::orders::Task;
 use crate::{Engine, Parts};
 
 const BEGAN: i64 = 1_780_000_000_000_000;
@@ -60,7 +60,7 @@ fn open(dir: &Path, began: i64) -> Engine {
 fn open_with(dir: &Path, began: i64, segment_bytes: u64) -> Engine {
     let parts = Parts {
         clock: Arc::new(Ticking(AtomicI64::new(began))),
-        key: keys::device_key(dir, || [7; 32]).unwrap(),
+        key: device_key(dir, || [7; 32]).unwrap(),
         settings: Settings {
             segment_bytes,
             touch_interval: Duration::ZERO,
@@ -156,7 +156,7 @@ fn made() -> tempfile::TempDir {
     let engine = open(&running, BEGAN + 3_600_000_000);
     live_a_little(&engine, 60, 66);
     // Nothing is under way any more: the thread that seals has looked.
-    engine.attend(Chore::Seal).unwrap();
+    engine.run_task(Task::Seal).unwrap();
     copy(&running, &dir.path().join("data"));
     engine.stop();
     dir
@@ -182,21 +182,21 @@ fn versions(dir: &Path) -> BTreeMap<(String, u64, i64), (bool, Vec<u8>)> {
     let history = store.history(&mut |_| {}).unwrap();
     let mut reader = Reader::new(&store, &history);
     let rows = history.rows().into_iter().map(|row| {
-        let Version { target, stamp, place, .. } = row.version;
-        let resource = reader.resource(place).unwrap();
+        let Version { target, stamp, position, .. } = row.version;
+        let resource = reader.resource(position).unwrap();
         let key = (target.to_string(), stamp.version, stamp.recorded);
         (key, (row.state == State::Live, cbor::to_vec(&resource.to_value())))
     });
     rows.collect()
 }
 
-/// What a daemon serves.
+/// The memories that a daemon serves.
 fn served(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let engine = open(dir, BEGAN + 9_000_000_000);
     assert!(engine.damage().is_empty(), "{:?}", engine.damage());
     let mut all = BTreeMap::new();
     engine.each(None, |bytes| {
-        let resource = segment::decode(&bytes).unwrap();
+        let resource = decode_resource(&bytes).unwrap();
         all.insert(resource.reference().to_string(), bytes);
     });
     engine.stop();
@@ -347,14 +347,14 @@ fn a_resource_is_shown_with_its_versions() {
 fn a_store_in_use_is_left_alone() {
     let dir = made();
     let data = dir.path().join("data");
-    let held = lock::acquire(&data).unwrap();
+    let held = Lock::acquire(&data).unwrap();
     let refused = Store::open(&data, NOW).err().unwrap();
     assert!(matches!(refused, OpenError::Locked { .. }));
     assert!(refused.to_string().contains(&std::process::id().to_string()), "{refused}");
     drop(held);
     let before = tree(&data);
     let store = look_into(&data);
-    assert!(lock::acquire(&data).is_err(), "and keeps others out");
+    assert!(Lock::acquire(&data).is_err(), "and keeps others out");
     assert!(store.remark().is_none());
     drop(store);
     assert!(tree(&data) == before, "and leaves no trace");

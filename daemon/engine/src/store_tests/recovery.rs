@@ -7,24 +7,20 @@ use std::time::Duration;
 use omir_core::spatial::SPATIAL_POSE_URL;
 
 use omir_core::instant::Timestamp;
+use omird_store::format::segment;
+use omird_store::{Cache, Log, Op, Transaction, Who, device_key, recover, recover_on};
 
 use crate::disk::Folder;
 use crate::index::catalog::Catalog;
 use crate::index::text::Scratch;
-use crate::request::Encoding;
+use crate::ingest::request::Encoding;
 use crate::settings::{FlashSettings, Settings};
-use crate::store::cache::Cache;
-use crate::store::keys;
-use crate::store::recovery::{recover, recover_on};
-use crate::store::segment;
-use crate::store::transaction::{Op, Transaction, Who};
-use crate::store::wal::Log;
 use crate::testing::parts;
 use crate::{Engine, Parts};
 
 fn open(dir: &Path) -> Engine {
     let parts = Parts {
-        key: keys::device_key(dir, || [7; 32]).unwrap(),
+        key: device_key(dir, || [7; 32]).unwrap(),
         settings: Settings {
             segment_bytes: 2500,
             touch_interval: Duration::ZERO,
@@ -66,7 +62,7 @@ fn stored() -> tempfile::TempDir {
             0 => Op::Forget {
                 target: format!("Entity/e{}", turn % 40).parse().unwrap(),
                 version: 9,
-                who: Who::Someone,
+                who: Who::User,
             },
             // Nobody can read this one.
             1 => Op::Put { version: 9, resource: vec![0x60] },
@@ -98,14 +94,14 @@ fn state(dir: &Path, threads: usize) -> String {
         recover_on::<Catalog>(&disk, &mut Cache::none(), 1 << 20, &mut |_| {}, threads).unwrap();
     let (mut near, mut said) = (Vec::new(), Vec::new());
     let catalog = &found.catalog;
-    catalog.space.within("map", (30.0, 20.0, None), 25.0, |doc| near.push(doc));
+    catalog.places.index().within("map", (30.0, 20.0, None), 25.0, |doc| near.push(doc));
     near.sort_unstable();
     let query = catalog.text.query("ladder 44 charger");
     catalog.text.candidates(&query, &mut Scratch::new(), |doc, score| said.push((doc, score)));
     assert!(!near.is_empty() && !said.is_empty(), "{near:?} {said:?}");
     assert_eq!(found.unsealed.len(), 1);
     assert!(found.segments.len() > 5 && found.damage.len() > 2, "{:?}", found.damage);
-    let index = (catalog.docs(), catalog.live_counts(), near, said);
+    let index = (catalog.docs(), catalog.counts.live(), near, said);
     let log = (found.log.number(), found.log_first, found.log_has_changes, &found.unsealed);
     let store = (found.next_seq, found.next_segment, found.previous, &found.segments);
     let rest = (found.boots, &found.mark, found.latest, &found.damage, &found.leftovers);

@@ -2,12 +2,8 @@
 
 use omir_core::value::{Map, Value};
 
-use super::Omir;
-use omird_engine::Engine;
-use omird_engine::asked::Parameters;
-use omird_engine::error::Error;
-use omird_engine::export::Selection;
-use omird_engine::recall::query::Query;
+use super::{Omir, Parameters};
+use omird_engine::{Engine, Error, Query, Selection};
 use omird_router::Admitted;
 
 /// The selection of an export.
@@ -27,7 +23,7 @@ impl Omir {
         parameters: &Parameters,
         goes_on: impl FnMut() -> bool,
     ) -> Result<Document, Error> {
-        let query = self.engine.query(Query::everything(), parameters)?;
+        let query = self.query(Query::everything(), parameters)?;
         let selection = self.engine.select(&query, None, goes_on)?;
         Ok(Document { engine: self.engine.clone(), selection })
     }

@@ -3,6 +3,9 @@
 //! It knows the engine, and of the router what an admitted request is. Who carries a request, and how its answer is sent,
 //! are the transport's.
 
+mod clock;
+#[cfg(feature = "link")]
+pub mod console;
 mod document;
 #[cfg(feature = "link")]
 pub mod link;
@@ -10,23 +13,30 @@ mod memory;
 mod methods;
 mod operation;
 mod params;
-#[cfg(test)]
-mod testing;
 mod wording;
+#[cfg(feature = "link")]
+mod work;
 
 use std::sync::Arc;
 
 use omir_core::value::Value;
 
-use omird_engine::Engine;
-use omird_engine::settings::RequestLimits;
+use omird_engine::{Engine, Error, Query, RequestLimits};
 use omird_router::Admitted;
 
+pub use self::clock::{NotAnInstant, instant};
 pub use self::document::Document;
-pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, RECALL, STATUS};
-pub use self::operation::{Encoded, Operation, Params, Payload, Response};
-pub use self::params::{Named, Parameters};
-pub use self::wording::worded;
+pub use self::methods::{CLOCK, DELETE, GET, OMIR, PUT, method};
+pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
+pub use self::params::rebase::parse as parse_rebase;
+pub use self::params::recall::{
+    NAMES as QUERY_PARAMETERS, from_payload as parameters_of, parse as parse_query,
+};
+pub use self::params::time_range::parse as parse_time_range;
+pub use self::params::{Named, Parameters, reference};
+pub use self::wording::{error_value, no_resource, worded};
+#[cfg(feature = "link")]
+pub use self::work::{Unwanted, Work};
 
 /// The protocol over one memory.
 #[derive(Clone)]
@@ -49,6 +59,11 @@ impl Omir {
     /// Returns the bounds of a request, as they are now: a transport decodes a payload within them.
     pub fn limits(&self) -> RequestLimits {
         self.engine.settings().limits
+    }
+
+    /// Reads the parameters of `docs/keys.md`, "Recall", on top of `base`.
+    fn query(&self, base: Query, parameters: &Parameters) -> Result<Query, Error> {
+        parse_query(base, parameters, self.now())
     }
 
     /// Returns how the daemon is doing.

@@ -3,14 +3,12 @@
 mod pull;
 
 use omir_core::cbor;
-use omir_core::link::message::{Answer, Failure, Info, Push, Pushed, Request};
+use omir_core::link::message::{Failure, Info, Push, Pushed, Request, Response};
 use omir_core::value::Value;
 
+use super::work::{Unwanted, Work};
 use super::{Omir, methods};
-use omird_engine::command::Effect;
-use omird_engine::error::{Code, Error};
-use omird_engine::merge::{Merged, Precedence};
-use omird_engine::request::Encoding;
+use omird_engine::{Code, Effect, Encoding, Error, Merged, Precedence};
 use omird_router::{Admitted, Method};
 use omird_store::PRODUCER;
 
@@ -21,32 +19,19 @@ pub use super::methods::{PUSH, UNKNOWN};
 pub const MOST_TOLD: usize = 500;
 
 /// The way the answers to one request go, and the pace of the work for them.
-pub trait Exchange {
+pub trait Exchange: Work {
     /// Says something.
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn say(&mut self, answer: Answer) -> Result<(), Unwanted>;
+    fn say(&mut self, answer: Response) -> Result<(), Unwanted>;
 
     /// Says what ends a kept reading of that name, which need not be kept once it was heard.
     ///
     /// # Errors
     /// Nobody wants to know any more.
-    fn say_end_of(&mut self, reading: Option<String>, answer: Answer) -> Result<(), Unwanted>;
-
-    /// Returns true while somebody wants to know.
-    fn is_wanted(&self) -> bool;
-
-    /// Rests for the work that was done.
-    fn rest(&mut self);
-
-    /// The same, where it is worth it.
-    fn rest_if_due(&mut self);
+    fn say_end_of(&mut self, reading: Option<String>, answer: Response) -> Result<(), Unwanted>;
 }
-
-/// Nobody wants to know any more.
-#[derive(Debug)]
-pub struct Unwanted;
 
 /// Returns the method of that name among those of the link.
 pub fn method(op: &str) -> &'static Method {
@@ -68,11 +53,11 @@ pub fn method_of(request: &Request) -> &'static Method {
 }
 
 /// Returns the answer that an error is.
-pub fn failed(error: Error) -> Answer {
+pub fn failed(error: Error) -> Response {
     let path = Some(error.path).filter(|path| !path.is_empty());
     let path = path.map(clipped);
     let message = clipped(error.message);
-    Answer::Error(Failure { code: error.code.as_str().to_owned(), message, path })
+    Response::Error(Failure { code: error.code.as_str().to_owned(), message, path })
 }
 
 /// A text that may have come over the line, no longer than a person reads.
@@ -112,19 +97,25 @@ impl Omir {
             Request::Pull(pull) => self.pull(&pull, readings, with),
             Request::Push(push) => self.push(&mut admitted, push).map(|pushed| {
                 // It is durable, whoever hears of it.
-                let _ = with.say(Answer::Ok(pushed.to_map()));
+                let _ = with.say(Response::Ok(pushed.to_map()));
+                Ok(())
             }),
             _ => Err(Error::new(Code::InvalidQuery, "this operation is not known here")),
         };
-        admitted.finish(&done);
-        if let Err(error) = done {
-            let _ = with.say(failed(error));
+        match done {
+            Ok(Ok(())) => admitted.done(),
+            // Whoever does not want the rest has ended the session, or cancelled.
+            Ok(Err(Unwanted)) => drop(admitted),
+            Err(error) => {
+                admitted.failed(error.code);
+                let _ = with.say(failed(error));
+            }
         }
     }
 
     fn push(&self, admitted: &mut Admitted, push: Push) -> Result<Pushed, Error> {
         let payload = cbor::to_vec(&Value::Array(push.items));
-        // A node that does not know whether a push arrived, or begins anew, undoes no forgetting.
+        // A node that does not know whether a push arrived, or begins again, undoes no forgetting.
         let precedence = if push.restore { Precedence::Newer } else { Precedence::Remembered };
         let permit = admitted.take_permit();
         let change = self.engine.prepare_admitted(permit, &payload, Encoding::Cbor, precedence)?;
@@ -141,5 +132,57 @@ impl Omir {
             }
         }
         Ok(pushed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::link::message::Pull;
+    use omird_engine::Engine;
+    use omird_router::testing::Overheard;
+    use omird_router::{Caller, Incoming, Router};
+
+    use super::*;
+
+    /// A line that takes so many answers, and is gone.
+    struct Line(usize);
+
+    impl Work for Line {
+        fn is_wanted(&self) -> bool {
+            true
+        }
+
+        fn rest(&mut self) {}
+
+        fn rest_if_due(&mut self) {}
+    }
+
+    impl Exchange for Line {
+        fn say(&mut self, _: Response) -> Result<(), Unwanted> {
+            self.0 = self.0.checked_sub(1).ok_or(Unwanted)?;
+            Ok(())
+        }
+
+        fn say_end_of(&mut self, _: Option<String>, answer: Response) -> Result<(), Unwanted> {
+            self.say(answer)
+        }
+    }
+
+    /// Invariant 37 of ARCHITECTURE.md: the audit line says how a pull ended.
+    #[test]
+    fn a_pull_whose_end_nobody_heard_was_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(omird_engine::testing::parts(dir.path()), &mut |_| {}).unwrap();
+        let policy = Overheard::new(engine.clone());
+        let (router, omir) = (Router::new(policy.clone()), Omir::new(engine, "r1"));
+        // Of an empty memory: the beginning and the end.
+        for (answers, ends) in [(0, "given up"), (1, "given up"), (2, "ok")] {
+            let caller = Caller::trusted("line");
+            let admitted = router.admit(&caller, &methods::PULL, Incoming::default()).unwrap();
+            let request = Request::Pull(Pull::default());
+            omir.exchange(admitted, request, &Readings::default(), &mut Line(answers));
+            let told = policy.lines();
+            assert!(told.len() == 1 && told[0].ends_with(ends), "{answers}: {told:?}");
+        }
     }
 }

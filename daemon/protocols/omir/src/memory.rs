@@ -9,12 +9,9 @@ use omir_core::reference::{Id, Ref, ResourceType};
 
 use super::Omir;
 use super::params::Parameters;
-use omird_engine::command::{Change, Receipt};
-use omird_engine::error::Error;
-use omird_engine::events::Following;
-use omird_engine::recall::query::Query;
-use omird_engine::request::Encoding;
-use omird_engine::{Found, Recall, Unread, id_of};
+use omird_engine::{
+    Change, Encoding, Error, Following, Lookup, Query, Recall, Receipt, Unread, id_of,
+};
 use omird_router::Admitted;
 
 impl Omir {
@@ -30,7 +27,7 @@ impl Omir {
     ///
     /// # Errors
     /// `INTERNAL` if that cannot be told now, because the disk is away.
-    pub fn look_up(&self, _: &Admitted, name: &Ref) -> Result<Found, Error> {
+    pub fn look_up(&self, _: &Admitted, name: &Ref) -> Result<Lookup, Error> {
         self.engine.look_up(name)
     }
 
@@ -62,7 +59,7 @@ impl Omir {
     /// Waits until what was put before is committed, at most `patience`. A client that puts and then gets reads what it
     /// wrote.
     pub fn wait_committed(&self, patience: Duration) {
-        self.engine.settle(patience);
+        self.engine.wait_committed(patience);
     }
 
     /// Stores a resource under a name. `sent` is what the clock of whoever put it showed.
@@ -152,7 +149,7 @@ impl Omir {
         base: Query,
         parameters: &Parameters,
     ) -> Result<(Query, Recall), Error> {
-        let mut query = self.engine.query(base, parameters)?;
+        let mut query = self.query(base, parameters)?;
         query.touch = false;
         let found = self.engine.recall(&query)?;
         Ok((query, found))

@@ -1,5 +1,6 @@
 //! The table of methods.
 
+use omir_core::operation::Operation;
 use omird_router::{Effect, Method, Payload, Protocol, Scope};
 
 const NAME: &str = "omir";
@@ -18,22 +19,24 @@ const fn changes(name: &'static str, payload: Payload) -> Method {
 }
 
 // The operations of docs/keys.md.
-pub(super) static REMEMBER: Method = changes("remember", Payload::Resources);
+pub(super) static REMEMBER: Method = changes(Operation::Remember.as_str(), Payload::Resources);
 /// `recall`.
-pub static RECALL: Method = reads("recall", Payload::Parameters);
-pub(super) static FORGET: Method = changes("forget", Payload::Parameters);
-pub(super) static ANCHOR: Method = changes("anchor", Payload::Parameters);
-pub(super) static FEEDBACK: Method = changes("feedback", Payload::Parameters);
-pub(super) static EXPORT: Method = reads("export", Payload::Parameters);
-pub(super) static COMPACT: Method = changes("compact", Payload::Parameters);
-pub(super) static SWEEP: Method =
-    Method { effect: Effect::ChangesUnlessDry, ..changes("sweep", Payload::Parameters) };
-pub(super) static EXPLAIN: Method = reads("explain", Payload::Parameters);
-pub(super) static REBASE: Method = changes("rebase", Payload::Parameters);
+pub static RECALL: Method = reads(Operation::Recall.as_str(), Payload::Parameters);
+pub(super) static FORGET: Method = changes(Operation::Forget.as_str(), Payload::Parameters);
+pub(super) static ANCHOR: Method = changes(Operation::Anchor.as_str(), Payload::Parameters);
+pub(super) static FEEDBACK: Method = changes(Operation::Feedback.as_str(), Payload::Parameters);
+pub(super) static EXPORT: Method = reads(Operation::Export.as_str(), Payload::Parameters);
+pub(super) static COMPACT: Method = changes(Operation::Compact.as_str(), Payload::Parameters);
+pub(super) static SWEEP: Method = Method {
+    effect: Effect::ChangesUnlessDry,
+    ..changes(Operation::Sweep.as_str(), Payload::Parameters)
+};
+pub(super) static EXPLAIN: Method = reads(Operation::Explain.as_str(), Payload::Parameters);
+pub(super) static REBASE: Method = changes(Operation::Rebase.as_str(), Payload::Parameters);
 /// `status`.
-pub static STATUS: Method = reads("status", Payload::Parameters);
+pub static STATUS: Method = reads(Operation::Status.as_str(), Payload::Parameters);
 pub(super) static BACKUP: Method =
-    Method { effect: Effect::Maintains, ..changes("backup", Payload::None) };
+    Method { effect: Effect::Maintains, ..changes(Operation::Backup.as_str(), Payload::None) };
 
 // Memories under their names: the memory keys of docs/keys.md, and `get` of a console.
 
@@ -44,7 +47,7 @@ pub static PUT: Method = changes("put", Payload::Resources);
 /// The resources that a name, or a pattern of names, means are forgotten.
 pub static DELETE: Method = changes("delete", Payload::None);
 
-/// What is recorded from now on.
+/// Events from now on.
 pub static EVENTS: Method = streams("events", Payload::None);
 /// An export, one resource after the other.
 pub static DOCUMENT: Method = streams("document", Payload::Parameters);
@@ -73,10 +76,32 @@ pub static OMIR: Protocol = Protocol {
     ],
 };
 
+/// Returns the row of an operation.
+pub fn method(operation: Operation) -> &'static Method {
+    match operation {
+        Operation::Remember => &REMEMBER,
+        Operation::Recall => &RECALL,
+        Operation::Forget => &FORGET,
+        Operation::Anchor => &ANCHOR,
+        Operation::Feedback => &FEEDBACK,
+        Operation::Export => &EXPORT,
+        Operation::Compact => &COMPACT,
+        Operation::Sweep => &SWEEP,
+        Operation::Explain => &EXPLAIN,
+        Operation::Rebase => &REBASE,
+        Operation::Status => &STATUS,
+        Operation::Backup => &BACKUP,
+    }
+}
+
+/// Returns the operation of a row, if the row is of one.
+pub(super) fn operation(row: &Method) -> Option<Operation> {
+    Operation::ALL.into_iter().find(|&operation| method(operation) == row)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
 
     #[test]
     fn each_method_is_refused_for_each_reason() {
@@ -87,10 +112,10 @@ mod tests {
     fn each_operation_has_its_row() {
         for operation in Operation::ALL {
             let row = OMIR.method(operation.as_str()).unwrap();
-            assert!(std::ptr::eq(row, operation.method()));
-            assert_eq!(Operation::of(row), Some(operation));
+            assert!(std::ptr::eq(row, method(operation)));
+            assert_eq!(super::operation(row), Some(operation));
         }
-        assert_eq!(Operation::of(&GET), None);
+        assert_eq!(super::operation(&GET), None);
     }
 
     /// The list in docs/keys.md, "Requests".

@@ -1,16 +1,55 @@
 //! Parameters of the operations of `docs/keys.md`, by their names: the same for every transport, whatever they came in.
 
+mod named;
+pub(super) mod rebase;
+pub(super) mod recall;
+pub(super) mod time_range;
+
 use omir_core::confidence::{Outcome, Weight};
 use omir_core::reference::Ref;
 
-use omird_engine::backup::MAX_PIECE;
-use omird_engine::command::Change;
-use omird_engine::compaction::Scope;
-use omird_engine::error::Error;
-use omird_engine::recall::parameters;
-use omird_engine::request::reference;
+use omird_engine::{Change, CompactionScope, Error, MAX_PIECE, Precedence, Precondition};
 
-pub use omird_engine::asked::{Named, Parameters};
+use self::named::flag;
+pub use self::named::{Named, Parameters, reference};
+
+/// `remember`: the value of `merge`.
+///
+/// # Errors
+/// `INVALID_QUERY`. Nobody asks for [`Precedence::Remembered`] by it.
+pub(super) fn precedence(text: &str) -> Result<Precedence, Error> {
+    match text {
+        "true" => Ok(Precedence::Newer),
+        "overwrite" => Ok(Precedence::File),
+        _ => {
+            let message = format!("{text:?} is neither `true` nor `overwrite`");
+            Err(Error::query("merge", message))
+        }
+    }
+}
+
+/// `remember`: takes `ifAbsent` and `ifVersion` from its parameters.
+///
+/// # Errors
+/// `INVALID_QUERY` if a value cannot be read, or both are given.
+pub(super) fn precondition(named: &mut Named) -> Result<Precondition, Error> {
+    let is_absent = named.flag("ifAbsent")?;
+    match named.take("ifVersion") {
+        Some(_) if is_absent => Err(Error::query("ifVersion", "goes without `ifAbsent`")),
+        Some(text) => match text.parse() {
+            Ok(version @ 1..) => Ok(Precondition::Version(version)),
+            _ => Err(Error::query(
+                "ifVersion",
+                format!(
+                    "{text:?} is no version, a whole number from 1; `ifAbsent` says that there \
+                     is none"
+                ),
+            )),
+        },
+        None if is_absent => Ok(Precondition::Absent),
+        None => Ok(Precondition::None),
+    }
+}
 
 /// `forget`: `ref`, one or several with commas between them.
 ///
@@ -32,7 +71,7 @@ pub fn anchor(parameters: Parameters) -> Result<Change, Error> {
     let mut named = Named::new(parameters);
     let target = reference("ref", &named.need("ref")?)?;
     let anchored = match named.take("anchored") {
-        Some(text) => parameters::flag("anchored", &text)?,
+        Some(text) => flag("anchored", &text)?,
         None => true,
     };
     named.finish("ref, anchored")?;
@@ -64,11 +103,11 @@ pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
 ///
 /// # Errors
 /// `INVALID_QUERY`.
-pub fn compact(parameters: Parameters) -> Result<Scope, Error> {
+pub fn compact(parameters: Parameters) -> Result<CompactionScope, Error> {
     let mut named = Named::new(parameters);
     let scope = match named.take("scope") {
-        None => Scope::Due,
-        Some(text) => Scope::parse(&text).ok_or_else(|| {
+        None => CompactionScope::Due,
+        Some(text) => CompactionScope::parse(&text).ok_or_else(|| {
             let message = format!("{text:?} is none of `due`, `forgotten`, `all`");
             Error::query("scope", message)
         })?,

@@ -1,8 +1,9 @@
-//! The router's refusals in the words of this protocol: the error object of `docs/replies.md`.
+//! The error object of `docs/replies.md`, and the router's refusals in the words of this protocol.
 
-use omird_engine::NotAdmitted;
-use omird_engine::error::{Code, Error};
-use omird_router::{Refusal, Size};
+use omir_core::reference::ResourceType;
+use omir_core::value::{Map, Value};
+use omird_engine::{Code, Error, NotAdmitted};
+use omird_router::{Refusal, Remedy, Size};
 
 /// Words a refusal.
 pub fn worded(refusal: Refusal) -> Error {
@@ -11,7 +12,10 @@ pub fn worded(refusal: Refusal) -> Error {
         Refusal::ReadOnly => {
             Error::new(code, "this daemon is configured read-only (access.read_only)")
         }
-        Refusal::Scope { remedy: Some(remedy), .. } => Error::new(code, remedy),
+        Refusal::Scope { remedy: Some(Remedy::Unlock), .. } => Error::new(
+            code,
+            "this port is read-only; unlock it with its token, or set access = \"write\"",
+        ),
         Refusal::Scope { needed, remedy: None } => Error::new(
             code,
             format!("this needs the scope `{needed}`, which the caller does not hold"),
@@ -27,7 +31,37 @@ pub fn worded(refusal: Refusal) -> Error {
             let seconds = retry_after.as_secs_f64();
             Error::new(Code::Busy, format!("asked too often; try again in {seconds:.1} s"))
         }
+        Refusal::WrongToken => Error::new(code, "that is not the token of this port"),
+        Refusal::NoToken => {
+            Error::new(code, "no token opens this port: its configuration has none")
+        }
+        Refusal::Locked { retry_after } => {
+            let left = retry_after.as_micros().div_ceil(1_000_000);
+            Error::new(code, format!("locked after a wrong token: try again in {left} s"))
+        }
     }
+}
+
+/// The error object: `docs/replies.md`, "Errors".
+pub fn error_value(error: &Error) -> Value {
+    let mut map = Map::new();
+    map.insert("code", error.code.as_str());
+    map.insert("message", error.message.as_str());
+    map.insert("path", error.path.as_str());
+    Value::Object(map)
+}
+
+/// Refuses a change under a key that names no resource.
+pub fn no_resource(key: &str) -> Error {
+    let types: Vec<&str> = ResourceType::ALL.iter().map(|of| of.as_str()).collect();
+    Error::new(
+        Code::InvalidResource,
+        format!(
+            "{key} names no resource: expected memory/<Type>/<id> with a type of {} and an id of \
+             [A-Za-z0-9._:-]{{1,128}}",
+            types.join(", ")
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -44,11 +78,14 @@ mod tests {
         for (refusal, expected) in [
             (Refusal::ReadOnly, "access.read_only"),
             (Refusal::Scope { needed, remedy: None }, "the scope `write`"),
-            (Refusal::Scope { needed, remedy: Some("unlock it") }, "unlock it"),
+            (Refusal::Scope { needed, remedy: Some(Remedy::Unlock) }, "unlock it with its token"),
             (too_large(Size::Payload("max_payload_bytes")), "limits.max_payload_bytes is 8"),
             (too_large(Size::Decoded), "send less at a time"),
             (Refusal::ImportUnderWay, "another import is under way"),
             (Refusal::TooOften { retry_after: Duration::from_millis(2500) }, "again in 2.5 s"),
+            (Refusal::WrongToken, "not the token"),
+            (Refusal::NoToken, "its configuration has none"),
+            (Refusal::Locked { retry_after: Duration::from_micros(1) }, "again in 1 s"),
         ] {
             let error = worded(refusal);
             assert!(error.message.contains(expected), "{error}");

@@ -10,14 +10,11 @@ use omir_core::link::message::Pull;
 use omir_core::value::Value;
 
 use super::*;
-use crate::engine::command::Change;
-
-use crate::engine::reading::KEPT;
-use crate::recall::frames::Frames;
-use crate::recall::query::Query;
+use crate::engine::testing::TestClock;
+use crate::engine::{Change, Frames, Query, READINGS_KEPT};
 use crate::router::AccessPolicy;
 use crate::serial::Share;
-use crate::serial::testing::{Bench, Turned};
+use crate::serial::testing::Bench;
 
 /// Of a record, so that a few fill an answer.
 const LONG: usize = 10_000;
@@ -38,12 +35,12 @@ fn filter(members: &[(&str, &str)]) -> Map {
 }
 
 /// The next answer of a handler.
-fn answer(handler: &mut SessionHandler) -> Answer {
+fn answer(handler: &mut SessionHandler) -> Response {
     loop {
         if let Some((bytes, _)) = handler.next_part() {
-            let (all, answered) = (bytes.len(), Answered::decode(bytes).unwrap());
+            let (all, answered) = (bytes.len(), ResponseMessage::decode(bytes).unwrap());
             handler.sent(all);
-            return answered.answer;
+            return answered.response;
         }
         std::thread::yield_now();
     }
@@ -66,9 +63,9 @@ impl Pulled {
     fn session(&mut self, handler: &mut SessionHandler, most: usize) -> Result<bool, String> {
         handler.clear();
         let request = Request::Pull(self.pull.clone());
-        handler.receive(&Asked { id: 1, request }.encode(), true, 0).unwrap();
-        let Answer::Begin { as_of, store, .. } = (match answer(handler) {
-            Answer::Error(failure) => {
+        handler.receive(&RequestMessage { id: 1, request }.encode(), true, 0).unwrap();
+        let Response::Begin { as_of, store, .. } = (match answer(handler) {
+            Response::Error(failure) => {
                 return Err(format!("{} {}", failure.path.unwrap_or_default(), failure.message));
             }
             other => other,
@@ -81,12 +78,12 @@ impl Pulled {
         assert_eq!(*known, store);
         for _ in 0..most {
             match answer(handler) {
-                Answer::Items { items, next, lost } => {
+                Response::Items { items, next, lost } => {
                     self.items.extend(items);
                     self.lost.extend(lost);
                     self.pull.after = Some(next);
                 }
-                Answer::End { complete, .. } => return Ok(complete),
+                Response::End { complete, .. } => return Ok(complete),
                 other => panic!("{other:?}"),
             }
         }
@@ -126,12 +123,12 @@ fn think_of(bench: &Bench, words: &str) {
 
 #[test]
 fn a_clock_that_is_set_back_hides_nothing() {
-    let clock = Turned::new();
+    let clock = TestClock::new();
     let bench = Bench::by(clock.clone());
     for (id, step) in [("ahead", -86_400), ("far", -400 * 86_400), ("since", 0)] {
         bench.remember(&record(id, ""));
         clock.step(step);
-        // Not what they say: they are dated anew meanwhile.
+        // Not what they say: they have new dates meanwhile.
         let ids = |items: Vec<Value>| -> BTreeSet<String> {
             items.iter().map(|item| item.get("id").unwrap().as_str().unwrap().to_owned()).collect()
         };
@@ -141,7 +138,7 @@ fn a_clock_that_is_set_back_hides_nothing() {
 
 #[test]
 fn what_is_recorded_after_the_beginning_belongs_to_another_pull() {
-    let clock = Turned::new();
+    let clock = TestClock::new();
     let bench = Bench::by(clock.clone());
     let ids: Vec<String> = (0..12).map(|n| format!("m{n}")).collect();
     ids.iter().for_each(|id| bench.remember(&record(id, "")));
@@ -163,16 +160,16 @@ fn what_is_recorded_after_the_beginning_belongs_to_another_pull() {
 
 #[test]
 fn a_span_until_now_is_the_same_in_each_session() {
-    let clock = Turned::new();
+    let clock = TestClock::new();
     let bench = Bench::by(clock.clone());
     for n in 0..12 {
         bench.remember(&record(&format!("m{n}"), ""));
-        clock.advance(360);
+        clock.advance(Duration::from_secs(360));
     }
     let all = [("_time", "[now(-1h)..]")];
     let (mut handler, mut pulled) = (handler(&bench), Pulled::of(&all));
     while !pulled.session(&mut handler, 1).unwrap() {
-        clock.advance(1800);
+        clock.advance(Duration::from_secs(1800));
     }
     let expected: Vec<String> = (2..12).map(|n| format!("m{n}")).collect();
     assert_eq!(pulled.ids(), expected);
@@ -180,7 +177,7 @@ fn a_span_until_now_is_the_same_in_each_session() {
 
 #[test]
 fn what_was_used_comes_as_an_export_has_it() {
-    let clock = Turned::new();
+    let clock = TestClock::new();
     let bench = Bench::by(clock.clone());
     bench.remember(&record("old", r#","createdAt":"2025-06-01T00:00:00Z""#));
     bench.remember(&record("new", ""));
@@ -196,7 +193,7 @@ fn what_was_used_comes_as_an_export_has_it() {
 
 #[test]
 fn what_goes_by_use_is_selected_once() {
-    let clock = Turned::new();
+    let clock = TestClock::new();
     let bench = Bench::by(clock.clone());
     // Each needs the one before it, which this filter does not select by itself.
     let old = r#","createdAt":"2025-06-01T00:00:00Z""#;
@@ -214,12 +211,12 @@ fn what_goes_by_use_is_selected_once() {
     assert_eq!(pulled.ids(), expected);
     // Another port knows nothing of it, nor does this one when nobody came for an hour.
     let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
-    assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
+    assert!(refused.starts_with("/store ") && refused.contains("begin again"), "{refused}");
     handler.tidy(0);
-    handler.tidy(KEPT);
+    handler.tidy(READINGS_KEPT);
     assert_eq!(elsewhere.session(&mut handler, 9), Ok(true));
-    handler.tidy(KEPT);
-    handler.tidy(2 * KEPT + 1);
+    handler.tidy(READINGS_KEPT);
+    handler.tidy(2 * READINGS_KEPT + 1);
     assert!(elsewhere.session(&mut handler, 1).unwrap_err().contains("not kept"));
 }
 
@@ -239,14 +236,17 @@ fn what_mentions_an_entity_still_comes_when_that_is_forgotten() {
     assert!(expected.iter().all(|id| pulled.ids().contains(&id.as_str())), "{:?}", pulled.ids());
     // Where that is not kept, it is not said to be the whole.
     let refused = elsewhere.session(&mut self::handler(&bench), 1).unwrap_err();
-    assert!(refused.starts_with("/store ") && refused.contains("begin anew"), "{refused}");
+    assert!(refused.starts_with("/store ") && refused.contains("begin again"), "{refused}");
 }
 
 /// A robot that drives on.
 struct Robot(Arc<AtomicBool>);
 
 impl Frames for Robot {
-    fn fixed(&self, frame: &str) -> Result<Option<(String, Isometry3<f64>)>, String> {
+    fn fixed(
+        &self,
+        frame: &str,
+    ) -> Result<Option<(String, Isometry3<f64>)>, Box<dyn std::error::Error + Send + Sync>> {
         let x = if self.0.load(Ordering::Acquire) { 1000.0 } else { 0.0 };
         let pose = Isometry3::new(Vector3::new(x, 0.0, 0.0), Vector3::zeros());
         Ok((frame == "base_link").then(|| ("map".to_owned(), pose)))

@@ -19,9 +19,10 @@ use super::judge::{Judgement, judge};
 use super::offer::{Offer, Offered};
 use super::pins::Pins;
 use super::{Fault, Progress};
+use crate::digest::hex;
 use crate::disk::{self, Disk, Mode};
 use crate::files::Span;
-use crate::signature::{Seal, hex};
+use crate::signature::Seal;
 use crate::{keys, segment, wal};
 
 /// Bytes asked for at once: little enough that a slow radio answers in time.
@@ -111,7 +112,7 @@ pub enum Taken {
 
 /// Outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct BackupOutcome {
     /// Segments that make the backup.
     pub segments: u64,
     /// Their bytes.
@@ -286,7 +287,7 @@ impl Folder {
     ///
     /// # Errors
     /// If the folder cannot be written.
-    pub fn finish(&mut self, offer: &Offer, now: Timestamp) -> Result<Outcome, BackupError> {
+    pub fn finish(&mut self, offer: &Offer, now: Timestamp) -> Result<BackupOutcome, BackupError> {
         let on_robot: BTreeSet<u64> = offer.segments.iter().map(|o| o.segment).collect();
         let judgement = judge(self.held.values(), &self.pins);
         let mut removed = Vec::new();
@@ -312,9 +313,9 @@ impl Folder {
         Ok(outcome)
     }
 
-    fn outcome(&self, judgement: &Judgement, removed: Vec<u64>, kept: Vec<u64>) -> Outcome {
+    fn outcome(&self, judgement: &Judgement, removed: Vec<u64>, kept: Vec<u64>) -> BackupOutcome {
         let bytes = |number: &u64| self.held.get(number).map_or(0, |held| held.bytes);
-        Outcome {
+        BackupOutcome {
             segments: judgement.order.len() as u64,
             bytes: judgement.order.iter().map(bytes).sum(),
             last_seq: judgement.last_seq,

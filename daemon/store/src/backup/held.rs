@@ -2,10 +2,11 @@
 
 use std::io;
 
+use crate::digest::digest;
 use crate::disk::{self, Disk};
 use crate::files::Span;
 use crate::segment;
-use crate::signature::{Seal, digest};
+use crate::signature::Seal;
 
 /// A segment that lies in a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Held {
         Ok(Self { segment: number, bytes, seal, state })
     }
 
-    /// What it covers, if it is what was signed.
+    /// The transactions it covers, if it is what was signed.
     pub fn span(&self) -> Option<Span> {
         self.state.as_ref().ok().copied()
     }

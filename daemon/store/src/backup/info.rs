@@ -15,7 +15,7 @@ pub const INFO: &str = "backup.json";
 
 const FORMAT: &str = "omird-backup-1";
 
-/// What `backup.json` says.
+/// The contents of `backup.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
     /// Name of the robot.

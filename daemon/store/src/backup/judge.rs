@@ -1,14 +1,15 @@
-//! Whether the segments of a backup make one unbroken history. Pure.
+//! Judges if the segments of a backup make one unbroken history. Pure.
 
 use std::cmp::Reverse;
 
 use super::Fault;
 use super::held::Held;
 use super::pins::Pins;
+use crate::digest::hex;
 use crate::segment;
-use crate::signature::{chain_breaks, hex};
+use crate::signature::chain_breaks;
 
-/// What the segments of a backup come to.
+/// The judgement on the segments of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// The segments that make the history, in its order.
@@ -17,7 +18,7 @@ pub struct Judgement {
     pub covered: Vec<u64>,
     /// Those that are not what one of the robot's keys signed, and why.
     pub unsound: Vec<(u64, Fault)>,
-    /// Where the chain of signatures breaks.
+    /// Breaks in the chain of signatures.
     pub breaks: Vec<Fault>,
     /// The last transaction.
     pub last_seq: u64,
@@ -82,8 +83,9 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judge
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::Digest;
     use crate::files::Span;
-    use crate::signature::{Contents, DeviceKey, Digest, Seal};
+    use crate::signature::{Contents, DeviceKey, Seal};
 
     fn key() -> DeviceKey {
         DeviceKey::from_secret([7; 32])

@@ -1,10 +1,15 @@
 //! A daemon's offer for a backup, as it goes over the wire.
 
-use omir_core::number::Number;
+use std::io;
+
 use omir_core::value::{Map, Value};
 
-use crate::keys;
-use crate::signature::{Seal, hex};
+use crate::digest::hex;
+use crate::disk::{self, Disk, DiskFile};
+use crate::files::Span;
+use crate::signature::Seal;
+use crate::values::int;
+use crate::{keys, segment};
 
 /// The list of all segments of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,14 +42,31 @@ pub struct Offered {
 }
 
 impl Offered {
+    /// A segment that is served from an open file.
+    ///
+    /// # Errors
+    /// The path of the file that cannot be read, and why.
+    pub fn of(
+        disk: &dyn Disk,
+        segment: u64,
+        span: Span,
+        file: &dyn DiskFile,
+    ) -> Result<Self, (String, io::Error)> {
+        let path = segment::signature_path(segment);
+        let signature = match disk::read(disk, &path) {
+            Ok(text) => String::from_utf8(text).ok(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err((path, error)),
+        };
+        let bytes = file.len().map_err(|error| (segment::path(segment), error))?;
+        let Span { first_seq, last_seq } = span;
+        Ok(Self { segment, bytes, first_seq, last_seq, signature })
+    }
+
     /// Its signature, if that can be read.
     pub fn seal(&self) -> Option<Seal> {
         Seal::from_json(self.signature.as_ref()?.as_bytes()).ok()
     }
-}
-
-fn int(n: u64) -> Value {
-    Value::Number(Number::from(n))
 }
 
 impl Offer {
@@ -107,7 +129,8 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::{Contents, DeviceKey, digest};
+    use crate::digest::digest;
+    use crate::signature::{Contents, DeviceKey};
 
     #[test]
     fn an_offer_survives_the_wire_and_comes_out_in_order() {

@@ -17,7 +17,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// What a folder notes: `keys/device.pub` and [`keys::FORMER`].
+    /// Reads the keys that a folder notes: `keys/device.pub` and [`keys::FORMER`].
     ///
     /// # Errors
     /// What the disk says.
@@ -50,12 +50,12 @@ impl Pins {
         disk.sync_dir(".")
     }
 
-    /// Whether none is noted.
+    /// Returns true if none is noted.
     pub fn is_empty(&self) -> bool {
         self.current.is_none() && self.former.is_empty()
     }
 
-    /// Whether this key's signatures are accepted.
+    /// Returns true if this key's signatures are accepted.
     pub fn accepts(&self, key: &str) -> bool {
         self.current.as_deref() == Some(key) || self.former.contains(key)
     }

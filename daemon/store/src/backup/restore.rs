@@ -16,11 +16,11 @@ use super::info::{INFO, Info};
 use super::judge::{Judgement, judge};
 use super::pins::Pins;
 use super::{Fault, Progress};
+use crate::digest::digest;
 use crate::disk::{self, Disk, Mode};
-use crate::signature::digest;
 use crate::{keys, segment, wal};
 
-/// Where segments lie until all of them are there.
+/// The folder of the segments until all of them are there.
 pub(crate) const UNFINISHED: &str = "segments.restoring";
 
 /// Why nothing was restored.
@@ -33,7 +33,7 @@ pub enum RestoreError {
     Unsound(Vec<Fault>),
     /// The new folder holds something.
     NotFresh {
-        /// What.
+        /// Its name.
         name: String,
     },
     /// The backup cannot be read.
@@ -69,7 +69,7 @@ impl std::error::Error for RestoreError {}
 pub struct Verified {
     /// Its segments by number.
     pub held: BTreeMap<u64, Held>,
-    /// What they come to.
+    /// The judgement on all of them.
     pub judgement: Judgement,
     /// Whose signatures count.
     pub pins: Pins,
@@ -90,7 +90,7 @@ pub fn verify(from: &dyn Disk, progress: &mut dyn FnMut(Progress)) -> io::Result
     Ok(Verified { held, judgement, pins, faults })
 }
 
-/// What a restore brought.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Segments.
@@ -99,7 +99,7 @@ pub struct Restored {
     pub bytes: u64,
     /// The last transaction in them.
     pub last_seq: u64,
-    /// What does not verify and was brought as it is, or is missing.
+    /// Faults of what does not verify and was brought as it is, or is missing.
     pub faults: Vec<Fault>,
 }
 
@@ -152,7 +152,7 @@ fn refuse_others(from: &dyn Disk) -> Result<(), RestoreError> {
     Ok(())
 }
 
-/// What the last run had brought and is not there any more. No signature tells of the end of a chain.
+/// Segments that the last run had brought and that are gone. No signature tells of the end of a chain.
 fn lacking(info: Option<&Info>, last_seq: u64) -> Option<Fault> {
     let info = info.filter(|info| info.last_seq > last_seq)?;
     let message = format!(

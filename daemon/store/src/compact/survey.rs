@@ -1,22 +1,23 @@
-//! What a segment still tells of that was forgotten.
+//! Traces of forgotten memories in a segment.
 
 use std::sync::PoisonError;
 
 use crate::index::Index;
 use crate::key::RefKey;
-use crate::segment::{self, BadSegment, bad};
+use crate::locate::{BadSegment, bad};
+use crate::segment;
 use crate::sync::RwLock;
 
-/// What a segment holds that was forgotten.
+/// Traces of forgotten memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct ForgottenTraces {
     /// True if anything, by someone or by a rule.
     pub any: bool,
     /// Since when something that someone has had forgotten; microseconds.
     pub since: Option<i64>,
 }
 
-impl Told {
+impl ForgottenTraces {
     /// Adds something that was forgotten, and since when someone has had it so.
     pub fn note(&mut self, since: Option<i64>) {
         self.any = true;
@@ -30,7 +31,7 @@ impl Told {
     }
 }
 
-/// What a segment tells of that was forgotten, by a name alone if not by what it said: in copies,
+/// Finds the traces of forgotten memories in a segment, names among them: in copies,
 /// references, access states and tombstones.
 ///
 /// # Errors
@@ -38,14 +39,14 @@ impl Told {
 pub(super) fn tells_of_forgotten(
     catalog: &RwLock<impl Index>,
     bytes: &[u8],
-) -> Result<Told, BadSegment> {
+) -> Result<ForgottenTraces, BadSegment> {
     let layout = segment::layout(bytes)?;
     let manifest = &layout.manifest;
-    let mut told = Told::default();
+    let mut told = ForgottenTraces::default();
     let guard = || catalog.read().unwrap_or_else(PoisonError::into_inner);
-    for grave in manifest.forgotten.iter().filter(|grave| grave.name().is_some()) {
-        let since = guard().forgotten_since(&grave.key());
-        told.note(since.map(|_| grave.stamp.recorded));
+    for tombstone in manifest.forgotten.iter().filter(|tombstone| tombstone.name().is_some()) {
+        let since = guard().forgotten_since(&tombstone.key());
+        told.note(since.map(|_| tombstone.stamp.recorded));
     }
     let mut look = |key: &RefKey| {
         let catalog = guard();
@@ -57,7 +58,7 @@ pub(super) fn tells_of_forgotten(
     let versions = layout.entries.into_iter().chain(layout.superseded).map(|(_, range)| range);
     for range in versions.chain(layout.copies) {
         let start = range.start;
-        let resource = segment::decode(&bytes[range])
+        let resource = segment::decode_resource(&bytes[range])
             .map_err(|fault| bad(start + fault.offset, fault.message))?;
         look(&RefKey::of(&resource.reference()));
         resource.for_each_reference(|_, _, target| look(&RefKey::of(target)));

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use super::{Derived, Entry, Refused};
+use super::{Derived, DerivedEntry, DerivedRefused};
 
 /// sled's page cache. Blocks are read once, at start-up, so a small one does.
 const CACHE_BYTES: u64 = 4 << 20;
@@ -62,24 +62,24 @@ impl SledStore {
         Box::new(Self::open(path))
     }
 
-    /// Where a tree is moved before it is removed, so that no start meets the half of one.
+    /// The path to which a tree is moved before it is removed, so that no start meets half of one.
     fn aside(&self) -> PathBuf {
         self.path.with_extension("old")
     }
 }
 
 impl Derived for SledStore {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Refused> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DerivedRefused> {
         let Some(db) = &self.db else { return Ok(None) };
         Ok(guarded(|| db.get(key))?.map(|value| value.to_vec()))
     }
 
-    fn keys(&self) -> Result<Vec<Vec<u8>>, Refused> {
+    fn keys(&self) -> Result<Vec<Vec<u8>>, DerivedRefused> {
         let Some(db) = &self.db else { return Ok(Vec::new()) };
         guarded(|| db.iter().keys().map(|key| key.map(|key| key.to_vec())).collect())
     }
 
-    fn write(&mut self, entries: &[Entry]) -> Result<(), Refused> {
+    fn write(&mut self, entries: &[DerivedEntry]) -> Result<(), DerivedRefused> {
         let db = match self.db.take() {
             Some(db) => db,
             None => open_tree(&self.path)?,
@@ -142,14 +142,14 @@ impl Drop for SledStore {
 }
 
 /// Asks sled for something, where its panic ends nobody.
-fn guarded<T>(ask: impl FnOnce() -> sled::Result<T>) -> Result<T, Refused> {
+fn guarded<T>(ask: impl FnOnce() -> sled::Result<T>) -> Result<T, DerivedRefused> {
     match catch_unwind(AssertUnwindSafe(ask)) {
-        Ok(answer) => answer.map_err(|error| Refused(error.to_string())),
-        Err(_) => Err(Refused("sled panicked".to_owned())),
+        Ok(answer) => answer.map_err(|error| DerivedRefused(error.to_string())),
+        Err(_) => Err(DerivedRefused("sled panicked".to_owned())),
     }
 }
 
-fn open_tree(path: &Path) -> Result<sled::Db, Refused> {
+fn open_tree(path: &Path) -> Result<sled::Db, DerivedRefused> {
     let config = sled::Config::new()
         .path(path)
         .cache_capacity(CACHE_BYTES)

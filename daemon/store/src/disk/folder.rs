@@ -11,29 +11,29 @@ use rustix::io::Errno;
 
 use super::{Disk, DiskFile, Gone, Mode, Space};
 
-/// Tells how often the folder came back, as [`Disk::mounting`].
-pub type Mounting = Arc<dyn Fn() -> io::Result<u64> + Send + Sync>;
+/// Tells how often the folder came back, as [`Disk::mount_generation`].
+pub type MountGeneration = Arc<dyn Fn() -> io::Result<u64> + Send + Sync>;
 
 /// A data folder on the operating system's file system.
 #[derive(Clone)]
 pub struct Folder {
     root: PathBuf,
-    mounting: Option<Mounting>,
+    mount_generation: Option<MountGeneration>,
 }
 
 impl Folder {
     /// The folder at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), mounting: None }
+        Self { root: root.into(), mount_generation: None }
     }
 
     /// The folder at `root`, as long as `mounting` says that it still is the one that was opened:
     /// a card that is not there leaves an empty folder behind, on another disk.
-    pub fn watched(root: impl Into<PathBuf>, mounting: Mounting) -> Self {
-        Self { root: root.into(), mounting: Some(mounting) }
+    pub fn watched(root: impl Into<PathBuf>, mount_generation: MountGeneration) -> Self {
+        Self { root: root.into(), mount_generation: Some(mount_generation) }
     }
 
-    /// Where the folder is.
+    /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -41,7 +41,7 @@ impl Folder {
 
 impl Disk for Folder {
     fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.mounting()?;
+        self.mount_generation()?;
         // Whatever the umask: what a robot saw is not for everybody on the machine.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(self.root.join(dir))
     }
@@ -57,11 +57,11 @@ impl Disk for Folder {
         let file = match mode {
             Mode::Read => File::open(path)?,
             Mode::Write => {
-                self.mounting()?;
+                self.mount_generation()?;
                 OpenOptions::new().read(true).write(true).custom_flags(no_link()).open(path)?
             }
             Mode::Create => {
-                let before = self.mounting()?;
+                let before = self.mount_generation()?;
                 let file = OpenOptions::new()
                     .read(true)
                     .write(true)
@@ -71,7 +71,7 @@ impl Disk for Folder {
                     .custom_flags(no_link())
                     .open(path)?;
                 // The card may have gone in between; then nothing is written to what was made.
-                if self.mounting()? != before {
+                if self.mount_generation()? != before {
                     return Err(Gone("the data folder came back just now".to_owned()).into());
                 }
                 file
@@ -81,12 +81,12 @@ impl Disk for Folder {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.mounting()?;
+        self.mount_generation()?;
         fs::rename(self.root.join(from), self.root.join(to))
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        self.mounting()?;
+        self.mount_generation()?;
         fs::remove_file(self.root.join(path))
     }
 
@@ -100,8 +100,8 @@ impl Disk for Folder {
         Ok(Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) })
     }
 
-    fn mounting(&self) -> io::Result<u64> {
-        self.mounting.as_ref().map_or(Ok(0), |mounting| mounting())
+    fn mount_generation(&self) -> io::Result<u64> {
+        self.mount_generation.as_ref().map_or(Ok(0), |mount_generation| mount_generation())
     }
 }
 

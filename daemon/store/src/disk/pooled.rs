@@ -10,7 +10,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Disk, DiskFile, Mode, Space};
+use super::{Disk, DiskFile, Mode};
+use crate::pass_on;
 
 /// Opens files for reading when they are read; everything else it passes on.
 pub struct Pooled {
@@ -71,13 +72,7 @@ impl Pooled {
 }
 
 impl Disk for Pooled {
-    fn create_dir(&self, dir: &str) -> io::Result<()> {
-        self.inner.create_dir(dir)
-    }
-
-    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
+    pass_on!(inner: create_dir list sync_dir space mount_generation);
 
     fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
         if mode != Mode::Read {
@@ -114,18 +109,6 @@ impl Disk for Pooled {
         let mut files = lock(&self.files);
         self.release(&mut files, path)?;
         self.inner.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn space(&self) -> io::Result<Space> {
-        self.inner.space()
-    }
-
-    fn mounting(&self) -> io::Result<u64> {
-        self.inner.mounting()
     }
 }
 
@@ -244,43 +227,16 @@ mod tests {
     }
 
     impl DiskFile for CountingFile {
-        fn len(&self) -> io::Result<u64> {
-            self.file.len()
-        }
-        fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-            self.file.read_at(buf, offset)
-        }
-        fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-            self.file.write_at(buf, offset)
-        }
-        fn sync(&self) -> io::Result<()> {
-            self.file.sync()
-        }
-        fn truncate(&self, len: u64) -> io::Result<()> {
-            self.file.truncate(len)
-        }
+        pass_on!(file: len read_at write_at sync truncate);
     }
 
     impl Disk for Counting {
-        fn create_dir(&self, dir: &str) -> io::Result<()> {
-            self.folder.create_dir(dir)
-        }
-        fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-            self.folder.list(dir)
-        }
+        pass_on!(folder: create_dir list rename remove sync_dir);
+
         fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
             let file = self.folder.open(path, mode)?;
             self.open.fetch_add(1, Ordering::Relaxed);
             Ok(Arc::new(CountingFile { file, open: self.open.clone() }))
-        }
-        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-            self.folder.rename(from, to)
-        }
-        fn remove(&self, path: &str) -> io::Result<()> {
-            self.folder.remove(path)
-        }
-        fn sync_dir(&self, dir: &str) -> io::Result<()> {
-            self.folder.sync_dir(dir)
         }
     }
 

@@ -22,10 +22,10 @@ use std::collections::HashSet;
 use std::io;
 
 use self::reading::scan_file;
+use super::estimate::{estimate_dates, estimate_versions};
 use super::finding::Finding;
 use super::history::{Chapter, History};
 use super::scan::Scan;
-use super::settle::{date, settle};
 use super::{FileKind, Progress, Source, Store};
 use crate::disk;
 
@@ -53,7 +53,7 @@ pub(super) fn read(
     if store.is_folder {
         assembly.hear_witnesses(store);
     }
-    settle(store, &assembly.scans, &mut assembly.chapters);
+    estimate_versions(store, &assembly.scans, &mut assembly.chapters);
     Ok(assembly.finish())
 }
 
@@ -110,7 +110,7 @@ impl Assembly {
             self.attach(index, first, last);
         }
         self.note_missing_segments();
-        date(&mut self.chapters, &self.scans, self.now);
+        estimate_dates(&mut self.chapters, &self.scans, self.now);
     }
 
     fn segment_number(&self, index: usize) -> Option<u64> {

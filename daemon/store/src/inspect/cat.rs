@@ -10,12 +10,11 @@ use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
 use super::Store;
-use super::history::{Act, History, Place, Row, State, Version};
-use crate::PRODUCER;
-use crate::block::By;
+use super::history::{Act, History, Position, Row, State, Version};
 use crate::disk::DiskFile;
 use crate::key::RefKey;
-use crate::segment;
+use crate::tombstone::By;
+use crate::{PRODUCER, segment};
 
 /// Why there is nothing to show.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub enum CatError {
     Unknown(Ref),
     /// It was forgotten; older versions can still be asked for.
     Forgotten {
-        /// What.
+        /// The reference.
         target: Ref,
         /// When; microseconds.
         at: i64,
@@ -36,7 +35,7 @@ pub enum CatError {
     },
     /// It has no such version, but these.
     NoVersion {
-        /// What.
+        /// The reference.
         target: Ref,
         /// Versions that can be read.
         versions: Vec<u64>,
@@ -94,7 +93,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If the disk gives an error, or something else than when the history was read.
-    pub fn resource(&mut self, place: &Place) -> io::Result<Resource> {
+    pub fn resource(&mut self, place: &Position) -> io::Result<Resource> {
         let file = match &self.open {
             Some((file, handle)) if *file == place.file => handle.clone(),
             _ => {
@@ -107,11 +106,11 @@ impl<'a> Reader<'a> {
         let len = place.range.end.saturating_sub(place.range.start);
         let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
         file.read_at(&mut bytes, place.range.start)?;
-        segment::decode(&bytes)
+        segment::decode_resource(&bytes)
             .map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault.to_string()))
     }
 
-    fn wanted(&mut self, place: &Place) -> Result<Resource, CatError> {
+    fn wanted(&mut self, place: &Position) -> Result<Resource, CatError> {
         self.resource(place).map_err(|error| {
             let file = self.paths.get(place.file).cloned().unwrap_or_default();
             CatError::Disk { file, error }
@@ -207,7 +206,7 @@ impl History {
     }
 
     /// The newest live versions, of everything or of one file, in the order they were recorded.
-    fn selected(&self, file: Option<usize>) -> Vec<&Place> {
+    fn selected(&self, file: Option<usize>) -> Vec<&Position> {
         let mut live: HashMap<RefKey, &Version> = HashMap::new();
         let chapters = self.chapters.iter().filter(|c| file.is_none() || c.file == file);
         for event in chapters.flat_map(|chapter| &chapter.events) {
@@ -215,14 +214,14 @@ impl History {
                 Act::Put(version) => {
                     live.insert(RefKey::of(&version.target), version);
                 }
-                Act::Forget(grave) => {
-                    live.remove(&grave.key());
+                Act::Forget(tombstone) => {
+                    live.remove(&tombstone.key());
                 }
                 Act::Touch(_) => {}
             }
         }
         let mut versions: Vec<&Version> = live.into_values().collect();
         versions.sort_by_key(|version| (version.stamp.seq, version.stamp.ordinal));
-        versions.into_iter().map(|version| &version.place).collect()
+        versions.into_iter().map(|version| &version.position).collect()
     }
 }

@@ -4,19 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 
-use super::assembly;
 use super::finding::{Finding, Kind, Severity, Verdict};
 use super::history::{FileRow, History, State};
-use super::{FileKind, Progress, SET_ASIDE, Source, Store};
+use super::{FileKind, Progress, SET_ASIDE, Source, Store, assembly};
 use crate::backup::{INFO, Info};
-use crate::keys;
-use crate::signature::{Contents, DeviceKey, Digest, Seal, hex};
-use crate::{segment, wal, witness};
+use crate::digest::{Digest, hex};
+use crate::signature::{Contents, DeviceKey, Seal};
+use crate::{keys, segment, wal, witness};
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What can be read.
+    /// Everything that can be read.
     pub history: History,
     /// Everything that was found, in the order of files and bytes.
     pub findings: Vec<Finding>,
@@ -218,7 +217,7 @@ fn judge(
     let contents = Contents { sha256: row.digest, bytes: row.bytes, ..seal.contents };
     let mut restored = Seal { contents, ..seal.clone() };
     if !restored.is_authentic()
-        && let Some(public) = public.and_then(crate::signature::unhex)
+        && let Some(public) = public.and_then(crate::digest::unhex)
     {
         restored.public_key = public;
     }
@@ -325,7 +324,7 @@ fn check_lacking(store: &Store, findings: &mut Vec<Finding>) {
         findings.push(Finding::new(Kind::LogMissing, wal::DIR, message));
     }
     if !store.root.join("index").exists() {
-        let message = "there is no index; the next start of the daemon makes it anew";
+        let message = "there is no index; the next start of the daemon rebuilds it";
         findings.push(Finding::new(Kind::IndexMissing, "index", message));
     }
 }

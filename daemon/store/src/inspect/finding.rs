@@ -1,8 +1,8 @@
-//! What a look at a store can find.
+//! Findings of a look at a store.
 
 use std::fmt;
 
-/// What a finding means for what was acknowledged.
+/// The meaning of a finding for acknowledged memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Normal after a power cut, or of no consequence.
@@ -36,7 +36,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// What findings come to.
+    /// The verdict on findings.
     pub fn of(findings: &[Finding]) -> Self {
         match findings.iter().map(|finding| finding.severity).max() {
             None | Some(Severity::Info) => Self::Sound,
@@ -70,7 +70,7 @@ macro_rules! kinds {
                 match self { $(Self::$name => $word,)* }
             }
 
-            /// What it means unless circumstances say better.
+            /// Its severity unless circumstances say better.
             pub(super) fn severity(self) -> Severity {
                 match self { $(Self::$name => Severity::$severity,)* }
             }
@@ -165,8 +165,8 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether it names something that a repair cannot bring back.
-    pub fn is_unrecoverable(self) -> bool {
+    /// Returns true if it names something that a repair cannot bring back.
+    pub(crate) fn is_unrecoverable(self) -> bool {
         matches!(
             self,
             Self::DiskError
@@ -184,9 +184,9 @@ impl Kind {
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it means.
+    /// Its severity.
     pub severity: Severity,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The file, as a path within the data folder.
     pub file: String,
@@ -231,8 +231,8 @@ impl Finding {
         Self { len: Some(len as u64), ..self }
     }
 
-    /// Whether it is a loss that a repair cannot make good.
-    pub fn is_unrecoverable(&self) -> bool {
+    /// Returns true if it is a loss that a repair cannot make good.
+    pub(crate) fn is_unrecoverable(&self) -> bool {
         self.severity == Severity::Loss && self.kind.is_unrecoverable()
     }
 }

@@ -7,16 +7,17 @@ use omir_core::reference::Ref;
 
 use super::Source;
 use super::finding::Finding;
-use crate::block::{By, Ending, Tombstone};
+use crate::digest::Digest;
 use crate::key::RefKey;
 use crate::mark::Mark;
-use crate::signature::{Digest, Seal};
+use crate::signature::Seal;
+use crate::tombstone::{By, Ending, Tombstone};
 use crate::transaction::Touch;
 use crate::version::Stamp;
 
-/// Where a version lies.
+/// The position of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// Position in [`History::files`].
     pub file: usize,
     /// Its bytes.
@@ -30,13 +31,13 @@ pub struct Version {
     pub target: Ref,
     /// When and as which version it was recorded.
     pub stamp: Stamp,
-    /// Whether the stamp is what was written, and not the most likely one.
+    /// True if the stamp is the written one, and not the most likely one.
     pub is_exact: bool,
-    /// Where it lies.
-    pub place: Place,
+    /// Its position.
+    pub position: Position,
 }
 
-/// What happened at one step.
+/// The act of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// A version was recorded.
@@ -54,12 +55,12 @@ pub struct Event {
     pub seq: u64,
     /// Position in it.
     pub ordinal: u32,
-    /// What happened.
+    /// The act.
     pub act: Act,
 }
 
 impl Event {
-    /// Whether it is a version whose stamp is only likely.
+    /// Returns true if it is a version whose stamp is only likely.
     pub(super) fn is_vague(&self) -> bool {
         matches!(&self.act, Act::Put(version) if !version.is_exact)
     }
@@ -80,13 +81,13 @@ pub struct Chapter {
     pub log: u64,
     /// Starts of the daemon up to its end, as far as is known.
     pub boots: u64,
-    /// Where the store stood at its end, if it says so.
+    /// The last mark of the store in it, if there is one.
     pub mark: Option<Mark>,
-    /// What happened, in order.
+    /// Its events, in order.
     pub events: Vec<Event>,
     /// Copies it holds of earlier resources.
-    pub copies: Vec<(Ref, Place)>,
-    /// Whether something of it is lost.
+    pub copies: Vec<(Ref, Position)>,
+    /// True if something of it is lost.
     pub is_lossy: bool,
 }
 
@@ -105,9 +106,9 @@ pub struct FileRow {
     pub tombstones: u64,
     /// Segments it replaces.
     pub replaces: Vec<u64>,
-    /// Whether the daemon can use it as it is.
+    /// True if the daemon can use it as it is.
     pub is_readable: bool,
-    /// Whether the history needs it; if not, everything in it is held elsewhere.
+    /// True if the history needs it; if not, everything in it is held elsewhere.
     pub is_needed: bool,
     pub(super) digest: Digest,
     pub(super) seal: Option<Seal>,
@@ -115,7 +116,7 @@ pub struct FileRow {
     pub(super) is_clean: bool,
 }
 
-/// What became of a version.
+/// The state of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It is the current one.
@@ -128,7 +129,7 @@ pub enum State {
         at: i64,
         /// The version the tombstone took.
         version: u64,
-        /// Who forgot.
+        /// The origin of the deletion.
         by: By,
     },
 }
@@ -138,7 +139,7 @@ pub enum State {
 pub struct Row<'a> {
     /// The version.
     pub version: &'a Version,
-    /// What became of it.
+    /// Its state.
     pub state: State,
 }
 
@@ -147,9 +148,9 @@ pub struct Row<'a> {
 pub struct History {
     /// Its segments and logs, by number.
     pub files: Vec<FileRow>,
-    /// What happened, in order.
+    /// Its chapters, in order.
     pub chapters: Vec<Chapter>,
-    /// What was found while reading.
+    /// Findings while reading.
     pub findings: Vec<Finding>,
 }
 
@@ -166,10 +167,10 @@ impl History {
                     }
                     rows.push(Row { version, state: State::Live });
                 }
-                Act::Forget(grave) => {
-                    let (at, version) = (grave.stamp.recorded, grave.stamp.version);
-                    if let Some(old) = heads.remove(&grave.key()) {
-                        rows[old].state = match grave.ending {
+                Act::Forget(tombstone) => {
+                    let (at, version) = (tombstone.stamp.recorded, tombstone.stamp.version);
+                    if let Some(old) = heads.remove(&tombstone.key()) {
+                        rows[old].state = match tombstone.ending {
                             Ending::Forgotten(by) => State::Forgotten { at, version, by },
                             Ending::Dropped => State::Superseded,
                         };
@@ -192,7 +193,7 @@ impl History {
         for event in self.chapters.iter().flat_map(|chapter| &chapter.events) {
             match event.act {
                 Act::Put(_) => counts.0 += 1,
-                Act::Forget(ref grave) => counts.1 += u64::from(grave.is_grave()),
+                Act::Forget(ref tombstone) => counts.1 += u64::from(tombstone.is_forgotten()),
                 Act::Touch(_) => counts.2 += 1,
             }
         }

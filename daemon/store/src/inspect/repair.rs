@@ -17,19 +17,19 @@ use omir_core::reference::Ref;
 
 use super::cat::Reader;
 use super::finding::{Finding, Verdict};
-use super::history::{Act, Chapter, History, Place};
+use super::history::{Act, Chapter, History, Position};
 use super::{FileKind, Progress, Store, check};
-use crate::block::{Ending, Tombstone};
+use crate::digest::Digest;
 use crate::disk::{self, Disk, Folder};
-use crate::index::Names;
+use crate::draw::Names;
 use crate::key::RefKey;
-use crate::keys;
-use crate::lock;
+use crate::lock::Lock;
+use crate::log::Log;
 use crate::segment::{self, Draft};
-use crate::signature::{DeviceKey, Digest};
+use crate::signature::DeviceKey;
+use crate::tombstone::{Ending, Tombstone};
 use crate::version::Stamp;
-use crate::wal::{self, Log};
-use crate::{healing, witness};
+use crate::{healing, keys, wal, witness};
 
 /// Why a repair ended early. What it wrote so far is of no use and may be deleted.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub enum RepairError {
     Source(io::Error),
     /// The new folder cannot be written.
     Write {
-        /// Where.
+        /// The path.
         path: PathBuf,
         /// The disk's error.
         error: io::Error,
@@ -141,7 +141,7 @@ pub fn repair(
     .map_err(RepairError::Source)?;
 
     let failed = |error| RepairError::Write { path: into.to_owned(), error };
-    let _lock = lock::acquire(into).map_err(|error| RepairError::Target {
+    let _lock = Lock::acquire(into).map_err(|error| RepairError::Target {
         path: into.to_owned(),
         message: error.to_string(),
     })?;
@@ -262,7 +262,7 @@ struct Writer<'a> {
     now: Timestamp,
     reader: Reader<'a>,
     /// Positions of the live versions of everything written so far.
-    live: HashMap<RefKey, Place>,
+    live: HashMap<RefKey, Position>,
     next_seq: u64,
     boots: u64,
     previous: Digest,
@@ -281,10 +281,10 @@ impl Writer<'_> {
         for event in &chapter.events {
             match &event.act {
                 Act::Put(version) => {
-                    self.live.insert(RefKey::of(&version.target), version.place.clone());
+                    self.live.insert(RefKey::of(&version.target), version.position.clone());
                 }
-                Act::Forget(grave) => {
-                    self.live.remove(&grave.key());
+                Act::Forget(tombstone) => {
+                    self.live.remove(&tombstone.key());
                 }
                 Act::Touch(_) => {}
             }
@@ -323,7 +323,7 @@ impl Writer<'_> {
         let mut bytes = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
         file.read_at(&mut bytes, 0)?;
         // The card may have changed its mind since the first look.
-        let is_same = crate::signature::digest(&bytes) == row.digest;
+        let is_same = crate::digest::digest(&bytes) == row.digest;
         Ok(is_same.then_some(bytes))
     }
 
@@ -337,17 +337,17 @@ impl Writer<'_> {
             let seq = renumbered(event.seq);
             match &event.act {
                 Act::Put(version) => {
-                    let resource = self.reader.resource(&version.place)?;
+                    let resource = self.reader.resource(&version.position)?;
                     draft.put(Stamp { seq, ..version.stamp }, resource);
                 }
-                Act::Forget(grave) => {
-                    let stamp = Stamp { seq, ..grave.stamp };
-                    match (grave.name().map(str::parse::<Ref>), grave.ending) {
+                Act::Forget(tombstone) => {
+                    let stamp = Stamp { seq, ..tombstone.stamp };
+                    match (tombstone.name().map(str::parse::<Ref>), tombstone.ending) {
                         (Some(Ok(target)), Ending::Forgotten(by)) => {
                             draft.forget(stamp, target, by);
                         }
                         (Some(Err(_)), _) => {}
-                        _ => draft.bury(Tombstone { stamp, ..grave.clone() }),
+                        _ => draft.write_tombstone(Tombstone { stamp, ..tombstone.clone() }),
                     }
                 }
                 Act::Touch(touch) => draft.touch(touch.clone()),
@@ -357,7 +357,7 @@ impl Writer<'_> {
             draft.mark(mark);
         }
         draft.cover(renumbered(chapter.last), chapter.last_recorded);
-        let copies: HashMap<&Ref, &Place> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
+        let copies: HashMap<&Ref, &Position> = chapter.copies.iter().map(|(t, p)| (t, p)).collect();
         let (live, reader) = (&self.live, RefCell::new(&mut self.reader));
         let earlier = |target: &Ref| -> Option<Resource> {
             let place = copies.get(target).copied().or_else(|| live.get(&RefKey::of(target)))?;

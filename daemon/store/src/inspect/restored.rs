@@ -9,7 +9,7 @@ use super::finding::{Finding, Kind};
 use super::scan::SealFile;
 use super::{FileKind, Source, Store};
 use crate::disk::{self, DiskFile, Mode};
-use crate::{healing, segment, signature, wal};
+use crate::{digest, healing, segment, wal};
 
 /// The bytes of a file, where the disk gives errors, and what is to be said of it.
 type Seen = (Vec<u8>, Vec<Range<usize>>, Option<Finding>);
@@ -38,13 +38,13 @@ impl Store {
         bytes: &[u8],
         seal: &SealFile,
     ) -> Option<(Vec<u8>, String)> {
-        let digest = signature::digest(bytes);
+        let digest = digest::digest(bytes);
         if matches!(seal, SealFile::Read(seal) if seal.contents.sha256 == digest) {
             return None;
         }
         let sidecar = healing::read_sidecar(&*self.disk, number)?;
         let restored = healing::restored(&*self.disk, number)?;
-        let is_whole = sidecar.sha256 != digest && signature::digest(&restored) == sidecar.sha256;
+        let is_whole = sidecar.sha256 != digest && digest::digest(&restored) == sidecar.sha256;
         let blocks = sidecar.damaged_blocks(bytes).len();
         let message = format!(
             "damaged blocks of 4 KiB: {blocks}; its sidecar restores them at the next start"
@@ -65,7 +65,7 @@ impl Store {
             return Some(Finding::new(Kind::SidecarMissing, &path, message));
         }
         let sidecar = healing::look_at_sidecar(&*self.disk, number);
-        let message = "it is damaged: what rots of the segment meanwhile is lost; a daemon makes it anew soon after its start";
+        let message = "it is damaged: what rots of the segment meanwhile is lost; a daemon rebuilds it soon after its start";
         let is_good = sidecar.is_some_and(|(_, is_as_written)| is_as_written);
         (!is_good).then(|| Finding::new(Kind::SidecarDamaged, &path, message))
     }

@@ -16,9 +16,9 @@ use omir_core::model::Resource;
 use omir_core::reference::{Id, Ref};
 use omir_core::value::{Map, Value};
 
-use crate::block::Tombstone;
-use crate::manifest::{self, Found, Manifest};
+use crate::manifest::{self, FoundManifest, Manifest};
 use crate::segment;
+use crate::tombstone::Tombstone;
 use crate::transaction::Touch;
 use crate::version::Stamp;
 
@@ -79,7 +79,7 @@ pub(super) fn salvage(bytes: &[u8]) -> Salvage {
             salvage.manifest = parts.into_manifest();
         }
     }
-    salvage.superseded.retain(|(_, range)| segment::decode(&bytes[range.clone()]).is_ok());
+    salvage.superseded.retain(|(_, range)| segment::decode_resource(&bytes[range.clone()]).is_ok());
     if salvage.manifest_is_whole {
         sort_by_checksum(bytes, items, body..end, &mut salvage);
         return salvage;
@@ -210,7 +210,7 @@ fn front(bytes: &[u8]) -> Option<Front> {
 struct Walk {
     items: Vec<Item>,
     /// The manifest and where it begins.
-    manifest: Option<(Found, usize)>,
+    manifest: Option<(FoundManifest, usize)>,
 }
 
 /// Everything behind `at` that decodes and validates, up to the manifest.
@@ -322,7 +322,7 @@ impl Parts {
                 let older = manifest::older_at(bytes, &(start..start + used));
                 older.map(|older| self.superseded.push(older))
             } else if value.get("seq").is_some() {
-                manifest::tombstone_of(&value).map(|grave| self.forgotten.push(grave))
+                manifest::tombstone_of(&value).map(|tombstone| self.forgotten.push(tombstone))
             } else {
                 manifest::touch_of(&value).map(|touch| self.touched.push(touch))
             };

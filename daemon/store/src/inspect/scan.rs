@@ -13,11 +13,13 @@ use omir_core::validate::{self, Fault, Level};
 use super::finding::{Finding, Kind, Severity};
 use super::salvage::{names_in, salvage, stated_version};
 use super::{FileKind, Source};
-use crate::block::Tombstone;
+use crate::digest::{self, Digest};
+use crate::locate::BadSegment;
 use crate::manifest::Manifest;
 use crate::mark::Mark;
-use crate::segment::{self, BadSegment, Layout};
-use crate::signature::{self, Digest, Seal};
+use crate::segment::{self, Layout};
+use crate::signature::Seal;
+use crate::tombstone::Tombstone;
 use crate::transaction::{Op, Touch, Transaction};
 use crate::version::Stamp;
 use crate::wal;
@@ -26,7 +28,7 @@ use crate::wal;
 const MOST_FAULTS: usize = 50;
 
 /// A version that was read.
-pub(super) struct Found {
+pub(super) struct FoundVersion {
     pub(super) target: Ref,
     /// When and as which version it was recorded, if that is known.
     pub(super) stamp: Option<Stamp>,
@@ -64,8 +66,8 @@ pub(super) struct Scan {
     pub(super) replaces: Vec<u64>,
     pub(super) boots: u64,
     pub(super) mark: Option<Mark>,
-    pub(super) versions: Vec<Found>,
-    pub(super) graves: Vec<Tombstone>,
+    pub(super) versions: Vec<FoundVersion>,
+    pub(super) tombstones: Vec<Tombstone>,
     /// Access states, with transaction and position.
     pub(super) touches: Vec<(u64, u32, Touch)>,
     /// Copies of resources of earlier files.
@@ -95,7 +97,7 @@ impl Scan {
             boots: 0,
             mark: None,
             versions: Vec::new(),
-            graves: Vec::new(),
+            tombstones: Vec::new(),
             touches: Vec::new(),
             copies: Vec::new(),
             transactions: Vec::new(),
@@ -127,7 +129,7 @@ impl Scan {
         is_exact: bool,
         range: Range<usize>,
     ) {
-        self.versions.push(Found {
+        self.versions.push(FoundVersion {
             target: resource.reference(),
             stamp,
             is_exact,
@@ -154,7 +156,7 @@ fn wide(range: Range<usize>) -> Range<u64> {
 /// Reads a segment. With `deep` it is validated as a Bundle as well.
 pub(super) fn segment(source: &Source, bytes: &[u8], seal: SealFile, deep: bool) -> Scan {
     let mut scan = Scan::new(source, bytes.len() as u64);
-    scan.digest = signature::digest(bytes);
+    scan.digest = digest::digest(bytes);
     scan.seal = seal;
     let damaged = |offset: usize, message: &str| BadSegment { offset, message: message.to_owned() };
     match segment::layout(bytes) {
@@ -186,7 +188,7 @@ impl Scan {
                 self.take_damaged(bytes, range, "it does not pass its checksum");
                 continue;
             }
-            match segment::decode(raw) {
+            match segment::decode_resource(raw) {
                 Ok(resource) => self.push(&resource, Some(stamp), true, range),
                 Err(fault) => {
                     let offset = range.start + fault.offset;
@@ -196,7 +198,7 @@ impl Scan {
             }
         }
         for range in layout.copies {
-            if let Ok(resource) = segment::decode(&bytes[range.clone()]) {
+            if let Ok(resource) = segment::decode_resource(&bytes[range.clone()]) {
                 self.copies.push((resource.reference(), wide(range)));
             }
         }
@@ -216,7 +218,7 @@ impl Scan {
     }
 
     fn take_elements(&mut self, manifest: &Manifest) {
-        self.graves.clone_from(&manifest.forgotten);
+        self.tombstones.clone_from(&manifest.forgotten);
         let last = manifest.last_seq;
         self.touches = manifest.touched.iter().map(|t| (last, u32::MAX, t.clone())).collect();
     }
@@ -242,7 +244,7 @@ impl Scan {
             self.push(&item.resource, item.stamp, item.is_exact, item.range);
         }
         for (stamp, range) in read.superseded {
-            if let Ok(resource) = segment::decode(&bytes[range.clone()]) {
+            if let Ok(resource) = segment::decode_resource(&bytes[range.clone()]) {
                 self.push(&resource, Some(stamp), read.manifest_is_whole, range);
             }
         }
@@ -394,7 +396,7 @@ impl Scan {
                 Op::Put { version, resource } => {
                     let start = frame.at + place.unwrap_or(0);
                     let range = start..start + resource.len();
-                    match segment::decode(resource) {
+                    match segment::decode_resource(resource) {
                         Ok(resource) => self.push(&resource, Some(stamp(*version)), true, range),
                         Err(fault) => {
                             let message = format!("a memory cannot be read: {}", fault.message);
@@ -409,7 +411,7 @@ impl Scan {
                 }
                 Op::Forget { target, version, who } => {
                     let by = transaction.by(*who);
-                    self.graves.push(Tombstone::of(target, stamp(*version), by));
+                    self.tombstones.push(Tombstone::of(target, stamp(*version), by));
                 }
                 Op::Touch(touch) => self.touches.push((seq, ordinal, touch.clone())),
                 Op::Boot { count } => self.boots = self.boots.max(*count),
@@ -421,7 +423,7 @@ impl Scan {
     /// Drops everything of transactions that are not wanted.
     pub(super) fn keep_transactions(&mut self, kept: &HashSet<u64>) {
         self.versions.retain(|found| found.stamp.is_none_or(|stamp| kept.contains(&stamp.seq)));
-        self.graves.retain(|grave| kept.contains(&grave.stamp.seq));
+        self.tombstones.retain(|tombstone| kept.contains(&tombstone.stamp.seq));
         self.touches.retain(|(seq, _, _)| kept.contains(seq));
     }
 }

@@ -10,19 +10,19 @@ use crate::cache::Cache;
 use crate::disk::{Disk, Mode};
 use crate::index::Index;
 use crate::manifest::Manifest;
-use crate::segment;
-use crate::signature::{self, Seal};
+use crate::signature::Seal;
+use crate::{digest, segment};
 
 /// The first transaction of a segment and the segments it replaces.
 type Extent = (u64, Vec<u64>);
 
-/// What is known of a segment before its memories are read.
+/// A segment as far as it is known before its memories are read.
 pub(super) struct Listed {
     /// Its signature, if that can be read. It matters only if the segment itself is in doubt.
     pub seal: Option<Seal>,
     /// Its first transaction.
     pub first_seq: u64,
-    /// Whether it is as long as what was signed.
+    /// True if it is as long as what was signed.
     pub is_as_signed: bool,
     /// The segments it replaces.
     replaces: Vec<u64>,
@@ -70,7 +70,7 @@ impl<I: Index> Recovery<'_, I> {
         Ok(listed)
     }
 
-    /// Where a segment and what it replaces are both there, the cut came between: the new one counts
+    /// Finishes or undoes a compaction that a cut left beside what it replaces: the new segment counts
     /// if it is whole.
     fn finish_compaction(
         &mut self,
@@ -92,7 +92,7 @@ impl<I: Index> Recovery<'_, I> {
         let path = segment::path(number);
         let seal = read_seal(self.disk, number)?;
         let read = read_segment(self.disk, number, seal.as_ref())?;
-        let digest = read.map(|(bytes, _)| signature::digest(&bytes)).ok();
+        let digest = read.map(|(bytes, _)| digest::digest(&bytes)).ok();
         let present: Vec<u64> =
             replaced.iter().copied().filter(|old| listed.contains_key(old)).collect();
         let is_signed = seal

@@ -9,18 +9,19 @@ use std::io;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 
-use super::{Recovery, Unsealed, ahead, borne, read};
-use crate::block::By;
+use super::{Recovery, ahead, borne, read};
 use crate::disk::{self, Mode};
-use crate::index::{Draw, Index};
+use crate::draw::Draw;
+use crate::index::Index;
 use crate::key::RefKey;
+use crate::locate::BadSegment;
+use crate::log::Unsealed;
 use crate::mark::Mark;
-use crate::sealer::log_file;
-use crate::segment::{self, BadSegment};
+use crate::tombstone::By;
 use crate::transaction::{Op, Touch, Transaction, Unreadable};
-use crate::version::{Location, Stamp};
-use crate::wal;
+use crate::version::{FileId, Location, Stamp};
 use crate::witness::{self, Fact, Testimony};
+use crate::{segment, wal};
 
 /// How many numbers a log may have given out of which nothing can be read.
 const RESERVED: u64 = 1 << 24;
@@ -35,9 +36,9 @@ pub(super) struct ReplayedLog {
     pub has_changes: bool,
 }
 
-/// What a transaction does to the catalog.
+/// The effects of a transaction on the catalog.
 struct Step<D: Draw> {
-    /// Where its frame ends.
+    /// The end of its frame.
     end: u64,
     seq: u64,
     at: Timestamp,
@@ -55,7 +56,7 @@ impl<D: Draw> Step<D> {
     }
 }
 
-/// What the index needs of a version: facts and terms.
+/// Facts and terms that the index draws from a version.
 type Drawn<D> = Box<(<D as Draw>::Facts, <D as Draw>::Terms)>;
 
 enum Effect<D: Draw> {
@@ -203,7 +204,7 @@ impl<I: Index> Recovery<'_, I> {
             self.report(&path, format!("{cut} bytes at its end were acknowledged and are lost"));
             log.unsealed.is_sound = false;
         }
-        self.catalog.files_mut().add_log(log_file(number), self.disk.open(&path, Mode::Read)?);
+        self.catalog.files_mut().add_log(FileId::log(number), self.disk.open(&path, Mode::Read)?);
         let mut facts = Vec::new();
         let covered = self.last_seq;
         let mut is_marked = false;
@@ -260,7 +261,7 @@ impl<I: Index> Recovery<'_, I> {
             log.unsealed.first = self.last_seq + 1;
             if end > wal::FILE_HEADER as u64 {
                 // Everything in it is sealed: the cut came before the log was dropped.
-                self.catalog.files_mut().drop_file(log_file(number));
+                self.catalog.files_mut().drop_file(FileId::log(number));
                 self.needless_logs.push(number);
                 borne(
                     (self.disk.remove(&path))
@@ -336,7 +337,7 @@ impl<I: Index> Recovery<'_, I> {
     }
 }
 
-/// Whether a witness says all of what a log says. It may also tell of what was sealed before.
+/// Returns true if a witness says all of what a log says. It may also tell of what was sealed before.
 fn says(told: &[Fact], facts: &[Fact]) -> bool {
     told.ends_with(facts)
 }
@@ -367,12 +368,12 @@ fn decode<D: Draw>(
         Op::Put { version, resource } => {
             let offset = frame.at + place.unwrap_or(0);
             let location = Location {
-                file: log_file(number),
+                file: FileId::log(number),
                 offset: u32::try_from(offset).unwrap_or(u32::MAX),
                 len: u32::try_from(resource.len()).unwrap_or(u32::MAX),
                 crc: crc32fast::hash(resource),
             };
-            let drawn = segment::decode(resource)
+            let drawn = segment::decode_resource(resource)
                 .map(|resource| Box::new((D::facts(&resource), D::terms(&resource))));
             Effect::Put { version: *version, location, drawn }
         }

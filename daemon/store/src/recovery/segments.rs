@@ -1,4 +1,4 @@
-//! The sealed segments: each one's index block from sled, or made anew from the segment, and all of
+//! The sealed segments: each one's index block from sled, or rebuilt from the segment, and all of
 //! them into the catalog, in the order of their first transactions.
 //!
 //! Blocks are read and made ahead on several threads, and their words go into the catalog on another;
@@ -10,27 +10,29 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 
 use super::compactions::Listed;
-use super::{Progress, Recovery, ahead, borne, is_vouched_for, read_segment, unread};
-use crate::block::{Kind, Parts};
+use super::{Recovery, StartProgress, ahead, borne, is_vouched_for, read_segment, unread};
+use crate::block::IndexKind;
 use crate::cache::Cache;
-use crate::compact::Piece;
+use crate::digest::{self, Digest};
 use crate::disk::{Disk, Mode};
+use crate::draw::{BlockOf, Draw};
 use crate::files::Span;
-use crate::healing;
-use crate::index::{BlockOf, Draw, Index};
-use crate::sealer::segment_file;
-use crate::segment::{self, BadSegment};
-use crate::signature::{self, Digest, Seal};
-use crate::version::DocId;
+use crate::index::Index;
+use crate::kept::Parts;
+use crate::locate::BadSegment;
+use crate::sealer::SealedSegment;
+use crate::signature::Seal;
+use crate::version::{DocId, FileId};
+use crate::{healing, segment};
 
-/// What was found where a segment should be.
+/// The state of a segment as it was found.
 enum Examined<D: Draw> {
     /// Its block was kept.
     Kept(BlockOf<D>),
-    /// Its block was made anew from so many bytes, for the kinds that were missing; with what is damaged of the memories.
+    /// Its block was rebuilt from so many bytes, for the kinds that were missing; with what is damaged of the memories.
     Made {
         len: u64,
-        missing: Vec<Kind>,
+        missing: Vec<IndexKind>,
         standing: Standing,
         made: Result<(BlockOf<D>, Vec<BadSegment>), BadSegment>,
     },
@@ -38,7 +40,7 @@ enum Examined<D: Draw> {
     Lost(io::Error),
 }
 
-/// Whether a segment is what was written.
+/// The evidence that a segment is what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     /// It is what was signed.
@@ -58,8 +60,8 @@ pub(super) struct Loaded {
     pub next: u64,
     /// Link of the last one.
     pub previous: Digest,
-    /// What is there, by first transaction.
-    pub pieces: Vec<Piece>,
+    /// The segments, by first transaction.
+    pub pieces: Vec<SealedSegment>,
 }
 
 impl<I: Index> Recovery<'_, I> {
@@ -68,7 +70,7 @@ impl<I: Index> Recovery<'_, I> {
         &mut self,
         cache: &mut Cache,
         logs: &[u64],
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(StartProgress),
     ) -> io::Result<Loaded> {
         let cache = RwLock::new(cache);
         let mut segments: Vec<(u64, Listed)> = self.list_segments(&cache)?.into_iter().collect();
@@ -113,12 +115,12 @@ impl<I: Index> Recovery<'_, I> {
         cache: &RwLock<&mut Cache>,
         logs: &[u64],
         words: SyncSender<Words<I>>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> io::Result<(Digest, Vec<Piece>)> {
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> io::Result<(Digest, Vec<SealedSegment>)> {
         let total = segments.len() as u64;
         let mut done = 0;
         let mut previous = Digest::default();
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<SealedSegment> = Vec::new();
         let disk = self.disk;
         let look = |(number, listed): &(u64, Listed)| {
             examine::<I>(disk, cache, *number, listed.seal.as_ref(), logs)
@@ -132,7 +134,7 @@ impl<I: Index> Recovery<'_, I> {
                 return Ok(());
             };
             if self.rebuilt > before {
-                progress(Progress::Rebuilding { done, total });
+                progress(StartProgress::Rebuilding { done, total });
             }
             if block.first_seq <= self.last_seq {
                 // Left where it is, another start could use it in place of the others.
@@ -149,9 +151,9 @@ impl<I: Index> Recovery<'_, I> {
                 self.unsigned.push(number);
             }
             previous = seal.map_or(block.digest, Seal::link);
-            let base = self.catalog.load_rows(&block, segment_file(number));
+            let base = self.catalog.load_rows(&block, FileId::segment(number));
             let file = self.disk.open(&path, Mode::Read)?;
-            pieces.push(Piece {
+            pieces.push(SealedSegment {
                 number,
                 bytes: file.len()?,
                 first_seq: block.first_seq,
@@ -161,7 +163,7 @@ impl<I: Index> Recovery<'_, I> {
                 is_sound: true,
             });
             let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
-            self.catalog.files_mut().add_segment(segment_file(number), file, span);
+            self.catalog.files_mut().add_segment(FileId::segment(number), file, span);
             self.last_seq = self.last_seq.max(block.last_seq);
             self.last_log = self.last_log.max(block.log);
             self.boots = self.boots.max(block.boots);
@@ -263,7 +265,7 @@ fn examine<D: Draw>(
     };
     let missing = kept.missing();
     // What is kept was drawn from the bytes that were signed.
-    let is_signed = || seal.is_some_and(|seal| signature::digest(&bytes) == seal.contents.sha256);
+    let is_signed = || seal.is_some_and(|seal| digest::digest(&bytes) == seal.contents.sha256);
     let words = kept.into_words().filter(|_| is_signed());
     let made = segment::index_what_is_whole::<D>(&bytes, words);
     let digest = made.as_ref().ok().map(|(block, _)| block.digest);

@@ -1,4 +1,4 @@
-//! What second copies tell of files that are damaged or gone, taken into the catalog once all that can be read is
+//! Second copies of facts in damaged or missing files, taken into the catalog once all that can be read is
 //! in it.
 //!
 //! A log that is damaged is set aside once what is left of it is sealed, and its witness stays beside it for as
@@ -10,11 +10,8 @@
 use std::io;
 
 use super::{Recovery, borne};
-use crate::healing;
 use crate::index::Index;
-use crate::segment;
-use crate::wal;
-use crate::witness;
+use crate::{healing, segment, wal, witness};
 
 impl<I: Index> Recovery<'_, I> {
     /// Hears the witnesses of logs that are gone or set aside, and takes in what all of them say.
@@ -51,7 +48,7 @@ impl<I: Index> Recovery<'_, I> {
         if learned.lost > 0 {
             let lost = learned.lost;
             let message = format!(
-                "the newest version of {lost} memories is lost; they are not served until they are remembered anew"
+                "the newest version of {lost} memories is lost; they are not served until they are remembered again"
             );
             self.report(wal::DIR, message);
         }

@@ -1,4 +1,4 @@
-//! What a segment will hold, gathered from the transactions of its logs.
+//! A segment in the making, gathered from the transactions of its logs.
 //!
 //! The versions are kept as the bytes they came as, and decoded one at a time: as values, those of 8 MiB of
 //! small updates took 200 MB.
@@ -12,15 +12,16 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::reference::Ref;
 
-use super::{BadSegment, bundle, decode};
-use crate::block::{By, Tombstone};
+use super::{bundle, decode_resource};
 use crate::key::RefKey;
+use crate::locate::BadSegment;
 use crate::manifest::{Manifest, Older};
 use crate::mark::Mark;
+use crate::tombstone::{By, Tombstone};
 use crate::transaction::{Op, Touch, Transaction};
 use crate::version::Stamp;
 
-/// What a segment will hold.
+/// A segment in the making.
 #[derive(Default)]
 pub struct Draft {
     /// The versions as they came, end to end.
@@ -31,7 +32,7 @@ pub struct Draft {
     newest: HashMap<RefKey, usize>,
     manifest: Manifest,
     touched: HashMap<String, Touch>,
-    buried: HashSet<RefKey>,
+    forgotten: HashSet<RefKey>,
 }
 
 /// Resources recorded earlier that entries refer to, encoded; nothing for what is gone.
@@ -44,7 +45,7 @@ impl Draft {
         Self { manifest, ..Self::default() }
     }
 
-    /// Whether there is nothing to seal: not even a start, whose number must not be missing later.
+    /// Returns true if there is nothing to seal: not even a start, whose number must not be missing later.
     pub fn is_empty(&self) -> bool {
         self.manifest.first_seq == 0
     }
@@ -69,7 +70,7 @@ impl Draft {
                 recorded,
             };
             match op {
-                Op::Put { version, resource: raw } => match decode(raw) {
+                Op::Put { version, resource: raw } => match decode_resource(raw) {
                     Ok(resource) => self.put_encoded(stamp(*version), &resource.reference(), raw),
                     Err(fault) => faults = Err(fault),
                 },
@@ -102,7 +103,7 @@ impl Draft {
     fn put_encoded(&mut self, stamp: Stamp, reference: &Ref, encoded: &[u8]) {
         let key = RefKey::of(reference);
         self.touched.remove(&reference.to_string());
-        self.buried.remove(&key);
+        self.forgotten.remove(&key);
         self.newest.insert(key, self.puts.len());
         let start = self.bytes.len();
         self.bytes.extend_from_slice(encoded);
@@ -115,12 +116,12 @@ impl Draft {
         self.newest.remove(&key);
         self.touched.remove(&target.to_string());
         self.manifest.forgotten.push(Tombstone::of(&target, stamp, by));
-        self.buried.insert(key);
+        self.forgotten.insert(key);
     }
 
     /// Takes in a tombstone of a compacted segment, whose name is gone.
-    pub fn bury(&mut self, grave: Tombstone) {
-        self.manifest.forgotten.push(grave);
+    pub fn write_tombstone(&mut self, tombstone: Tombstone) {
+        self.manifest.forgotten.push(tombstone);
     }
 
     /// Takes in an access state.
@@ -174,13 +175,13 @@ impl Draft {
         copies: &mut Copies,
         earlier: &mut impl FnMut(&Ref) -> Option<Resource>,
     ) -> Option<Cow<'a, [u8]>> {
-        let mut resource = decode(raw).ok()?;
+        let mut resource = decode_resource(raw).ok()?;
         let mut reachable = |target: &Ref| {
             let key = RefKey::of(target);
             if self.newest.contains_key(&key) {
                 return true;
             }
-            if self.buried.contains(&key) {
+            if self.forgotten.contains(&key) {
                 return false;
             }
             if let Some(copy) = copies.get(target) {

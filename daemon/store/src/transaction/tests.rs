@@ -6,7 +6,7 @@ fn sample() -> Transaction {
         at: Timestamp::from_micros(1_780_000_000_000_001),
         ops: vec![
             Op::Put { version: 2, resource: cbor::to_vec(&object(&[("id", "x".into())])) },
-            Op::Forget { target: "Entity/y".parse().unwrap(), version: 4, who: Who::Someone },
+            Op::Forget { target: "Entity/y".parse().unwrap(), version: 4, who: Who::User },
             Op::Forget { target: "Entity/z".parse().unwrap(), version: 2, who: Who::Rule },
             Op::Forget { target: "Entity/w".parse().unwrap(), version: 2, who: Who::Merging(0) },
             Op::Touch(Touch {
@@ -101,10 +101,10 @@ fn who_forgets_is_told_by_the_name_of_the_record() {
     assert_eq!(transaction.by(Who::Merging(0)), kept);
     assert_eq!(transaction.by(Who::Rule), By::Rule);
     // What cannot be told is not kept for it.
-    for who in [Who::Someone, Who::Merging(1), Who::Merging(2)] {
-        assert_eq!(transaction.by(who), By::Someone);
+    for who in [Who::User, Who::Merging(1), Who::Merging(2)] {
+        assert_eq!(transaction.by(who), By::User);
     }
-    assert_eq!(sample().by(Who::Merging(0)), By::Someone, "it has no type");
+    assert_eq!(sample().by(Who::Merging(0)), By::User, "it has no type");
 }
 
 #[test]

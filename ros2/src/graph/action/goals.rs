@@ -53,11 +53,11 @@ const MOST_ENDED: usize = 100;
 
 pub(super) struct Goals {
     known: BTreeMap<GoalId, Goal>,
-    /// How many may be on the way at once.
+    /// Largest number of goals on the way at once.
     most: usize,
     /// For how long an end is remembered, in nanoseconds.
     keep: i64,
-    /// How many have ended.
+    /// Number of goals that have ended.
     ended: u64,
 }
 
@@ -96,7 +96,7 @@ impl Goals {
         }
     }
 
-    /// Which goals are to be cancelled: by the rules of `CancelGoal`, an id of zeros means any goal, a
+    /// Cancels goals by the rules of `CancelGoal`: an id of zeros means any goal, a
     /// time means all goals accepted until then, both mean that goal and those.
     pub(super) fn cancel(&mut self, id: &GoalId, until: Stamp) -> (Cancel, Vec<(GoalId, Stamp)>) {
         let any = *id == GoalId::default();

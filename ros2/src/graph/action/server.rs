@@ -22,18 +22,17 @@ const MOST_WAITING: usize = 100;
 
 /// The work of an action.
 pub trait GoalHandler: Send + Sync + 'static {
-    /// Accepts a goal, or says why not. ROS has no place for the reason: it is logged.
-    ///
-    /// # Errors
-    /// The reason.
-    fn accept(&self, goal: &Message) -> Result<(), String>;
+    /// Returns true if a goal is accepted; every goal is, unless this says otherwise.
+    fn accepts(&self, _goal: &Message) -> bool {
+        true
+    }
 
     /// Works on a goal, on a thread of its own, until it ends. It looks at
     /// [`Goal::is_canceling`] often.
     fn execute(&self, goal: &Goal) -> Ending;
 }
 
-/// How a goal ended, each with the message of the result.
+/// The end of a goal, with the message of the result.
 #[derive(Debug, Clone)]
 pub enum Ending {
     /// As it was wanted.
@@ -152,7 +151,7 @@ impl Node {
 /// Outcome of a request.
 type Answered = Result<(), AnswerError>;
 
-/// Why a request was not answered. A path can be wrong only where a type of the action is not what
+/// A request that was not answered. A path can be wrong only where a type of the action is not what
 /// rosidl derives.
 enum AnswerError {
     Path(PathError),
@@ -208,12 +207,14 @@ impl Action {
         Ok(answered?)
     }
 
-    fn take_in(&self, request: &Request, id: GoalId, now: Stamp) -> Result<Message, String> {
+    fn take_in(&self, request: &Request, id: GoalId, now: Stamp) -> Result<Message, &'static str> {
         let goal = request.message().message("goal").ok_or("a request without a goal")?;
-        self.handler.accept(goal)?;
+        if !self.handler.accepts(goal) {
+            return Err("the action does not take it");
+        }
         let mut state = self.lock();
         if state.closing {
-            return Err("the action server is closing".into());
+            return Err("the action server is closing");
         }
         state.goals.accept(id, now)?;
         Ok(goal.clone())

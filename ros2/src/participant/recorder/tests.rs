@@ -1,4 +1,4 @@
-//! What a rule keeps reaches the memory, however busy or full that is.
+//! Kept memories reach the memory, however busy or full that is.
 //!
 //! Invariant 21 of ARCHITECTURE.md.
 
@@ -7,22 +7,22 @@ use std::sync::Mutex;
 
 use omir_core::decode::Limits;
 use omir_core::json;
+use omir_core::operation::Operation;
 use omir_core::value::Map;
 
 use super::*;
-use crate::records::Operation;
 use crate::stamp::Stamp;
 
 /// A memory that is busy at first, refuses what is called `bad`, and reads and writes versions and
 /// references as the daemon does.
 #[derive(Default)]
-struct Shelf {
+struct TestMemory {
     stored: Mutex<HashMap<String, Value>>,
-    /// What its disk does not give back.
+    /// Resources that its disk does not give back.
     damaged: Mutex<HashSet<String>>,
     requests: AtomicU64,
     busy: AtomicU64,
-    /// How often somebody confirms a record just after it was looked at.
+    /// Number of times that somebody confirms a record just after it was looked at.
     confirmed: AtomicU64,
 }
 
@@ -38,12 +38,12 @@ fn version(value: &Value) -> u64 {
     value.get("version").and_then(Value::as_u64).unwrap_or(1)
 }
 
-impl Shelf {
+impl TestMemory {
     fn holding(resources: impl IntoIterator<Item = Value>) -> Arc<Self> {
-        let shelf = Self::default();
+        let memory = Self::default();
         let named = resources.into_iter().map(|value| (reference(&value).unwrap(), value));
-        shelf.stored.lock().unwrap().extend(named);
-        Arc::new(shelf)
+        memory.stored.lock().unwrap().extend(named);
+        Arc::new(memory)
     }
 
     fn look(&self, name: &str) -> Option<Value> {
@@ -51,7 +51,7 @@ impl Shelf {
     }
 }
 
-impl Memory for Shelf {
+impl Memory for TestMemory {
     fn remember(&self, resources: Vec<Value>, _: Option<&str>) -> Result<Value, Refusal> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         if is_left(&self.busy) {
@@ -164,9 +164,9 @@ fn keep(id: &str) -> Job {
     job(cup(id, 0), vec![entity("")])
 }
 
-fn desk(shelf: &Arc<Shelf>) -> Desk {
-    Desk {
-        memory: shelf.clone(),
+fn writer(memory: &Arc<TestMemory>) -> Writer {
+    Writer {
+        memory: memory.clone(),
         known: HashSet::new(),
         counts: Arc::default(),
         is_stopping: Arc::default(),
@@ -174,14 +174,14 @@ fn desk(shelf: &Arc<Shelf>) -> Desk {
     }
 }
 
-/// What was stored and what was refused.
-fn counted(desk: &Desk) -> (u64, u64) {
-    let Counts { stored, refused, .. } = &*desk.counts;
+/// Returns the numbers of stored and refused ones.
+fn counted(writer: &Writer) -> (u64, u64) {
+    let Counts { stored, refused, .. } = &*writer.counts;
     (stored.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
 }
 
-fn record(shelf: &Arc<Shelf>, jobs: Vec<Job>) -> (u64, u64) {
-    let recorder = Recorder::start(shelf.clone()).unwrap();
+fn record(memory: &Arc<TestMemory>, jobs: Vec<Job>) -> (u64, u64) {
+    let recorder = Recorder::start(memory.clone()).unwrap();
     let inlet = recorder.inlet().unwrap();
     jobs.into_iter().for_each(|job| inlet.put(job));
     drop(inlet);
@@ -192,53 +192,53 @@ fn record(shelf: &Arc<Shelf>, jobs: Vec<Job>) -> (u64, u64) {
 
 #[test]
 fn everything_is_stored_before_it_ends_also_by_a_memory_that_is_busy() {
-    let shelf = Arc::new(Shelf { busy: AtomicU64::new(3), ..Shelf::default() });
+    let memory = Arc::new(TestMemory { busy: AtomicU64::new(3), ..TestMemory::default() });
     let jobs = (0..600).map(|n| keep(&format!("cup-{n}"))).collect();
-    assert_eq!(record(&shelf, jobs), (600, 0));
+    assert_eq!(record(&memory, jobs), (600, 0));
     // With the entity they are about, and many at a time.
-    assert_eq!(shelf.stored.lock().unwrap().len(), 601);
-    assert!(shelf.requests.load(Ordering::Relaxed) < 600);
+    assert_eq!(memory.stored.lock().unwrap().len(), 601);
+    assert!(memory.requests.load(Ordering::Relaxed) < 600);
 }
 
 #[test]
 fn what_is_refused_takes_nothing_else_with_it() {
-    let shelf = Arc::new(Shelf::default());
+    let memory = Arc::new(TestMemory::default());
     let jobs = vec![keep("a"), keep("bad"), keep("b")];
-    assert_eq!(record(&shelf, jobs), (2, 1));
-    assert!(shelf.look("MemoryRecord/b").is_some());
+    assert_eq!(record(&memory, jobs), (2, 1));
+    assert!(memory.look("MemoryRecord/b").is_some());
 }
 
 #[test]
 fn what_is_known_of_an_entity_is_not_lost_for_a_bare_name() {
     let known = entity(r#","summary":"blue, with a crack""#);
-    let shelf = Shelf::holding([known.clone()]);
-    record(&shelf, vec![keep("a")]);
-    assert_eq!(shelf.look("Entity/cup"), Some(known));
+    let memory = TestMemory::holding([known.clone()]);
+    record(&memory, vec![keep("a")]);
+    assert_eq!(memory.look("Entity/cup"), Some(known));
 }
 
 #[test]
 fn an_entity_that_is_forgotten_comes_back_with_what_is_seen_next() {
-    let shelf = Arc::new(Shelf::default());
-    let mut desk = desk(&shelf);
-    desk.store(&[keep("a")]);
-    shelf.stored.lock().unwrap().clear();
-    desk.store(&[keep("b")]);
-    assert_eq!(counted(&desk), (2, 0));
-    assert!(shelf.look("Entity/cup").is_some() && shelf.look("MemoryRecord/b").is_some());
+    let memory = Arc::new(TestMemory::default());
+    let mut writer = writer(&memory);
+    writer.store(&[keep("a")]);
+    memory.stored.lock().unwrap().clear();
+    writer.store(&[keep("b")]);
+    assert_eq!(counted(&writer), (2, 0));
+    assert!(memory.look("Entity/cup").is_some() && memory.look("MemoryRecord/b").is_some());
 }
 
 #[test]
 fn what_is_damaged_holds_nothing_else_up() {
-    let shelf = Shelf::holding([entity(""), cup("lost", 0)]);
-    shelf.damaged.lock().unwrap().insert("MemoryRecord/lost".to_owned());
-    let mut desk = desk(&shelf);
-    desk.store(&[keep("a"), job(cup("lost", 1), vec![entity("")]), keep("b")]);
-    assert_eq!(counted(&desk), (2, 1));
+    let memory = TestMemory::holding([entity(""), cup("lost", 0)]);
+    memory.damaged.lock().unwrap().insert("MemoryRecord/lost".to_owned());
+    let mut writer = writer(&memory);
+    writer.store(&[keep("a"), job(cup("lost", 1), vec![entity("")]), keep("b")]);
+    assert_eq!(counted(&writer), (2, 1));
     // What is about a damaged Entity can be kept.
-    shelf.damaged.lock().unwrap().insert("Entity/cup".to_owned());
-    desk.known.clear();
-    desk.store(&[keep("c")]);
-    assert_eq!(counted(&desk), (3, 1));
+    memory.damaged.lock().unwrap().insert("Entity/cup".to_owned());
+    writer.known.clear();
+    writer.store(&[keep("c")]);
+    assert_eq!(counted(&writer), (3, 1));
 }
 
 #[test]
@@ -248,15 +248,16 @@ fn after_a_restart_what_is_seen_first_joins_what_is_stored() {
     let members = confirmed.as_object_mut().unwrap();
     members.insert("version", 3);
     members.insert("confidence", value(r#"{"alpha":4,"beta":1,"calibrated":0.8}"#));
-    let shelf = Shelf::holding([known, confirmed.clone()]);
-    let seen =
-        entity(r#","summary":"on the shelf","mentionCount":1,"lastSeenAt":"2026-05-30T12:00:00Z""#);
-    let mut desk = desk(&shelf);
+    let memory = TestMemory::holding([known, confirmed.clone()]);
+    let seen = entity(
+        r#","summary":"on the memory","mentionCount":1,"lastSeenAt":"2026-05-30T12:00:00Z""#,
+    );
+    let mut writer = writer(&memory);
     // A latched message that is played back, and a rule that makes Entities.
-    desk.store(&[keep("a"), job(seen, Vec::new())]);
-    assert_eq!(shelf.look("MemoryRecord/a"), Some(confirmed), "it tells of that sight already");
-    let cup = shelf.look("Entity/cup").unwrap();
-    assert_eq!(cup.get("summary"), Some(&"on the shelf".into()));
+    writer.store(&[keep("a"), job(seen, Vec::new())]);
+    assert_eq!(memory.look("MemoryRecord/a"), Some(confirmed), "it tells of that sight already");
+    let cup = memory.look("Entity/cup").unwrap();
+    assert_eq!(cup.get("summary"), Some(&"on the memory".into()));
     assert_eq!(cup.get("mentionCount"), Some(&8.into()));
     assert_eq!(cup.pointer("/attributes/maker"), Some(&"acme".into()));
     assert_eq!(cup.get("createdAt"), Some(&"2026-05-30T11:00:00Z".into()));
@@ -264,17 +265,17 @@ fn after_a_restart_what_is_seen_first_joins_what_is_stored() {
 
 #[test]
 fn what_others_say_meanwhile_is_not_lost() {
-    let shelf = Shelf::holding([entity(""), cup("a", 0)]);
-    shelf.confirmed.store(2, Ordering::Relaxed);
-    let mut desk = desk(&shelf);
-    desk.known.insert("Entity/cup".to_owned());
-    desk.store(&[job(cup("a", 5), vec![entity("")])]);
-    assert_eq!(counted(&desk), (1, 0));
-    let stored = shelf.look("MemoryRecord/a").unwrap();
+    let memory = TestMemory::holding([entity(""), cup("a", 0)]);
+    memory.confirmed.store(2, Ordering::Relaxed);
+    let mut writer = writer(&memory);
+    writer.known.insert("Entity/cup".to_owned());
+    writer.store(&[job(cup("a", 5), vec![entity("")])]);
+    assert_eq!(counted(&writer), (1, 0));
+    let stored = memory.look("MemoryRecord/a").unwrap();
     assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(3.0));
     assert_eq!(stored.get("eventTime"), Some(&"2026-05-30T11:05:00Z".into()));
     // And so with what was only counted.
-    shelf.confirmed.store(1, Ordering::Relaxed);
+    memory.confirmed.store(1, Ordering::Relaxed);
     let last = "2026-05-30T11:06:00Z".parse().unwrap();
     let untold = Untold {
         reference: "MemoryRecord/a".to_owned(),
@@ -283,17 +284,17 @@ fn what_others_say_meanwhile_is_not_lost() {
         heard: None,
         late: None,
     };
-    desk.store(&[Job::Tell(untold)]);
-    assert_eq!(counted(&desk), (2, 0));
-    let stored = shelf.look("MemoryRecord/a").unwrap();
+    writer.store(&[Job::Tell(untold)]);
+    assert_eq!(counted(&writer), (2, 0));
+    let stored = memory.look("MemoryRecord/a").unwrap();
     assert_eq!(stored.pointer("/confidence/alpha").and_then(Value::as_f64), Some(4.0));
     assert_eq!(stored.pointer("/extension/0/valueJson/count"), Some(&11.into()));
 }
 
 #[test]
 fn a_panic_is_counted_and_not_the_end() {
-    let shelf = Shelf::holding([]);
-    let recorder = Recorder::start(shelf.clone()).unwrap();
+    let memory = TestMemory::holding([]);
+    let recorder = Recorder::start(memory.clone()).unwrap();
     let inlet = recorder.inlet().unwrap();
     inlet.put(keep("bug"));
     while recorder.counts.refused.load(Ordering::Relaxed) == 0 {
@@ -302,18 +303,18 @@ fn a_panic_is_counted_and_not_the_end() {
     inlet.put(keep("after"));
     drop(inlet);
     drop(recorder);
-    assert!(shelf.look("MemoryRecord/after").is_some());
+    assert!(memory.look("MemoryRecord/after").is_some());
 }
 
 #[test]
 fn the_memory_dates_what_is_new_and_nothing_else() {
-    let shelf = Shelf::holding([cup("old", 0)]);
-    let mut desk = desk(&shelf);
+    let memory = TestMemory::holding([cup("old", 0)]);
+    let mut writer = writer(&memory);
     let again = job(cup("new", 2), vec![entity("")]);
-    desk.store(&[keep("new"), again, job(cup("old", 1), Vec::new())]);
-    let created = |name: &str| shelf.look(name).unwrap().get("createdAt").cloned();
+    writer.store(&[keep("new"), again, job(cup("old", 1), Vec::new())]);
+    let created = |name: &str| memory.look(name).unwrap().get("createdAt").cloned();
     assert_eq!((created("MemoryRecord/new"), created("Entity/cup")), (None, None));
     assert_eq!(created("MemoryRecord/old"), cup("old", 0).get("createdAt").cloned());
-    let new = shelf.look("MemoryRecord/new").unwrap();
+    let new = memory.look("MemoryRecord/new").unwrap();
     assert_eq!(new.pointer("/extension/0/valueJson/count"), Some(&2.into()));
 }

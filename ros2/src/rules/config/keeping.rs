@@ -1,4 +1,4 @@
-//! When a rule keeps what it sees, and when two sightings are one memory.
+//! The conditions under which a rule keeps a sighting, and two sightings are one memory.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::rules::written::{Table, one_of};
 /// Most thresholds of one rule.
 const MAX_THRESHOLDS: usize = 32;
 
-/// Which messages are kept.
+/// The messages that are kept.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keep {
     /// Only those of these levels.
@@ -60,7 +60,7 @@ pub struct Worse {
 }
 
 impl Worse {
-    /// How bad it is: more is worse.
+    /// Its badness: more is worse.
     pub fn badness(&self, scene: &Scene<'_>) -> Option<f64> {
         let number = self.field.number(scene)?;
         Some(if self.is_lower { -number } else { number })

@@ -1,9 +1,9 @@
-//! How well the robot must know where it is, for a place to be stored.
+//! Demands on the robot's knowledge of its position, for a place to be stored.
 
 use std::time::Duration;
 
 use super::YEAR_S;
-use super::words::{frame_name, topic_pattern};
+use super::words::{BadValue, frame_name, topic_pattern};
 use crate::interface::TypeName;
 use crate::rules::written::Table;
 
@@ -14,9 +14,9 @@ const POSE: &str = "geometry_msgs/msg/PoseWithCovarianceStamped";
 /// Demands on the robot's position. All that is said must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Localised {
-    /// How certain its pose must be.
+    /// Demand on the certainty of its pose.
     pub certain: Option<Certain>,
-    /// How fresh a transform must be.
+    /// Demand on the age of a transform.
     pub fresh: Option<Fresh>,
     /// Treatment of a memory otherwise.
     pub otherwise: Otherwise,
@@ -35,7 +35,7 @@ pub struct Certain {
     pub within_m: Option<f64>,
     /// Radians that the standard deviation of the yaw may be.
     pub within_rad: Option<f64>,
-    /// How old the newest word of it may be; any age, if it does not say: a localiser may be silent while the
+    /// Largest age of its newest message; any age if absent: a localiser may be silent while the
     /// robot stands.
     pub age: Option<Duration>,
 }
@@ -45,7 +45,7 @@ pub struct Certain {
 pub struct Fresh {
     /// The frame that the localiser moves in its parent: `odom`.
     pub frame: String,
-    /// How old the last transform may be.
+    /// Largest age of the last transform.
     pub age: Duration,
 }
 
@@ -83,12 +83,9 @@ impl Localised {
 
 /// Demands on a covariance, and whether they were free of faults.
 fn certain(table: &Table<'_>) -> (Option<Certain>, bool) {
-    let topic = table.parsed("topic", |text| match topic_pattern(text) {
-        Ok(topic) if topic.is_exact() => Ok(text.to_owned()),
-        Ok(_) => Err(format!(
-            "{text:?} is more than one topic; name the one that tells where the robot is"
-        )),
-        Err(why) => Err(why),
+    let topic = table.parsed("topic", |text| match topic_pattern(text)?.is_exact() {
+        true => Ok(text.to_owned()),
+        false => Err(BadValue::Topics(text.to_owned())),
     });
     let type_name = table.parsed("type", str::parse::<TypeName>).or_else(|| POSE.parse().ok());
     let within_m = table.number("within_m", 0.0..=1e6);

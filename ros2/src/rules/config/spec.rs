@@ -9,7 +9,7 @@ use omir_core::value::Value;
 use super::YEAR_S;
 use super::keeping::{Keep, Merging, merging};
 use super::localised::Localised;
-use super::words::{field, word_of};
+use super::words::{BadValue, field, word_of};
 use crate::rules::levels::Level;
 use crate::rules::template::{FieldRef, Template};
 use crate::rules::written::{Table, Unit, one_of};
@@ -41,7 +41,7 @@ pub struct Spec {
     pub half_life_h: Option<Amount>,
     /// True if it resists forgetting.
     pub anchored: Option<bool>,
-    /// How long after the event it is valid.
+    /// Time after the event for which it is valid.
     pub expires: Option<Duration>,
     /// Its place.
     pub pose: Option<PoseFrom>,
@@ -49,15 +49,15 @@ pub struct Spec {
     pub frame: Option<Template>,
     /// A position on the Earth.
     pub geo: Option<Whence>,
-    /// When it happened.
+    /// Time at which it happened.
     pub stamp: Option<StampFrom>,
     /// Treatment when its place in the fixed frame is unknown.
     pub without_transform: Option<WithoutTransform>,
-    /// How well the robot must know where it is.
+    /// Demands on the robot's knowledge of its position.
     pub localised: Option<Localised>,
     /// Conditions for keeping it.
     pub keep: Option<Keep>,
-    /// When it is the same thing.
+    /// The rule by which it is the same thing.
     pub merge: Option<Merging>,
 }
 
@@ -111,10 +111,10 @@ pub enum PoseFrom {
     Message(Whence),
 }
 
-/// When something happened.
+/// The time of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StampFrom {
-    /// When the message came.
+    /// Time at which the message came.
     Received,
     /// Value of a field.
     Field(FieldRef),
@@ -138,7 +138,7 @@ impl Spec {
             by: table.parsed("by", |text| {
                 // A name without braces would be one name for everything, so it is a field.
                 if text.contains('{') {
-                    text.parse::<Template>().map_err(|error| error.to_string())
+                    text.parse::<Template>().map_err(BadValue::Template)
                 } else {
                     field(text).map(Template::of_field)
                 }
@@ -250,14 +250,14 @@ fn amount_in(
     }
 }
 
-fn list(text: &str) -> Result<FieldRef, String> {
+fn list(text: &str) -> Result<FieldRef, BadValue> {
     let field = field(text)?;
     if !text.ends_with("[*]") || text.matches("[*]").count() != 1 || field.is_of_whole() {
-        return Err(format!("{text:?} is no list; write it as in detections[*]"));
+        return Err(BadValue::List(text.to_owned()));
     }
     Ok(field)
 }
 
-fn whence(text: &str) -> Result<Whence, String> {
+fn whence(text: &str) -> Result<Whence, BadValue> {
     if text == "." { Ok(Whence::Itself) } else { field(text).map(Whence::Field) }
 }

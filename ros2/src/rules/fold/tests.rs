@@ -30,7 +30,7 @@ fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     value.pointer(pointer)
 }
 
-/// What `urn:omird:ext:consolidated` says.
+/// Returns the contents of `urn:omird:ext:consolidated`.
 fn told_of(value: &Value) -> &Value {
     let extensions = value.get("extension").and_then(Value::as_array).unwrap();
     let is_it = |e: &&Value| e.get("url").and_then(Value::as_str) == Some(CONSOLIDATED_URL);

@@ -150,7 +150,7 @@ fn an_hour_has_room_for_so_many() {
     assert_eq!(kept, [true, true, false, false, true, true, false]);
 }
 
-/// What is seen: a name, seconds since the sight before, a place and a reading.
+/// A sight: a name, seconds since the sight before, a place and a reading.
 fn sights() -> impl Strategy<Value = Vec<(u8, i64, i32, i32)>> {
     proptest::collection::vec((0..3u8, 0..8i64, -6..6i32, -3..4i32), 0..80)
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{Format, Piece, Style, Template};
 
-/// Why a text is no template.
+/// A text that is no template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError(String);
 

@@ -83,9 +83,9 @@ fn a_list_of_any_type_makes_entities() {
     mine.set("header.frame_id", "base_link").unwrap();
     let parts = vec![part(&bench, "Gripper", 0.1), part(&bench, "", 0.2)];
     mine.set("parts", parts).unwrap();
-    let mut outcomes = bench.see(4.0, &mine);
-    assert!(is_dropped(&outcomes[1], Reason::NoName));
-    let first = kept(outcomes.remove(0));
+    let mut decisions = bench.see(4.0, &mine);
+    assert!(is_dropped(&decisions[1], Reason::NoName));
+    let first = kept(decisions.remove(0));
     let gripper = entity(&first.resource);
     assert_eq!((gripper.id.as_str(), gripper.name.as_str()), ("gripper", "Gripper"));
     assert_eq!(gripper.summary.as_deref(), Some("worn by 0.1, codes 1/-2 of arm"));
@@ -95,7 +95,7 @@ fn a_list_of_any_type_makes_entities() {
         "map",
         [10.0, 4.0, 0.0],
     );
-    assert_eq!(bench.see(5.0, &mine)[0], Outcome::Merged { count: 2 });
+    assert_eq!(bench.see(5.0, &mine)[0], Decision::Merged { count: 2 });
     let again = kept(bench.see(64.0, &mine).remove(0));
     assert_eq!((again.is_first, again.seen), (false, 2));
     let mut stored = entity(&first.resource);
@@ -119,8 +119,8 @@ fn several_rules_look_at_a_topic_each_for_itself() {
     );
     let mut mine = bench.message("my_msgs/msg/Mine");
     mine.set("name", "x").unwrap();
-    let outcomes = bench.see(0.0, &mine);
-    let [first, second] = <[Outcome; 2]>::try_from(outcomes).unwrap().map(record);
+    let decisions = bench.see(0.0, &mine);
+    let [first, second] = <[Decision; 2]>::try_from(decisions).unwrap().map(record);
     assert_eq!((first.content.as_str(), second.content.as_str()), ("first x", "second x"));
     assert_ne!(first.id, second.id);
     let name = |ty: &str| ty.parse::<TypeName>().unwrap();

@@ -25,7 +25,7 @@ impl Bench {
     }
 
     /// A pose a metre before the robot, at that time and seen ten seconds later.
-    fn goal(&mut self, seconds: f64) -> Outcome {
+    fn goal(&mut self, seconds: f64) -> Decision {
         let mut pose = self.message("geometry_msgs/msg/PoseStamped");
         pose.set("header.frame_id", "base_link").unwrap();
         pose.set("pose.position.x", 1.0).unwrap();
@@ -87,8 +87,8 @@ fn what_is_not_placed_is_dropped_or_keeps_its_own_frame_as_the_rule_says() {
     let memory = record(lost("own_frame").0);
     assert_eq!((poses(&memory).len(), why(&memory)), (1, Some(WHY)));
     near(&poses(&memory)[0], "base_link", [1.0, 0.0, 0.0]);
-    let (outcome, bench) = lost("drop");
-    assert!(is_dropped(&outcome, Reason::NotLocalised));
+    let (decision, bench) = lost("drop");
+    assert!(is_dropped(&decision, Reason::NotLocalised));
     assert_eq!(bench.counters().dropped[&Reason::NotLocalised], 1);
 }
 

@@ -1,4 +1,4 @@
-//! How often something is kept: what got worse goes before the limit, and a message that is a little early does
+//! The pace of keeping: a change for the worse goes before the limit, and a message that is a little early does
 //! not fall under it.
 
 use super::*;
@@ -13,11 +13,11 @@ fn status(bench: &Bench, level: i64) -> Message {
     array
 }
 
-/// Which of the levels that came at those seconds were kept.
+/// Returns the kept ones of the levels that came at those seconds.
 fn kept_of(bench: &mut Bench, seen: &[(f64, i64)]) -> Vec<bool> {
     let seen = seen.iter().map(|(t, level)| {
         let message = status(bench, *level);
-        matches!(bench.one(*t, &message), Outcome::Keep(_))
+        matches!(bench.one(*t, &message), Decision::Keep(_))
     });
     seen.collect()
 }
@@ -54,7 +54,7 @@ fn a_message_a_second_is_not_too_soon_by_some_milliseconds() {
     let mut message = message;
     message.set("data", "x").unwrap();
     let kept =
-        (0..100).filter(|n| matches!(bench.one(f64::from(*n) * 0.8, &message), Outcome::Keep(_)));
+        (0..100).filter(|n| matches!(bench.one(f64::from(*n) * 0.8, &message), Decision::Keep(_)));
     assert!((40..=81).contains(&kept.count()));
 }
 
@@ -70,11 +70,11 @@ fn what_got_worse_is_written_before_its_time() {
         log.set("msg", format!("level {level}")).unwrap();
         bench.one(t, &log)
     };
-    assert!(matches!(says(0.0, 30), Outcome::Keep(_)));
-    assert!(matches!(says(1.0, 30), Outcome::Merged { count: 2 }));
+    assert!(matches!(says(0.0, 30), Decision::Keep(_)));
+    assert!(matches!(says(1.0, 30), Decision::Merged { count: 2 }));
     let worse = record(says(2.0, 40));
     assert!(worse.content.contains("level 40"), "{}", worse.content);
-    assert!(matches!(says(3.0, 40), Outcome::Merged { count: 4 }));
+    assert!(matches!(says(3.0, 40), Decision::Merged { count: 4 }));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn which_way_is_worse_is_said_by_the_rule() {
         .zip(0..)
         .map(|(score, t)| {
             mine.set("score", score).unwrap();
-            matches!(bench.one(f64::from(t), &mine), Outcome::Keep(_))
+            matches!(bench.one(f64::from(t), &mine), Decision::Keep(_))
         })
         .collect();
     assert_eq!(kept, [true, false, true, false, true]);

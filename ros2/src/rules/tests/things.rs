@@ -1,4 +1,4 @@
-//! What a rule knows again, and what it ties to a place.
+//! Things that a rule recognises, and things that it ties to a place.
 
 use super::*;
 
@@ -19,15 +19,15 @@ fn what_is_seen_again_nearby_is_the_same_thing() {
             bench.message("vision_msgs/msg/Detection3D"),
         ],
     );
-    let mut outcomes = bench.see(10.05, &first);
-    assert!(is_dropped(&outcomes.pop().unwrap(), Reason::Condition), "without a result");
-    assert!(is_dropped(&outcomes.pop().unwrap(), Reason::Condition), "not sure enough");
-    let other = kept(outcomes.pop().unwrap());
-    let kept_first = kept(outcomes.pop().unwrap());
+    let mut decisions = bench.see(10.05, &first);
+    assert!(is_dropped(&decisions.pop().unwrap(), Reason::Condition), "without a result");
+    assert!(is_dropped(&decisions.pop().unwrap(), Reason::Condition), "not sure enough");
+    let other = kept(decisions.pop().unwrap());
+    let kept_first = kept(decisions.pop().unwrap());
     assert_ne!(other.resource.get("id"), kept_first.resource.get("id"));
     let cup_entity = entity(&kept_first.about[0]);
     assert_eq!((cup_entity.id.as_str(), cup_entity.name.as_str()), ("cup", "Cup"));
-    let first = record(Outcome::Keep(Box::new(kept_first)));
+    let first = record(Decision::Keep(Box::new(kept_first)));
     assert_eq!(first.content, "saw Cup");
     assert_eq!(first.entity_refs.as_ref().unwrap()[0].target.to_string(), "Entity/cup");
     assert_eq!(first.confidence.as_ref().unwrap().calibrated.as_ref().unwrap().as_f64(), 0.9);
@@ -39,7 +39,7 @@ fn what_is_seen_again_nearby_is_the_same_thing() {
         let t = 10.0 + f64::from(tick) / 30.0;
         let seen = detections(&bench, t, vec![cup(&bench, t, 0.1)]);
         match bench.one(t, &seen) {
-            Outcome::Merged { count } => merged = count,
+            Decision::Merged { count } => merged = count,
             other => panic!("{other:?}"),
         }
     }
@@ -81,7 +81,7 @@ fn a_recording_seen_twice_says_the_same() {
         said
     };
     let said = run();
-    assert!(said.iter().filter(|outcome| matches!(outcome, Outcome::Keep(_))).count() > 3);
+    assert!(said.iter().filter(|decision| matches!(decision, Decision::Keep(_))).count() > 3);
     assert_eq!(said, run());
 }
 
@@ -164,9 +164,9 @@ fn a_thing_stays_the_same_when_the_map_moves() {
     bench.rules.map_moved(&memory);
     let mut again = cup(&bench, 11.0, 1.0);
     again.set("detections[0].bbox.center.position.y", 100.0).unwrap();
-    assert_eq!(bench.one(11.0, &again), Outcome::Merged { count: 2 });
+    assert_eq!(bench.one(11.0, &again), Decision::Merged { count: 2 });
     let third = cup(&bench, 12.0, 1.0);
-    assert!(matches!(bench.one(12.0, &third), Outcome::Keep(kept) if kept.is_first));
+    assert!(matches!(bench.one(12.0, &third), Decision::Keep(kept) if kept.is_first));
 }
 
 /// A box at x on the map, at that second.
@@ -186,7 +186,7 @@ fn moved_and_left(bench: &mut Bench) -> (Json, Vec<Untold>) {
     for tick in 1..=10 {
         let t = 10.0 + f64::from(tick) / 10.0;
         let seen = a_box(bench, t, 0.18 * f64::from(tick));
-        assert!(matches!(bench.one(t, &seen), Outcome::Merged { .. }));
+        assert!(matches!(bench.one(t, &seen), Decision::Merged { .. }));
     }
     (stored, bench.rules.untold(at(14.0), false))
 }
@@ -219,10 +219,10 @@ fn a_sight_that_came_late_or_nowhere_does_not_take_the_place_of_the_last() {
     let first = a_box(&bench, 10.0, 0.0);
     let stored = kept(bench.one(10.0, &first)).resource;
     let last = a_box(&bench, 11.0, 0.9);
-    assert!(matches!(bench.one(11.0, &last), Outcome::Merged { count: 2 }));
+    assert!(matches!(bench.one(11.0, &last), Decision::Merged { count: 2 }));
     // Out of order: it happened before what is known already.
     let late = a_box(&bench, 10.5, 0.5);
-    assert!(matches!(bench.one(11.1, &late), Outcome::Merged { count: 3 }));
+    assert!(matches!(bench.one(11.1, &late), Decision::Merged { count: 3 }));
     let untold = bench.rules.untold(at(14.0), false);
     let value = told(&stored, &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };
@@ -236,7 +236,7 @@ fn what_is_to_be_told_late_moves_with_the_map() {
     let first = a_box(&bench, 10.0, 0.0);
     let stored = kept(bench.one(10.0, &first)).resource;
     let last = a_box(&bench, 11.0, 0.9);
-    assert!(matches!(bench.one(11.0, &last), Outcome::Merged { count: 2 }));
+    assert!(matches!(bench.one(11.0, &last), Decision::Merged { count: 2 }));
     // As a rebase leaves it: 100 m further.
     let mut memory = valid(&stored);
     let pose = SpatialPose::from_extension(&memory.extensions()[0]).unwrap();
@@ -258,7 +258,7 @@ fn a_thing_that_may_be_anywhere_is_told_late_where_it_was_seen_last() {
     message.set("data", "one").unwrap();
     let stored = kept(bench.one(10.0, &message)).resource;
     message.set("data", "two").unwrap();
-    assert!(matches!(bench.one(11.0, &message), Outcome::Merged { count: 2 }));
+    assert!(matches!(bench.one(11.0, &message), Decision::Merged { count: 2 }));
     let untold = bench.rules.untold(at(15.0), false);
     let value = told(&stored, &untold[0]).unwrap();
     let Resource::MemoryRecord(record) = valid(&value) else { panic!("{value}") };

@@ -1,4 +1,4 @@
-//! What becomes of each well-known type.
+//! The memories of each well-known type.
 
 use super::*;
 
@@ -48,14 +48,14 @@ fn an_error_that_repeats_is_one_memory() {
     assert!(is_dropped(&bench.one(0.0, &log), Reason::Level));
     log.set("level", 40_u8).unwrap();
     log.set("stamp.sec", 1_780_000_000).unwrap();
-    let outcome = bench.one(0.1, &log);
-    let first = record(outcome);
+    let decision = bench.one(0.1, &log);
+    let first = record(decision);
     assert_eq!(first.content, "controller_server: Failed to make progress for 3.2 s");
     assert_eq!(first.importance.unwrap().as_f64(), 0.7);
     assert_eq!(first.event_time.unwrap().as_str(), "2026-05-28T20:26:40Z", "its own stamp");
     log.set("msg", "Failed to make progress for 14 s").unwrap();
     log.set("stamp.sec", 1_780_000_011).unwrap();
-    assert_eq!(bench.one(11.0, &log), Outcome::Merged { count: 2 });
+    assert_eq!(bench.one(11.0, &log), Decision::Merged { count: 2 });
     log.set("msg", "Failed to make progress for 301 s").unwrap();
     log.set("stamp.sec", 1_780_000_301).unwrap();
     let again = kept(bench.one(301.0, &log));
@@ -101,12 +101,15 @@ fn diagnostics_tell_of_what_got_worse_and_what_is_well_again() {
         array
     };
     let fine = array(&bench, (0, "fine"), (0, "fine"));
-    let outcomes = bench.see(0.0, &fine);
-    assert!(outcomes.iter().all(|outcome| is_dropped(outcome, Reason::Unchanged)), "{outcomes:?}");
+    let decisions = bench.see(0.0, &fine);
+    assert!(
+        decisions.iter().all(|decision| is_dropped(decision, Reason::Unchanged)),
+        "{decisions:?}"
+    );
     let hot = array(&bench, (2, "82 °C"), (0, "fine"));
-    let mut outcomes = bench.see(2.0, &hot);
-    assert!(is_dropped(&outcomes[1], Reason::Unchanged));
-    let memory = record(outcomes.remove(0));
+    let mut decisions = bench.see(2.0, &hot);
+    assert!(is_dropped(&decisions[1], Reason::Unchanged));
+    let memory = record(decisions.remove(0));
     assert_eq!(memory.content, "left_wheel: ERROR 82 °C");
     assert_eq!(memory.importance.unwrap().as_f64(), 0.8);
     assert_eq!(
@@ -115,8 +118,8 @@ fn diagnostics_tell_of_what_got_worse_and_what_is_well_again() {
     );
     let hotter = array(&bench, (2, "93 °C"), (0, "fine"));
     assert!(is_dropped(&bench.see(4.0, &hotter)[0], Reason::Unchanged), "the same level");
-    let outcome = bench.see(6.0, &fine).remove(0);
-    assert_eq!(record(outcome).content, "left_wheel: OK fine");
+    let decision = bench.see(6.0, &fine).remove(0);
+    assert_eq!(record(decision).content, "left_wheel: OK fine");
 }
 
 #[test]
@@ -136,12 +139,12 @@ fn a_list_without_end_makes_no_memories_without_end() {
         .collect();
     let mut array = bench.message("vision_msgs/msg/Detection3DArray");
     array.set("detections", detections).unwrap();
-    let outcomes = bench.see(1.0, &array);
-    assert_eq!(outcomes.last(), Some(&Outcome::Beyond(70)));
+    let decisions = bench.see(1.0, &array);
+    assert_eq!(decisions.last(), Some(&Decision::Beyond(70)));
     let counters = bench.counters();
     assert_eq!((counters.kept, counters.dropped), (1000, [(Reason::TooLong, 70)].into()));
     let ids: std::collections::BTreeSet<String> =
-        outcomes.into_iter().take(1000).map(|one| record(one).id.to_string()).collect();
+        decisions.into_iter().take(1000).map(|one| record(one).id.to_string()).collect();
     assert_eq!(ids.len(), 1000);
 }
 
@@ -186,7 +189,7 @@ fn a_turn_is_news_too() {
     let pose = poses(&memory).remove(0);
     assert_eq!(pose.covariance.unwrap()[35], 0.01);
     assert!(is_dropped(&turned(&mut bench, 1.0, 29.0), Reason::Unchanged));
-    assert!(matches!(turned(&mut bench, 2.0, 31.0), Outcome::Keep(_)));
+    assert!(matches!(turned(&mut bench, 2.0, 31.0), Decision::Keep(_)));
     assert!(is_dropped(&turned(&mut bench, 3.0, 2.0), Reason::Unchanged), "from what was kept");
 }
 
@@ -204,13 +207,13 @@ fn odometry_makes_a_trail() {
         odometry.set("header.stamp.sec", stamp.0).unwrap();
         odometry.set("header.stamp.nanosec", stamp.1).unwrap();
         odometry.set("pose.pose.position.x", seconds).unwrap();
-        if let Outcome::Keep(kept) = bench.one(seconds, &odometry) {
+        if let Decision::Keep(kept) = bench.one(seconds, &odometry) {
             trail.push(kept);
         }
     }
     // At the start, and then each time more than a metre went by, which is after 129/128 s.
     assert_eq!(trail.len(), 39);
-    let last = record(Outcome::Keep(trail.pop().unwrap()));
+    let last = record(Decision::Keep(trail.pop().unwrap()));
     assert_eq!(last.content, "drove at 1.00 m/s");
     near(&poses(&last)[0], "map", [10.0, 38.296875, 0.0]);
     near(&poses(&last)[1], "odom", [38.296875, 0.0, 0.0]);
@@ -275,7 +278,7 @@ fn a_battery_tells_when_it_runs_low_and_when_it_is_charged() {
     assert_eq!(record(reads(20.0, 0.19, 2)).content, "battery at 19%, 11.1 V, DISCHARGING");
     assert!(is_dropped(&reads(30.0, 0.21, 2), Reason::Unchanged), "not back yet");
     assert!(is_dropped(&reads(40.0, 0.18, 2), Reason::Unchanged));
-    assert!(matches!(reads(50.0, 0.09, 2), Outcome::Keep(_)));
+    assert!(matches!(reads(50.0, 0.09, 2), Decision::Keep(_)));
     assert_eq!(record(reads(60.0, 0.09, 1)).content, "battery at 9%, 11.1 V, CHARGING");
     assert!(is_dropped(&reads(70.0, f32::NAN, 1), Reason::Unchanged), "not measured");
 }
@@ -293,7 +296,7 @@ fn an_image_is_seen_from_where_the_robot_is() {
     let memory = record(bench.one(5.0, &array));
     assert_eq!(memory.content, "saw person");
     near(&poses(&memory)[0], "map", [10.0, 5.0, 0.0]);
-    assert_eq!(bench.one(6.0, &array), Outcome::Merged { count: 2 }, "a metre on");
+    assert_eq!(bench.one(6.0, &array), Decision::Merged { count: 2 }, "a metre on");
     assert!(kept(bench.one(20.0, &array)).is_first, "another place");
 }
 
@@ -302,8 +305,8 @@ fn every_type_with_defaults_is_bundled_and_fits_them() {
     let mut bench = Bench::plain("/x");
     for ty in known_types() {
         let message = bench.message(ty);
-        for outcome in bench.see(0.0, &message) {
-            assert!(!is_dropped(&outcome, Reason::WrongType), "{ty}");
+        for decision in bench.see(0.0, &message) {
+            assert!(!is_dropped(&decision, Reason::WrongType), "{ty}");
         }
     }
     assert_eq!(bench.rules.misfits().count(), 0);

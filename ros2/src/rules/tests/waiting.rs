@@ -11,17 +11,17 @@ fn a_message_waits_for_its_transform_and_changes_nothing() {
     pose.set("header.stamp.sec", stamp.0).unwrap();
     pose.set("header.stamp.nanosec", stamp.1).unwrap();
     let arrival = Arrival { topic: "/goal", node: None, received: at(70.4), is_live: true };
-    let outcomes = bench.rules.observe(&arrival, &pose, &bench.tf);
-    let [Outcome::Wait(wait)] = &outcomes[..] else { panic!("{outcomes:?}") };
+    let decisions = bench.rules.observe(&arrival, &pose, &bench.tf);
+    let [Decision::Wait(wait)] = &decisions[..] else { panic!("{decisions:?}") };
     assert!(wait.expected >= at(70.4), "{wait:?}");
     assert!(wait.reason.contains("base_link"), "{wait:?}");
-    let outcomes = bench.rules.retry(wait, &arrival, &pose, &bench.tf, false);
-    assert!(matches!(outcomes[..], [Outcome::Wait(_)]));
+    let decisions = bench.rules.retry(wait, &arrival, &pose, &bench.tf, false);
+    assert!(matches!(decisions[..], [Decision::Wait(_)]));
     // Without waiting any longer it is kept, and says what it lacks.
     let mut too_late = Bench::plain("/goal").with_robot();
-    let Outcome::Wait(other) = too_late.one(70.4, &pose) else { panic!() };
-    let outcome = too_late.rules.retry(&other, &arrival, &pose, &too_late.tf, true).remove(0);
-    let memory = record(outcome);
+    let Decision::Wait(other) = too_late.one(70.4, &pose) else { panic!() };
+    let decision = too_late.rules.retry(&other, &arrival, &pose, &too_late.tf, true).remove(0);
+    let memory = record(decision);
     assert_eq!(poses(&memory).len(), 1);
     near(&poses(&memory)[0], "base_link", [0.0; 3]);
     let extensions = memory.extension.unwrap();
@@ -35,8 +35,8 @@ fn a_message_waits_for_its_transform_and_changes_nothing() {
     // With the transform it is where it was.
     let odom = Isometry3::translation(71.0, 0.0, 0.0);
     bench.tf.insert("odom", "base_link", at(71.0), odom, false).unwrap();
-    let outcome = bench.rules.retry(wait, &arrival, &pose, &bench.tf, false).remove(0);
-    near(&poses(&record(outcome))[0], "map", [10.0, 70.4, 0.0]);
+    let decision = bench.rules.retry(wait, &arrival, &pose, &bench.tf, false).remove(0);
+    near(&poses(&record(decision))[0], "map", [10.0, 70.4, 0.0]);
     assert_eq!(bench.counters().received, 1);
 }
 

@@ -167,7 +167,7 @@ fn same(ours: &Value, theirs: &ciborium::Value) -> bool {
     }
 }
 
-/// What only `ciborium` accepts must hold something OMIR has no place for.
+/// Checks that a document which only `ciborium` accepts holds something OMIR has no place for.
 fn refused_alone(kind: DecodeErrorKind, foreign: &ciborium::Value) {
     let excused = match kind {
         DecodeErrorKind::Unsupported => has_no_place(foreign),

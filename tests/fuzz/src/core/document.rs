@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use omir_core::model::{Bundle, Resource};
 use omir_core::profile;
 use omir_core::validate::{
-    Checker, Entries, Fault, Finding, Level, Options, Outcome, Severity, Summary, check_document,
-    validate_bundle, validate_resource, validate_shape,
+    Checker, DocumentKind, Entries, Fault, Finding, Level, Options, Severity, Summary,
+    check_document, validate_bundle, validate_resource, validate_shape,
 };
 use omir_core::value::{Map, Value};
 use omir_core::{cbor, json, spatial};
@@ -79,12 +79,14 @@ fn in_parts(value: &Value) {
     };
     let outcome = checker.finish(&envelope, entries, &mut |one| parts.push(one));
     match outcome {
-        Outcome::Bundle(counted) => {
+        DocumentKind::Bundle(counted) => {
             assert_eq!(sorted(&parts), sorted(&whole));
             is_counted(&counted, value);
             assert_eq!(Some(counted), summary);
         }
-        Outcome::NotABundle(finding) => assert_eq!((vec![finding], None), (whole.clone(), summary)),
+        DocumentKind::NotABundle(finding) => {
+            assert_eq!((vec![finding], None), (whole.clone(), summary))
+        }
     }
     for finding in &whole {
         is_sound(&finding.fault, value);

@@ -74,7 +74,11 @@ fn plain(between: &[u8]) -> Option<Vec<u8>> {
     if escaped || stuffed.contains(&0) {
         return None;
     }
-    if stuffed.is_empty() { Some(stuffed) } else { cobs::decode_vec(&stuffed).ok() }
+    if !stuffed.is_empty() {
+        let decoded = cobs::decode_in_place(&mut stuffed).ok()?;
+        stuffed.truncate(decoded);
+    }
+    Some(stuffed)
 }
 
 fn checked(raw: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Requests and answers on the serial link: what is read is written the same, and read again.
 
 use omir_core::decode::Limits;
-use omir_core::link::message::{Answered, Asked, MOST_MESSAGE};
+use omir_core::link::message::{MOST_MESSAGE, RequestMessage, ResponseMessage};
 use omir_core::link::pack::{pack, unpack};
 use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
@@ -27,7 +27,7 @@ pub fn run(bytes: &[u8]) {
 fn message(bytes: &[u8]) {
     let value = cbor::from_slice(bytes, &Limits::default());
     let mut is_answer = false;
-    let written = match (Asked::decode(bytes), Answered::decode(bytes)) {
+    let written = match (RequestMessage::decode(bytes), ResponseMessage::decode(bytes)) {
         (Ok(asked), Err(_)) => asked.encode(),
         (Err(_), Ok(answered)) => {
             is_answer = true;

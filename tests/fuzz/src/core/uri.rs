@@ -95,7 +95,7 @@ fn is_authority(authority: &str) -> bool {
     is_host && is_port
 }
 
-/// What stands in brackets: an address of version 6, of eight groups or fewer around one `::`, or
+/// Returns true for the contents of brackets: an address of version 6, of eight groups or fewer around one `::`, or
 /// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`.
 fn is_address(literal: &str) -> bool {
     if let Some(future) = literal.strip_prefix(['v', 'V']) {
@@ -115,7 +115,7 @@ fn is_address(literal: &str) -> bool {
     }
 }
 
-/// How many groups there are; an address of version 4 at the end stands for two.
+/// Counts the groups; an address of version 4 at the end stands for two.
 fn groups(text: &str, may_end_in_v4: bool) -> Option<usize> {
     if text.is_empty() {
         return Some(0);

@@ -1,9 +1,8 @@
 //! Index blocks, as they are kept and as they are loaded.
 
-use omird::index::block::{Block, Kind, Parts, encode};
-use omird::index::catalog::Catalog;
-use omird::index::doc::FileId;
-use omird::store::index::Draw;
+use omird::engine::Catalog;
+use omird::store::format::block::{Parts, encode};
+use omird::store::{Block, Draw, FileId, IndexKind as Kind};
 
 /// The digest of the segment that is meant.
 const DIGEST: [u8; 32] = [0; 32];
@@ -46,9 +45,10 @@ fn kept(kind: Kind, body: &[u8]) -> Vec<u8> {
 }
 
 /// Loads the block; a catalog that took it is whole.
-fn load(block: &Block) {
+fn load(block: &Block<<Catalog as Draw>::Facts, <Catalog as Draw>::Words>) {
     let mut catalog = Catalog::loading();
-    if catalog.load(block, FileId::Segment(1)).is_ok() {
+    let base = catalog.load_rows(block, FileId::Segment(1));
+    if catalog.text.add_block(base, &block.text).is_ok() {
         catalog.finish_loading(2);
         assert_eq!(catalog.docs().len(), block.rows.len());
     }

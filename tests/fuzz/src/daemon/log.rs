@@ -3,7 +3,7 @@
 //! Half of the inputs are a file's bytes. The other half tell how to build one, of good frames and of
 //! damage between them, so that what must come out is known: a CRC is not guessed by chance.
 
-use omird::store::wal::{self, Contents, Damage, FILE_HEADER, FRAME_HEADER};
+use omird::store::format::wal::{self, Contents, Damage, FILE_HEADER, FRAME_HEADER};
 
 use crate::support::Choices;
 

@@ -2,7 +2,7 @@
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
-use omird::store::manifest::{self, Found, Older};
+use omird::store::format::manifest::{self, FoundManifest, Older};
 
 use crate::support::decode;
 
@@ -26,6 +26,6 @@ fn read(bytes: &[u8]) {
     assert_eq!(self::older(&written, &again), older);
 }
 
-fn older<'a>(bytes: &'a [u8], found: &Found) -> Vec<Older<'a>> {
+fn older<'a>(bytes: &'a [u8], found: &FoundManifest) -> Vec<Older<'a>> {
     found.superseded.iter().map(|(stamp, range)| (*stamp, &bytes[range.clone()])).collect()
 }

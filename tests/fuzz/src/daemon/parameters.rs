@@ -3,9 +3,8 @@
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omir_tools::selector::Parameters;
-use omird::error::{Code, Error};
-use omird::recall::Query;
-use omird::recall::parameters::{NAMES, from_payload, parse};
+use omird::engine::{Code, Error, Query};
+use omird::protocols::omir::{QUERY_PARAMETERS, parameters_of, parse_query};
 use omird::service::selector_parameters;
 
 use crate::support::decode;
@@ -20,7 +19,7 @@ pub fn run(bytes: &[u8]) {
         ask(&list);
     }
     if let Ok(payload) = decode(bytes)
-        && let Ok(list) = from_payload(&payload)
+        && let Ok(list) = parameters_of(&payload)
     {
         ask(&list);
     }
@@ -30,7 +29,7 @@ fn ask(list: &[(String, String)]) {
     let query = read(list);
     match &query {
         Ok(query) => {
-            assert!(list.iter().all(|(name, _)| NAMES.contains(&name.as_str())));
+            assert!(list.iter().all(|(name, _)| QUERY_PARAMETERS.contains(&name.as_str())));
             is_within_bounds(query);
         }
         Err(error) => {
@@ -53,13 +52,13 @@ fn ask(list: &[(String, String)]) {
         }
         let payload: Map =
             list.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-        let back = from_payload(&Value::Object(payload)).expect("texts");
+        let back = parameters_of(&Value::Object(payload)).expect("texts");
         assert_eq!(read(&back), query);
     }
 }
 
 fn read(list: &[(String, String)]) -> Result<Query, Error> {
-    parse(Query::default(), list, NOW)
+    parse_query(Query::default(), list, NOW)
 }
 
 fn is_within_bounds(query: &Query) {

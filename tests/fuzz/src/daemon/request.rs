@@ -5,9 +5,7 @@ use omir_core::model::Resource;
 use omir_core::reference::Ref;
 use omir_core::validate::validate_resource;
 use omir_core::value::Value;
-use omird::engine::request::{Encoding, Intake, Prepared, decode, random_id};
-use omird::engine::settings::RequestLimits;
-use omird::error::{Code, Error};
+use omird::engine::{Code, Encoding, Error, IngestContext, Prepared, RequestLimits, decode};
 
 use crate::support::{depth, identical};
 
@@ -61,9 +59,10 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn take(value: Value, key: Option<&Ref>, merging: bool) -> Result<Vec<Prepared>, Error> {
-    let new_id = || random_id(1);
+    let new_id = || "00000000-0000-4000-8000-000000000001".to_owned();
     let now = Timestamp::from_unix(1_780_000_000, 0);
-    Intake { limits: &limits(), now, doubt: None, new_id: &new_id, key, merging }.take(value)
+    IngestContext { limits: &limits(), now, uncertainty: None, new_id: &new_id, key, merging }
+        .take(value)
 }
 
 fn resources(prepared: &[Prepared]) -> impl Iterator<Item = &Resource> {

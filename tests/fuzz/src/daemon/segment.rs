@@ -7,10 +7,10 @@ use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
-use omird::index::catalog::Catalog;
-use omird::index::facts::Facts;
-use omird::store::manifest::{self, Found, Older};
-use omird::store::segment;
+use omird::engine::Catalog;
+use omird::store::format::manifest::{FoundManifest, Older};
+use omird::store::format::{manifest, segment};
+use omird::store::{Draw, decode_resource};
 
 /// Takes a segment apart as it is, and with its checksums mended.
 pub fn run(bytes: &[u8]) {
@@ -51,8 +51,8 @@ fn take_apart(bytes: &[u8]) -> Option<segment::Layout> {
             let (start, len) = (row.offset as usize, row.len as usize);
             let raw = &bytes[start..start + len];
             assert_eq!(crc32fast::hash(raw), row.crc);
-            let resource = segment::decode(raw).expect("what was indexed reads");
-            assert_eq!(Facts::of(&resource), row.facts);
+            let resource = decode_resource(raw).expect("what was indexed reads");
+            assert_eq!(<Catalog as Draw>::facts(&resource), row.facts);
         }
     }
     Some(layout)
@@ -64,7 +64,8 @@ fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
     let entries = bundle.as_object_mut()?.get_mut("entry")?.as_array_mut()?;
     let (last, others) = entries.split_last_mut()?;
     let encoded = cbor::to_vec(last);
-    let Found { mut manifest, superseded, .. } = manifest::read(&encoded, 0..encoded.len())?;
+    let FoundManifest { mut manifest, superseded, .. } =
+        manifest::read(&encoded, 0..encoded.len())?;
     let recorded: Vec<Value> = others.iter().take(manifest.entries.len()).cloned().collect();
     manifest.crcs = recorded.iter().map(|entry| crc32fast::hash(&cbor::to_vec(entry))).collect();
     let older: Vec<Older<'_>> =

@@ -1,8 +1,8 @@
 //! Sidecars of segments: what is read is written the same, and any 4 KiB in a row are restored, also by a sidecar that
 //! has lost a byte itself.
 
-use omird::store::sidecar::{BLOCK, Sidecar};
-use omird::store::signature::digest;
+use omird::store::format::sidecar::{BLOCK, Sidecar};
+use omird::store::format::signature::digest;
 
 use crate::support::Choices;
 
@@ -24,9 +24,11 @@ pub fn run(bytes: &[u8]) {
     let (at, lost) = (choices.word() as usize % len, choices.word() as usize % (BLOCK + 1));
     let flip = choices.word() as usize;
     let pattern = choices.rest();
-    let of =
-        |n: usize| pattern.get(n % pattern.len().max(1)).copied().unwrap_or(7) ^ (n >> 8) as u8;
-    let whole: Vec<u8> = (0..len).map(of).collect();
+    let repeated = if pattern.is_empty() { &[7] } else { pattern };
+    let mut whole = repeated.repeat(len.div_ceil(repeated.len()));
+    whole.truncate(len);
+    // Neighbouring blocks differ.
+    whole.iter_mut().step_by(256).enumerate().for_each(|(n, byte)| *byte ^= n as u8);
     let made = Sidecar::of(3, &whole, pattern.to_vec());
     let mut file = made.encode();
     assert!(made.is_as_written(&file));

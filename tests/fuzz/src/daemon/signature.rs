@@ -1,7 +1,7 @@
 //! Signature files: what is read is written the same, and nothing is authentic but what was signed.
 
-use omird::store::merkle::Root;
-use omird::store::signature::{Contents, DeviceKey, Seal, SealFault, digest};
+use omird::store::DeviceKey;
+use omird::store::format::signature::{Contents, Root, Seal, SealFault, digest};
 
 use crate::support::Choices;
 

@@ -6,8 +6,8 @@ use std::fs;
 
 use omir_core::instant::Timestamp;
 use omir_core::validate::{Level, Severity, validate_bundle};
+use omird::store::format::{segment, wal};
 use omird::store::inspect::{Repaired, Store, Verdict, check, repair};
-use omird::store::{segment, wal};
 use tempfile::TempDir;
 
 const NOW: Timestamp = Timestamp::from_unix(1_780_000_000, 0);

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use omir_core::instant::{Instant, Timestamp};
 use omir_tools::instant::When;
-use omird::recall::time_range::parse;
+use omird::protocols::omir::parse_time_range;
 
 const NOW: Timestamp = Timestamp::from_unix(1_780_000_000, 123_456_789);
 
@@ -12,7 +12,7 @@ const NOW: Timestamp = Timestamp::from_unix(1_780_000_000, 123_456_789);
 /// daemon understands as well.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match parse(text, NOW) {
+    match parse_time_range(text, NOW) {
         Ok(span) => {
             let end = |bound: Bound<Timestamp>| match bound {
                 Bound::Unbounded => Some((true, String::new())),
@@ -22,14 +22,18 @@ pub fn run(bytes: &[u8]) {
             if let (Some((from_in, from)), Some((to_in, to))) = (end(span.from), end(span.to)) {
                 let open = if from_in { '[' } else { ']' };
                 let close = if to_in { ']' } else { '[' };
-                assert_eq!(parse(&format!("{open}{from}..{to}{close}"), NOW), Ok(span), "{text:?}");
+                assert_eq!(
+                    parse_time_range(&format!("{open}{from}..{to}{close}"), NOW),
+                    Ok(span),
+                    "{text:?}"
+                );
             }
         }
-        Err(message) => assert!(!message.is_empty()),
+        Err(error) => assert_eq!(error.text, text),
     }
     if let Ok(when) = text.parse::<When>() {
         let range = format!("[{}..]", when.time_expression());
-        let read = parse(&range, NOW);
+        let read = parse_time_range(&range, NOW);
         match when {
             When::At(instant) => {
                 let Ok(Bound::Included(from)) = read.map(|span| span.from) else {

@@ -1,7 +1,7 @@
 //! The payload of a log frame, beside `ciborium` as an independent reader of the sequence.
 
 use ciborium::Value as Foreign;
-use omird::store::transaction::{Op, Transaction};
+use omird::store::{Op, Transaction};
 
 /// Reads a payload; what was accepted is written back the same and says what `ciborium` says.
 pub fn run(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Witnesses of logs, and lists of facts: what is read is written the same, and damage to one record costs no other.
 
-use omird::store::witness::{decode, encode, read};
+use omird::store::format::witness::{decode, encode, read};
 
 /// Reads bytes as the witness of a log, and as a list of facts.
 pub fn run(bytes: &[u8]) {

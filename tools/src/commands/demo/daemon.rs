@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The hidden command that is the daemon.
 pub(super) const COMMAND: &str = "__daemon";
 
-/// How long the daemon may take to come up.
+/// Longest time for the daemon to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The hidden command: it does exactly what the program `omird` does.

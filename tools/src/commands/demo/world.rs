@@ -10,7 +10,7 @@ pub(super) struct Thing {
     pub(super) room: &'static str,
     /// Its place, in metres in `map`.
     pub(super) at: [f64; 3],
-    /// How much it matters.
+    /// Its importance.
     pub(super) importance: f64,
     /// Half-life of a sight of it, in hours: people move on, walls stay.
     pub(super) half_life: f64,
@@ -50,7 +50,7 @@ const CORNERS: [[f64; 2]; 5] = [[0.0, 0.0], [12.0, 0.0], [12.0, 10.0], [0.0, 10.
 
 /// Metres between two looks around.
 const STEP: f64 = 0.1;
-/// How far the robot sees, in metres.
+/// Range of the robot's sight, in metres.
 const SIGHT: f64 = 2.5;
 
 /// A place of the drive.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use omir_core::validate::{
-    Checker, Entries, FaultCode, Finding, Level, Options, Outcome, Severity,
+    Checker, DocumentKind, Entries, FaultCode, Finding, Level, Options, Severity,
 };
 use omir_core::value::{Map, Value};
 
@@ -60,7 +60,7 @@ pub(super) fn conforms(file: &Path, document: &Value) -> Result<()> {
     for item in items {
         checker.entry(item, &mut |finding| report.take(&finding));
     }
-    if let Outcome::NotABundle(finding) =
+    if let DocumentKind::NotABundle(finding) =
         checker.finish(&envelope, entries, &mut |finding| report.take(&finding))
     {
         report.take(&finding);

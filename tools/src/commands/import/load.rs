@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use omir_core::cbor;
 use omir_core::reference::{Id, Ref, ResourceType};
 use omir_core::value::Value;
-use omird::store::manifest;
+use omird::store::is_manifest;
 
 use super::check;
 use crate::cli::{Axes, Format, ImportArgs, Spacing, TrajectoryArgs};
@@ -24,11 +24,11 @@ const ENVELOPE: usize = 48;
 
 /// A file that can be imported.
 pub(super) struct File {
-    /// Which, for messages.
+    /// Its name, for messages.
     pub(super) path: PathBuf,
     /// Its contents, in their order.
     pub(super) resources: Vec<Resource>,
-    /// How many of them have the name of an earlier one.
+    /// Number of those that have the name of an earlier one.
     pub(super) repeated: usize,
 }
 
@@ -145,7 +145,7 @@ fn file(path: &Path, found: impl IntoIterator<Item = (String, Value)>) -> Result
     let mut scratch = Vec::new();
     for (pointer, value) in found {
         // How a daemon's sealed segment describes itself is history, not memory.
-        if !manifest::is_manifest(&value) {
+        if !is_manifest(&value) {
             resources.push(named(path, pointer, value, &mut scratch)?);
         }
     }

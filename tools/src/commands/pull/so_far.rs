@@ -27,7 +27,7 @@ const MOST_ITEM: usize = 4 << 20;
 pub struct Origin {
     /// The name of the robot.
     pub robot: String,
-    /// Which memory of it.
+    /// The memory within it.
     pub store: String,
     /// The instant of the first answer.
     pub as_of: String,
@@ -42,9 +42,9 @@ pub struct SoFar {
     pub origin: Option<Origin>,
     /// The number to resume from.
     pub next: Option<u64>,
-    /// How many resources.
+    /// Number of resources.
     pub count: u64,
-    /// How many the daemon could not read, and what is the matter with the first.
+    /// Number of resources the daemon could not read, and the trouble with the first.
     pub lost: (u64, String),
 }
 
@@ -98,14 +98,15 @@ impl SoFar {
 
     /// Takes up the head of what an earlier pull left.
     fn take_up(&mut self, path: &Path, head: &Value) -> Result<()> {
-        let anew = |why: &str| Err(Error::input(path, format!("{why}; remove it to begin anew")));
+        let start_over =
+            |why: &str| Err(Error::input(path, format!("{why}; remove it to start over")));
         if head.get("filter").and_then(Value::as_object) != Some(&self.filter) {
-            return anew("is of a pull with other filters");
+            return start_over("is of a pull with other filters");
         }
         let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
         let (Some(robot), Some(store), Some(as_of)) = (text("robot"), text("store"), text("asOf"))
         else {
-            return anew("does not say of which memory it is");
+            return start_over("does not say of which memory it is");
         };
         self.origin = Some(Origin { robot, store, as_of });
         Ok(())
@@ -134,16 +135,16 @@ impl SoFar {
         match &self.origin {
             Some(origin) if origin.robot != robot => {
                 let known = &origin.robot;
-                Err(self.anew(&format!("what came is of {known}, and this is {robot}")))
+                Err(self.start_over(&format!("what came is of {known}, and this is {robot}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Why it cannot go on, and what to do.
-    pub fn anew(&self, why: &str) -> Error {
+    /// The reason why it cannot go on, and the remedy.
+    pub fn start_over(&self, why: &str) -> Error {
         match &self.kept {
-            Kept::Part(path, _) => Error::input(path, format!("{why}; remove it to begin anew")),
+            Kept::Part(path, _) => Error::input(path, format!("{why}; remove it to start over")),
             Kept::Document(_) => Error::Partial(format!("{why}; nothing was written")),
         }
     }
@@ -155,7 +156,7 @@ impl SoFar {
     pub fn begin(&mut self, origin: Origin) -> Result<()> {
         if let Some(known) = &self.origin {
             if *known != origin {
-                return Err(self.anew("what came is of another memory, or of another time"));
+                return Err(self.start_over("what came is of another memory, or of another time"));
             }
             return Ok(());
         }

@@ -91,7 +91,7 @@ fn is_true(status: &Value, path: &str) -> bool {
     status.pointer(path).and_then(Value::as_bool) == Some(true)
 }
 
-/// How far a moment that is stated lies back.
+/// Age of a stated moment.
 fn ago(status: &Value, path: &str, now: Instant) -> Option<String> {
     let moment = text(status, path)?.parse::<Instant>().ok()?;
     Some(instant::age(moment, now))
@@ -172,7 +172,7 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
     troubles
 }
 
-/// How long a card lasts, as exactly as that can be said.
+/// Life of a card, as exactly as it can be told.
 pub(super) fn card_life(years: f64) -> String {
     match years {
         _ if years >= DECADES => "decades".to_owned(),

@@ -59,7 +59,7 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
                 let remark = format!("{target} was forgotten at {} by {by}", instant(at));
                 output::remark(globals.quiet || globals.json, &remark);
             }
-            let resource = Reader::new(&store, &history).resource(&row.version.place);
+            let resource = Reader::new(&store, &history).resource(&row.version.position);
             let resource = resource.map_err(|why| Error::input(&args.path, why))?;
             (resource.to_value(), false)
         }

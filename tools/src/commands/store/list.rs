@@ -27,7 +27,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
     let wanted = rows.iter().filter(|row| all || row.state == State::Live);
     if globals.json {
         for row in wanted {
-            let words = reader.resource(&row.version.place).map(|r| view::words(&r.to_value()));
+            let words = reader.resource(&row.version.position).map(|r| view::words(&r.to_value()));
             output::print_json_line(&row_json(history, row, words.ok()))?;
         }
         return Ok(());
@@ -35,7 +35,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
     let mut lines = Vec::new();
     for row in wanted {
         let version = row.version;
-        let words = match reader.resource(&version.place) {
+        let words = match reader.resource(&version.position) {
             Ok(resource) => view::words(&resource.to_value()),
             Err(why) => format!("({why})"),
         };
@@ -46,7 +46,7 @@ fn list_rows(globals: &Globals, store: &Store, history: &History, all: bool) -> 
             format!("{mark}{}", version.stamp.version),
             instant(version.stamp.recorded),
             place(history, row),
-            (version.place.range.end - version.place.range.start).to_string(),
+            (version.position.range.end - version.position.range.start).to_string(),
         ];
         if all {
             line.push(state(row.state).to_owned());
@@ -84,14 +84,14 @@ fn state(state: State) -> &'static str {
 }
 
 fn place(history: &History, row: &Row<'_>) -> String {
-    let place = &row.version.place;
+    let place = &row.version.position;
     let file = history.files.get(place.file).map_or("?", |file| &file.source.path);
     format!("{file}@{}", place.range.start)
 }
 
 fn row_json(history: &History, row: &Row<'_>, words: Option<String>) -> Value {
     let version = row.version;
-    let file = history.files.get(version.place.file);
+    let file = history.files.get(version.position.file);
     let mut members = Map::new();
     members.insert("ref", version.target.to_string());
     members.insert("version", version.stamp.version);
@@ -104,8 +104,8 @@ fn row_json(history: &History, row: &Row<'_>, words: Option<String>) -> Value {
         members.insert("forgottenBy", by.as_str());
     }
     members.insert("file", file.map_or("?", |file| file.source.path.as_str()));
-    members.insert("offset", version.place.range.start);
-    members.insert("bytes", version.place.range.end - version.place.range.start);
+    members.insert("offset", version.position.range.start);
+    members.insert("bytes", version.position.range.end - version.position.range.start);
     members.insert("content", words);
     Value::Object(members)
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use omir_core::stream::Event;
-use omir_core::validate::{Checker, Entries, Finding, Options, Outcome, Summary, check_document};
+use omir_core::validate::{
+    Checker, DocumentKind, Entries, Finding, Options, Summary, check_document,
+};
 use omir_core::value::{Map, Value};
 
 use super::Report;
@@ -87,8 +89,8 @@ pub(super) fn document<'a>(
         None => Some(checker.finish(&members.into_iter().collect::<Map>(), entries, &mut note)),
     };
     let summary = match outcome {
-        Some(Outcome::Bundle(summary)) => Some(summary),
-        Some(Outcome::NotABundle(finding)) => {
+        Some(DocumentKind::Bundle(summary)) => Some(summary),
+        Some(DocumentKind::NotABundle(finding)) => {
             report.clear();
             tally = Tally::default();
             tally.add(&finding.fault, options.level);
@@ -101,7 +103,7 @@ pub(super) fn document<'a>(
 }
 
 /// The one finding about a document that is no object.
-fn no_object(value: &Value, options: Options<'_>) -> Option<Outcome> {
+fn no_object(value: &Value, options: Options<'_>) -> Option<DocumentKind> {
     let (findings, _) = check_document(value, options);
-    findings.into_iter().next().map(Outcome::NotABundle)
+    findings.into_iter().next().map(DocumentKind::NotABundle)
 }

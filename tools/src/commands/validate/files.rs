@@ -1,4 +1,4 @@
-//! Which files a command line names.
+//! Files that a command line names.
 
 use std::path::{Path, PathBuf};
 

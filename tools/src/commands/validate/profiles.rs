@@ -1,4 +1,4 @@
-//! Which profiles a command line asks for: built-in ones by name or URL, others from files.
+//! Profiles that a command line asks for: built-in ones by name or URL, others from files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -110,12 +110,15 @@ fn twice(option: &str, name: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn select(checked: &[&str], required: &[&str]) -> std::result::Result<Selection, String> {
+    fn select(checked: &[&str], required: &[&str]) -> Result<Selection> {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        Selection::new(&owned(checked), &owned(required)).map_err(|error| {
-            assert_eq!(error.exit_code(), crate::error::USAGE);
-            error.to_string()
-        })
+        Selection::new(&owned(checked), &owned(required))
+    }
+
+    fn refused(checked: &[&str], required: &[&str]) -> String {
+        let error = select(checked, required).unwrap_err();
+        assert_eq!(error.exit_code(), crate::error::USAGE);
+        error.to_string()
     }
 
     #[test]
@@ -130,14 +133,14 @@ mod tests {
 
     #[test]
     fn what_is_misspelt_or_repeated_is_refused() {
-        let error = select(&["omir-robotic"], &[]).unwrap_err();
+        let error = refused(&["omir-robotic"], &[]);
         assert!(error.contains("did you mean \"omir-robotics\"?"), "{error}");
-        let error = select(&[], &["robot"]).unwrap_err();
+        let error = refused(&[], &["robot"]);
         assert!(error.contains("omir-personal-assistant"), "{error}");
-        let error = select(&["omir-robotics", profile::ROBOTICS], &[]).unwrap_err();
+        let error = refused(&["omir-robotics", profile::ROBOTICS], &[]);
         assert!(error.contains("twice"), "{error}");
-        assert!(select(&[], &["urn:x:y", "urn:x:y"]).unwrap_err().contains("twice"));
-        assert!(select(&["urn:x:y"], &[]).unwrap_err().contains("a file"));
+        assert!(refused(&[], &["urn:x:y", "urn:x:y"]).contains("twice"));
+        assert!(refused(&["urn:x:y"], &[]).contains("a file"));
     }
 
     #[test]
@@ -152,10 +155,10 @@ mod tests {
         assert_eq!(found.required, ["urn:x:patrol"]);
         assert_eq!(found.profiles.len(), 1);
         std::fs::write(&file, text.replace("/summary", "/sumary")).unwrap();
-        let error = select(&[name], &[]).unwrap_err();
+        let error = refused(&[name], &[]);
         assert!(error.contains("patrol.json") && error.contains("/rules/0/must/path"), "{error}");
         std::fs::write(&file, "{").unwrap();
-        assert!(select(&[name], &[]).unwrap_err().contains("at byte 1"));
-        assert!(select(&["absent.json"], &[]).unwrap_err().contains("absent.json"));
+        assert!(refused(&[name], &[]).contains("at byte 1"));
+        assert!(refused(&["absent.json"], &[]).contains("absent.json"));
     }
 }

@@ -8,7 +8,7 @@ use super::BEGINNING;
 use crate::cbor;
 use crate::instant::Timestamp;
 use crate::link::message::{
-    Answer as Told, Answered, Asked, Failure, Inbox, Info, Push, Pushed, Request,
+    Failure, Inbox, Info, Push, Pushed, Request, RequestMessage, Response as Told, ResponseMessage,
 };
 use crate::link::tests::Wire;
 use crate::link::{Body, Deframer, Frame};
@@ -21,7 +21,7 @@ pub(super) struct Daemon {
     pub(super) inbox: Inbox,
     pub(super) out: Vec<Vec<u8>>,
     pub(super) sent: usize,
-    /// What no cut takes away: by id, as it came.
+    /// Durable records by id, as they came.
     pub(super) durable: BTreeMap<String, Vec<u8>>,
     pub(super) stored: usize,
     /// Messages that were answered `ok`.
@@ -30,7 +30,7 @@ pub(super) struct Daemon {
     pub(super) refuses: Vec<String>,
     /// Ids that somebody had it forget.
     pub(super) forgotten: Vec<String>,
-    /// How far its clock is behind, microseconds, and what it says of it.
+    /// Microseconds that its clock is behind, and the trust it states.
     pub(super) behind: i64,
     pub(super) clock: Trust,
     /// Every id that ever came.
@@ -42,13 +42,13 @@ pub(super) struct Daemon {
     pub(super) talkative: bool,
     /// It speaks another version of the protocol, or says what is no answer.
     pub(super) foreign: Option<Foreign>,
-    /// How often it was called.
+    /// Number of times that it was called.
     pub(super) calls: usize,
     /// Of what is heard while it sends others away.
     deframer: Deframer<256>,
 }
 
-/// What a daemon does that a node cannot work with.
+/// Faults of a daemon that a node cannot work with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Foreign {
     Bye(Reason),
@@ -114,11 +114,15 @@ impl Daemon {
             (self.sent, self.unlocked) = (0, false);
         }
         for message in asked {
-            let Asked { id, request } = Asked::decode(&message).unwrap();
-            assert_eq!(Asked { id, request: request.clone() }.encode(), message, "deterministic");
+            let RequestMessage { id, request } = RequestMessage::decode(&message).unwrap();
+            assert_eq!(
+                RequestMessage { id, request: request.clone() }.encode(),
+                message,
+                "deterministic"
+            );
             let answer = self.answer(request, now);
             self.out.push(match self.foreign {
-                None => Answered { id, answer }.encode(),
+                None => ResponseMessage { id, response: answer }.encode(),
                 Some(_) => b"not what was asked".to_vec(),
             });
         }

@@ -1,4 +1,4 @@
-//! When things were: daemons that do not know the time yet, starts that nobody told it, counters that drift.
+//! Dates: daemons that do not know the time yet, starts without a date, counters that drift.
 
 use std::vec::Vec;
 

@@ -5,7 +5,7 @@ use std::vec::Vec;
 use super::super::*;
 use super::memory;
 use super::world::World;
-use crate::fixed::{Decay, Moment};
+use crate::fixed::{Decay, JournalError, Moment};
 
 #[test]
 fn what_is_refused_is_named_and_holds_nothing_else_up() {
@@ -103,7 +103,7 @@ fn too_many_that_are_refused_stall_nothing() {
     assert_eq!(world.node.journal.forget_oldest(&mark), Ok(None));
 }
 
-/// What was refused gives way to no mark, however full it is.
+/// A refused record gives way to no mark, however full it is.
 #[test]
 fn what_was_refused_stays_until_it_is_taken() {
     let mut world = World::new(9, 3).with(1);

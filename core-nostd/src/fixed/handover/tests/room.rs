@@ -5,7 +5,7 @@ use std::vec;
 use super::super::*;
 use super::memory;
 use super::world::World;
-use crate::fixed::{Decay, Moment};
+use crate::fixed::{Decay, JournalError, Moment};
 
 /// Remembers what must be kept, until there is no room for it; nor for a mark.
 fn fill(world: &mut World) -> usize {
@@ -57,7 +57,7 @@ fn a_full_ring_is_handed_over_and_emptied() {
     assert!(world.held().contains_key(&number), "what is not over there is not forgotten");
 }
 
-/// Where a part is over there, new ones take its place, and no others; when that is used up it is said. Power may
+/// New records take the place of those that the daemon has, and of no others; then the ring is full. Power may
 /// go then: what makes room is in flash.
 #[test]
 fn room_is_made_by_what_is_over_there_and_by_nothing_else() {

@@ -8,7 +8,7 @@ use super::daemon::Daemon;
 use super::nor::{Fault, Nor};
 use super::{BEGINNING, Flash, Memories, memory};
 use crate::cbor;
-use crate::fixed::Moment;
+use crate::fixed::{JournalError, Moment};
 use crate::instant::Timestamp;
 use crate::link::tests::{BYTE_115200, Noise, Random, Wire};
 use crate::value::Value;
@@ -19,7 +19,7 @@ pub(super) struct Node {
     pub(super) link: Link<2, 128>,
     pub(super) hand_over: HandOver<'static, 512>,
     pub(super) boot: u32,
-    /// When it started, microseconds of the simulation.
+    /// Its start, microseconds of the simulation.
     pub(super) started: u64,
     pub(super) progress: Progress,
     /// No session begins before this.
@@ -89,7 +89,7 @@ pub(super) struct World {
     pub(super) to_daemon: Wire,
     pub(super) token: Option<&'static str>,
     pub(super) remembered: usize,
-    /// Where every start began, by its number.
+    /// The beginning of each start, by its number.
     pub(super) starts: Vec<(u32, u64)>,
 }
 
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// What is marked is durable; and, if `all`, the rest is too.
+    /// Checks that marked records are durable; and, if `all`, the rest is too.
     pub(super) fn check(&mut self, all: bool) {
         let mark = self.node.journal.handed_over().unwrap();
         for (number, id) in self.held() {
@@ -208,7 +208,7 @@ impl World {
         (self.to_node.up, self.to_daemon.up) = (up, up);
     }
 
-    /// When a record was, as the daemon has it, microseconds of the simulation.
+    /// Returns the date of a record as the daemon has it, microseconds of the simulation.
     pub(super) fn dated(&self, id: &str) -> i64 {
         let bytes = &self.daemon.durable[id];
         let value = cbor::from_slice(bytes, &crate::decode::Limits::default()).unwrap();

@@ -7,7 +7,7 @@
 //! statistics of words move. That is a few percent of the work.
 //!
 //! Only the writer stages, and it enters all that it staged before it does anything else: nothing is sealed, compacted
-//! or dated anew in between.
+//! or redated in between.
 
 use super::Catalog;
 use crate::index::block::By;
@@ -36,7 +36,7 @@ pub enum Staged {
         key: RefKey,
         /// The origin of a deletion.
         by: By,
-        /// When and as what version.
+        /// Its time and version.
         stamp: Stamp,
         /// Words of the live version, if there is one.
         words: Option<TermIds>,
@@ -83,7 +83,7 @@ impl Catalog {
                 old
             }
             Staged::Forget { key, by, stamp, words } => {
-                let old = self.bury(key, *stamp, *by);
+                let old = self.add_tombstone(key, *stamp, *by);
                 if let (Some(old), Some(words)) = (old, words) {
                     self.text.leave(old, words);
                 }
@@ -101,7 +101,8 @@ impl Catalog {
         stamp: Stamp,
         location: Location,
     ) -> DocId {
-        let (id, old) = self.push(facts, stamp, location);
+        let id = self.add_row(facts, stamp, location);
+        let old = self.enter(id, facts);
         self.text.add(id, terms);
         if let (Some(old), Some(terms)) = (old, superseded) {
             self.text.retire(old, terms);
@@ -117,7 +118,7 @@ impl Catalog {
         stamp: Stamp,
         by: By,
     ) -> Option<DocId> {
-        let retired = self.bury(key, stamp, by);
+        let retired = self.add_tombstone(key, stamp, by);
         if let (Some(old), Some(terms)) = (retired, terms) {
             self.text.retire(old, terms);
         }

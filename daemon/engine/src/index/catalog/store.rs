@@ -1,24 +1,20 @@
-//! The catalog as the store sees it: what a start fills it with, and what sealing and compaction ask it.
+//! The catalog as the store sees it: filled by a start, asked by sealing and compaction.
 
 use std::error::Error;
 
 use omir_core::model::Resource;
 use omir_core::reference::{Ref, ResourceType};
+use omird_store::{Draw, Fact, Fate, Files, Handle, Index, Learned, Touch};
 
 use super::Catalog;
 use crate::index::block::{Block, By, Kind, Row};
 use crate::index::doc::{DocId, FileId, Location, Stamp};
-use crate::index::facts::{Facts, Place, Times, terms_of};
+use crate::index::facts::{Facts, Position, Times, terms_of};
 use crate::index::key::RefKey;
 use crate::index::text::{DocTerms, TextBlock, TextBlockBuilder, TextIndex};
-use crate::store::files::Files;
-use crate::store::index::{Draw, Fate, Index, Learned};
-use crate::store::read::Handle;
-use crate::store::transaction::Touch;
-use crate::store::witness::Fact;
 
 impl Catalog {
-    /// A version's place with the open file.
+    /// The bytes of a version, with the open file they lie in.
     pub fn handle(&self, id: DocId) -> Handle {
         Handle::of(self, id)
     }
@@ -26,7 +22,7 @@ impl Catalog {
 
 impl Draw for Catalog {
     type Facts = Facts;
-    type Places = Vec<Place>;
+    type Places = Vec<Position>;
     type Times = Times;
     type Terms = DocTerms;
     type Words = TextBlock;
@@ -46,7 +42,7 @@ impl Draw for Catalog {
         terms_of(resource)
     }
 
-    fn places(facts: &Facts) -> &Vec<Place> {
+    fn places(facts: &Facts) -> &Vec<Position> {
         &facts.places
     }
 
@@ -55,7 +51,7 @@ impl Draw for Catalog {
         Times { when, since, valid_until }
     }
 
-    fn join(facts: &mut Facts, places: Vec<Place>, times: Times) {
+    fn join(facts: &mut Facts, places: Vec<Position>, times: Times) {
         facts.places = places;
         Times { when: facts.when, since: facts.since, valid_until: facts.valid_until } = times;
     }
@@ -132,7 +128,7 @@ impl Index for Catalog {
     }
 
     fn lose_unknown(&mut self) {
-        self.lose_unknown();
+        self.losses.note_unknown();
     }
 
     fn finish_loading(&mut self, threads: usize) {
@@ -152,15 +148,15 @@ impl Index for Catalog {
     }
 
     fn has_version_before(&self, key: &RefKey, seq: u64) -> bool {
-        self.has_version_before(key, seq)
+        self.rows.has_version_before(key, seq)
     }
 
     fn forgotten_since(&self, key: &RefKey) -> Option<i64> {
-        self.forgotten_since(key)
+        self.tombstones.forgotten_since(key, &self.rows)
     }
 
-    fn is_reborn(&self, key: &RefKey) -> bool {
-        self.is_reborn(key)
+    fn is_name_reused(&self, key: &RefKey) -> bool {
+        self.tombstones.name_reused(key).is_some()
     }
 
     fn stands(&self, from: DocId, target: &RefKey) -> bool {
@@ -168,23 +164,15 @@ impl Index for Catalog {
     }
 
     fn merged(&self) -> impl Iterator<Item = (RefKey, RefKey)> {
-        self.merged()
+        self.tombstones.merged()
     }
 
     fn used_since(&self, id: DocId, reference: &Ref) -> Option<Touch> {
-        let is_touched = self.doc(id).is_touched;
-        let access = is_touched.then(|| self.access(id)).flatten();
-        let of_record = access.map(|access| Touch {
-            target: reference.to_string(),
-            last_access: access.last_access,
-            access_count: access.access_count,
-            half_life_hours: access.half_life_hours,
-        });
-        of_record.or_else(|| self.bond_touch(id, reference.to_string()))
+        self.usage_since_stored(id, reference.to_string())
     }
 
     fn fates(&self, first: u64, last: u64, horizon: i64) -> Vec<Fate> {
-        self.fates(first, last, horizon)
+        self.rows.fates(first, last, horizon)
     }
 
     fn compact(

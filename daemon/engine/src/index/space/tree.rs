@@ -1,9 +1,10 @@
-//! The points of one frame: static k-d trees and a tail. How they grow is told in [`super`].
+//! The points of one frame: static k-d trees and a tail. [`super`] says how they grow.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::{Center, DocId};
+use super::Center;
+use crate::index::doc::DocId;
 
 /// Points kept unsorted: scanning them costs about as much as descending two trees.
 const TAIL: usize = 512;
@@ -100,7 +101,7 @@ impl Cloud {
     fn plant(&mut self) {
         let mut points = self.tail.clone();
         self.tail.clear();
-        // The newest trees are the smallest, but for one that `settle` may have left: it goes along.
+        // The newest trees are the smallest, but for one that loading may have left: it goes along.
         while points.len() * FANOUT <= MAX_MERGE {
             let alike = self
                 .trees
@@ -119,18 +120,6 @@ impl Cloud {
             }
         }
         self.trees.push(Tree::build(points));
-    }
-
-    pub(super) fn settle(&mut self) {
-        let mut points = std::mem::take(&mut self.tail);
-        if points.is_empty() && self.trees.len() <= 1 {
-            return;
-        }
-        points.reserve_exact(self.trees.iter().map(|tree| tree.points.len()).sum());
-        for tree in self.trees.drain(..) {
-            points.extend_from_slice(&tree.points);
-        }
-        self.trees = vec![Tree::build(points)];
     }
 
     pub(super) fn within(&self, target: &Target, radius: f64, mut f: impl FnMut(DocId)) {
@@ -162,15 +151,6 @@ impl Cloud {
         for tree in &self.trees {
             walk_box(&tree.points, &min, &max, &mut visit);
         }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.tail.len() + self.trees.iter().map(|tree| tree.points.len()).sum::<usize>()
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        (self.len() - self.tail.len() + self.tail.capacity()) * size_of::<Point>()
-            + self.trees.capacity() * size_of::<Tree>()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Start-up must not tokenize everything again. A block holds the postings of a contiguous range of
 //! documents, numbered from zero, so that it can be appended to an index at any base: only the
-//! first posting of each term is written anew, the rest is copied.
+//! first posting of each term is rewritten, the rest is copied.
 //!
 //! `terms` is a sequence, strictly ascending by the term's bytes:
 //!
@@ -17,8 +17,9 @@
 //! Blocks come from disk: [`TextBlock::check`] accepts nothing that reading would stumble over.
 
 use super::postings::{MAX_DOCS, Postings, Reader, encode, read_varint, write_varint};
-use super::tokenizer::MAX_TOKEN_BYTES;
-use super::{DocId, DocTerms, saturated};
+use super::terms::{DocTerms, saturated};
+use crate::index::doc::DocId;
+use crate::index::tokenizer::MAX_TOKEN_BYTES;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -31,15 +32,15 @@ pub struct TextBlock {
     terms: Vec<u8>,
 }
 
-/// Why a block was not added.
+/// Reason for which a block was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockError {
     /// The stored bytes are damaged; the documents themselves can be indexed instead.
     Corrupt {
-        /// Where in the term sequence, in bytes, the damaged term begins.
+        /// Offset of the damaged term in the term sequence, in bytes.
         offset: usize,
-        /// What was wrong with it.
+        /// The fault, for people.
         reason: &'static str,
     },
     /// The block would overlap documents already in the index, or exceed the largest number.

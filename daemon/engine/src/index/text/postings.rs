@@ -1,4 +1,4 @@
-//! Which documents hold one term, and how often: compressed, in ascending order of document.
+//! Postings: the documents that have one term, and how often, compressed and in ascending order.
 //!
 //! A posting is one or two LEB128 numbers: the distance from the previous document (from zero for
 //! the first) shifted left, its lowest bit telling whether a second number, the count, follows;
@@ -12,7 +12,7 @@
 //! Most terms of a vocabulary are in a handful of documents, so up to [`INLINE`] bytes are held in
 //! place, without an allocation.
 
-use super::DocId;
+use crate::index::doc::DocId;
 
 /// Documents are numbered below this, so that a distance and its flag fit 32 bits.
 pub(super) const MAX_DOCS: u32 = 1 << 31;
@@ -59,13 +59,6 @@ impl Postings {
                 }
                 bytes.extend_from_slice(more);
             }
-        }
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Inline { .. } => 0,
-            Self::Heap(bytes) => bytes.capacity(),
         }
     }
 }

@@ -22,7 +22,7 @@ fn compacted() -> (tempfile::TempDir, PathBuf, PathBuf) {
     engine.stop();
     copy(&new, &old);
     let engine = open(&new, BEGAN + 3_600_000_000);
-    let done = engine.compact(crate::compaction::Scope::Forgotten).unwrap();
+    let done = engine.compact(crate::write::orders::CompactionScope::Forgotten).unwrap();
     assert_eq!((done.superseded, done.forgotten), (0, 2));
     live_a_little(&engine, 60, 63);
     engine.stop();

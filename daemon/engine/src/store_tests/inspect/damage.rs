@@ -17,7 +17,7 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
             .iter()
             .map(|row| {
                 let stamp = row.version.stamp;
-                let path = history.files[row.version.place.file].source.path.clone();
+                let path = history.files[row.version.position.file].source.path.clone();
                 ((row.version.target.to_string(), stamp.version, stamp.recorded), path)
             })
             .collect()
@@ -76,7 +76,7 @@ fn whatever_happens_to_one_file_the_rest_comes_back() {
             assert!(engine.damage().is_empty(), "{case}: {:?}", engine.damage());
             let mut live: BTreeSet<String> = BTreeSet::new();
             engine.each(None, |bytes| {
-                live.insert(segment::decode(&bytes).unwrap().reference().to_string());
+                live.insert(decode_resource(&bytes).unwrap().reference().to_string());
             });
             engine.stop();
             let expected = found.iter().filter(|(_, (live, _))| *live).map(|(key, _)| &key.0);
@@ -280,7 +280,7 @@ fn what_a_start_set_aside_is_found_again_among_what_came_later() {
     assert!(!repaired.approximate.is_empty(), "their stamps were in the manifest");
     let live = served(&into);
     assert!(live.contains_key("MemoryRecord/m102") && live.contains_key("Entity/dock"));
-    let hall = segment::decode(&live["Entity/hall"]).unwrap();
+    let hall = decode_resource(&live["Entity/hall"]).unwrap();
     assert!(format!("{hall:?}").contains("hall at 103"), "what came later is the newest");
     let sound = look(&into);
     assert_eq!(sound.verdict(), Verdict::Sound, "{:#?}", sound.findings);

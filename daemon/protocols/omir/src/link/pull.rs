@@ -1,18 +1,16 @@
 //! A pull: what is selected, one resource after the other (docs/serial-protocol.md, section 3).
 
 use omir_core::cbor;
-use omir_core::link::message::{Answer, BATCH, Pull, fits};
+use omir_core::link::message::{BATCH, Pull, Response, fits};
 use omir_core::value::Value;
 
-use super::{Exchange, Unwanted};
-use crate::Omir;
-use omird_engine::error::Error;
-use omird_engine::export::Place;
-use omird_engine::reading::{Reading, Shelf, Wanted};
+use super::Exchange;
+use crate::{Omir, Unwanted, parameters_of, parse_query};
+use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, Wanted};
 
-/// What a pull selected that may go on, kept for one line: one at a time.
+/// The selection of a pull that may go on, kept for one line: one at a time.
 #[derive(Clone, Default)]
-pub struct Readings(Shelf);
+pub struct Readings(CursorCache);
 
 impl Readings {
     /// Drops one, if it is still the one that is kept.
@@ -37,35 +35,39 @@ impl Omir {
         pull: &Pull,
         readings: &Readings,
         with: &mut dyn Exchange,
-    ) -> Result<(), Error> {
-        let after = pull.after.map(Place::at);
-        let wanted = Wanted {
-            filter: &pull.filter,
-            as_of: pull.as_of.as_deref(),
-            store: pull.store.as_deref(),
-            after,
-        };
-        let reading = self.engine.read_on(&readings.0, &wanted, || {
+    ) -> Result<Result<(), Unwanted>, Error> {
+        let after = pull.after.map(Cursor::from_number);
+        let in_filter =
+            |error: Error| Error::at(error.code, format!("/filter{}", error.path), error.message);
+        let filter = Value::Object(pull.filter.clone());
+        let named = parameters_of(&filter).map_err(in_filter)?;
+        for name in ["q", "asOf", "limit", "offset"] {
+            if named.iter().any(|(given, _)| given == name) {
+                let path = format!("/filter/{name}");
+                return Err(Error::at(Code::InvalidQuery, path, "not in a pull"));
+            }
+        }
+        let query = |as_of| parse_query(Query::everything(), &named, as_of);
+        let wanted = Wanted { as_of: pull.as_of.as_deref(), store: pull.store.as_deref(), after };
+        let reading = self.engine.read_on(&readings.0, &wanted, query, || {
             with.rest_if_due();
             with.is_wanted()
         })?;
-        let told = self.stream(&reading, after, with);
-        // Whoever does not want the rest has ended the session, or cancelled.
-        told.or(Ok(()))
+        Ok(self.stream(&reading, after, with))
     }
 
     /// One resource after the other from the disk: as much of the store as is under way on the line is in memory.
     fn stream(
         &self,
         reading: &Reading,
-        after: Option<Place>,
+        after: Option<Cursor>,
         with: &mut dyn Exchange,
     ) -> Result<(), Unwanted> {
         let selection = &*reading.selection;
         let first = selection.behind(after);
         let count = (selection.len() - first) as u64;
         let (as_of, store) = (reading.as_of.to_string(), reading.store.clone());
-        with.say(Answer::Begin { as_of, count, store })?;
+        with.say(Response::Begin { as_of, count, store })?;
         let (mut batch, mut told) = (Batch::default(), 0);
         for position in first..selection.len() {
             let (one, bytes) = match self.engine.selected(selection, position).transpose() {
@@ -74,7 +76,7 @@ impl Omir {
                 Some(Ok(resource)) => {
                     let written = cbor::to_vec(&resource);
                     if fits(&written) {
-                        (Some(Ok(resource)), written.len())
+                        (Some(Part::Resource(resource)), written.len())
                     } else {
                         lost(does_not_fit(&resource, written.len()))
                     }
@@ -86,27 +88,34 @@ impl Omir {
             }
             match one {
                 None => {}
-                Some(Ok(resource)) => {
+                Some(Part::Resource(resource)) => {
                     told += 1;
                     batch.items.push(resource);
                 }
-                Some(Err(why)) => batch.lost.push(why),
+                Some(Part::Lost(why)) => batch.lost.push(why),
             }
             batch.bytes += bytes;
-            batch.next = selection.place(position).map_or(batch.next, Place::cursor);
+            batch.next = selection.cursor(position).map_or(batch.next, Cursor::to_number);
             with.rest_if_due();
         }
         if batch.bytes > 0 {
             with.say(batch.answer())?;
         }
-        with.say_end_of(reading.kept.clone(), Answer::End { count: told, complete: true })
+        with.say_end_of(reading.kept.clone(), Response::End { count: told, complete: true })
     }
 }
 
-/// What is sent in the place of a resource, and how many bytes of the message it takes.
-fn lost(why: String) -> (Option<Result<Value, String>>, usize) {
+/// One part of an answer.
+enum Part {
+    Resource(Value),
+    /// The reason why a resource is not sent.
+    Lost(String),
+}
+
+/// Returns the part that stands in the place of a resource, and the bytes that it takes in a message.
+fn lost(why: String) -> (Option<Part>, usize) {
     let bytes = why.len() + 8;
-    (Some(Err(why)), bytes)
+    (Some(Part::Lost(why)), bytes)
 }
 
 fn does_not_fit(resource: &Value, bytes: usize) -> String {
@@ -119,7 +128,7 @@ fn does_not_fit(resource: &Value, bytes: usize) -> String {
     )
 }
 
-/// What goes into one answer of a pull.
+/// The contents of one answer of a pull.
 #[derive(Default)]
 struct Batch {
     items: Vec<Value>,
@@ -129,7 +138,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn answer(self) -> Answer {
-        Answer::Items { items: self.items, next: self.next, lost: self.lost }
+    fn answer(self) -> Response {
+        Response::Items { items: self.items, next: self.next, lost: self.lost }
     }
 }

@@ -14,7 +14,7 @@ fn value(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-fn put(store: &mut SledStore, key: u8, len: usize) -> Result<(), Refused> {
+fn put(store: &mut SledStore, key: u8, len: usize) -> Result<(), DerivedRefused> {
     store.write(&[(vec![key], Some(value(len, u64::from(key))))])
 }
 
@@ -49,7 +49,7 @@ fn copy(from: &Path, to: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a cut can do to a file.
+/// Damages that a cut can do to a file.
 const DAMAGE: [fn(&mut Vec<u8>); 5] = [
     |bytes| bytes.clear(),
     |bytes| bytes.truncate(bytes.len() / 2),
@@ -81,7 +81,7 @@ fn use_up(path: &Path) -> bool {
 }
 
 #[test]
-fn a_damaged_tree_is_opened_used_and_closed_or_begun_anew_and_never_waits_for_itself() {
+fn a_damaged_tree_is_opened_used_and_closed_or_rebuilt_and_never_waits_for_itself() {
     let folder = tempfile::tempdir().unwrap();
     let mut whole: Vec<PathBuf> = Vec::new();
     for len in [500, 400_000] {

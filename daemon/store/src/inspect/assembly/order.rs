@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Assembly, Slot, count};
+use crate::digest::Digest;
 use crate::inspect::FileKind;
+use crate::inspect::estimate::{UNDATED, UNKNOWN};
 use crate::inspect::finding::{Finding, Kind};
-use crate::inspect::history::{Act, Chapter, Event, Place, Version};
+use crate::inspect::history::{Act, Chapter, Event, Position, Version};
 use crate::inspect::scan::{Scan, SealFile};
-use crate::inspect::settle::{UNDATED, UNKNOWN};
 use crate::key::RefKey;
-use crate::signature::Digest;
 use crate::version::Stamp;
 
 impl Assembly {
@@ -128,7 +128,7 @@ impl Assembly {
         let mut chapter = self.chapter(index, first, last);
         let identity = |event: &Event| match &event.act {
             Act::Put(version) => Some((RefKey::of(&version.target), version.stamp.recorded)),
-            Act::Forget(grave) => Some((grave.key(), grave.stamp.recorded)),
+            Act::Forget(tombstone) => Some((tombstone.key(), tombstone.stamp.recorded)),
             Act::Touch(_) => None,
         };
         let known: HashSet<(u64, u32, RefKey, i64)> = self
@@ -171,12 +171,12 @@ impl Assembly {
             .iter()
             .flat_map(|chapter| &chapter.events)
             .filter_map(|event| match &event.act {
-                Act::Forget(grave) => Some((grave.key(), grave.stamp.version)),
+                Act::Forget(tombstone) => Some((tombstone.key(), tombstone.stamp.version)),
                 _ => None,
             })
             .collect();
         chapter.events.retain(|event| match &event.act {
-            Act::Forget(grave) => !known.contains(&(grave.key(), grave.stamp.version)),
+            Act::Forget(tombstone) => !known.contains(&(tombstone.key(), tombstone.stamp.version)),
             _ => true,
         });
         chapter.is_lossy = false;
@@ -218,7 +218,7 @@ impl Assembly {
 
     fn chapter(&self, index: usize, first: u64, last: u64) -> Chapter {
         let scan = &self.scans[index];
-        let place = |range: &Range<u64>| Place { file: index, range: range.clone() };
+        let place = |range: &Range<u64>| Position { file: index, range: range.clone() };
         let mut events = Vec::new();
         // What cannot have its place keeps the order it lies in.
         let mut unplaced = 1 << 31;
@@ -237,13 +237,13 @@ impl Assembly {
                 target: found.target.clone(),
                 stamp,
                 is_exact: found.is_exact,
-                place: place(&found.range),
+                position: place(&found.range),
             };
             events.push(Event { seq: stamp.seq, ordinal: stamp.ordinal, act: Act::Put(version) });
         }
-        for grave in &scan.graves {
-            let (seq, ordinal) = fit(grave.stamp.seq, grave.stamp.ordinal);
-            events.push(Event { seq, ordinal, act: Act::Forget(grave.clone()) });
+        for tombstone in &scan.tombstones {
+            let (seq, ordinal) = fit(tombstone.stamp.seq, tombstone.stamp.ordinal);
+            events.push(Event { seq, ordinal, act: Act::Forget(tombstone.clone()) });
         }
         for (seq, ordinal, touch) in &scan.touches {
             let is_fit = (first..=last).contains(seq);

@@ -2,13 +2,11 @@
 
 use std::io;
 
-use crate::disk;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::scan::{self, Scan, SealFile};
 use crate::inspect::{FileKind, Source, Store};
-use crate::segment;
 use crate::signature::Seal;
-use crate::witness;
+use crate::{disk, locate, witness};
 
 pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Result<Scan> {
     let seal = seal_of(store, source);
@@ -20,7 +18,7 @@ pub(super) fn scan_file(store: &Store, source: &Source, deep: bool) -> io::Resul
         Err(error) => {
             let mut scan = Scan::new(source, 0);
             let message = format!("it cannot be read: {error}");
-            scan.unreadable = Some(segment::BadSegment { offset: 0, message: message.clone() });
+            scan.unreadable = Some(locate::BadSegment { offset: 0, message: message.clone() });
             let kind = match source.kind {
                 FileKind::Segment(_) => Kind::DiskError,
                 FileKind::Log(number) => {

@@ -1,14 +1,14 @@
-//! What second copies tell that the files themselves do not: tombstones that are lost end what they ended, and a
-//! newest version that is lost is named.
+//! Facts that only second copies hold: lost tombstones end what they ended, and a lost
+//! newest version is named.
 
 use std::collections::HashMap;
 
 use super::Assembly;
-use crate::block::{Ending, Target, Tombstone};
 use crate::inspect::Store;
 use crate::inspect::finding::{Finding, Kind};
 use crate::inspect::history::{Act, Event};
 use crate::key::{KeyPrefix, RefKey};
+use crate::tombstone::{Ending, Target, Tombstone};
 use crate::wal;
 use crate::witness::{self, Fact};
 

@@ -140,7 +140,8 @@ fn row(scan: &Scan, is_needed: bool, is_clean: bool) -> FileRow {
         bytes: scan.len,
         transactions: scan.span,
         versions: scan.versions.len() as u64,
-        tombstones: scan.graves.iter().filter(|grave| grave.is_grave()).count() as u64,
+        tombstones: scan.tombstones.iter().filter(|tombstone| tombstone.is_forgotten()).count()
+            as u64,
         replaces: scan.replaces.clone(),
         is_readable: scan.unreadable.is_none(),
         is_needed,

@@ -5,7 +5,7 @@ use omir_core::spatial::SpatialPose;
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::catalog::{Known, Past, TierCount};
+use crate::index::catalog::{ReadPoint, TierCount, VersionReader};
 use crate::index::doc::FileId;
 use crate::index::facts::terms_of;
 use crate::recall::query::Query;
@@ -56,7 +56,7 @@ fn stage(catalog: &mut Catalog, state: &[Option<u8>; 6], stamp: Stamp, change: C
             let facts = Box::new(Facts::of(&record));
             catalog.stage(facts, &terms_of(&record), old.as_ref(), stamp, location())
         }
-        None => catalog.stage_forget(key(name), old.as_ref(), stamp, By::Someone),
+        None => catalog.stage_forget(key(name), old.as_ref(), stamp, By::User),
     }
 }
 
@@ -70,7 +70,7 @@ fn at_once(catalog: &mut Catalog, state: &[Option<u8>; 6], stamp: Stamp, change:
             catalog.put(&facts, &terms_of(&record), old.as_ref(), stamp, location());
         }
         None => {
-            catalog.forget(&key(name), old.as_ref(), stamp, By::Someone);
+            catalog.forget(&key(name), old.as_ref(), stamp, By::User);
         }
     }
 }
@@ -94,13 +94,14 @@ fn seen(catalog: &Catalog) -> String {
     while !catalog.count_tiers(&mut tiers) {}
     let heads = (0..6).map(|name| catalog.head(&key(name))).collect::<Vec<_>>();
     let newest = catalog.newest();
-    let mut past = Past::new(Known::UpTo(newest));
+    let mut past = VersionReader::new(ReadPoint::UpTo(newest));
     let then = (0..6).map(|name| past.version(catalog, &key(name))).collect::<Vec<_>>();
     let rows = catalog.docs().iter().filter(|doc| doc.is_live()).count();
-    let counts = (catalog.live_counts(), catalog.version_count(), catalog.forgotten_count());
-    let (map, special) = (catalog.frame("map").map_or(0, |frame| catalog.plain_in_frame(frame)), {
-        catalog.special().count()
-    });
+    let counts = (catalog.counts.live(), catalog.version_count(), catalog.counts.forgotten());
+    let (map, special) = (
+        catalog.places.frame("map").map_or(0, |frame| catalog.visibility.plain_in_frame(frame)),
+        { catalog.visibility.special_from(0).count() },
+    );
     let tiers = tiers.tiers();
     format!("{found:?} {tiers:?} {heads:?} {then:?} {newest} {rows} {counts:?} {map} {special}")
 }

@@ -1,0 +1,106 @@
+//! Files that rotted: repaired, or lost in part. `status` counts them, and adapters tell of each.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use omir_core::event::EventKind;
+
+use crate::contained::contain;
+
+/// A finding about a file of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RotFinding {
+    /// `Repaired` or `Lost`.
+    pub kind: EventKind,
+    /// The file, below the data folder.
+    pub file: String,
+    /// The fault or the repair, in words for a person.
+    pub message: String,
+}
+
+/// Listener for findings.
+pub(crate) type OnFinding = Box<dyn Fn(&RotFinding) + Send + Sync>;
+
+/// Findings since the start.
+#[derive(Default)]
+pub(crate) struct Integrity {
+    repaired: AtomicU64,
+    lost: Mutex<BTreeSet<String>>,
+    tell: OnceLock<OnFinding>,
+}
+
+impl Integrity {
+    /// With what the start repaired already.
+    pub(crate) fn after(repaired: u64) -> Self {
+        Self { repaired: AtomicU64::new(repaired), ..Self::default() }
+    }
+
+    /// Names who is told. Only the first to be named counts.
+    pub(crate) fn tell(&self, tell: OnFinding) {
+        let _ = self.tell.set(tell);
+    }
+
+    /// Notes that nothing is wrong with a file.
+    pub(crate) fn sound(&self, file: &str) {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).remove(file);
+    }
+
+    /// Notes that a file was damaged and is whole again.
+    pub(crate) fn repaired(&self, file: &str) {
+        self.sound(file);
+        self.repaired.fetch_add(1, Ordering::Relaxed);
+        self.announce(EventKind::Repaired, file, "it was damaged and is whole again");
+    }
+
+    /// Notes that some of a file is lost.
+    pub(crate) fn lost(&self, file: &str, message: &str) {
+        let is_news =
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
+        if is_news {
+            tracing::error!(file, message, "damaged");
+            self.announce(EventKind::Lost, file, message);
+        }
+    }
+
+    fn announce(&self, kind: EventKind, file: &str, message: &str) {
+        let Some(tell) = self.tell.get() else { return };
+        let finding = RotFinding { kind, file: file.to_owned(), message: message.to_owned() };
+        contain("an adapter that was told of damage", || tell(&finding));
+    }
+
+    /// Number of damages repaired since boot, those at the start included.
+    pub(crate) fn repairs(&self) -> u64 {
+        self.repaired.load(Ordering::Relaxed)
+    }
+
+    /// Files of which some was found lost since the start.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_loss_is_told_of_once_and_a_repair_takes_it_back() {
+        let integrity = Integrity::after(2);
+        let told: Arc<Mutex<Vec<(EventKind, String)>>> = Arc::default();
+        let teller = told.clone();
+        integrity.tell(Box::new(move |finding| {
+            teller.lock().unwrap().push((finding.kind, finding.file.clone()));
+        }));
+        integrity.lost("segments/1", "gone");
+        integrity.lost("segments/1", "gone");
+        assert_eq!(integrity.losses(), ["segments/1"]);
+        integrity.repaired("segments/1");
+        assert_eq!((integrity.repairs(), integrity.losses().len()), (3, 0));
+        let expected =
+            [EventKind::Lost, EventKind::Repaired].map(|of| (of, "segments/1".to_owned()));
+        assert_eq!(*told.lock().unwrap(), expected);
+    }
+}

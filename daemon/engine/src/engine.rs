@@ -1,0 +1,161 @@
+//! The engine as its users see it: a handle to one store.
+
+mod frames;
+mod requests;
+mod submit;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use crossbeam_channel::Sender;
+use omir_core::instant::Timestamp;
+use omir_core::value::Value;
+use omird_store::{Damage, ReadGuard, RwLock};
+
+use crate::card::integrity::OnFinding;
+use crate::card::quota::QuotaUsage;
+use crate::contained::OnBroken;
+use crate::disk::Disk;
+use crate::index::catalog::Catalog;
+use crate::ingest::importing::ImportPermits;
+use crate::ingest::request;
+use crate::recall::frames::Frames;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::time::clock::ClockState;
+use crate::write::announced::Announced;
+use crate::write::events::Events;
+use crate::write::message::Message;
+
+pub(crate) use self::submit::busy;
+pub use self::submit::unanswered;
+
+/// An adapter's member of `status`.
+pub(crate) type Section = Box<dyn Fn() -> Option<Value> + Send + Sync>;
+
+/// A running engine. Cloning gives another handle; the last one to go stops it.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) catalog: Arc<RwLock<Catalog>>,
+    pub(crate) shared: Arc<Shared>,
+    /// Gone once the engine is told to stop. The writer takes what was sent before, and ends when nobody
+    /// can send any more: so each message is answered.
+    pub(crate) queue: Mutex<Option<Sender<Message>>>,
+    pub(crate) random: Box<dyn Fn() -> u128 + Send + Sync>,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) started: Instant,
+    pub(crate) boots: u64,
+    pub(crate) damage: Vec<Damage>,
+    /// Files that earlier starts set aside and that still lie there.
+    pub(crate) set_aside: Vec<String>,
+    pub(crate) rebuilt: u64,
+    /// Positions of frames, if an adapter knows them.
+    pub(crate) frames: OnceLock<Arc<dyn Frames>>,
+    /// Members that adapters add to `status`.
+    pub(crate) sections: Mutex<Vec<(&'static str, Section)>>,
+    /// The public key of the signer, in hex.
+    pub(crate) public_key: String,
+    pub(crate) imports: ImportPermits,
+    pub(crate) events: Events,
+    /// Held by whoever prepares a backup.
+    pub(crate) backing_up: Mutex<()>,
+    pub(crate) announced: Mutex<Announced>,
+    /// Wakes the sweeping thread, and ends it when it is dropped.
+    pub(crate) sweeping: Mutex<Option<Sender<()>>>,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Returns the events of committed changes.
+    pub fn events(&self) -> &Events {
+        &self.inner.events
+    }
+
+    /// Sets the callback for a panic that ends the writer or the publisher. It is called once, and at once if that has
+    /// happened already. From then on the engine takes no change; what was acknowledged is durable. Stop, and start again.
+    pub fn on_broken(&self, tell: OnBroken) {
+        self.inner.shared.broken.tell(tell);
+    }
+
+    /// Sets the callback for each damaged file that is found from now on, and what became of it. It is called on the
+    /// sealing thread.
+    pub fn on_finding(&self, tell: OnFinding) {
+        self.inner.shared.integrity.tell(tell);
+    }
+
+    /// Adds a member to `status`. It is left out while `section` returns `None`.
+    pub fn tell_of(&self, name: &'static str, section: Section) {
+        let mut sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
+        sections.push((name, section));
+    }
+
+    /// Returns the newest transaction that recorded or forgot something.
+    pub fn newest(&self) -> u64 {
+        self.catalog().newest()
+    }
+
+    /// Returns the damage that the last start found.
+    pub fn damage(&self) -> &[Damage] {
+        &self.inner.damage
+    }
+
+    /// Returns the number of index blocks that the last start rebuilt.
+    pub fn rebuilt(&self) -> u64 {
+        self.inner.rebuilt
+    }
+
+    /// Returns the current settings.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.inner.shared.settings()
+    }
+
+    /// Returns the public key that signs the segments, in hexadecimal. It identifies the store, also after a copy or a
+    /// move. Copies of one card share it; any other store has another, even under the same robot name.
+    pub fn identity(&self) -> &str {
+        &self.inner.public_key
+    }
+
+    /// Returns the bytes used on the card, and the quota.
+    pub fn quota_usage(&self) -> QuotaUsage {
+        self.inner.shared.quota_usage()
+    }
+
+    /// Returns the time to date by, and how far it can be trusted.
+    pub fn now(&self) -> (Timestamp, ClockState) {
+        self.inner.shared.now()
+    }
+
+    /// Returns a random id.
+    pub fn new_id(&self) -> String {
+        request::random_id((self.inner.random)())
+    }
+
+    /// Counts a refused request, for `status`.
+    pub fn note_rejected(&self) {
+        self.inner.shared.queue.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn catalog(&self) -> ReadGuard<'_, Catalog> {
+        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seals what is there and stops all threads. Returns when everything is on the disk. Of a
+    /// compaction only the run under way is waited for, of a sweep only the slice.
+    pub fn stop(&self) {
+        self.inner.shared.is_stopping.store(true, Ordering::Release);
+        self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads =
+            std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // A panic in it was told of when it happened.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Queries in frames other than the fixed one.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::recall::frames::{Frames, in_fixed_frame};
+use crate::recall::query::Query;
+
+impl Engine {
+    /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
+    pub fn follow_frames(&self, frames: Arc<dyn Frames>) {
+        let _ = self.inner.frames.set(frames);
+    }
+
+    /// The query in the frame that memories lie in.
+    pub(crate) fn placed<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>, Error> {
+        let framed = self.framed(query);
+        Ok(self.moved(&framed)?.map_or(framed, Cow::Owned))
+    }
+
+    /// The query with the frame it means where it names none.
+    pub(crate) fn framed<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
+        let has_place = query.near.is_some() || query.within.is_some();
+        if query.frame.is_some() || !has_place {
+            return Cow::Borrowed(query);
+        }
+        let frame = Some(self.settings().fixed_frame.clone());
+        Cow::Owned(Query { frame, ..query.clone() })
+    }
+
+    /// The query in the fixed frame, if its own is another that is tied to that.
+    pub(crate) fn moved(&self, query: &Query) -> Result<Option<Query>, Error> {
+        self.inner.frames.get().map_or(Ok(None), |frames| in_fixed_frame(query, &**frames))
+    }
+
+    /// Returns true if the place of the query depends on the present position of a frame: a moment later the same query
+    /// may select something else.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY` if the frame of the query is unknown.
+    pub fn goes_by_place(&self, query: &Query) -> Result<bool, Error> {
+        Ok(self.moved(&self.framed(query))?.is_some())
+    }
+}

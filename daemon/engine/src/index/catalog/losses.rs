@@ -1,0 +1,65 @@
+//! Losses: versions that existed, as their second copy tells (`store/witness.rs`), and that no file gives back.
+//!
+//! A reference whose newest version is lost keeps its name: what mentions it still does, its next version is above the
+//! lost one, and the version before it, which is still there, is not served as current.
+//!
+//! Invariant 10 of ARCHITECTURE.md.
+
+use crate::index::doc::Stamp;
+use crate::index::key::{KeyPrefix, RefKey};
+
+/// The newest version or tombstone of a name, if nothing as new can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Its version and time.
+    pub stamp: Stamp,
+    /// True if it is a tombstone: nothing is missing, but its version number is taken.
+    pub is_forgotten: bool,
+}
+
+/// The losses, by name.
+#[derive(Debug, Default)]
+pub struct Losses {
+    lost: hashbrown::HashMap<KeyPrefix, Lost>,
+    /// True if first versions are lost whose names are unknown.
+    has_unknown: bool,
+}
+
+impl Losses {
+    /// The lost version that is newer than all that is held of a reference, if there is one.
+    pub fn of(&self, key: &RefKey) -> Option<Lost> {
+        self.lost.get(&key.prefix()).copied()
+    }
+
+    /// Number of references that have lost their newest version.
+    pub fn count(&self) -> u64 {
+        self.lost.values().filter(|lost| !lost.is_forgotten).count() as u64
+    }
+
+    /// The least version of a reference of which no head is held.
+    pub fn least_version(&self, key: &RefKey) -> u64 {
+        match self.of(key) {
+            Some(lost) => lost.stamp.version.saturating_add(1),
+            None => 1 + u64::from(self.has_unknown),
+        }
+    }
+
+    /// Returns true if nothing is lost.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lost.is_empty()
+    }
+
+    pub(super) fn add(&mut self, name: KeyPrefix, lost: Lost) {
+        self.lost.insert(name, lost);
+    }
+
+    /// Notes that something newer than any loss came under a name.
+    pub(super) fn remove(&mut self, key: &RefKey) {
+        self.lost.remove(&key.prefix());
+    }
+
+    /// Notes that acknowledged first versions of unknown names are lost: nothing new may take the version 1.
+    pub(super) fn note_unknown(&mut self) {
+        self.has_unknown = true;
+    }
+}

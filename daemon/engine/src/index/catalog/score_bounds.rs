@@ -1,0 +1,99 @@
+//! Score bounds: upper bounds of each version's scores, which prune candidates without a look at their rows.
+
+use omir_core::reference::ResourceType;
+
+use crate::index::doc::{self, Doc, DocId, or_neutral};
+use crate::index::producers::OURS;
+use crate::index::scores::{ScorePart, Scores};
+
+/// The parts that have a bound: those that depend on the version alone. Retrievability and recency are as of
+/// the last refresh; they only fall from then on, unless there is an access.
+const BOUNDED: [ScorePart; 4] =
+    [ScorePart::Retrievability, ScorePart::Recency, ScorePart::Importance, ScorePart::Confidence];
+
+/// Upper bounds of a version's scores, in five bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ScoreBound {
+    /// True if the version is live, and every ordinary query sees it.
+    pub is_plain: bool,
+    /// In the order of [`BOUNDED`].
+    upper: [u8; BOUNDED.len()],
+}
+
+impl ScoreBound {
+    /// Rounded up, so that a bound made of it is never too low.
+    fn up(score: f64) -> u8 {
+        (score.clamp(0.0, 1.0) * 255.0).ceil() as u8
+    }
+
+    /// The bounds, if [`ScoreBounds::hold_at`] says so; 0 for the other parts.
+    #[inline]
+    pub fn scores(self) -> Scores {
+        let mut scores = Scores::default();
+        for (part, upper) in BOUNDED.into_iter().zip(self.upper) {
+            scores[part] = f64::from(upper) / 255.0;
+        }
+        scores
+    }
+}
+
+/// The bounds of all versions.
+#[derive(Debug, Default)]
+pub struct ScoreBounds {
+    bounds: Vec<ScoreBound>,
+    /// The time of the last refresh; microseconds.
+    refreshed_at: i64,
+}
+
+impl ScoreBounds {
+    /// The bounds of one version.
+    #[inline]
+    pub fn of(&self, id: DocId) -> ScoreBound {
+        self.bounds[id as usize]
+    }
+
+    /// Returns true if the bounds hold at `now`: memories fade as time goes on, but a clock may be set back.
+    pub fn hold_at(&self, now: i64) -> bool {
+        now >= self.refreshed_at
+    }
+
+    /// Adds the bounds of the next version.
+    pub(super) fn push(&mut self, doc: &Doc, confidence: f64) {
+        // The rank of another producer's importance moves with every memory that comes or goes, and a bond grows
+        // with use.
+        let is_bond = doc.class.resource_type() == ResourceType::Relationship;
+        let is_fixed = !is_bond && (doc.producer == OURS || doc.importance.is_nan());
+        let access = doc.access;
+        // Both only fall, so their value at the last refresh is never too low.
+        let retrievability = access.map(|access| doc::retrievability(&access, self.refreshed_at));
+        let upper = [
+            retrievability.map_or(u8::MAX, ScoreBound::up),
+            ScoreBound::up(doc.recency(self.refreshed_at)),
+            if is_fixed { ScoreBound::up(or_neutral(doc.importance)) } else { u8::MAX },
+            ScoreBound::up(confidence),
+        ];
+        self.bounds.push(ScoreBound { is_plain: false, upper });
+    }
+
+    pub(super) fn set_plain(&mut self, id: DocId, is_plain: bool) {
+        self.bounds[id as usize].is_plain = is_plain;
+    }
+
+    /// Notes an access: the version may be as retrievable as any.
+    pub(super) fn accessed(&mut self, id: DocId) {
+        let [retrievability, ..] = &mut self.bounds[id as usize].upper;
+        *retrievability = u8::MAX;
+    }
+
+    /// Brings the bounds that fall with time up to date.
+    pub(super) fn refresh(&mut self, id: DocId, retrievability: f64, recency: f64) {
+        let [old_retrievability, old_recency, ..] = &mut self.bounds[id as usize].upper;
+        *old_retrievability = ScoreBound::up(retrievability);
+        *old_recency = ScoreBound::up(recency);
+    }
+
+    /// Notes that all live versions were refreshed at `now` (microseconds).
+    pub(super) fn refreshed(&mut self, now: i64) {
+        self.refreshed_at = now;
+    }
+}

@@ -1,0 +1,12 @@
+//! Answers from what is stored: memories, exports, explanations, backups and proofs.
+
+pub(crate) mod backup;
+pub(crate) mod encoded;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod get;
+pub(crate) mod hits;
+pub(crate) mod outgoing;
+pub(crate) mod proof;
+pub(crate) mod reading;
+pub(crate) mod recall;

@@ -1,0 +1,9 @@
+//! Recall: from what was asked to ranked memories (`docs/keys.md`, "Recall").
+
+mod filter;
+pub(crate) mod frames;
+mod propose;
+pub(crate) mod query;
+pub(crate) mod ranking;
+pub(crate) mod score;
+pub(crate) mod search;

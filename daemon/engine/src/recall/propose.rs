@@ -1,0 +1,213 @@
+//! Candidates for a query, proposed by the indexes.
+//!
+//! An index may propose too much, never too little: every candidate is compared with every filter afterwards. A new
+//! kind of index is one more [`Proposer`] in [`PROPOSERS`].
+
+use std::cell::RefCell;
+use std::ops::Bound;
+
+use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
+use omir_core::instant::Timestamp;
+use omir_core::space::Center;
+
+use super::query::Query;
+use crate::index::catalog::Catalog;
+use crate::index::doc::DocId;
+use crate::index::key::RefKey;
+use crate::index::scores::ScorePart;
+use crate::index::text::Scratch;
+
+/// The use of an index's candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Nothing else can match. The candidates of several such indexes are intersected.
+    Narrows,
+    /// Nothing else can match, and each candidate has a score in this part.
+    Ranks(ScorePart),
+    /// Nothing else can match, but the candidates are many: used only if no other index narrows.
+    Lists,
+}
+
+/// An index that proposes candidates.
+trait Proposer: Sync {
+    /// The use of its candidates.
+    fn role(&self) -> Role;
+
+    /// Returns true if the query asks something of this index.
+    fn applies(&self, query: &Query) -> bool;
+
+    /// Calls `f` with each candidate and its score, which is 0 unless the index ranks. One that narrows may repeat a
+    /// candidate and keep no order; any other calls once for each, and one that ranks in ascending order.
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64));
+}
+
+/// All indexes, the preferred one of each role first.
+const PROPOSERS: [&dyn Proposer; 5] = [&Places, &Mentions, &Words, &Times, &Everything];
+
+/// The proposer of a role that a query asks first.
+fn first(query: &Query, is_role: impl Fn(Role) -> bool) -> Option<&'static dyn Proposer> {
+    PROPOSERS.into_iter().find(|one| is_role(one.role()) && one.applies(query))
+}
+
+/// The part of the score that candidates of a query are proposed with.
+pub(super) fn ranked_part(query: &Query) -> Option<ScorePart> {
+    first(query, |role| matches!(role, Role::Ranks(_))).and_then(|one| match one.role() {
+        Role::Ranks(part) => Some(part),
+        Role::Narrows | Role::Lists => None,
+    })
+}
+
+/// Calls `f` once for each version that may match, with its score in [`ranked_part`].
+pub(super) fn propose(catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+    let narrowing = PROPOSERS.iter().filter(|one| one.role() == Role::Narrows);
+    let narrowed = narrowing
+        .filter(|one| one.applies(query))
+        .map(|one| {
+            let mut ids = Vec::new();
+            one.propose(catalog, query, &mut |id, _| ids.push(id));
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        })
+        .reduce(|a, b| intersection(&a, &b));
+    let ranking = first(query, |role| matches!(role, Role::Ranks(_)));
+    match (ranking, narrowed) {
+        (Some(ranking), None) => ranking.propose(catalog, query, f),
+        (Some(ranking), Some(narrowed)) => {
+            let mut narrowed = narrowed.iter().peekable();
+            ranking.propose(catalog, query, &mut |id, score| {
+                // Both ascend: walk them side by side.
+                while narrowed.next_if(|&&other| other < id).is_some() {}
+                if narrowed.peek() == Some(&&id) {
+                    f(id, score);
+                }
+            });
+        }
+        (None, Some(narrowed)) => narrowed.into_iter().for_each(|id| f(id, 0.0)),
+        (None, None) => {
+            if let Some(listing) = first(query, |role| role == Role::Lists) {
+                listing.propose(catalog, query, f);
+            }
+        }
+    }
+}
+
+fn intersection(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    short.iter().copied().filter(|id| long.binary_search(id).is_ok()).collect()
+}
+
+/// Versions with a place in the radius or box.
+struct Places;
+
+impl Proposer for Places {
+    fn role(&self) -> Role {
+        Role::Narrows
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        let has_center = query.near.is_some() || query.geo.is_some();
+        query.within.is_some() || (query.radius.is_some() && has_center)
+    }
+
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        if let Some(within) = query.box_bounds() {
+            let (min, max) = (&within.min, &within.max);
+            let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
+            catalog.places.index().in_box(query.frame(), min, max, |id| f(id, 0.0));
+        } else if let (Some(near), Some(radius)) = (&query.near, query.radius) {
+            catalog.places.index().within(query.frame(), center_of(near), radius, |id| f(id, 0.0));
+        } else if let (Some(geo), Some(radius)) = (&query.geo, query.radius) {
+            let chord = chord_for_distance(radius) + CHORD_MARGIN;
+            catalog.places.index().geo_within(geo.unit_vector(), chord, |id| f(id, 0.0));
+        }
+    }
+}
+
+/// A point as the index of places takes it.
+pub(super) fn center_of(near: &Center) -> (f64, f64, Option<f64>) {
+    match *near {
+        Center::Plane { x, y } => (x, y, None),
+        Center::Space { x, y, z } => (x, y, Some(z)),
+    }
+}
+
+/// Versions that mention one of the entities.
+struct Mentions;
+
+impl Proposer for Mentions {
+    fn role(&self) -> Role {
+        Role::Narrows
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        !query.entities.is_empty()
+    }
+
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        for entity in &query.entities {
+            catalog.mentioning(&RefKey::of(entity)).iter().for_each(|&id| f(id, 0.0));
+        }
+    }
+}
+
+/// Versions with one of the words, scored by their agreement with all of them.
+struct Words;
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
+}
+
+impl Proposer for Words {
+    fn role(&self) -> Role {
+        Role::Ranks(ScorePart::Text)
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        query.text.is_some()
+    }
+
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        let Some(words) = &query.text else { return };
+        SCRATCH.with_borrow_mut(|scratch| {
+            let words = catalog.text.query(words);
+            catalog.text.candidates(&words, scratch, |id, score| f(id, f64::from(score)));
+        });
+    }
+}
+
+/// Versions with a time in the range.
+struct Times;
+
+impl Proposer for Times {
+    fn role(&self) -> Role {
+        Role::Lists
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        query.time.is_some()
+    }
+
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        let Some(span) = query.time else { return };
+        let key = |bound: Bound<Timestamp>| bound.map(|at| (at.secs(), at.nanos()));
+        catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
+    }
+}
+
+/// All versions.
+struct Everything;
+
+impl Proposer for Everything {
+    fn role(&self) -> Role {
+        Role::Lists
+    }
+
+    fn applies(&self, _: &Query) -> bool {
+        true
+    }
+
+    fn propose(&self, catalog: &Catalog, _: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        (0..catalog.docs().len() as DocId).for_each(|id| f(id, 0.0));
+    }
+}

@@ -1,0 +1,470 @@
+//! From a change to a transaction: resolves references, decides versions, writes nothing.
+//!
+//! Plans of one group are made one after the other against the catalog and the plans before them,
+//! so that a record may refer to an entity that is still on its way to the disk.
+
+mod correct;
+mod import;
+mod inherit;
+mod rebase;
+mod revise;
+mod sweep;
+mod version;
+
+pub(crate) use self::inherit::{inherit_access, set_tier};
+pub(crate) use self::sweep::need_of;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+
+use omir_core::cbor;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+use omir_core::reference::{Ref, ResourceType};
+use omir_core::tier::Tier;
+use omird_store::{Handle, Op, ReadError, ReadGuard, RwLock, Who};
+
+use self::inherit::{bare, inherit, shown, tier_of};
+use self::revise::Revision;
+use self::version::{check_version, next_version, stamp_at_least};
+use crate::disk;
+use crate::error::{Code, Error};
+use crate::index::block::By;
+use crate::index::catalog::{Catalog, Head};
+use crate::index::doc::DocId;
+use crate::index::facts::{DecayState, Facts, terms_of};
+use crate::index::key::RefKey;
+use crate::index::text::DocTerms;
+use crate::ingest::import_rule::stated_version;
+use crate::ingest::request::Prepared;
+use crate::time::stamp::undate;
+use crate::write::command::{Cause, Change, Effect, Event, Stored};
+use omir_core::event::EventKind;
+
+/// One step on the catalog.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Add a version.
+    Put {
+        /// The facts for the index.
+        facts: Box<Facts>,
+        /// Its words.
+        terms: DocTerms,
+        /// Words of the live version it replaces.
+        superseded: Option<DocTerms>,
+    },
+    /// Add a tombstone.
+    Forget {
+        /// Of what.
+        key: RefKey,
+        /// The originator of the deletion.
+        by: By,
+        /// Words of the live version.
+        terms: Option<DocTerms>,
+    },
+}
+
+/// A change, worked out.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Operations for the log. Empty if the change changes nothing.
+    pub ops: Vec<Op>,
+    /// Steps for the catalog, one for each operation.
+    pub steps: Vec<Step>,
+    /// The answer.
+    pub effect: Effect,
+    /// The announcements.
+    pub events: Vec<Event>,
+}
+
+impl Plan {
+    /// A plan that has nothing to write yet.
+    fn to(effect: Effect) -> Self {
+        Self { ops: Vec::new(), steps: Vec::new(), effect, events: Vec::new() }
+    }
+
+    /// Adds the tombstone of a live version.
+    fn write_tombstone(
+        &mut self,
+        target: Ref,
+        version: u64,
+        terms: Option<DocTerms>,
+        who: Who,
+        cause: Option<Cause>,
+    ) {
+        let key = RefKey::of(&target);
+        let by = match who {
+            Who::User => By::User,
+            Who::Rule => By::Rule,
+            Who::Merging(at) => match self.steps.get(at) {
+                Some(Step::Put { facts, .. }) => By::Merging(facts.key),
+                _ => By::User,
+            },
+        };
+        let version = version.saturating_add(1);
+        self.ops.push(Op::Forget { target: target.clone(), version, who });
+        self.steps.push(Step::Forget { key, by, terms });
+        let kind = EventKind::Forgotten;
+        self.events.push(Event { kind, target, resource: Vec::new(), cause });
+    }
+}
+
+/// The reason why there is no plan.
+#[derive(Debug)]
+pub(crate) enum NoPlan {
+    /// The change is refused.
+    Refused(Error),
+    /// The change depends on one that is planned and not committed yet: plan it again afterwards.
+    Later,
+}
+
+impl From<Error> for NoPlan {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Plans the changes of one group.
+pub(crate) struct Planner<'a> {
+    catalog: &'a RwLock<Catalog>,
+    /// State of a reference after the earlier plans of this group: live or not.
+    pending: HashMap<RefKey, bool>,
+    max_resource_bytes: usize,
+    now: Timestamp,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for a new group, whose changes are made at `now`.
+    pub(crate) fn new(
+        catalog: &'a RwLock<Catalog>,
+        max_resource_bytes: usize,
+        now: Timestamp,
+    ) -> Self {
+        Self { catalog, pending: HashMap::new(), max_resource_bytes, now }
+    }
+
+    fn catalog(&self) -> ReadGuard<'a, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works out a change. A refused change leaves no trace in the planner.
+    pub(crate) fn plan(&mut self, change: &mut Change, now: Timestamp) -> Result<Plan, NoPlan> {
+        match change {
+            Change::Remember(prepared) => {
+                if prepared.iter().any(|p| self.pending.contains_key(&p.facts.key)) {
+                    return Err(NoPlan::Later);
+                }
+                for item in prepared.iter() {
+                    check_version(&item.resource, &item.pointer)?;
+                    let target = item.resource.reference();
+                    item.precondition.check(&self.catalog(), &target, &item.pointer)?;
+                }
+                self.check_references(prepared)?;
+                self.remember(std::mem::take(prepared))
+            }
+            Change::Correct(keys, spans) => self.correct(keys, spans),
+            Change::Merge(prepared, precedence, _) => self.merge(prepared, *precedence),
+            Change::Forget(targets) => self.forget(targets, u64::MAX),
+            Change::ForgetUpTo(targets, seq) => self.forget(targets, *seq),
+            Change::Anchor(target, anchored) => {
+                let (target, anchored) = (target.clone(), *anchored);
+                self.revise(&target, Revision::Anchor(anchored), now)
+            }
+            Change::Feedback(target, outcome, weight) => {
+                let (target, outcome, weight) = (target.clone(), *outcome, *weight);
+                self.revise(&target, Revision::Feedback(outcome, weight), now)
+            }
+            Change::Rebase(request) => self.rebase(request),
+            Change::Sweep(acts) => self.sweep(acts),
+        }
+    }
+
+    /// Reads a stored version without its references to what was forgotten since. They are gone:
+    /// sealing may have dropped them already or do it any moment.
+    fn read(&self, id: DocId, handle: &Handle) -> Result<Resource, Error> {
+        let mut resource = handle.resource().map_err(internal)?;
+        let catalog = self.catalog();
+        if let Some(missing) = catalog.missing(id) {
+            let message =
+                format!("version {}, the newest, is lost; remember it again", missing.version);
+            return Err(internal(message));
+        }
+        if catalog.has_tombstones() {
+            resource.retain_references(|target| catalog.stands(id, &RefKey::of(target)));
+        }
+        Ok(resource)
+    }
+
+    /// Returns true if a resource says what the stored one says: as it was stored, or as clients got it at
+    /// any time since. A tier that the record was in on its way to where it is by now is no
+    /// difference: who sends back what it got some time ago has not moved it.
+    fn is_as_stored(&self, resource: &Resource, id: DocId, old: &Old, shown: &[u8]) -> bool {
+        let (before, state) = old;
+        let in_tier = |tier: Option<Tier>| {
+            let mut resource = resource.clone();
+            if let Resource::MemoryRecord(record) = &mut resource {
+                record.tier = tier;
+            }
+            bare(resource)
+        };
+        match self.moved_on(resource, id, state) {
+            Some(moved) => {
+                in_tier(Some(moved)) == shown || in_tier(tier_of(before)) == bare(before.clone())
+            }
+            None => {
+                let bytes = bare(resource.clone());
+                bytes == shown || bytes == bare(before.clone())
+            }
+        }
+    }
+
+    /// The tier a stored record is in by now, if it is another than the stored one and `resource`
+    /// states one that it was in on its way there.
+    fn moved_on(&self, resource: &Resource, id: DocId, state: &State) -> Option<Tier> {
+        let catalog = self.catalog();
+        let (moved, access, stated) = (state.moved?, state.access?, tier_of(resource)?);
+        let now = self.now.as_micros();
+        catalog.fading()?.passes(catalog.doc(id), &access, now, stated).then_some(moved)
+    }
+
+    fn check_references(&self, prepared: &[Prepared]) -> Result<(), Error> {
+        let within = names(prepared);
+        prepared.iter().try_for_each(|item| self.check_references_of(item, &within))
+    }
+
+    /// Returns true if something is live once the plans before this one are carried out.
+    fn will_live(&self, catalog: &Catalog, key: &RefKey) -> bool {
+        let live = || catalog.live(key).is_some();
+        self.pending.get(key).copied().unwrap_or_else(live)
+    }
+
+    /// Checks that what `item` refers to is `within` the request or in the store.
+    fn check_references_of(&self, item: &Prepared, within: &HashSet<RefKey>) -> Result<(), Error> {
+        let catalog = self.catalog();
+        let mut fault = None;
+        item.resource.for_each_reference(|pointer, _, target| {
+            if fault.is_some() {
+                return;
+            }
+            let at = format!("{}{pointer}", item.pointer);
+            let expected = expected_type(pointer);
+            if target.kind != expected {
+                let message = format!("{target} is no {expected}, which this must refer to");
+                fault = Some(Error::at(Code::InvalidResource, at, message));
+                return;
+            }
+            let key = RefKey::of(target);
+            if !within.contains(&key) && !self.will_live(&catalog, &key) {
+                let message = format!(
+                    "{target} is neither in this request nor in the store; remember it first or \
+                     send both together"
+                );
+                fault = Some(Error::at(Code::InvalidResource, at, message));
+            }
+        });
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Returns true if the newest version of a reference can be read, if it has one.
+    ///
+    /// # Errors
+    /// `INTERNAL` if nobody can tell: the card is away for now.
+    fn whole(&self, key: &RefKey) -> Result<bool, Error> {
+        let (handle, is_missing) = {
+            let catalog = self.catalog();
+            let Some(id) = catalog.live(key) else { return Ok(catalog.losses.of(key).is_none()) };
+            (catalog.handle(id), catalog.missing(id).is_some())
+        };
+        if is_missing {
+            return Ok(false);
+        }
+        match handle.bytes() {
+            Ok(_) => Ok(true),
+            Err(ReadError::Disk { error, .. })
+                if !disk::is_loss(&error) || disk::is_gone(&error) =>
+            {
+                Err(internal(error))
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The newest version of a reference, and what it is of if it is live.
+    fn stored(&self, key: &RefKey) -> Result<(Option<Head>, Option<Old>), Error> {
+        let (head, old) = {
+            let catalog = self.catalog();
+            let head = catalog.head(key);
+            let old = head.filter(|head| head.live).map(|head| {
+                let state = State::of(&catalog, head.doc, self.now);
+                (head.doc, catalog.handle(head.doc), state)
+            });
+            (head, old)
+        };
+        let old = match old {
+            Some((id, handle, access)) => Some((self.read(id, &handle)?, access)),
+            None => None,
+        };
+        Ok((head, old))
+    }
+
+    fn remember(&mut self, prepared: Vec<Prepared>) -> Result<Plan, NoPlan> {
+        let mut plan = Plan::to(Effect::Remembered(Vec::new()));
+        let mut stored = Vec::with_capacity(prepared.len());
+        let mut pending = Vec::with_capacity(prepared.len());
+        for item in prepared {
+            let key = item.facts.key;
+            let target = item.resource.reference();
+            let (head, old) = match self.whole(&key)? {
+                true => self.stored(&key)?,
+                // What cannot be read any more is replaced as a whole; its words stay in the counts.
+                false => (self.catalog().head(&key), None),
+            };
+            let least = self.catalog().losses.least_version(&key);
+            let mut resource = item.resource;
+            if let Some((before, state)) = &old {
+                inherit(&mut resource, before, state, item.stamped);
+            }
+            let version = match (&old, head) {
+                (Some(stored_before @ (before, state)), Some(head)) => {
+                    let shown = shown(before, state);
+                    let is_same =
+                        |same: &Resource| self.is_as_stored(same, head.doc, stored_before, &shown);
+                    match next_version(&mut resource, head.version, &item.pointer, is_same)? {
+                        Some(version) => version,
+                        None => {
+                            stored.push(Stored::new(target, head.version, true));
+                            continue;
+                        }
+                    }
+                }
+                (None, Some(head)) => stamp_at_least(&mut resource, head.version.saturating_add(1)),
+                _ if least > 1 => stamp_at_least(&mut resource, least),
+                _ => stated_version(&resource).unwrap_or(1),
+            };
+            if let Some((before, _)) = &old {
+                undate(&mut resource, before);
+            }
+            let facts = Facts::of(&resource);
+            let is_update = head.is_some_and(|head| head.live);
+            let event = if is_update { EventKind::Updated } else { EventKind::Recorded };
+            let superseded = old.map(|(before, _)| terms_of(&before));
+            self.push(&mut plan, resource, facts, item.terms, superseded, version, event)?;
+            pending.push(key);
+            stored.push(Stored::new(target, version, false));
+        }
+        self.pending.extend(pending.into_iter().map(|key| (key, true)));
+        plan.effect = Effect::Remembered(stored);
+        Ok(plan)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one version")]
+    fn push(
+        &self,
+        plan: &mut Plan,
+        resource: Resource,
+        facts: Facts,
+        terms: DocTerms,
+        superseded: Option<DocTerms>,
+        version: u64,
+        event: EventKind,
+    ) -> Result<(), Error> {
+        let target = resource.reference();
+        let bytes = cbor::to_vec(&resource.to_value());
+        if bytes.len() > self.max_resource_bytes {
+            return Err(Error::new(
+                Code::TooLarge,
+                format!(
+                    "{target} is {} bytes; limits.max_resource_bytes is {}",
+                    bytes.len(),
+                    self.max_resource_bytes
+                ),
+            ));
+        }
+        plan.events.push(Event { kind: event, target, resource: bytes.clone(), cause: None });
+        plan.ops.push(Op::Put { version, resource: bytes });
+        plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
+        Ok(())
+    }
+
+    fn forget(&mut self, targets: &[Ref], up_to: u64) -> Result<Plan, NoPlan> {
+        // A relationship on its way to the disk may depend on what is forgotten here.
+        if !self.pending.is_empty() {
+            return Err(NoPlan::Later);
+        }
+        let mut plan = Plan::to(Effect::Forgotten(0));
+        let mut forgotten: Vec<RefKey> = Vec::new();
+        let named = targets.iter().map(|target| (target.clone(), RefKey::of(target)));
+        let mut queue: Vec<(Ref, RefKey)> = {
+            let catalog = self.catalog();
+            let is_meant =
+                |key: &RefKey| catalog.live(key).is_some_and(|id| catalog.doc(id).seq <= up_to);
+            named.filter(|(_, key)| is_meant(key)).collect()
+        };
+        queue.reverse();
+        while let Some((target, key)) = queue.pop() {
+            if forgotten.contains(&key) {
+                continue;
+            }
+            let found = {
+                let catalog = self.catalog();
+                catalog.head(&key).filter(|head| head.live).map(|head| {
+                    let dependents: Vec<DocId> = catalog.dependents(&key).collect();
+                    let handles: Vec<Handle> =
+                        dependents.iter().map(|&id| catalog.handle(id)).collect();
+                    (head.version, catalog.handle(head.doc), handles)
+                })
+            };
+            let Some((version, handle, dependents)) = found else { continue };
+            forgotten.push(key);
+            // What cannot be read any more can still be forgotten; its words stay in the counts.
+            let terms = handle.resource().ok().map(|resource| terms_of(&resource));
+            plan.write_tombstone(target, version, terms, Who::User, None);
+            for dependent in dependents {
+                let resource = dependent.resource().map_err(internal)?;
+                let target = resource.reference();
+                queue.push((target.clone(), RefKey::of(&target)));
+            }
+        }
+        plan.effect = Effect::Forgotten(forgotten.len() as u64);
+        self.pending.extend(forgotten.into_iter().map(|key| (key, false)));
+        Ok(plan)
+    }
+}
+
+/// A live version and what time and use have made of it.
+type Old = (Resource, State);
+
+/// A version as time and use have changed it since it was stored.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// Its access state; `None` for what does not fade.
+    access: Option<DecayState>,
+    /// Its tier, where it is another than the stored one.
+    moved: Option<Tier>,
+}
+
+impl State {
+    fn of(catalog: &Catalog, id: DocId, now: Timestamp) -> Self {
+        let moved = catalog.moved(id, false, now.as_micros());
+        Self { access: catalog.decay_state(id), moved }
+    }
+}
+
+fn names(prepared: &[Prepared]) -> HashSet<RefKey> {
+    prepared.iter().map(|item| item.facts.key).collect()
+}
+
+fn internal(fault: impl std::fmt::Display) -> Error {
+    Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
+}
+
+/// The type that a reference at this place must name (spec: "Reference constraint").
+fn expected_type(pointer: &str) -> ResourceType {
+    if pointer.starts_with("/sourceEpisode") {
+        ResourceType::Episode
+    } else if pointer.starts_with("/parentId") {
+        ResourceType::MemoryRecord
+    } else {
+        ResourceType::Entity
+    }
+}

@@ -1,0 +1,362 @@
+//! From what was written to what was resolved: checked, defaults filled in, every complaint
+//! naming its key.
+
+pub mod file;
+mod flash;
+mod forgetting;
+mod invalid;
+mod limits;
+mod mistake;
+mod quantity;
+pub mod reload;
+#[cfg(feature = "serial")]
+mod serial;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::file::File;
+pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
+use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
+use crate::service::{Network, check_endpoint};
+
+/// Default time between two syncs of the log with `durability = "interval"`.
+pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(1000);
+/// Default filter of the log.
+pub const DEFAULT_LOG: &str = "info";
+/// The first part of every key when none is configured.
+pub const DEFAULT_PREFIX: &str = "omir";
+
+/// The checked configuration of a daemon.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Name of the robot: `[A-Za-z0-9._-]{1,64}`.
+    pub robot: String,
+    /// First part of every key.
+    pub prefix: String,
+    /// Data folder.
+    pub data: PathBuf,
+    /// Filter of the log, in the form of `RUST_LOG`.
+    pub log: String,
+    /// Network.
+    pub network: Network,
+    /// Source of the time.
+    pub source: Source,
+    /// While this file is there, the system's clock is synchronised.
+    pub synchronised_file: PathBuf,
+    /// Engine.
+    pub settings: Settings,
+    /// Threads that read for queries.
+    pub readers: usize,
+    /// The node in the ROS 2 graph, if there is to be one.
+    #[cfg(feature = "ros2")]
+    pub ros2: Option<omir_ros2::rules::Ros2>,
+    /// Serial ports to be served.
+    #[cfg(feature = "serial")]
+    pub serial: Vec<crate::serial::Port>,
+}
+
+/// Reads a configuration file: what it says, and the keys as they are written.
+///
+/// # Errors
+/// If it cannot be read or is no TOML, or has a key nobody knows; the message has line and key.
+pub fn read(path: &Path) -> Result<(File, toml::Table), ConfigError> {
+    let complain = |message: String| ConfigError {
+        origin: Origin::File(path.to_owned()),
+        invalid: Invalid::of_all(message),
+    };
+    let text = mistake::text_of(path).map_err(|error| complain(error.to_string()))?;
+    let in_words = |error: toml::de::Error| complain(mistake::in_words(&text, &error));
+    Ok((toml::from_str(&text).map_err(in_words)?, toml::from_str(&text).map_err(in_words)?))
+}
+
+/// Checks a configuration and fills in what it leaves out.
+///
+/// # Errors
+/// Names the key and says what is allowed.
+pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
+    let defaults = Settings::default();
+    let robot = match written.robot {
+        Some(robot) => checked_name("robot", robot)?,
+        None => host.robot(),
+    };
+    let prefix = match written.prefix {
+        Some(prefix) => checked_prefix(prefix)?,
+        None => DEFAULT_PREFIX.to_owned(),
+    };
+    let store = written.store;
+    let interval = match store.sync_interval_ms {
+        None => DEFAULT_SYNC_INTERVAL,
+        Some(0) => return Err(Invalid::other("store.sync_interval_ms", "must be at least 1")),
+        Some(millis) => Duration::from_millis(millis),
+    };
+    let durability = match store.durability.as_deref() {
+        None | Some("sync") => Durability::Sync,
+        Some("interval") => Durability::Interval(interval),
+        Some("none") => Durability::None,
+        Some(other) => {
+            return Err(Invalid::none_of("store.durability", other, &["sync", "interval", "none"]));
+        }
+    };
+    let asked = written.limits;
+    #[cfg_attr(
+        not(feature = "ros2"),
+        expect(unused_mut, reason = "a section of ROS 2 names the frame")
+    )]
+    let mut settings = Settings {
+        durability,
+        limits: limits::resolve(&asked)?,
+        queue_requests: within(
+            "limits.queue_requests",
+            asked.queue_requests,
+            defaults.queue_requests,
+            1..=1_000_000,
+        )?,
+        queue_bytes: within(
+            "limits.queue_bytes",
+            asked.queue_bytes,
+            defaults.queue_bytes,
+            1 << 16..=1 << 30,
+        )?,
+        segment_bytes: within(
+            "store.segment_bytes",
+            store.segment_bytes,
+            defaults.segment_bytes,
+            4 << 10..=1 << 30,
+        )?,
+        seal_after: seconds("store.seal_after_s", store.seal_after_s, defaults.seal_after)?,
+        touch_interval: seconds(
+            "store.touch_interval_s",
+            store.touch_interval_s,
+            defaults.touch_interval,
+        )?,
+        mark_interval: seconds(
+            "store.mark_interval_s",
+            store.mark_interval_s,
+            defaults.mark_interval,
+        )?,
+        // 0: what is superseded may go at once.
+        keep_history: Duration::from_secs(within(
+            "store.keep_history_s",
+            store.keep_history_s,
+            defaults.keep_history.as_secs(),
+            0..=3_153_600_000,
+        )?),
+        scrub_every: match within("store.scrub_days", store.scrub_days, 30, 0..=3650)? {
+            0 => None,
+            days => Some(Duration::from_secs(days * 86_400)),
+        },
+        index_from_bytes: defaults.index_from_bytes,
+        purge_after: seconds("store.purge_after_s", store.purge_after_s, defaults.purge_after)?,
+        segment_max_bytes: within(
+            "store.segment_max_bytes",
+            store.segment_max_bytes,
+            defaults.segment_max_bytes,
+            64 << 10..=1 << 30,
+        )?,
+        flash: flash::resolve(&written.flash)?,
+        forgetting: forgetting::resolve(&written.forgetting)?,
+        read_only: written.access.read_only.unwrap_or(defaults.read_only),
+        fixed_frame: defaults.fixed_frame,
+    };
+    let source = match written.clock.source.as_deref() {
+        None | Some("system") => Source::System,
+        Some("simulated") => Source::Simulated,
+        Some(other) => {
+            return Err(Invalid::none_of("clock.source", other, &["system", "simulated"]));
+        }
+    };
+    let synchronised_file =
+        written.clock.synchronised_file.unwrap_or_else(|| SYNCHRONISED_FILE.into());
+    if !synchronised_file.is_absolute() {
+        let found = synchronised_file.display();
+        return Err(Invalid::other(
+            "clock.synchronised_file",
+            format!("{found:?} is no absolute path"),
+        ));
+    }
+    let network = written.network;
+    for (key, endpoints) in
+        [("network.listen", &network.listen), ("network.connect", &network.connect)]
+    {
+        for endpoint in endpoints.iter().flatten() {
+            check_endpoint(endpoint).map_err(|message| Invalid::other(key, message))?;
+        }
+    }
+    let network = Network {
+        mode: network.mode,
+        listen: network.listen,
+        connect: network.connect,
+        file: network.zenoh_config,
+    };
+    let data = match written.data {
+        Some(data) if data.as_os_str().is_empty() => {
+            let message = "an empty path is no folder; leave the key out";
+            return Err(Invalid::other("data", message));
+        }
+        Some(data) => data,
+        None => host.data(),
+    };
+    let log = written.log.unwrap_or_else(|| DEFAULT_LOG.to_owned());
+    crate::logs::parse(&log).map_err(|message| Invalid::other("log", message))?;
+    let readers = within("limits.readers", asked.readers, 2, 1..=64)?;
+    #[cfg(feature = "ros2")]
+    let ros2 = match written.ros2 {
+        None => None,
+        Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
+    };
+    // Where the rules put what they keep is where it is looked for.
+    #[cfg(feature = "ros2")]
+    if let Some(ros2) = &ros2 {
+        settings.fixed_frame.clone_from(&ros2.fixed_frame);
+    }
+    #[cfg(feature = "serial")]
+    let serial = serial::resolve(&written.serial)?;
+    Ok(Config {
+        robot,
+        prefix,
+        data,
+        log,
+        network,
+        source,
+        synchronised_file,
+        settings,
+        readers,
+        #[cfg(feature = "ros2")]
+        ros2,
+        #[cfg(feature = "serial")]
+        serial,
+    })
+}
+
+#[cfg(feature = "ros2")]
+fn ros2(
+    section: &omir_ros2::rules::Ros2Section,
+    host: &Host,
+    source: Source,
+) -> Result<omir_ros2::rules::Ros2, Invalid> {
+    let ros2 = section.resolve_in(host.ros_domain_id.as_deref()).map_err(Invalid::of_all)?;
+    if ros2.use_sim_time && source != Source::Simulated {
+        let message = "the time can only come from /clock with \
+                       clock.source = \"simulated\"";
+        return Err(Invalid::other("ros2.use_sim_time", message));
+    }
+    Ok(ros2)
+}
+
+fn checked_name(key: &str, name: String) -> Result<String, Invalid> {
+    if matches!(name.as_str(), "." | "..") {
+        return Err(Invalid::other(key, format!("{name:?} is a folder's way up, and no name")));
+    }
+    let is_good = (1..=64).contains(&name.len()) && name.bytes().all(is_name_byte);
+    if is_good {
+        Ok(name)
+    } else {
+        let message = format!("{name:?} is not 1 to 64 of the letters A-Z a-z 0-9 . _ -");
+        Err(Invalid::other(key, message))
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn checked_prefix(prefix: String) -> Result<String, Invalid> {
+    if !prefix.is_empty()
+        && prefix.split('/').all(|part| !part.is_empty() && part.bytes().all(is_name_byte))
+    {
+        Ok(prefix)
+    } else {
+        let message = format!("{prefix:?} is no key such as \"omir\" or \"fleet/omir\"");
+        Err(Invalid::other("prefix", message))
+    }
+}
+
+fn within<T: PartialOrd + fmt::Display + Copy>(
+    key: &str,
+    asked: Option<T>,
+    default: T,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<T, Invalid> {
+    match asked {
+        None => Ok(default),
+        Some(value) if range.contains(&value) => Ok(value),
+        Some(value) => Err(Invalid::out_of_range(key, value, [*range.start(), *range.end()])),
+    }
+}
+
+fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, Invalid> {
+    let seconds = within(key, asked, default.as_secs(), 1..=31_536_000)?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// Facts of the machine, for keys that the configuration leaves out.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// Its name.
+    pub name: Option<String>,
+    /// The user id that the daemon runs as.
+    pub uid: Option<String>,
+    /// True if the daemon runs as root.
+    pub is_root: bool,
+    /// `$STATE_DIRECTORY`, where a service manager says that a service keeps its state (systemd.exec(5)).
+    pub state_directory: Option<PathBuf>,
+    /// `$XDG_STATE_HOME`.
+    pub state_home: Option<PathBuf>,
+    /// `$HOME`.
+    pub home: Option<PathBuf>,
+    /// `$ROS_DOMAIN_ID`, as ROS 2 nodes take it.
+    pub ros_domain_id: Option<String>,
+}
+
+impl Host {
+    /// Asks the machine.
+    pub fn ask() -> Self {
+        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let uid = uid.and_then(|ids| ids.split_whitespace().nth(1)).map(str::to_owned);
+        Self {
+            name: std::fs::read_to_string("/etc/hostname").ok(),
+            is_root: uid.as_deref() == Some("0"),
+            uid,
+            state_directory: set("STATE_DIRECTORY"),
+            state_home: set("XDG_STATE_HOME"),
+            home: set("HOME"),
+            ros_domain_id: std::env::var("ROS_DOMAIN_ID").ok().filter(|id| !id.is_empty()),
+        }
+    }
+
+    /// The host's name as a robot's name, or `robot`.
+    fn robot(&self) -> String {
+        let name: String = self
+            .name
+            .as_deref()
+            .unwrap_or_default()
+            .trim()
+            .chars()
+            .filter(|c| u8::try_from(*c).is_ok_and(is_name_byte))
+            .take(64)
+            .collect();
+        if matches!(name.as_str(), "" | "." | "..") { "robot".to_owned() } else { name }
+    }
+
+    /// Returns the folder that the service manager names, else `/var/lib/omird` for root, else the state folder of
+    /// the user.
+    fn data(&self) -> PathBuf {
+        if let Some(folder) = &self.state_directory {
+            return folder.clone();
+        }
+        if self.is_root {
+            return PathBuf::from("/var/lib/omird");
+        }
+        self.state_home
+            .clone()
+            .or_else(|| Some(self.home.as_ref()?.join(".local/state")))
+            .map_or_else(|| PathBuf::from("omird-data"), |state| state.join("omird"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

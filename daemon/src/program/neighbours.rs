@@ -1,0 +1,65 @@
+//! The transports beside Zenoh: serial ports, and the node in the graph of ROS 2.
+
+use std::sync::Arc;
+
+use super::error::ServeError;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::engine::SimulatedClock;
+use crate::protocols::Protocols;
+use crate::service::Service;
+
+/// The transports beside Zenoh that run.
+pub(super) struct Neighbours {
+    #[cfg(feature = "serial")]
+    serial: crate::serial::Ports,
+    #[cfg(feature = "ros2")]
+    ros2: Option<crate::ros2::Node>,
+}
+
+impl Neighbours {
+    /// Starts the transports that are configured.
+    #[cfg_attr(
+        not(all(feature = "ros2", feature = "serial")),
+        allow(unused_variables, reason = "there may be none")
+    )]
+    pub(super) fn join(
+        config: &Config,
+        engine: &Engine,
+        protocols: &Protocols,
+        service: &Service,
+        simulated: Option<Arc<SimulatedClock>>,
+    ) -> Result<Self, ServeError> {
+        Ok(Self {
+            #[cfg(feature = "serial")]
+            serial: crate::serial::Ports::start(protocols, &config.serial)
+                .map_err(ServeError::Serial)?,
+            #[cfg(feature = "ros2")]
+            ros2: match &config.ros2 {
+                None => None,
+                Some(ros2) => {
+                    if config.network.reaches_nobody() {
+                        tracing::warn!(
+                            "with [ros2] and no endpoint to connect to, only what connects to omird itself is heard; a \
+                             router of ROS is network.connect = [\"{}\"]",
+                            crate::service::DEFAULT_ROUTER
+                        );
+                    }
+                    let session = service.session();
+                    let node =
+                        crate::ros2::Node::start(engine, protocols, session, ros2, simulated);
+                    Some(node.map_err(ServeError::Ros2)?)
+                }
+            },
+        })
+    }
+
+    pub(super) fn leave(self) {
+        #[cfg(feature = "serial")]
+        self.serial.stop();
+        #[cfg(feature = "ros2")]
+        if let Some(node) = self.ros2 {
+            node.stop();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A request of the link on a thread of its own: its answers become messages.
+
+use std::sync::Weak;
+
+use crossbeam_channel::Sender;
+use omir_core::link::message::{Response, ResponseMessage};
+use omir_core::link::pack::pack;
+
+use crate::protocols::omir::link::Exchange;
+use crate::protocols::omir::{Unwanted, Work};
+use crate::serial::share::Turn;
+
+/// An answer as it goes over the line.
+pub(super) struct Message {
+    pub(super) bytes: Vec<u8>,
+    /// Resources in it.
+    pub(super) items: u64,
+    /// Nothing more is said to that request.
+    pub(super) is_last: bool,
+    /// The kept selection that ends with it, by its name.
+    pub(super) told: Option<String>,
+}
+
+/// A request on its own thread. When nobody takes its answers any more, it ends.
+pub(super) struct Job {
+    /// Of the request.
+    pub(super) id: u64,
+    /// The other end reads what is packed.
+    pub(super) deflate: bool,
+    /// Nobody is left who wants to know, once it cannot be upgraded.
+    pub(super) wanted: Weak<()>,
+    pub(super) share: Turn,
+    pub(super) out: Sender<Message>,
+}
+
+impl Exchange for Job {
+    fn say(&mut self, answer: Response) -> Result<(), Unwanted> {
+        self.say_end_of(None, answer)
+    }
+
+    fn say_end_of(&mut self, told: Option<String>, answer: Response) -> Result<(), Unwanted> {
+        let items =
+            if let Response::Items { items, .. } = &answer { items.len() as u64 } else { 0 };
+        let is_last = !matches!(answer, Response::Begin { .. } | Response::Items { .. });
+        let message = ResponseMessage { id: self.id, response: answer }.encode();
+        let bytes = if self.deflate { pack(message) } else { message };
+        self.out.send(Message { bytes, items, is_last, told }).map_err(|_| Unwanted)
+    }
+}
+
+impl Work for Job {
+    fn is_wanted(&self) -> bool {
+        self.wanted.strong_count() > 0
+    }
+
+    fn rest(&mut self) {
+        self.share.rest();
+    }
+
+    fn rest_if_due(&mut self) {
+        self.share.rest_if_due();
+    }
+}

@@ -1,0 +1,418 @@
+//! Contents of a segment that takes the place of others.
+//!
+//! Versions are read one by one, to find what they refer to; the bytes of those that stay are
+//! copied. So the memory needed is that of the new segment and of one old one, then of the new one twice.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use omir_core::cbor;
+use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
+use omir_core::reference::Ref;
+
+use crate::index::{End, Fate, Index};
+use crate::key::RefKey;
+use crate::locate::{BadSegment, bad};
+use crate::manifest::{Manifest, Older};
+use crate::read::{Handle, ReadError};
+use crate::segment::{self, Layout};
+use crate::sync::{ReadGuard, RwLock};
+use crate::tombstone::{By, Ending, Target, Tombstone};
+use crate::transaction::Touch;
+use crate::version::{DocId, Stamp};
+
+/// The bounds of what need not be written again; microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Versions superseded before are not kept.
+    pub horizon: i64,
+    /// Everything recorded before is durable. An end that may be lost yet ends nothing.
+    pub durable: i64,
+}
+
+/// The new segment and what it leaves out.
+#[derive(Default)]
+pub(crate) struct Rewritten {
+    pub(crate) bytes: Vec<u8>,
+    /// Rows of the versions that were dropped, in the order they were recorded.
+    pub(crate) dropped: Vec<DocId>,
+    /// Key and version of the tombstones that were dropped.
+    pub(crate) tombstones: Vec<(RefKey, u64)>,
+    pub(crate) superseded: u64,
+    pub(crate) forgotten: u64,
+    /// True if words or names of what was forgotten were in the index of a source.
+    pub(crate) purged_names: bool,
+}
+
+/// A segment being put together.
+pub(crate) struct Rewrite<'a, I> {
+    catalog: &'a RwLock<I>,
+    fates: Vec<Fate>,
+    /// The resources that become entries.
+    present: HashSet<RefKey>,
+    /// References whose first version is in the run.
+    born: HashSet<RefKey>,
+    /// Records, each with the resources that became a part of it. Its tombstone tells who had it forgotten, and is
+    /// held as long as theirs.
+    parts: HashMap<RefKey, HashSet<RefKey>>,
+    /// Of logs that become a segment, and are no segments: before when what ended is durable
+    /// (microseconds).
+    durable: Option<i64>,
+    /// True if nothing is older than the run.
+    is_oldest: bool,
+    first_seq: u64,
+    horizon: i64,
+    manifest: Manifest,
+    /// All versions that stay, end to end.
+    bytes: Vec<u8>,
+    /// Positions of the entries.
+    entries: Vec<Range<usize>>,
+    /// The older versions: the stamp of each, and where it lies.
+    older: Vec<(Stamp, Range<usize>)>,
+    /// Resources recorded elsewhere that entries refer to; nothing for what is gone.
+    copies: BTreeMap<Ref, Option<Vec<u8>>>,
+    /// Access states of what was recorded before the run, by name.
+    touched_before: BTreeMap<String, Touch>,
+    dropped: Vec<DocId>,
+    tombstones: Vec<(RefKey, u64)>,
+    superseded: u64,
+    forgotten: u64,
+    purged_names: bool,
+    /// That the disk refused to give what had to be copied.
+    refused: Option<io::Error>,
+}
+
+/// Changes of a version's references.
+enum Resolved {
+    /// All of them resolve.
+    Whole,
+    /// Some were dropped.
+    Changed,
+    /// It cannot exist without something that was forgotten.
+    Forgotten,
+    /// It cannot exist without something that nobody knows of: that was lost.
+    Incomplete,
+}
+
+impl<'a, I: Index> Rewrite<'a, I> {
+    /// A merge into segment `number` of the segments that hold the transactions `span`, first and
+    /// last. What was superseded before `horizon` (microseconds) is dropped.
+    pub(super) fn new(
+        catalog: &'a RwLock<I>,
+        number: u64,
+        span: (u64, u64),
+        is_oldest: bool,
+        horizon: i64,
+    ) -> Self {
+        let (fates, born) = {
+            let catalog = catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let fates = catalog.fates(span.0, span.1, horizon);
+            let first = fates.iter().filter(|fate| fate.version == 1);
+            let born = first.map(|fate| fate.key).collect();
+            (fates, born)
+        };
+        let live = fates.iter().filter(|fate| fate.end == End::Live);
+        let present = live.map(|fate| fate.key).collect();
+        let manifest = Manifest {
+            segment: number,
+            first_seq: span.0,
+            last_seq: span.1,
+            ..Manifest::default()
+        };
+        Self {
+            catalog,
+            fates,
+            present,
+            born,
+            parts: HashMap::new(),
+            durable: None,
+            is_oldest,
+            first_seq: span.0,
+            horizon,
+            manifest,
+            bytes: Vec::new(),
+            entries: Vec::new(),
+            older: Vec::new(),
+            copies: BTreeMap::new(),
+            touched_before: BTreeMap::new(),
+            dropped: Vec::new(),
+            tombstones: Vec::new(),
+            superseded: 0,
+            forgotten: 0,
+            purged_names: false,
+            refused: None,
+        }
+    }
+
+    /// The same for logs that become segment `number`. What ended behind them stays in it, if that may
+    /// not be durable yet.
+    pub(super) fn of_logs(
+        catalog: &'a RwLock<I>,
+        number: u64,
+        span: (u64, u64),
+        is_oldest: bool,
+        lapse: Retention,
+    ) -> Self {
+        let merge = Self::new(catalog, number, span, is_oldest, lapse.horizon);
+        let mut parts: HashMap<RefKey, HashSet<RefKey>> = HashMap::new();
+        for (part, into) in merge.catalog().merged() {
+            parts.entry(into).or_default().insert(part);
+        }
+        Self { durable: Some(lapse.durable), parts, ..merge }
+    }
+
+    fn catalog(&self) -> ReadGuard<'a, I> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in the next segment.
+    pub(super) fn take(
+        &mut self,
+        number: u64,
+        bytes: &[u8],
+        layout: Layout,
+    ) -> Result<(), BadSegment> {
+        if !layout.is_manifest_whole {
+            return Err(bad(bytes.len(), "the manifest does not pass its checksum"));
+        }
+        let is_log = self.durable.is_some();
+        // As much as may come, at once: what grows by and by is copied, and there twice meanwhile.
+        self.bytes.reserve_exact(layout.versions_len());
+        let newest = layout.entries.into_iter().map(|entry| (entry, true));
+        let older = layout.superseded.into_iter().map(|entry| (entry, false));
+        for ((stamp, range), is_newest) in newest.chain(older) {
+            let start = range.start;
+            self.version(stamp, &bytes[range], is_newest)
+                .map_err(|fault| bad(start + fault.offset, fault.message))?;
+        }
+        let from = layout.manifest;
+        for touch in from.touched {
+            self.touch_before(touch);
+        }
+        for tombstone in from.forgotten {
+            self.tombstone(tombstone);
+        }
+        let into = &mut self.manifest;
+        if !is_log {
+            into.replaces.push(number);
+        }
+        into.log = into.log.max(from.log);
+        into.boots = into.boots.max(from.boots);
+        into.last_recorded = into.last_recorded.max(from.last_recorded);
+        if let Some(mark) = &from.mark {
+            into.mark.get_or_insert_default().follow(mark);
+        }
+        Ok(())
+    }
+
+    /// Takes in a version, and whether it is the newest of its reference in what it comes from.
+    fn version(&mut self, stamp: Stamp, raw: &[u8], is_newest: bool) -> Result<(), BadSegment> {
+        let place = (stamp.seq, stamp.ordinal);
+        let found = self.fates.binary_search_by_key(&place, |fate| (fate.seq, fate.ordinal));
+        let fate = *found
+            .ok()
+            .and_then(|at| self.fates.get(at))
+            .ok_or_else(|| bad(0, "the index does not know this version"))?;
+        let is_durable = !is_newest || self.durable.is_none_or(|before| fate.retired < before);
+        match fate.end {
+            End::Superseded | End::Forgotten if is_durable => {
+                self.drop_version(&fate, stamp);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut resource = segment::decode_resource(raw)?;
+        let is_entry = fate.end == End::Live;
+        let (is_changed, is_entry) = match self.resolve(fate.id, &mut resource, is_entry) {
+            Resolved::Whole => (false, is_entry),
+            Resolved::Changed => (true, is_entry),
+            // It tells of what must not be told.
+            Resolved::Forgotten => {
+                self.drop_version(&fate, stamp);
+                return Ok(());
+            }
+            // No entry of a valid Bundle, but not ours to drop.
+            Resolved::Incomplete => (false, false),
+        };
+        let start = self.bytes.len();
+        match is_changed {
+            true => cbor::write(&resource.to_value(), &mut self.bytes),
+            false => self.bytes.extend_from_slice(raw),
+        }
+        let range = start..self.bytes.len();
+        if !is_entry {
+            self.older.push((stamp, range));
+            return Ok(());
+        }
+        self.manifest.crcs.push(crc32fast::hash(&self.bytes[range.clone()]));
+        self.manifest.entries.push(stamp);
+        self.entries.push(range);
+        self.touch(&fate, &resource);
+        Ok(())
+    }
+
+    /// Drops references to what is gone. For an entry, notes what must be copied in.
+    fn resolve(&mut self, id: DocId, resource: &mut Resource, is_entry: bool) -> Resolved {
+        let mut lacks: Option<RefKey> = None;
+        resource.for_each_reference(|_, required, target| {
+            if required && !self.is_reachable(target, is_entry) {
+                lacks = Some(RefKey::of(target));
+            }
+        });
+        if let Some(key) = lacks {
+            return match self.catalog().is_known(&key) {
+                true => Resolved::Forgotten,
+                false => Resolved::Incomplete,
+            };
+        }
+        // Also those to something new under a forgotten name: once the tombstone is dropped as well,
+        // nothing could tell them from references to the new thing.
+        match resource.retain_references(|target| {
+            // Let go of first: in one expression it would be held until the end of that.
+            let stands = self.catalog().stands(id, &RefKey::of(target));
+            stands && self.is_reachable(target, is_entry)
+        }) {
+            true => Resolved::Changed,
+            false => Resolved::Whole,
+        }
+    }
+
+    fn is_reachable(&mut self, target: &Ref, is_entry: bool) -> bool {
+        let key = RefKey::of(target);
+        if self.present.contains(&key) {
+            return true;
+        }
+        if !is_entry {
+            return self.catalog().live(&key).is_some();
+        }
+        if let Some(copy) = self.copies.get(target) {
+            return copy.is_some();
+        }
+        let copy = self.copy_of(&key);
+        let is_there = copy.is_some();
+        self.copies.insert(target.clone(), copy);
+        is_there
+    }
+
+    /// A resource that was recorded elsewhere, without references of its own.
+    fn copy_of(&mut self, key: &RefKey) -> Option<Vec<u8>> {
+        let handle = {
+            let catalog = self.catalog();
+            let (id, _) = catalog.live(key)?;
+            Handle::of(&*catalog, id)
+        };
+        match handle.resource() {
+            Ok(mut resource) => {
+                resource.retain_references(|_| false);
+                Some(cbor::to_vec(&resource.to_value()))
+            }
+            Err(ReadError::Disk { error, .. }) => {
+                self.refused = Some(error);
+                None
+            }
+            Err(fault) => {
+                tracing::error!(%fault, "a stored resource cannot be copied");
+                None
+            }
+        }
+    }
+
+    /// Carries over how a record was accessed, or a relationship used, since it was stored.
+    fn touch(&mut self, fate: &Fate, resource: &Resource) {
+        let touch = self.catalog().used_since(fate.id, &resource.reference());
+        self.manifest.touched.extend(touch);
+    }
+
+    /// Carries over how something was accessed or used that was recorded before the run: what is newer
+    /// was noted for this version of it.
+    fn touch_before(&mut self, touch: Touch) {
+        let live = self.catalog().live(&RefKey::of_text(&touch.target));
+        match live.map(|(_, seq)| seq) {
+            None => self.purged_names = true,
+            Some(seq) if seq < self.first_seq => {
+                self.touched_before.insert(touch.target.clone(), touch);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn drop_version(&mut self, fate: &Fate, stamp: Stamp) {
+        self.dropped.push(fate.id);
+        if fate.end == End::Forgotten {
+            self.forgotten += 1;
+            self.purged_names = true;
+        } else {
+            self.superseded += 1;
+        }
+        self.end(fate.key, stamp);
+    }
+
+    /// Notes that a version ended here, if an older one stays behind in another segment:
+    /// else it would seem to have been current until the next version that is still held.
+    fn end(&mut self, key: RefKey, stamp: Stamp) {
+        if !self.is_oldest && self.catalog().has_version_before(&key, self.first_seq) {
+            let target = Target::Key(key);
+            self.manifest.forgotten.push(Tombstone { target, stamp, ending: Ending::Dropped });
+        }
+    }
+
+    fn tombstone(&mut self, tombstone: Tombstone) {
+        let key = tombstone.key();
+        if tombstone.ending == Ending::Dropped {
+            return self.end(key, tombstone.stamp);
+        }
+        self.purged_names |= tombstone.name().is_some();
+        // All that could refer to it was recorded before it and after its first version, and so is in
+        // the run as well.
+        let is_whole = self.is_oldest
+            || (self.durable.is_some()
+                && self.born.contains(&key)
+                && self.parts.get(&key).is_none_or(HashSet::is_empty)
+                && !self.catalog().is_name_reused(&key));
+        if is_whole && tombstone.stamp.recorded < self.horizon {
+            // What became a part of something was forgotten before that was.
+            if let Ending::Forgotten(By::Merging(into)) = tombstone.ending
+                && let Some(parts) = self.parts.get_mut(&into)
+            {
+                parts.remove(&key);
+            }
+            self.tombstones.push((key, tombstone.stamp.version));
+        } else {
+            self.manifest.forgotten.push(Tombstone { target: Target::Key(key), ..tombstone });
+        }
+    }
+
+    /// The disk's error when it refused to give what had to be copied: then nothing may come of this,
+    /// as references to what is only out of reach were dropped.
+    pub(super) fn refused(&mut self) -> Option<io::Error> {
+        self.refused.take()
+    }
+
+    /// The segment.
+    pub(crate) fn finish(mut self, sealed_at: Timestamp) -> Rewritten {
+        let manifest = &mut self.manifest;
+        manifest.touched.extend(self.touched_before.into_values());
+        self.older.sort_by_key(|(stamp, _)| (stamp.seq, stamp.ordinal));
+        let raw = |range: &Range<usize>| &self.bytes[range.clone()];
+        let older: Vec<Older<'_>> =
+            self.older.iter().map(|(stamp, range)| (*stamp, raw(range))).collect();
+        manifest.forgotten.sort_by_key(|tombstone| (tombstone.stamp.seq, tombstone.stamp.ordinal));
+        manifest.touched.sort_by(|a, b| a.target.cmp(&b.target));
+        self.dropped.sort_unstable();
+        let copies: Vec<Vec<u8>> = self.copies.into_values().flatten().collect();
+        let count = manifest.entries.len() + copies.len();
+        let parts = self.entries.iter().map(raw).chain(copies.iter().map(Vec::as_slice));
+        let bytes = segment::bundle(manifest, count, parts, &older, sealed_at);
+        Rewritten {
+            bytes,
+            dropped: self.dropped,
+            tombstones: self.tombstones,
+            superseded: self.superseded,
+            forgotten: self.forgotten,
+            purged_names: self.purged_names,
+        }
+    }
+}
