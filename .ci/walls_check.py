@@ -22,6 +22,7 @@ CRATES = {
     "store": "daemon/store/src",
     "engine": "daemon/engine/src",
     "router": "daemon/router/src",
+    "access": "daemon/access/src",
     "omir": "daemon/protocols/omir/src",
     "omird": "daemon/src",
 }
@@ -30,6 +31,7 @@ FORBIDDEN = {
     "omird-store": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-engine",
     "omird-engine": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-(router|protocol)",
     "omird-router": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
 }
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of

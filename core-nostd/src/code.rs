@@ -22,7 +22,11 @@ pub enum Code {
     StorageFull,
     /// The queue is full; try again in a moment.
     Busy,
-    /// The daemon's configuration does not allow it.
+    /// The caller asks more often than it may; try again when the refusal says.
+    RateLimited,
+    /// Nobody knows who asks: a token is missing, unknown or no longer valid.
+    Unauthenticated,
+    /// The caller, or the daemon's configuration, may not do that.
     Unauthorized,
     /// Something failed inside the daemon or its disk.
     Internal,
@@ -30,7 +34,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::InvalidResource,
         Self::InvalidQuery,
         Self::NotFound,
@@ -38,6 +42,8 @@ impl Code {
         Self::TooLarge,
         Self::StorageFull,
         Self::Busy,
+        Self::RateLimited,
+        Self::Unauthenticated,
         Self::Unauthorized,
         Self::Internal,
     ];
@@ -52,6 +58,8 @@ impl Code {
             Self::TooLarge => "TOO_LARGE",
             Self::StorageFull => "STORAGE_FULL",
             Self::Busy => "BUSY",
+            Self::RateLimited => "RATE_LIMITED",
+            Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Unauthorized => "UNAUTHORIZED",
             Self::Internal => "INTERNAL",
         }
@@ -60,19 +68,20 @@ impl Code {
     /// Returns true if the same request may be taken a little later.
     pub fn may_pass(self) -> bool {
         match self {
-            Self::Busy | Self::StorageFull | Self::Internal => true,
+            Self::Busy | Self::RateLimited | Self::StorageFull | Self::Internal => true,
             Self::InvalidResource
             | Self::InvalidQuery
             | Self::NotFound
             | Self::Conflict
             | Self::TooLarge
+            | Self::Unauthenticated
             | Self::Unauthorized => false,
         }
     }
 
     /// Returns true if what was sent is refused for what it says, so that something else may be taken all the same.
     pub fn is_of_content(self) -> bool {
-        !self.may_pass() && self != Self::Unauthorized
+        !self.may_pass() && !matches!(self, Self::Unauthorized | Self::Unauthenticated)
     }
 }
 
@@ -117,7 +126,7 @@ mod tests {
     #[test]
     fn what_may_pass_is_not_of_the_content() {
         let of = |is: fn(Code) -> bool| Code::ALL.into_iter().filter(move |&code| is(code)).count();
-        assert_eq!((of(Code::may_pass), of(Code::is_of_content)), (3, 5));
+        assert_eq!((of(Code::may_pass), of(Code::is_of_content)), (4, 5));
         assert!(!Code::Unauthorized.is_of_content());
     }
 }

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use omird_access::Access;
 
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
@@ -129,7 +130,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
-    let protocols = Protocols::over(&engine, &config.robot);
+    let access = Access::open_to_all(Protocols::SCOPES);
+    let protocols = Protocols::guarded(&engine, &config.robot, access);
     let (network, readers) = (&config.network, config.readers);
     let service =
         Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {

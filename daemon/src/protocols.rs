@@ -5,14 +5,18 @@
 
 pub use omird_protocol_omir as omir;
 
+use omird_access::Access;
+
 use crate::engine::Engine;
-use crate::router::Router;
+use crate::router::{Router, Scope};
 
 use self::omir::Omir;
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
 #[derive(Clone)]
 pub struct Protocols {
+    /// Knows who asks.
+    pub access: Access,
     /// Decides what is worked on.
     pub router: Router,
     /// The protocol of `docs/keys.md` and `docs/serial-protocol.md`.
@@ -20,8 +24,17 @@ pub struct Protocols {
 }
 
 impl Protocols {
-    /// Returns the protocols over `engine`, of the robot of this name.
+    /// The scopes of all protocols: what a token may be given.
+    pub const SCOPES: &[Scope] = omir::OMIR.scopes;
+
+    /// Returns the protocols over `engine`, of the robot of this name, open to all as they are without configuration.
     pub fn over(engine: &Engine, robot: &str) -> Self {
-        Self { router: Router::new(engine.clone()), omir: Omir::new(engine.clone(), robot) }
+        Self::guarded(engine, robot, Access::open_to_all(Self::SCOPES))
+    }
+
+    /// Returns the protocols over `engine`, of the robot of this name, for those that `access` knows.
+    pub fn guarded(engine: &Engine, robot: &str, access: Access) -> Self {
+        let (router, omir) = (Router::new(engine.clone()), Omir::new(engine.clone(), robot));
+        Self { access, router, omir }
     }
 }

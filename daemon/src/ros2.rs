@@ -159,12 +159,12 @@ impl RoutedMemory {
     fn service_caller(&self) -> Caller {
         let most = self.protocols.omir.limits().for_import().max_payload_bytes;
         let bounds = Bounds { reply_bytes: Some(most as u64), ..Bounds::default() };
-        Caller { bounds, ..Caller::trusted("ros2") }
+        Caller { bounds, ..Caller::trusted("ros2", "ros2") }
     }
 
     /// The node itself, whose rules try again what may be taken later.
     fn node_caller() -> Caller {
-        Caller { retries: true, ..Caller::trusted("ros2") }
+        Caller { retries: true, ..Caller::trusted("ros2", "ros2") }
     }
 
     fn admit(

@@ -89,7 +89,7 @@ impl Service {
         let context = Arc::new(Context {
             protocols: protocols.clone(),
             // Zenoh tells not who asks. Its access control decides who gets here.
-            caller: Caller::trusted("zenoh"),
+            caller: Caller::trusted("zenoh", "zenoh"),
             keys: keys.clone(),
             pool,
             deleter,
@@ -338,7 +338,7 @@ mod tests {
         let running = Pool::start(1).unwrap();
         let facts = Facts::default();
         let policy = Overheard::new(facts.clone());
-        let (router, caller) = (Router::new(policy.clone()), Caller::trusted("zenoh"));
+        let (router, caller) = (Router::new(policy.clone()), Caller::trusted("zenoh", "zenoh"));
         let take_on = || super::take_on(running.pool(), &router, &caller, &GET, 7);
         let mut taken = Vec::new();
         while let Some(under_way) = take_on() {

@@ -4,7 +4,6 @@
 
 use omird::engine::Engine;
 use omird::protocols::Protocols;
-use omird::protocols::omir::Omir;
 use omird::router::Router;
 use omird::router::testing::Overheard;
 use omird::service::{Keys, Network, Service};
@@ -31,7 +30,7 @@ impl Scene {
         let engine: &Engine = &session;
         let policy = Overheard::new(engine.clone());
         let router = Router::new(policy.clone());
-        let protocols = Protocols { router, omir: Omir::new(engine.clone(), "r1") };
+        let protocols = Protocols { router, ..Protocols::over(&engine, "r1") };
         let endpoint = free_endpoint();
         let network = Network { listen: Some(vec![endpoint.clone()]), ..Network::default() };
         let keys = Keys::new("omir", "r1");

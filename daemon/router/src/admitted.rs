@@ -136,6 +136,7 @@ impl AuditLine<'_> {
         tracing::debug!(
             target: AUDIT,
             caller = &*self.caller.name,
+            transport = self.caller.transport,
             tenant = self.caller.tenant.as_deref(),
             protocol = self.method.protocol,
             method = self.method.name,

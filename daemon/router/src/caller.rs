@@ -9,10 +9,16 @@ use super::refusal::{Refusal, Remedy, Size};
 /// The one who asks. It travels with each request, from the transport to the protocol.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The name: of a transport or port where that knows no more, else of a key or user. Rates and audit lines go by it.
+    /// The name: of a transport or port where that knows no more, else of a token or user. Rates and audit lines go by it.
     pub name: Arc<str>,
-    /// The part of the memory that is the caller's, for protocols that keep several apart.
+    /// The way in, for audit lines and counts: `zenoh`, `http`, `socket`, `serial`, `ros2`, `mcp`.
+    pub transport: &'static str,
+    /// The part of the memory that is the caller's, for protocols that keep several apart; `None` is tenant `default`.
     pub tenant: Option<Arc<str>>,
+    /// The agents it speaks as, the first one where a protocol knows one; empty: whom the message names.
+    pub agents: Arc<[Arc<str>]>,
+    /// Its authority among agents, where its token states one (Akashik).
+    pub authority: Option<u32>,
     /// The scopes the caller holds.
     pub scopes: Scopes,
     /// Bounds on size and rate.
@@ -25,10 +31,13 @@ pub struct Caller {
 
 impl Caller {
     /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.
-    pub fn trusted(name: impl Into<Arc<str>>) -> Self {
+    pub fn trusted(transport: &'static str, name: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
+            transport,
             tenant: None,
+            agents: Arc::default(),
+            authority: None,
             scopes: Scopes::All,
             bounds: Bounds::default(),
             remedy: None,

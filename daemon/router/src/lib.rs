@@ -29,9 +29,9 @@ use omir_core::code::Code;
 pub use self::admitted::{Admitted, AuditLine};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
 pub use self::gate::{AccessPolicy, Gate};
-pub use self::method::{Effect, Method, Payload, Protocol, Scope};
+pub use self::method::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
 use self::rate::Rates;
-pub use self::refusal::{Refusal, Remedy, Size};
+pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};
 
 /// The tracing target of the audit lines; `log = "info,omird::audit=debug"` shows them.

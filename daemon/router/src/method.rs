@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Protocol {
     /// The name, as in audit lines and scopes.
     pub name: &'static str,
+    /// The scopes of its methods: what a token may be given.
+    pub scopes: &'static [Scope],
     /// All that can be asked.
     pub methods: &'static [&'static Method],
 }
@@ -33,6 +35,54 @@ pub struct Method {
     pub payload: Payload,
     /// The scope that a caller must hold.
     pub scope: Scope,
+    /// What documents and tools say of it: the OpenAPI document and the tools of MCP are made of this.
+    pub about: &'static About,
+}
+
+/// What a person or a program must know in order to use a method.
+#[derive(Debug, PartialEq, Eq)]
+pub struct About {
+    /// One sentence, verb first.
+    pub summary: &'static str,
+    /// The parameters it takes by name.
+    pub parameters: &'static [Parameter],
+    /// The schema of its answer: a name among the schemas of its protocol; empty where the answer has none.
+    pub response: &'static str,
+}
+
+impl About {
+    /// Nothing is said: for a method that only a transport's own frames reach.
+    pub const NOTHING: &'static Self = &Self { summary: "", parameters: &[], response: "" };
+}
+
+/// A parameter of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The values it takes.
+    pub kind: Kind,
+    /// A request without it is refused.
+    pub is_required: bool,
+    /// One sentence: the meaning, the unit, the default.
+    pub about: &'static str,
+}
+
+/// The values that a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text of this form, as a regular expression that JSON Schema takes.
+    Pattern(&'static str),
+    /// A number.
+    Number,
+    /// A whole number of at least this.
+    Integer(i64),
+    /// `true` or `false`.
+    Flag,
+    /// One of these.
+    OneOf(&'static [&'static str]),
 }
 
 /// The effect of a method on the memory.
@@ -68,15 +118,17 @@ pub enum Payload {
     Resources,
 }
 
-/// A right that a caller may hold: `read`, or `PROTOCOL:ROLE`.
+/// A right that a caller may hold: `PROTOCOL:ROLE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scope(pub &'static str);
 
 impl Scope {
-    /// Read memories.
-    pub const READ: Self = Self("read");
+    /// Read memories, of all tenants.
+    pub const READ: Self = Self("omir:read");
     /// Change memories.
-    pub const WRITE: Self = Self("write");
+    pub const WRITE: Self = Self("omir:write");
+    /// Look after the store: tokens, backups, compaction, the simulated clock.
+    pub const ADMIN: Self = Self("omir:admin");
 }
 
 impl fmt::Display for Scope {

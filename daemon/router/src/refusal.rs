@@ -19,6 +19,8 @@ pub enum Refusal {
         /// The way a caller of this kind gets it.
         remedy: Option<Remedy>,
     },
+    /// Nobody knows who asks.
+    Unauthenticated(Unauthenticated),
     /// It is too large.
     TooLarge {
         /// Its size.
@@ -46,6 +48,19 @@ pub enum Refusal {
     },
 }
 
+/// Why nobody knows who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unauthenticated {
+    /// There is no token, and this way in needs one.
+    Missing,
+    /// It is no token of this daemon, or was revoked.
+    Unknown,
+    /// It was one, until it expired.
+    Expired,
+    /// The clock cannot be trusted, so nobody can tell if it has expired. A token without an end is not affected.
+    ClockUntrusted,
+}
+
 /// A way to a scope that a caller lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
@@ -71,8 +86,10 @@ impl Refusal {
             | Self::WrongToken
             | Self::NoToken
             | Self::Locked { .. } => Code::Unauthorized,
+            Self::Unauthenticated(_) => Code::Unauthenticated,
             Self::TooLarge { .. } => Code::TooLarge,
-            Self::ImportUnderWay | Self::TooOften { .. } => Code::Busy,
+            Self::TooOften { .. } => Code::RateLimited,
+            Self::ImportUnderWay => Code::Busy,
         }
     }
 }

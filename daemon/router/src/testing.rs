@@ -80,7 +80,11 @@ impl<P: Policy> Policy for Overheard<P> {
 
 /// Returns a caller with the name `a` and these scopes.
 pub fn somebody(scopes: &[Scope]) -> Caller {
-    Caller { scopes: Scopes::only(scopes), remedy: Some(Remedy::Unlock), ..Caller::trusted("a") }
+    Caller {
+        scopes: Scopes::only(scopes),
+        remedy: Some(Remedy::Unlock),
+        ..Caller::trusted("test", "a")
+    }
 }
 
 /// Checks that each method of a table is refused for each reason that concerns it, that this is counted, and that each
@@ -108,7 +112,7 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         };
         let everything = somebody(scopes);
         assert_eq!(ask(&open, &everything, small), None, "{}", method.name);
-        assert_eq!(ask(&open, &Caller::trusted("a"), small), None);
+        assert_eq!(ask(&open, &Caller::trusted("test", "a"), small), None);
 
         let read_only = Facts { is_read_only: true, ..open.clone() };
         let refused = (method.effect == Effect::Changes).then_some(Refusal::ReadOnly);

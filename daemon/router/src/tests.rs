@@ -8,13 +8,14 @@ use super::testing::{Facts, Overheard, each_method_is_decided, somebody};
 use super::*;
 
 const fn method(name: &'static str, effect: Effect, payload: Payload, scope: Scope) -> Method {
-    Method { protocol: "toy", name, effect, streams: false, payload, scope }
+    Method { protocol: "toy", name, effect, streams: false, payload, scope, about: About::NOTHING }
 }
 
 const ADMIN: Scope = Scope("toy:admin");
 
 static TOY: Protocol = Protocol {
     name: "toy",
+    scopes: &ALL,
     methods: &[
         &method("look", Effect::Reads, Payload::Parameters, Scope::READ),
         &Method { streams: true, ..method("watch", Effect::Reads, Payload::None, Scope::READ) },
@@ -42,7 +43,8 @@ fn each_refusal_has_its_code() {
         (Refusal::Scope { needed: ADMIN, remedy: None }, "UNAUTHORIZED"),
         (too_large, "TOO_LARGE"),
         (Refusal::ImportUnderWay, "BUSY"),
-        (too_often, "BUSY"),
+        (too_often, "RATE_LIMITED"),
+        (Refusal::Unauthenticated(Unauthenticated::Missing), "UNAUTHENTICATED"),
         (Refusal::WrongToken, "UNAUTHORIZED"),
         (Refusal::NoToken, "UNAUTHORIZED"),
         (Refusal::Locked { retry_after: NOW }, "UNAUTHORIZED"),

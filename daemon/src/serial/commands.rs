@@ -108,7 +108,7 @@ mod tests {
     fn what_nobody_wants_any_more_is_not_begun() {
         let bench = Bench::new();
         let (out, shown) = unbounded();
-        let (protocols, caller) = (bench.protocols(), Caller::trusted("console"));
+        let (protocols, caller) = (bench.protocols(), Caller::trusted("serial", "console"));
         let worker = Worker { protocols, caller, wanted: Weak::new(), out };
         worker.run(&Command::Status, &mut Budget::new(Share::new(1.0)).begin());
         assert_eq!(shown.len(), 0);

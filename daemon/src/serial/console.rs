@@ -67,7 +67,10 @@ impl Console {
     pub fn new(protocols: Protocols, name: Arc<str>, budget: Budget) -> Console {
         Console {
             protocols,
-            caller: Caller { scopes: Scopes::only(&[Scope::READ]), ..Caller::trusted(name) },
+            caller: Caller {
+                scopes: Scopes::only(&[Scope::READ]),
+                ..Caller::trusted("serial", name)
+            },
             budget,
             editor: Editor::default(),
             misfits: 0,

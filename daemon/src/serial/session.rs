@@ -147,7 +147,7 @@ impl SessionHandler {
             scopes: self.gate.scopes(),
             bounds: Bounds { decoded, ..Bounds::default() },
             remedy: Some(Remedy::Unlock),
-            ..Caller::trusted(self.name.clone())
+            ..Caller::trusted("serial", self.name.clone())
         }
     }
 

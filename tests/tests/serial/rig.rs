@@ -7,7 +7,6 @@ use std::time::Duration;
 use omird::engine::Encoding;
 use omird::engine::Engine;
 use omird::protocols::Protocols;
-use omird::protocols::omir::Omir;
 use omird::router::testing::Overheard;
 use omird::router::{AccessPolicy, Router};
 use omird::serial::{Port, Ports, Share};
@@ -50,7 +49,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let policy = Overheard::new(Engine::clone(&session));
         let router = Router::new(policy.clone());
-        let protocols = Protocols { router, omir: Omir::new(Engine::clone(&session), "r2") };
+        let protocols = Protocols { router, ..Protocols::over(&session, "r2") };
         let mut rig = Rig { disk, session, clock, ports: None, policy, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
         rig.ports = Some(Ports::start(&protocols, &[port]).unwrap());

@@ -319,7 +319,7 @@ mod tests {
         for (line, ends) in [("sz", "given up"), ("status", "ok"), ("get Entity/no", "NOT_FOUND")] {
             let command = Command::parse(line).unwrap().unwrap();
             let method = command.method().unwrap();
-            let caller = Caller::trusted("console");
+            let caller = Caller::trusted("serial", "console");
             let admitted = router.admit(&caller, method, Incoming::default()).unwrap();
             omir.console(admitted, &command, &mut Paper::default());
             let told = policy.lines();

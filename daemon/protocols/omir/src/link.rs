@@ -177,7 +177,7 @@ mod tests {
         let (router, omir) = (Router::new(policy.clone()), Omir::new(engine, "r1"));
         // Of an empty memory: the beginning and the end.
         for (answers, ends) in [(0, "given up"), (1, "given up"), (2, "ok")] {
-            let caller = Caller::trusted("line");
+            let caller = Caller::trusted("serial", "line");
             let admitted = router.admit(&caller, &methods::PULL, Incoming::default()).unwrap();
             let request = Request::Pull(Pull::default());
             omir.exchange(admitted, request, &Readings::default(), &mut Line(answers));

@@ -1,13 +1,13 @@
 //! The table of methods.
 
 use omir_core::operation::Operation;
-use omird_router::{Effect, Method, Payload, Protocol, Scope};
+use omird_router::{About, Effect, Method, Payload, Protocol, Scope};
 
 const NAME: &str = "omir";
 
 const fn reads(name: &'static str, payload: Payload) -> Method {
     let (effect, scope) = (Effect::Reads, Scope::READ);
-    Method { protocol: NAME, name, effect, streams: false, payload, scope }
+    Method { protocol: NAME, name, effect, streams: false, payload, scope, about: About::NOTHING }
 }
 
 const fn streams(name: &'static str, payload: Payload) -> Method {
@@ -18,6 +18,10 @@ const fn changes(name: &'static str, payload: Payload) -> Method {
     Method { effect: Effect::Changes, scope: Scope::WRITE, ..reads(name, payload) }
 }
 
+const fn administers(name: &'static str, payload: Payload) -> Method {
+    Method { scope: Scope::ADMIN, ..changes(name, payload) }
+}
+
 // The operations of docs/keys.md.
 pub(super) static REMEMBER: Method = changes(Operation::Remember.as_str(), Payload::Resources);
 /// `recall`.
@@ -26,17 +30,17 @@ pub(super) static FORGET: Method = changes(Operation::Forget.as_str(), Payload::
 pub(super) static ANCHOR: Method = changes(Operation::Anchor.as_str(), Payload::Parameters);
 pub(super) static FEEDBACK: Method = changes(Operation::Feedback.as_str(), Payload::Parameters);
 pub(super) static EXPORT: Method = reads(Operation::Export.as_str(), Payload::Parameters);
-pub(super) static COMPACT: Method = changes(Operation::Compact.as_str(), Payload::Parameters);
+pub(super) static COMPACT: Method = administers(Operation::Compact.as_str(), Payload::Parameters);
 pub(super) static SWEEP: Method = Method {
     effect: Effect::ChangesUnlessDry,
-    ..changes(Operation::Sweep.as_str(), Payload::Parameters)
+    ..administers(Operation::Sweep.as_str(), Payload::Parameters)
 };
 pub(super) static EXPLAIN: Method = reads(Operation::Explain.as_str(), Payload::Parameters);
 pub(super) static REBASE: Method = changes(Operation::Rebase.as_str(), Payload::Parameters);
 /// `status`.
 pub static STATUS: Method = reads(Operation::Status.as_str(), Payload::Parameters);
 pub(super) static BACKUP: Method =
-    Method { effect: Effect::Maintains, ..changes(Operation::Backup.as_str(), Payload::None) };
+    Method { effect: Effect::Maintains, ..administers(Operation::Backup.as_str(), Payload::None) };
 
 // Memories under their names: the memory keys of docs/keys.md, and `get` of a console.
 
@@ -54,7 +58,7 @@ pub static DOCUMENT: Method = streams("document", Payload::Parameters);
 
 /// The time of a simulation is set.
 pub static CLOCK: Method =
-    Method { effect: Effect::Maintains, ..changes("clock", Payload::Parameters) };
+    Method { effect: Effect::Maintains, ..administers("clock", Payload::Parameters) };
 
 // The requests of docs/serial-protocol.md, section 3.
 pub(super) static INFO: Method = reads("info", Payload::None);
@@ -69,6 +73,7 @@ pub static UNKNOWN: Method = reads("?", Payload::Parameters);
 /// The protocol of `docs/keys.md`, `docs/replies.md` and `docs/serial-protocol.md`.
 pub static OMIR: Protocol = Protocol {
     name: NAME,
+    scopes: &[Scope::READ, Scope::WRITE, Scope::ADMIN],
     methods: &[
         &REMEMBER, &RECALL, &FORGET, &ANCHOR, &FEEDBACK, &EXPORT, &COMPACT, &SWEEP, &EXPLAIN,
         &REBASE, &STATUS, &BACKUP, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &CLOCK, &INFO, &UNLOCK,
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn each_method_is_refused_for_each_reason() {
-        omird_router::testing::each_method_is_decided(&OMIR, &[Scope::READ, Scope::WRITE]);
+        omird_router::testing::each_method_is_decided(&OMIR, OMIR.scopes);
     }
 
     #[test]

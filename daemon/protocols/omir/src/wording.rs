@@ -3,7 +3,7 @@
 use omir_core::reference::ResourceType;
 use omir_core::value::{Map, Value};
 use omird_engine::{Code, Error, NotAdmitted};
-use omird_router::{Refusal, Remedy, Size};
+use omird_router::{Refusal, Remedy, Size, Unauthenticated};
 
 /// Words a refusal.
 pub fn worded(refusal: Refusal) -> Error {
@@ -20,6 +20,20 @@ pub fn worded(refusal: Refusal) -> Error {
             code,
             format!("this needs the scope `{needed}`, which the caller does not hold"),
         ),
+        Refusal::Unauthenticated(why) => Error::new(
+            code,
+            match why {
+                Unauthenticated::Missing => {
+                    "a token is needed here; `omir token add NAME --scope omir:read` makes one"
+                }
+                Unauthenticated::Unknown => "no token of this daemon; `omir token list` names them",
+                Unauthenticated::Expired => "this token has expired; ask for another one",
+                Unauthenticated::ClockUntrusted => {
+                    "this token has an end, and the daemon's clock cannot be trusted now; try again \
+                     once it is set"
+                }
+            },
+        ),
         Refusal::TooLarge { bytes, most, size: Size::Payload(limit) } => {
             NotAdmitted::TooLarge { bytes, most, limit }.into()
         }
@@ -29,7 +43,7 @@ pub fn worded(refusal: Refusal) -> Error {
         Refusal::ImportUnderWay => NotAdmitted::ImportUnderWay.into(),
         Refusal::TooOften { retry_after } => {
             let seconds = retry_after.as_secs_f64();
-            Error::new(Code::Busy, format!("asked too often; try again in {seconds:.1} s"))
+            Error::new(code, format!("asked too often; try again in {seconds:.1} s"))
         }
         Refusal::WrongToken => Error::new(code, "that is not the token of this port"),
         Refusal::NoToken => {

@@ -39,7 +39,7 @@ fn members(text: &str) -> Payload {
 }
 
 fn asked(all: &Protocols, operation: Operation, params: Params) -> Result<String, Error> {
-    let caller = Caller::trusted("test");
+    let caller = Caller::trusted("test", "test");
     let admitted = all.router.admit(&caller, methods::method(operation), Incoming::default());
     let shape = |response: Response| response.encode(Encoding::Json);
     let encoded = all.omir.ask(admitted.map_err(worded)?, params, shape)?;
@@ -172,7 +172,7 @@ fn one_large_import_is_let_in_at_a_time() {
     let engine = Engine::open(parts, &mut |_| {}).unwrap();
     let router = Router::new(engine.clone());
     let large = Incoming { bytes: 1001, merges: true, ..Incoming::default() };
-    let caller = Caller::trusted("a");
+    let caller = Caller::trusted("test", "a");
     let admit = || router.admit(&caller, methods::method(Operation::Remember), large);
     let first = admit().unwrap();
     assert_eq!(admit().map(Admitted::done), Err(Refusal::ImportUnderWay));
