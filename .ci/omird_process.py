@@ -1,6 +1,7 @@
 """A daemon as a process of its own, for the checks that programs of others make of it."""
 
 import contextlib
+import os
 import socket
 import subprocess
 
@@ -14,8 +15,10 @@ def free_port():
 
 def start(*words, stderr=None):
     """Runs a program that is a daemon, and waits until it serves."""
+    # Two daemons on one machine would ask for the same default port; who needs HTTP names an address with `--http`.
+    environment = {"OMIRD_HTTP": "off", **os.environ}
     daemon = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True
+        words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True
     )
     line = daemon.stdout.readline()
     assert line.startswith("ready robot="), line

@@ -73,8 +73,17 @@ impl Process {
     pub fn daemon(data: &Path, endpoint: &str) -> Result<Self> {
         let (data_option, robot, listen) =
             ("--data".as_ref(), "--robot".as_ref(), "--listen".as_ref());
-        let list: [&OsStr; 6] =
-            [data_option, data.as_ref(), robot, ROBOT.as_ref(), listen, endpoint.as_ref()];
+        let (http, off) = ("--http".as_ref(), "off".as_ref());
+        let list: [&OsStr; 8] = [
+            data_option,
+            data.as_ref(),
+            robot,
+            ROBOT.as_ref(),
+            listen,
+            endpoint.as_ref(),
+            http,
+            off,
+        ];
         Self::start(DAEMON, &list)
     }
 

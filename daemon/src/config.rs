@@ -4,6 +4,8 @@
 pub mod file;
 mod flash;
 mod forgetting;
+#[cfg(feature = "http")]
+mod http;
 mod invalid;
 mod limits;
 mod mistake;
@@ -52,6 +54,9 @@ pub struct Config {
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
+    /// HTTP.
+    #[cfg(feature = "http")]
+    pub http: crate::http::Settings,
     /// Serial ports to be served.
     #[cfg(feature = "serial")]
     pub serial: Vec<crate::serial::Port>,
@@ -211,6 +216,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     if let Some(ros2) = &ros2 {
         settings.fixed_frame.clone_from(&ros2.fixed_frame);
     }
+    #[cfg(feature = "http")]
+    let http = http::resolve(&written.http)?;
     #[cfg(feature = "serial")]
     let serial = serial::resolve(&written.serial)?;
     Ok(Config {
@@ -225,6 +232,8 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         readers,
         #[cfg(feature = "ros2")]
         ros2,
+        #[cfg(feature = "http")]
+        http,
         #[cfg(feature = "serial")]
         serial,
     })

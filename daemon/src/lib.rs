@@ -9,6 +9,7 @@
 //! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
 //! | `service`, `zenoh_threads` | the transport over Zenoh |
 //! | `serial` | the transport over serial ports |
+//! | `http` | the transport over HTTP |
 //! | `ros2` | the transport in the graph of ROS 2 |
 //! | `protocols` | the protocols of one daemon, and the router before them |
 //! | crate `omird-router` | the decision if a request may be worked on |
@@ -20,6 +21,8 @@
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
 pub mod config;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod logs;
 pub mod malloc;
 pub mod program;

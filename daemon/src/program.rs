@@ -155,7 +155,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(error);
         }
     };
-    announce(config);
+    announce(config, &neighbours);
     service_manager::tell(service_manager::READY);
     let (tell, mut broken) = tokio::sync::oneshot::channel();
     engine.on_broken(Box::new(move |thread| {
@@ -202,15 +202,16 @@ async fn end(
 }
 
 /// The one line on standard output that scripts wait for.
-fn announce(config: &Config) {
+fn announce(config: &Config, neighbours: &Neighbours) {
     let endpoint = match config.network.listening().unwrap_or_default().as_slice() {
         [] => "none".to_owned(),
         endpoints => endpoints.join(","),
     };
+    let http = neighbours.http_address().map_or("none".to_owned(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
     let line = writeln!(
         out,
-        "ready robot={} data={} zenoh={endpoint}",
+        "ready robot={} data={} zenoh={endpoint} http={http}",
         config.robot,
         config.data.display()
     );

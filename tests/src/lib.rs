@@ -10,6 +10,7 @@ pub mod cut_disk;
 pub mod folder;
 pub mod golden;
 pub mod golden_folder;
+pub mod http;
 pub mod journal;
 pub mod life;
 pub mod model;

@@ -4,8 +4,8 @@
 //! with the test: a daemon that is dropped is killed.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
-use std::path::Path;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -34,8 +34,11 @@ pub struct Daemon {
     child: Child,
     /// The endpoint it listens on.
     pub endpoint: String,
-    /// The line it prints when it serves.
+    /// The line it prints when it serves, up to the address of HTTP.
     ready: String,
+    /// The address of HTTP, once it serves, if there is one.
+    http: Option<SocketAddr>,
+    data: PathBuf,
 }
 
 impl Daemon {
@@ -44,6 +47,12 @@ impl Daemon {
         let mut daemon = Self::spawn(program, data, robot, &free_endpoint(), more);
         daemon.wait_until_ready();
         daemon
+    }
+
+    /// As [`Daemon::start`], with HTTP on a free port: [`Daemon::http`].
+    pub fn start_http(program: &str, data: &Path, robot: &str, more: &[&str]) -> Self {
+        let more = [&["--http", "127.0.0.1:0"], more].concat();
+        Self::start(program, data, robot, &more)
     }
 
     /// Starts the daemon that is in `omir`, which its demo uses.
@@ -92,8 +101,8 @@ impl Daemon {
     }
 
     fn of(child: Child, data: &Path, robot: &str, endpoint: &str) -> Self {
-        let ready = format!("ready robot={robot} data={} zenoh={endpoint}", data.display());
-        Self { child, endpoint: endpoint.to_owned(), ready }
+        let ready = format!("ready robot={robot} data={} zenoh={endpoint} http=", data.display());
+        Self { child, endpoint: endpoint.to_owned(), ready, http: None, data: data.to_owned() }
     }
 
     fn command<'c>(
@@ -104,6 +113,10 @@ impl Daemon {
         more: &[&str],
     ) -> &'c mut Command {
         let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "warn,zenoh=error".to_owned());
+        // Daemons of tests run side by side, and only one of them gets the default address.
+        if !more.iter().any(|argument| argument.starts_with("--http")) {
+            command.env("OMIRD_HTTP", "off");
+        }
         command
             .env("RUST_LOG", filter)
             .args(["--robot", robot, "--listen", endpoint])
@@ -122,7 +135,22 @@ impl Daemon {
     pub fn wait_until_ready(&mut self) {
         let mut lines = BufReader::new(self.child.stdout.take().expect("it is piped")).lines();
         let ready = lines.next().expect("a line before it ends").expect("text");
-        assert_eq!(ready, self.ready);
+        let http = ready.strip_prefix(&self.ready).unwrap_or_else(|| panic!("{ready}"));
+        self.http = (http != "none").then(|| http.parse().expect("an address"));
+    }
+
+    /// The address of HTTP.
+    ///
+    /// # Panics
+    /// If it has none: it was not started with one, or is not ready.
+    #[track_caller]
+    pub fn http(&self) -> SocketAddr {
+        self.http.expect("it was started with --http, and is ready")
+    }
+
+    /// The socket that its owner asks it by.
+    pub fn http_socket(&self) -> PathBuf {
+        self.data.join("http.sock")
     }
 
     /// Its number among processes.

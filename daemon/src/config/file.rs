@@ -33,12 +33,47 @@ pub struct File {
     pub limits: LimitsSection,
     /// Access rights.
     pub access: AccessSection,
+    /// HTTP.
+    #[cfg(feature = "http")]
+    pub http: HttpSection,
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2Section>,
     /// Serial ports.
     #[cfg(feature = "serial")]
     pub serial: Vec<SerialSection>,
+}
+
+/// `[http]`.
+#[cfg(feature = "http")]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HttpSection {
+    /// The address, or `off`.
+    pub listen: Option<String>,
+    /// The files of TLS.
+    pub tls: Option<TlsSection>,
+    /// Names that a request may have as its `Host`.
+    pub hosts: Vec<String>,
+    /// Origins of pages that may use the port.
+    pub origins: Vec<String>,
+    /// Most connections at a time.
+    pub max_connections: Option<usize>,
+    /// Most streams of events at a time.
+    pub max_events: Option<usize>,
+}
+
+/// `http.tls`.
+#[cfg(feature = "http")]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsSection {
+    /// The certificate, in PEM.
+    pub certificate: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+    /// The authorities of clients.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// `[[serial]]`.

@@ -39,6 +39,10 @@ pub struct Arguments {
     /// Endpoint to connect to, instead of tcp/127.0.0.1:7447; may be repeated
     #[arg(long, value_name = "ENDPOINT")]
     pub connect: Vec<String>,
+    /// Address of HTTP, instead of 127.0.0.1:7449; port 0 takes a free one, `off` closes it
+    #[cfg(feature = "http")]
+    #[arg(long, value_name = "ADDRESS", env = "OMIRD_HTTP", hide_env_values = true)]
+    pub http: Option<String>,
     /// Role in the Zenoh network
     #[arg(long, value_name = "MODE")]
     pub mode: Option<Mode>,
@@ -84,6 +88,10 @@ impl Arguments {
             let named = |endpoints: Vec<String>| (!endpoints.is_empty()).then_some(endpoints);
             file.network.listen = named(self.listen);
             file.network.connect = named(self.connect);
+        }
+        #[cfg(feature = "http")]
+        {
+            file.http.listen = self.http.or(file.http.listen.take());
         }
         file.network.mode = self.mode.or(file.network.mode);
         file.network.zenoh_config = self.zenoh_config.or(file.network.zenoh_config.take());

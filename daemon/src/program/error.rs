@@ -23,6 +23,9 @@ pub(super) enum ServeError {
     },
     /// The service on the network does not start.
     Service(StartError),
+    /// HTTP does not start.
+    #[cfg(feature = "http")]
+    Http(crate::http::ListenError),
     /// The serial ports are not served.
     #[cfg(feature = "serial")]
     Serial(io::Error),
@@ -54,6 +57,8 @@ impl fmt::Display for ServeError {
             Self::Signals(error) => write!(f, "signals cannot be handled: {error}"),
             Self::Data { folder, fault } => write!(f, "{}: {fault}", folder.display()),
             Self::Service(error) => error.fmt(f),
+            #[cfg(feature = "http")]
+            Self::Http(error) => write!(f, "http: {error}"),
             #[cfg(feature = "serial")]
             Self::Serial(error) => write!(f, "serial: {error}"),
             #[cfg(feature = "ros2")]

@@ -1,4 +1,4 @@
-//! The transports beside Zenoh: serial ports, and the node in the graph of ROS 2.
+//! The transports beside Zenoh: HTTP, serial ports, and the node in the graph of ROS 2.
 
 use std::sync::Arc;
 
@@ -11,6 +11,8 @@ use crate::service::Service;
 
 /// The transports beside Zenoh that run.
 pub(super) struct Neighbours {
+    #[cfg(feature = "http")]
+    http: crate::http::Http,
     #[cfg(feature = "serial")]
     serial: crate::serial::Ports,
     #[cfg(feature = "ros2")]
@@ -20,7 +22,7 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Starts the transports that are configured.
     #[cfg_attr(
-        not(all(feature = "ros2", feature = "serial")),
+        not(all(feature = "http", feature = "ros2", feature = "serial")),
         allow(unused_variables, reason = "there may be none")
     )]
     pub(super) fn join(
@@ -30,7 +32,13 @@ impl Neighbours {
         service: &Service,
         simulated: Option<Arc<SimulatedClock>>,
     ) -> Result<Self, ServeError> {
+        // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
+        #[cfg(feature = "http")]
+        let http = crate::http::Http::start(protocols, &config.http, &config.data)
+            .map_err(ServeError::Http)?;
         Ok(Self {
+            #[cfg(feature = "http")]
+            http,
             #[cfg(feature = "serial")]
             serial: crate::serial::Ports::start(protocols, &config.serial)
                 .map_err(ServeError::Serial)?,
@@ -54,7 +62,17 @@ impl Neighbours {
         })
     }
 
+    /// Returns the address that HTTP is served on, if it is on a port.
+    pub(super) fn http_address(&self) -> Option<std::net::SocketAddr> {
+        #[cfg(feature = "http")]
+        return self.http.address();
+        #[cfg(not(feature = "http"))]
+        None
+    }
+
     pub(super) fn leave(self) {
+        #[cfg(feature = "http")]
+        self.http.stop();
         #[cfg(feature = "serial")]
         self.serial.stop();
         #[cfg(feature = "ros2")]

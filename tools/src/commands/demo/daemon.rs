@@ -26,6 +26,7 @@ pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
         robot: globals.robot.clone(),
         listen: vec![args.listen.clone()],
         connect: Vec::new(),
+        http: Some("off".to_owned()),
         mode: None,
         zenoh_config: None,
         check: false,

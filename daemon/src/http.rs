@@ -1,0 +1,140 @@
+//! The HTTP transport: `docs/http.md`. It listens on a port and on a socket in the data folder, knows paths, headers and
+//! statuses, and finds out who asks. What is asked is the protocols'.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `routes` | the one place where the routes of all protocols come together |
+//! | `caller` | who asks: a token, or the owner on the socket |
+//! | `settings`, `listen` | the section `[http]`, the port and the socket |
+//! | `connection`, `exchange` | one connection, and one request on it from its header to its answer |
+//! | `answer` | refusals, and their statuses |
+//!
+//! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
+
+mod answer;
+mod caller;
+mod connection;
+mod exchange;
+mod listen;
+mod routes;
+mod settings;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::protocols::Protocols;
+
+pub use self::listen::{ListenError, SOCKET};
+pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
+
+/// Threads that move bytes. What reads memories does it beside them.
+const WORKERS: usize = 2;
+/// Most threads that read, or wait for the disk.
+const BLOCKING: usize = 16;
+/// Longest time for what is under way when the daemon stops.
+const FINISHING: Duration = Duration::from_secs(10);
+
+/// The context of every request.
+pub(crate) struct Context {
+    /// What can be asked.
+    pub(crate) protocols: Protocols,
+    /// The section `[http]`.
+    pub(crate) settings: Settings,
+    /// Is cancelled when the daemon stops: streams end then.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// The transport while it runs.
+pub struct Http {
+    runtime: tokio::runtime::Runtime,
+    context: Arc<Context>,
+    connections: TaskTracker,
+    address: Option<SocketAddr>,
+    socket: Option<PathBuf>,
+}
+
+impl Http {
+    /// Listens as `settings` say, and on the socket in the folder `data`. Where nobody stated an address and the default one
+    /// is taken, it warns and goes on with the socket alone; so it does with the port alone where there can be no socket.
+    ///
+    /// # Errors
+    /// If a stated address cannot be listened on, or there are no threads.
+    pub fn start(
+        protocols: &Protocols,
+        settings: &Settings,
+        data: &std::path::Path,
+    ) -> Result<Self, ListenError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .max_blocking_threads(BLOCKING)
+            .thread_name("omird-http")
+            .enable_all()
+            .build()
+            .map_err(ListenError::Threads)?;
+        let context = Arc::new(Context {
+            protocols: protocols.clone(),
+            settings: settings.clone(),
+            stopping: CancellationToken::new(),
+        });
+        let (connections, guard) = (TaskTracker::new(), runtime.enter());
+        let server = connection::Server::new(context.clone(), connections.clone());
+        let mut address = None;
+        match listen::port(&settings.listen) {
+            Ok(Some(port)) => {
+                address = port.local_addr().ok();
+                runtime.spawn(server.clone().accept_port(port));
+            }
+            Ok(None) => {}
+            Err(error) if settings.listen == Listen::Default => {
+                tracing::warn!("{error}; going on without HTTP on a port");
+            }
+            Err(error) => return Err(error),
+        }
+        let socket = match listen::socket(data) {
+            Ok((listener, path)) => {
+                runtime.spawn(server.accept_socket(listener));
+                Some(path)
+            }
+            Err(error) => {
+                let path = data.join(SOCKET);
+                tracing::warn!(path = %path.display(), %error, "going on without HTTP on a socket");
+                None
+            }
+        };
+        drop(guard);
+        Ok(Self { runtime, context, connections, address, socket })
+    }
+
+    /// Returns the address it listens on, if it does on a port.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Takes no more requests, lets those under way finish for a while, and ends.
+    pub fn stop(self) {
+        self.context.stopping.cancel();
+        self.connections.close();
+        let connections = self.connections;
+        let finished = self
+            .runtime
+            .block_on(async { tokio::time::timeout(FINISHING, connections.wait()).await });
+        if finished.is_err() {
+            tracing::warn!(
+                "HTTP requests are given up that were not finished within {FINISHING:?}"
+            );
+        }
+        if let Some(path) = &self.socket
+            && let Err(error) = std::fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %path.display(), %error, "the socket could not be removed");
+        }
+        self.runtime.shutdown_timeout(Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,107 @@
+//! Refusals as HTTP sends them: a status, `{"code", "message", "path"}`, and `Retry-After` where asking again may help.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+
+use crate::engine::{Code, Encoding, Error};
+use crate::protocols::omir::{error_value, worded};
+use crate::router::Refusal;
+
+/// The wait that is proposed where nothing says how long it takes.
+const SOON: Duration = Duration::from_secs(1);
+
+/// A request that is refused. [`super::exchange`] writes the body, in the encoding that the client takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// The error object.
+    pub(crate) error: Error,
+    /// The time until asking again may help.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Refused {
+    /// Returns a refusal of HTTP itself, of a status that no code of the memory has.
+    pub(crate) fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
+        Self { status, error: Error::new(code, message), retry_after: None }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let retry_after = matches!(error.code, Code::Busy | Code::RateLimited).then_some(SOON);
+        Self { status: status(error.code), error, retry_after }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let mut refused = Self::from(worded(refusal));
+        if let Refusal::TooOften { retry_after } = refusal {
+            refused.retry_after = Some(retry_after);
+        }
+        refused
+    }
+}
+
+/// Returns the status of a code: `docs/http.md`, "Errors".
+pub(crate) fn status(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidResource | Code::InvalidQuery => StatusCode::BAD_REQUEST,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Unauthorized => StatusCode::FORBIDDEN,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::Conflict => StatusCode::CONFLICT,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        Code::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
+        // As docs/replies.md says of a code that is not known.
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if let Some(after) = self.retry_after {
+            // Rounded up: a client that waits so long is heard.
+            let seconds = after.as_millis().div_ceil(1000).max(1);
+            headers.insert(RETRY_AFTER, number(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Writes the body of a refusal.
+pub(super) fn rendered(mut response: Response, encoding: Encoding) -> Response {
+    let Some(refused) = response.extensions_mut().remove::<Refused>() else { return response };
+    let bytes = encoding.encode(&error_value(&refused.error));
+    response.headers_mut().insert(CONTENT_TYPE, content_type(encoding));
+    *response.body_mut() = Body::from(bytes);
+    response
+}
+
+/// Returns the media type of an encoding.
+pub(crate) fn content_type(encoding: Encoding) -> HeaderValue {
+    HeaderValue::from_static(match encoding {
+        Encoding::Json => "application/json",
+        Encoding::Cbor => "application/cbor",
+    })
+}
+
+/// Returns a number as the value of a header.
+pub(crate) fn number(n: impl Into<u128>) -> HeaderValue {
+    HeaderValue::from_str(&n.into().to_string()).expect("digits are a value")
+}

@@ -1,0 +1,83 @@
+//! The caller of a request: whom its token speaks for, or the owner on the socket.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use hyper::http::request::Parts;
+
+use super::Context;
+use super::answer::Refused;
+use super::connection::Arrival;
+use crate::router::{Caller, Refusal, Unauthenticated};
+
+/// Longest token that is looked at. A JWT with many scopes has some hundred bytes.
+const LONGEST: usize = 4096;
+
+/// Who asks. An extractor: a handler that takes it is not called without.
+pub(crate) struct Asker(pub(crate) Caller);
+
+impl FromRequestParts<Arc<Context>> for Asker {
+    type Rejection = Refused;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        context: &Arc<Context>,
+    ) -> Result<Self, Refused> {
+        Ok(Self(identify(context, parts)?))
+    }
+}
+
+/// Finds out who asks. Over HTTP that takes a token, whatever the other ways in take; a protocol that words refusals in its
+/// own form calls this instead of taking an [`Asker`].
+///
+/// # Errors
+/// `Unauthenticated`.
+pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refusal> {
+    let access = &context.protocols.access;
+    let is_owner = parts.extensions.get::<Arrival>().is_some_and(Arrival::is_of_owner);
+    let transport = if is_owner { "socket" } else { "http" };
+    match token(&parts.headers)? {
+        Some(token) => access.identify(transport, token),
+        None if is_owner => Ok(access.owner(transport)),
+        None => Err(Refusal::Unauthenticated(Unauthenticated::Missing)),
+    }
+}
+
+/// Returns the token of `Authorization: Bearer TOKEN`, if there is such a header.
+fn token(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let unknown = Refusal::Unauthenticated(Unauthenticated::Unknown);
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() || value.len() > LONGEST {
+        return Err(unknown);
+    }
+    let text = value.to_str().map_err(|_| unknown)?;
+    let (scheme, token) = text.split_once(' ').ok_or(unknown)?;
+    if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(token.trim())) } else { Err(unknown) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    fn of(values: &[&'static str]) -> Result<Option<String>, Refusal> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+        }
+        token(&headers).map(|token| token.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_token_is_read_from_one_header_of_its_scheme() {
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&["Bearer abc"]), Ok(Some("abc".to_owned())));
+        assert_eq!(of(&["bearer  abc"]), Ok(Some("abc".to_owned())));
+        for wrong in [&["Basic abc"][..], &["Bearer"], &["abc"], &["Bearer a", "Bearer a"]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The port and the socket.
+
+use std::fmt;
+use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
+
+use super::settings::{DEFAULT_LISTEN, Listen};
+
+/// The name of the socket in the data folder.
+pub const SOCKET: &str = "http.sock";
+/// Connections that the kernel keeps until they are accepted.
+const BACKLOG: u32 = 1024;
+/// Longest path of a socket (`sun_path` of unix(7), with the zero at its end).
+const LONGEST: usize = 107;
+
+/// A transport that does not start.
+#[derive(Debug)]
+pub enum ListenError {
+    /// The address cannot be listened on.
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        error: io::Error,
+    },
+    /// There are no threads for it.
+    Threads(io::Error),
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listen = "--http, or listen in [http]";
+        match self {
+            Self::Address { address, error } => match error.kind() {
+                ErrorKind::AddrInUse => write!(
+                    f,
+                    "{address} is taken: another program listens there. Is it another omird? Stop it, or name a free \
+                     address with {listen}; `off` closes the port"
+                ),
+                ErrorKind::AddrNotAvailable => write!(
+                    f,
+                    "{address}: this machine has no such address now (`ip address` shows those it has; 0.0.0.0 is all of \
+                     them); name another with {listen}"
+                ),
+                ErrorKind::PermissionDenied => write!(
+                    f,
+                    "{address}: omird may not listen there, as on a port below 1024; name another with {listen}"
+                ),
+                _ => write!(f, "{address}: {error}; name another with {listen}"),
+            },
+            Self::Threads(error) => write!(f, "no threads for HTTP: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// Listens on the port, if there is to be one. Called within the runtime.
+pub(super) fn port(listen: &Listen) -> Result<Option<TcpListener>, ListenError> {
+    let address = match listen {
+        Listen::Off => return Ok(None),
+        Listen::Default => DEFAULT_LISTEN,
+        Listen::At(address) => *address,
+    };
+    let bound = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // A daemon that was just stopped leaves connections in TIME_WAIT behind.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bound().map(Some).map_err(|error| ListenError::Address { address, error })
+}
+
+/// Listens on the socket in the data folder, which is locked: a socket that lies there is of a daemon that is dead. Called
+/// within the runtime.
+pub(super) fn socket(data: &Path) -> io::Result<(UnixListener, PathBuf)> {
+    let path = data.join(SOCKET);
+    match path.symlink_metadata() {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(&path)?,
+        Ok(_) => return Err(io::Error::other("something else than a socket lies there")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let folder = File::open(data)?;
+    let short = match path.as_os_str().as_bytes().len() {
+        0..=LONGEST => path.clone(),
+        _ => PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd())),
+    };
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(short)?;
+    // Nobody can connect before it listens, and so nobody but the owner ever.
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+    Ok((socket.listen(BACKLOG)?, path))
+}
