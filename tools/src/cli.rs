@@ -202,6 +202,7 @@ const TIERS: [&str; 4] = [
     Tier::Longterm.as_str(),
     Tier::Archive.as_str(),
 ];
+const ORDERS: [&str; 4] = ["score", "latest", "earliest", "distance"];
 const TYPES: [&str; 4] = [
     ResourceType::MemoryRecord.as_str(),
     ResourceType::Entity.as_str(),

@@ -66,7 +66,7 @@ pub use crate::read::get::{Lookup, Unread};
 pub use crate::read::hits::{Hit, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
 pub use crate::recall::frames::Frames;
-pub use crate::recall::query::{DEFAULT_FRAME, MAX_LIMIT, Query, Snapshot, Span};
+pub use crate::recall::query::{DEFAULT_FRAME, MAX_LIMIT, Order, Query, Snapshot, Span};
 
 // Work that nobody asked for.
 pub use crate::upkeep::sweep::{PAUSE as SWEEP_PAUSE, SweepReport};

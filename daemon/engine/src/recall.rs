@@ -7,3 +7,4 @@ pub(crate) mod query;
 pub(crate) mod ranking;
 pub(crate) mod score;
 pub(crate) mod search;
+mod walk;

@@ -15,7 +15,7 @@ use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::reference::Ref;
 use omir_core::value::Value;
-use omird::engine::{Hit, Query, ScorePart};
+use omird::engine::{Hit, Order, Query, ScorePart};
 use omird_tests::life::reference;
 use omird_tests::random::{Random, seeds};
 
@@ -39,6 +39,25 @@ fn key_of(hit: &Hit) -> Key {
     )
 }
 
+/// The place of a hit in the order of a query, the first one least: the measure, and the time of its transaction.
+/// `stamps` are its own time and that of its transaction, in microseconds, if they are known.
+fn place_in_order(query: &Query, hit: &Hit, stamps: Option<(i64, i64)>) -> Option<(Place, i64)> {
+    let (when, recorded) = stamps?;
+    let nearest_first = query.radius.is_none() && query.text.is_none() && hit.distance.is_some();
+    let metres = || Place(hit.distance.expect("it is asked from a place"));
+    Some(match query.order {
+        Order::Latest => (Place(-(when as f64)), -recorded),
+        Order::Earliest => (Place(when as f64), recorded),
+        Order::Distance => (metres(), -recorded),
+        Order::Score if nearest_first => (metres(), -recorded),
+        Order::Score => (Place(-hit.score), -recorded),
+    })
+}
+
+/// A number by which hits are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+struct Place(f64);
+
 /// Asks, page by page, and compares with the scan. What was forgotten may be gone already: sealing leaves it
 /// out. It is found or not, but nothing else is.
 fn check(world: &World, query: &Query, random: &mut Random) {
@@ -47,6 +66,7 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     let forgotten = world.seen.iter().filter(|seen| seen.is_forgotten).map(|seen| &seen.name);
     let forgotten: BTreeSet<&Ref> = forgotten.collect();
     let mut may_be_gone: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut times: BTreeMap<Key, Option<(i64, i64)>> = BTreeMap::new();
     let mut most = 0;
     for seen in world.seen.iter().filter(|seen| seen.matches(query, now)) {
         let distance = seen.distance(query).map(f64::to_bits);
@@ -55,6 +75,12 @@ fn check(world: &World, query: &Query, random: &mut Random) {
         if forgotten.contains(&seen.name) {
             *may_be_gone.entry(key.clone()).or_default() += 1;
         }
+        // Versions of one key may differ in their times; a hit does not tell which it is.
+        let stamps = (seen.when, seen.recorded);
+        times
+            .entry(key.clone())
+            .and_modify(|known| *known = known.filter(|known| *known == stamps))
+            .or_insert(Some(stamps));
         *expected.entry(key).or_default() += 1;
         most += 1;
     }
@@ -65,14 +91,14 @@ fn check(world: &World, query: &Query, random: &mut Random) {
     assert!((least..=most).contains(&total), "{total} of {least} to {most}: {query:?}");
     let page = (1 + random.below(400)).max(total / 8).min(1000);
     let mut found: BTreeMap<Key, usize> = BTreeMap::new();
-    let mut last = (f64::INFINITY, 0.0);
+    let mut last = None;
     let mut offset = 0;
     loop {
         let asked = Query { limit: Some(page), offset, ..query.clone() };
         let recalled = world.session().recall(&asked).expect("it is answered");
         // Sealing goes on meanwhile: what was forgotten may go between two pages, and never comes back.
         if recalled.total < total as u64 && recalled.total >= least as u64 {
-            (total, offset, last) = (recalled.total as usize, 0, (f64::INFINITY, 0.0));
+            (total, offset, last) = (recalled.total as usize, 0, None);
             found.clear();
             continue;
         }
@@ -86,13 +112,10 @@ fn check(world: &World, query: &Query, random: &mut Random) {
         let wanted = page.min(total.saturating_sub(offset));
         assert_eq!(recalled.hits.len(), wanted, "hits of {asked:?}");
         for hit in &recalled.hits {
-            assert!(hit.score <= last.0, "best first: {asked:?}");
-            let nearest_first = query.radius.is_none() && query.text.is_none();
-            if let Some(distance) = hit.distance.filter(|_| nearest_first) {
-                assert!(distance >= last.1, "nearest first: {asked:?}");
-                last.1 = distance;
-            }
-            last.0 = hit.score;
+            let stamps = times.get(&key_of(hit)).copied().flatten();
+            let place = place_in_order(query, hit, stamps);
+            assert!(place.is_none() || last <= place, "{last:?} before {place:?}: {asked:?}");
+            last = place.or(last);
             *found.entry(key_of(hit)).or_default() += 1;
         }
         offset += page;

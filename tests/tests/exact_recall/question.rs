@@ -5,7 +5,7 @@ use std::ops::Bound;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
-use omird::engine::{Query, Span};
+use omird::engine::{Order, Query, Span};
 use omird_tests::life::{WORDS, reference};
 use omird_tests::random::Random;
 
@@ -22,6 +22,13 @@ pub fn question(random: &mut Random, world: &World) -> Query {
     if random.chance(5) {
         // Nothing but words: most of what has them is passed over at a glance.
         query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)));
+        return query;
+    }
+    if random.chance(5) {
+        // Nothing but an order: the index of times, or of places, ends the walk where the page is full.
+        query.order = *random.pick(&[Order::Latest, Order::Earliest, Order::Distance]);
+        query.near = (query.order == Order::Distance)
+            .then(|| Center::Plane { x: seen.at[0], y: seen.at[1] });
         return query;
     }
     match random.below(10) {
@@ -85,6 +92,12 @@ pub fn question(random: &mut Random, world: &World) -> Query {
         8 => query.min_confidence = seen.confidence,
         9 => query.min_retrievability = Some(random.unit()),
         _ => {}
+    }
+    if random.chance(40) {
+        query.order = *random.pick(&Order::ALL);
+        if query.order == Order::Distance && query.near.is_none() && query.geo.is_none() {
+            query.order = Order::Latest;
+        }
     }
     query.include_expired = random.chance(30);
     query.include_intentions = random.chance(30);

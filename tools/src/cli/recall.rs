@@ -6,7 +6,7 @@ use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::Ref;
 
 use super::values::{self, Bounds, Geo, Planar};
-use super::{TIERS, TYPES};
+use super::{ORDERS, TIERS, TYPES};
 use crate::instant::When;
 
 /// The filters that `recall` and `export` share.
@@ -101,13 +101,14 @@ pub struct FilterArgs {
   omir recall \"where did the door stick\"
   omir recall --near 4.2,-1 --radius 5 --since 7d
   omir recall battery --min-importance 0.5 --explain
+  omir recall --entity Entity/cup --order latest --limit 1
   omir ls --limit 50                         (`search` and `ls` are the same command)
   omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
 
 On a terminal ids are cut to the length that `get`, `forget`, `explain` and the others accept, and a
 narrow one shows fewer columns. COLUMNS sets another width. Behind a pipe nothing is cut.
 
-Without --robot all robots are asked and the answers are merged by score. With --json each hit names
+Without --robot all robots are asked and the answers are merged by score, or by --order. With --json each hit names
 its robot. A robot that does not answer is reported, and the exit code is 3.",
     online_codes!()
 ))]
@@ -118,6 +119,10 @@ pub struct RecallArgs {
     /// Conditions on memories.
     #[command(flatten)]
     pub filters: FilterArgs,
+
+    /// Which hits come first; distance needs --near or --geo
+    #[arg(long, value_name = "ORDER", value_parser = PossibleValuesParser::new(ORDERS))]
+    pub order: Option<String>,
 
     /// At most so many hits
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 10, value_parser = values::limit)]

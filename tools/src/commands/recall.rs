@@ -66,6 +66,13 @@ fn parameters(
     let mut parameters = Parameters::new();
     parameters.push_some("q", args.text.as_ref());
     filters::push(&mut parameters, filters)?;
+    if args.order.as_deref() == Some("distance") && filters.near.is_none() && filters.geo.is_none()
+    {
+        return Err(Error::Usage(
+            "--order distance needs a place to be from: --near or --geo".to_owned(),
+        ));
+    }
+    parameters.push_some("order", args.order.as_ref());
     parameters.push_some("limit", Some(limit));
     parameters.push_some("offset", (offset > 0).then_some(offset));
     parameters.push_some("touch", args.no_touch.then_some("false"));
@@ -83,7 +90,15 @@ fn one(client: &Client, robot: &str, args: &RecallArgs) -> Result<Found> {
 fn fleet(replies: &FleetReplies, args: &RecallArgs) -> Result<Found> {
     let answers = replies.answers.iter();
     let mut found = Found::merge(answers.map(|(robot, reply)| (robot.as_str(), reply)))?;
-    found.hits.sort_by(|(_, a), (_, b)| score(b).total_cmp(&score(a)));
+    // The sort is stable: what is equal stays in the order of its robot.
+    match args.order.as_deref() {
+        Some("latest") => found.hits.sort_by_key(|(_, hit)| std::cmp::Reverse(when(hit))),
+        Some("earliest") => {
+            found.hits.sort_by_key(|(_, hit)| (when(hit).is_none(), when(hit)));
+        }
+        Some("distance") => found.hits.sort_by(|(_, a), (_, b)| metres(a).total_cmp(&metres(b))),
+        _ => found.hits.sort_by(|(_, a), (_, b)| score(b).total_cmp(&score(a))),
+    }
     found.hits.drain(..args.offset.min(found.hits.len()));
     found.hits.truncate(args.limit);
     Ok(found)
@@ -91,6 +106,16 @@ fn fleet(replies: &FleetReplies, args: &RecallArgs) -> Result<Found> {
 
 fn score(hit: &Value) -> f64 {
     hit.get("score").and_then(Value::as_f64).unwrap_or(f64::NEG_INFINITY)
+}
+
+fn metres(hit: &Value) -> f64 {
+    hit.get("distance").and_then(Value::as_f64).unwrap_or(f64::INFINITY)
+}
+
+/// The time that a daemon orders by; of what states none it knows more than its answer tells, so that comes last.
+fn when(hit: &Value) -> Option<Instant> {
+    let time = |name| hit.get("resource")?.get(name)?.as_str()?.parse().ok();
+    time("eventTime").or_else(|| time("createdAt"))
 }
 
 /// Hits of one or several robots.
@@ -300,6 +325,46 @@ mod tests {
         assert_eq!(found.total(), 9);
         let json = found.to_json();
         assert_eq!(json.pointer("/hits/0/robot").and_then(Value::as_str), Some("b"));
+    }
+
+    #[test]
+    fn a_fleet_is_merged_by_the_order_that_was_asked_for() {
+        let answer = |hits: &[(&str, &str, f64)]| {
+            let hit = |(id, when, metres): &(&str, &str, f64)| {
+                format!(
+                    r#"{{"resource":{{"resourceType":"MemoryRecord","id":"{id}","content":"c","eventTime":"{when}",
+                    "createdAt":"2026-02-01T00:00:00Z"}},"score":0.5,"distance":{metres}}}"#
+                )
+            };
+            let hits: Vec<String> = hits.iter().map(hit).collect();
+            let body = format!(r#"{{"hits":[{}],"total":2,"tookMicros":1}}"#, hits.join(","));
+            let (beside, key) = (Vec::new(), "omir/r/recall".to_owned());
+            Reply { beside, key, body: body.into_bytes() }
+        };
+        let noon = [("n", "2026-01-01T12:00:00Z", 3.0), ("e", "2026-01-01T10:00:00+02:00", 1.0)];
+        let day = [("l", "2026-01-02T00:00:00Z", 2.0), ("m", "2026-01-01T09:00:00Z", 4.0)];
+        let merged = |line: &[&str]| {
+            let mut replies = FleetReplies::default();
+            replies.answers.insert("a".into(), answer(&noon));
+            replies.answers.insert("b".into(), answer(&day));
+            let found = fleet(&replies, &args(line)).unwrap();
+            let id =
+                |hit: &Value| hit.pointer("/resource/id").unwrap().as_str().unwrap().to_owned();
+            found.hits.iter().map(|(_, hit)| id(hit)).collect::<String>()
+        };
+        assert_eq!(merged(&["--order", "latest"]), "lnme");
+        assert_eq!(merged(&["--order", "earliest"]), "emnl");
+        assert_eq!(merged(&["--order", "distance", "--near", "0,0", "--limit", "3"]), "eln");
+    }
+
+    #[test]
+    fn an_order_by_distance_needs_a_place() {
+        let given = args(&["--order", "distance"]);
+        let refused = parameters(&given, &given.filters, 10, 0).unwrap_err();
+        assert!(refused.to_string().contains("--near"), "{refused}");
+        let given = args(&["--order", "distance", "--geo", "48,11"]);
+        let asked = parameters(&given, &given.filters, 10, 0).unwrap();
+        assert_eq!(asked.as_str(), "geo=48,11;order=distance;limit=10");
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub struct Catalog {
     pub places: Places,
     /// Times of events.
     pub time: TimeIndex,
+    /// Times of recording of what states no time of its own.
+    pub undated: TimeIndex,
     /// Versions that every ordinary query sees.
     pub visibility: Visibility,
     /// Upper bounds of scores.
@@ -174,8 +176,9 @@ impl Catalog {
         if let Some(belief) = facts.belief.filter(|belief| Some(*belief) != facts.confidence) {
             self.producers.add_belief(id, belief);
         }
-        if let Some(when) = facts.when {
-            self.time.insert(when, id);
+        match facts.when {
+            Some(when) => self.time.insert(when, id),
+            None => self.undated.insert((doc.when.secs(), doc.when.nanos()), id),
         }
         self.score_bounds.push(&doc, self.confidence(id, &doc));
         self.rows.push(doc);

@@ -106,6 +106,13 @@ impl TimeIndex {
     }
 }
 
+impl TimeIndex {
+    /// Every document with its time, in the order of [`TimeIndex::range`] from either end.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = (TimeKey, DocId)> + '_ {
+        self.chunks.iter().flatten().map(|entry| (entry.key(), entry.doc))
+    }
+}
+
 /// Makes room for one more entry in a chunk that is not full: doubling, but never beyond full.
 fn reserve_one(chunk: &mut Vec<Entry>) {
     if chunk.len() == chunk.capacity() {
@@ -150,6 +157,9 @@ mod tests {
                 times.sort_unstable();
             }
             let (index, model) = filled(times.into_iter());
+            prop_assert_eq!(index.entries().collect::<Vec<_>>(), model.as_slice());
+            let backwards: Vec<_> = model.iter().rev().copied().collect();
+            prop_assert_eq!(index.entries().rev().collect::<Vec<_>>(), backwards);
             for (from, to) in bounds {
                 use std::ops::RangeBounds;
                 let mut got = Vec::new();

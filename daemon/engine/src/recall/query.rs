@@ -45,6 +45,34 @@ impl Span {
     }
 }
 
+/// The order of the hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Best score first.
+    #[default]
+    Score,
+    /// Latest event first. What states no time of its own has that of its recording.
+    Latest,
+    /// Earliest event first: [`Order::Latest`] backwards.
+    Earliest,
+    /// Nearest first, to `near` or else to `geo`; one of them is needed.
+    Distance,
+}
+
+impl Order {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Score, Self::Latest, Self::Earliest, Self::Distance];
+
+    /// The names of [`Order::ALL`], in `docs/keys.md`.
+    pub const WORDS: [&'static str; 4] = ["score", "latest", "earliest", "distance"];
+
+    /// Returns the order of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let at = Self::WORDS.iter().position(|word| *word == name)?;
+        Some(Self::ALL[at])
+    }
+}
+
 /// A snapshot of the store, which all parts of a transfer share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
@@ -101,6 +129,8 @@ pub struct Query {
     pub as_of: Option<Timestamp>,
     /// The snapshot to ask about, with all use since; goes without `as_of`.
     pub snapshot: Option<Snapshot>,
+    /// The order of the hits.
+    pub order: Order,
     /// Number of hits; `None` for all (exports).
     pub limit: Option<usize>,
     /// Number of hits to pass over.
@@ -136,6 +166,7 @@ impl Default for Query {
             include_forgotten: false,
             as_of: None,
             snapshot: None,
+            order: Order::Score,
             limit: Some(DEFAULT_LIMIT),
             offset: 0,
             touch: true,

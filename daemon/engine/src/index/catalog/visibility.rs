@@ -13,6 +13,8 @@ use crate::index::space::FrameId;
 #[derive(Debug, Default)]
 pub struct Visibility {
     special: BTreeSet<DocId>,
+    /// Number of plain versions.
+    plain: u64,
     /// Number of plain versions with a place in each frame.
     plain_in_frame: Vec<u64>,
 }
@@ -21,6 +23,11 @@ impl Visibility {
     /// Returns true if the version is plain as long as it is live.
     pub(super) fn is_plain(doc: &Doc) -> bool {
         !doc.class.is_intention() && doc.valid_until == NEVER
+    }
+
+    /// Number of plain versions.
+    pub fn plain(&self) -> u64 {
+        self.plain
     }
 
     /// Number of plain versions with a place in `frame`.
@@ -35,6 +42,7 @@ impl Visibility {
 
     /// Counts a plain version in or out.
     pub(super) fn count_plain(&mut self, places: &[PositionRow], comes: bool) {
+        self.plain = if comes { self.plain + 1 } else { self.plain.saturating_sub(1) };
         for (at, place) in places.iter().enumerate() {
             // Once for each frame, however many places it has there.
             if places[..at].iter().any(|before| before.frame == place.frame) {

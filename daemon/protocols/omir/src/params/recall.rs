@@ -13,10 +13,10 @@ use omir_core::value::Value;
 
 use super::named::flag;
 use super::time_range;
-use omird_engine::{Code, Error, MAX_LIMIT, Query};
+use omird_engine::{Code, Error, MAX_LIMIT, Order, Query};
 
 /// Every parameter a recall knows.
-pub const NAMES: [&str; 24] = [
+pub const NAMES: [&str; 25] = [
     "q",
     "near",
     "frame",
@@ -37,6 +37,7 @@ pub const NAMES: [&str; 24] = [
     "includeIntentions",
     "includeForgotten",
     "asOf",
+    "order",
     "limit",
     "offset",
     "touch",
@@ -96,6 +97,12 @@ pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Re
                 })?;
                 query.as_of = Some(at);
             }
+            "order" => {
+                query.order = Order::by_name(value).ok_or_else(|| {
+                    let known = Order::WORDS.join("`, `");
+                    Error::query(name, format!("{value:?} is none of `{known}`"))
+                })?;
+            }
             "limit" => {
                 let limit: usize = whole(name, value)?;
                 if limit > MAX_LIMIT {
@@ -114,6 +121,9 @@ pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Re
     }
     if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
+    }
+    if query.order == Order::Distance && query.near.is_none() && query.geo.is_none() {
+        return Err(Error::query("order", "`distance` needs `near` or `geo` to be from"));
     }
     Ok(query)
 }
@@ -283,6 +293,8 @@ mod tests {
             ("entity", "Entity/"),
             ("asOf", "yesterday"),
             ("touch", "maybe"),
+            ("order", "newest"),
+            ("order", "distance"),
             ("frame", ""),
         ] {
             let error = read(&[(name, value)]).unwrap_err();

@@ -8,7 +8,7 @@ use super::*;
 use crate::index::catalog::{ReadPoint, TierCount, VersionReader};
 use crate::index::doc::FileId;
 use crate::index::facts::terms_of;
-use crate::recall::query::Query;
+use crate::recall::query::{Order, Query};
 use crate::recall::search::search;
 
 const NOW: i64 = 1_780_272_000_000_000;
@@ -85,6 +85,7 @@ fn seen(catalog: &Catalog) -> String {
         Query { text: Some("red lamp".to_owned()), limit: Some(2), ..base.clone() },
         Query { near, ..base.clone() },
         Query { near, radius: Some(3.0), ..base.clone() },
+        Query { order: Order::Latest, limit: Some(3), ..base.clone() },
         Query { include_forgotten: true, ..base.clone() },
         Query { as_of: Some(Timestamp::from_micros(NOW)), ..base.clone() },
         Query { as_of: Some(Timestamp::from_micros(i64::MIN / 2)), ..base },
