@@ -61,11 +61,22 @@ impl Scopes {
         Self::Only(scopes.into())
     }
 
-    /// Returns true if `scope` is among them.
+    /// Returns true if `scope` is among them, or one that everybody holds.
     pub fn hold(&self, scope: Scope) -> bool {
         match self {
             Self::All => true,
-            Self::Only(held) => held.contains(&scope),
+            Self::Only(held) => scope == Scope::OPEN || held.contains(&scope),
+        }
+    }
+
+    /// Returns these and `others`.
+    pub fn and(&self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Only(these), Self::Only(others)) => {
+                let new = others.iter().filter(|scope| !these.contains(scope));
+                Self::Only(these.iter().chain(new).copied().collect())
+            }
+            _ => Self::All,
         }
     }
 }
@@ -77,8 +88,8 @@ pub struct Bounds {
     pub decoded: Option<DecodedBounds>,
     /// Bytes of an answer that comes in one part.
     pub reply_bytes: Option<u64>,
-    /// The rate of requests.
-    pub rate: Option<Rate>,
+    /// The rates of requests, as for a second and for an hour. Each of them holds.
+    pub rates: [Option<Rate>; 2],
 }
 
 /// So many requests in a time, evenly or at once.

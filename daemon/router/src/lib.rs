@@ -151,7 +151,10 @@ impl Router {
             self.check_mode()?;
         }
         if !caller.scopes.hold(method.scope) {
-            return Err(Refusal::Scope { needed: method.scope, remedy: caller.remedy });
+            return Err(match caller.remedy {
+                Some(Remedy::Token) => Refusal::Unauthenticated(Unauthenticated::Missing),
+                remedy => Refusal::Scope { needed: method.scope, remedy },
+            });
         }
         caller.bounds.check_decoded(method, incoming.decoded)
     }

@@ -123,6 +123,8 @@ pub enum Payload {
 pub struct Scope(pub &'static str);
 
 impl Scope {
+    /// See that the daemon is there, and say who asks: everybody may, also where a token is required.
+    pub const OPEN: Self = Self("");
     /// Read memories, of all tenants.
     pub const READ: Self = Self("omir:read");
     /// Change memories.

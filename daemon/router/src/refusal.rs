@@ -59,6 +59,9 @@ pub enum Unauthenticated {
     Expired,
     /// The clock cannot be trusted, so nobody can tell if it has expired. A token without an end is not affected.
     ClockUntrusted,
+    /// It is signed by somebody whom the configuration trusts, and no token of omird all the same: in words, for whoever
+    /// makes them.
+    Unsound(&'static str),
 }
 
 /// A way to a scope that a caller lacks.
@@ -66,6 +69,8 @@ pub enum Unauthenticated {
 pub enum Remedy {
     /// The token of the port opens it, or its configuration.
     Unlock,
+    /// Any token: there is none, and every way in needs one. The refusal is `Unauthenticated`.
+    Token,
 }
 
 /// The thing that a size is of, and so the bound that it is above.

@@ -9,7 +9,7 @@ use omird_engine::{ImportPermit, NotAdmitted};
 
 use crate::{
     Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
-    Refusal, Remedy, Router, Scope, Scopes, Size,
+    Refusal, Remedy, Router, Scope, Scopes, Size, Unauthenticated,
 };
 
 /// Facts that a test sets.
@@ -120,8 +120,13 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
 
         let others: Vec<Scope> =
             scopes.iter().copied().filter(|scope| *scope != method.scope).collect();
-        let refused = Refusal::Scope { needed: method.scope, remedy: Some(Remedy::Unlock) };
-        assert_eq!(ask(&open, &somebody(&others), small), Some(refused), "{}", method.name);
+        let needed = method.scope;
+        let closed = needed != Scope::OPEN;
+        let refused = closed.then_some(Refusal::Scope { needed, remedy: Some(Remedy::Unlock) });
+        assert_eq!(ask(&open, &somebody(&others), small), refused, "{}", method.name);
+        let nobody = Caller { remedy: Some(Remedy::Token), ..somebody(&[]) };
+        let refused = closed.then_some(Refusal::Unauthenticated(Unauthenticated::Missing));
+        assert_eq!(ask(&open, &nobody, small), refused, "{}", method.name);
 
         let large = Incoming { bytes: 1001, ..small };
         let (bytes, most) = (1001, 1000);
@@ -138,7 +143,7 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         assert_eq!(ask(&open, &bounded, decoded(most + 1)), Some(refused), "{}", method.name);
 
         let mut slow = everything.clone();
-        slow.bounds.rate = Some(Rate { requests: 1, per: Duration::from_secs(60) });
+        slow.bounds.rates[0] = Some(Rate { requests: 1, per: Duration::from_secs(60) });
         let policy = Overheard::new(open.clone());
         let router = Router::new(policy.clone());
         let at = |seconds| {

@@ -57,7 +57,7 @@ fn each_refusal_has_its_code() {
 fn what_a_caller_may_not_do_costs_it_nothing_of_its_rate() {
     let router = Router::new(Facts { most: 1000, ..Facts::default() });
     let mut caller = somebody(&[Scope::READ]);
-    caller.bounds.rate = Some(Rate { requests: 1, per: Duration::from_secs(60) });
+    caller.bounds.rates[0] = Some(Rate { requests: 1, per: Duration::from_secs(60) });
     let ask = |name| {
         let method = TOY.method(name).unwrap();
         router.admit_at(&caller, method, Incoming::default(), NOW).map(Admitted::done)
@@ -71,7 +71,7 @@ fn what_a_caller_may_not_do_costs_it_nothing_of_its_rate() {
 fn a_burst_is_heard_at_once_and_then_evenly() {
     let router = Router::new(Facts::default());
     let mut caller = somebody(&ALL);
-    caller.bounds.rate = Some(Rate { requests: 4, per: Duration::from_secs(4) });
+    caller.bounds.rates[0] = Some(Rate { requests: 4, per: Duration::from_secs(4) });
     let other = Caller { name: "b".into(), ..caller.clone() };
     let tenant = Caller { tenant: Some("t".into()), ..caller.clone() };
     let heard = |caller: &Caller, millis: u64| {
@@ -82,6 +82,26 @@ fn a_burst_is_heard_at_once_and_then_evenly() {
     assert!(heard(&other, 0) && heard(&tenant, 0), "others do not pay for it");
     assert!(!heard(&caller, 999) && heard(&caller, 1000) && !heard(&caller, 1001));
     assert_eq!((0..9).filter(|_| heard(&caller, 60_000)).count(), 4, "no more than one burst");
+}
+
+#[test]
+fn each_of_several_rates_holds_and_none_counts_what_another_refuses() {
+    let router = Router::new(Facts::default());
+    let mut caller = somebody(&ALL);
+    let rate = |requests, seconds| Some(Rate { requests, per: Duration::from_secs(seconds) });
+    caller.bounds.rates = [rate(2, 1), rate(6, 3600)];
+    let ask = |seconds: u64| {
+        let now = NOW + Duration::from_secs(seconds);
+        let asked = router.admit_at(&caller, TOY.methods[0], Incoming::default(), now);
+        asked.map(Admitted::done).err()
+    };
+    let heard = |seconds| (0..9).filter(|_| ask(seconds).is_none()).count();
+    assert_eq!((heard(0), heard(1), heard(2), heard(3)), (2, 2, 2, 0), "six in this hour");
+    // One more each ten minutes; what the second refused has not used the hour up.
+    let retry_after = Duration::from_secs(597);
+    assert_eq!(ask(3), Some(Refusal::TooOften { retry_after }));
+    assert_eq!((heard(600), heard(1200)), (1, 1));
+    assert_eq!(heard(1200 + 3600), 2, "the second bounds what the hour has saved up");
 }
 
 #[test]

@@ -18,6 +18,11 @@ const fn changes(name: &'static str, payload: Payload) -> Method {
     Method { effect: Effect::Changes, scope: Scope::WRITE, ..reads(name, payload) }
 }
 
+/// Open to those who have not said who they are.
+const fn open(method: Method) -> Method {
+    Method { scope: Scope::OPEN, ..method }
+}
+
 const fn administers(name: &'static str, payload: Payload) -> Method {
     Method { scope: Scope::ADMIN, ..changes(name, payload) }
 }
@@ -61,9 +66,9 @@ pub static CLOCK: Method =
     Method { effect: Effect::Maintains, ..administers("clock", Payload::Parameters) };
 
 // The requests of docs/serial-protocol.md, section 3.
-pub(super) static INFO: Method = reads("info", Payload::None);
-pub(super) static UNLOCK: Method = reads("unlock", Payload::Parameters);
-pub(super) static CANCEL: Method = reads("cancel", Payload::Parameters);
+pub(super) static INFO: Method = open(reads("info", Payload::None));
+pub(super) static UNLOCK: Method = open(reads("unlock", Payload::Parameters));
+pub(super) static CANCEL: Method = open(reads("cancel", Payload::Parameters));
 pub(super) static PULL: Method = streams("pull", Payload::Parameters);
 /// `push`.
 pub static PUSH: Method = changes("push", Payload::Resources);

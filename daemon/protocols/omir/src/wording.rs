@@ -16,24 +16,11 @@ pub fn worded(refusal: Refusal) -> Error {
             code,
             "this port is read-only; unlock it with its token, or set access = \"write\"",
         ),
-        Refusal::Scope { needed, remedy: None } => Error::new(
+        Refusal::Scope { needed, .. } => Error::new(
             code,
             format!("this needs the scope `{needed}`, which the caller does not hold"),
         ),
-        Refusal::Unauthenticated(why) => Error::new(
-            code,
-            match why {
-                Unauthenticated::Missing => {
-                    "a token is needed here; `omir token add NAME --scope omir:read` makes one"
-                }
-                Unauthenticated::Unknown => "no token of this daemon; `omir token list` names them",
-                Unauthenticated::Expired => "this token has expired; ask for another one",
-                Unauthenticated::ClockUntrusted => {
-                    "this token has an end, and the daemon's clock cannot be trusted now; try again \
-                     once it is set"
-                }
-            },
-        ),
+        Refusal::Unauthenticated(why) => Error::new(code, unknown(why)),
         Refusal::TooLarge { bytes, most, size: Size::Payload(limit) } => {
             NotAdmitted::TooLarge { bytes, most, limit }.into()
         }
@@ -54,6 +41,23 @@ pub fn worded(refusal: Refusal) -> Error {
             Error::new(code, format!("locked after a wrong token: try again in {left} s"))
         }
     }
+}
+
+fn unknown(why: Unauthenticated) -> String {
+    let message = match why {
+        Unauthenticated::Missing => {
+            "a token is needed here; `omir token add NAME --scope omir:read` makes one"
+        }
+        Unauthenticated::Unknown => "no token of this daemon; `omir token list` names them",
+        Unauthenticated::Expired => "this token has expired; ask for another one",
+        Unauthenticated::ClockUntrusted => {
+            "this token has an end, and the daemon's clock cannot be trusted now; try again once it is set"
+        }
+        Unauthenticated::Unsound(why) => {
+            return format!("the key of this JWT is trusted here, but {why}");
+        }
+    };
+    message.to_owned()
 }
 
 /// The error object: `docs/replies.md`, "Errors".
@@ -91,7 +95,7 @@ mod tests {
         let needed = Scope::WRITE;
         for (refusal, expected) in [
             (Refusal::ReadOnly, "access.read_only"),
-            (Refusal::Scope { needed, remedy: None }, "the scope `write`"),
+            (Refusal::Scope { needed, remedy: None }, "the scope `omir:write`"),
             (Refusal::Scope { needed, remedy: Some(Remedy::Unlock) }, "unlock it with its token"),
             (too_large(Size::Payload("max_payload_bytes")), "limits.max_payload_bytes is 8"),
             (too_large(Size::Decoded), "send less at a time"),
