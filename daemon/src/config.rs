@@ -1,6 +1,7 @@
 //! From what was written to what was resolved: checked, defaults filled in, every complaint
 //! naming its key.
 
+mod access;
 pub mod file;
 mod flash;
 mod forgetting;
@@ -17,6 +18,8 @@ mod serial;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use omird_access::AccessSettings;
 
 use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
@@ -49,6 +52,8 @@ pub struct Config {
     pub synchronised_file: PathBuf,
     /// Engine.
     pub settings: Settings,
+    /// Those who are let in.
+    pub access: AccessSettings,
     /// Threads that read for queries.
     pub readers: usize,
     /// The node in the ROS 2 graph, if there is to be one.
@@ -211,6 +216,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         None => None,
         Some(section) => Some(ros2(&section, host, source)?).filter(|ros2| ros2.enabled),
     };
+    #[cfg(feature = "ros2")]
+    let graph = ros2.as_ref().and_then(|ros2| ros2.scopes.as_deref());
+    #[cfg(not(feature = "ros2"))]
+    let graph = None;
+    let access = access::resolve(&written.access, graph)?;
     // Where the rules put what they keep is where it is looked for.
     #[cfg(feature = "ros2")]
     if let Some(ros2) = &ros2 {
@@ -229,6 +239,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         source,
         synchronised_file,
         settings,
+        access,
         readers,
         #[cfg(feature = "ros2")]
         ros2,

@@ -3,6 +3,7 @@
 mod arguments;
 mod data_folder;
 mod error;
+mod identities;
 mod neighbours;
 mod rebuild;
 mod reloading;
@@ -14,7 +15,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use omird_access::Access;
 
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
@@ -130,8 +130,14 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     // sled makes its folder by the umask.
     let _ = std::fs::set_permissions(data.join("index"), std::fs::Permissions::from_mode(0o700));
     let keys = Keys::new(&config.prefix, &config.robot);
-    let access = Access::open_to_all(Protocols::SCOPES);
-    let protocols = Protocols::guarded(&engine, &config.robot, access);
+    let access = match identities::open(config, &engine) {
+        Ok(access) => access,
+        Err(error) => {
+            engine.stop();
+            return Err(in_data(DataFault::Tokens(error)));
+        }
+    };
+    let protocols = Protocols::guarded(&engine, &config.robot, access.clone());
     let (network, readers) = (&config.network, config.readers);
     let service =
         Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {
@@ -169,7 +175,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     if let Err(error) = &watchdog {
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
     }
-    let mut reload = || reloading::reload(&mut running, arguments, &engine, logs);
+    let mut reload = || reloading::reload(&mut running, arguments, &engine, &access, logs);
     let ended = runtime.block_on(end(signals, &mut broken, &mut reload));
     tracing::info!("stopping");
     drop(watchdog);

@@ -242,4 +242,30 @@ pub struct LimitsSection {
 pub struct AccessSection {
     /// True if writes are refused.
     pub read_only: Option<bool>,
+    /// True if every way in needs a token.
+    pub require: Option<bool>,
+    /// JWTs that are taken.
+    pub jwt: Option<JwtSection>,
+}
+
+/// `[access.jwt]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JwtSection {
+    /// The keys, one of which must have signed a JWT.
+    pub keys: Vec<JwtKeySection>,
+    /// The name that the claim `aud` must have.
+    pub audience: Option<String>,
+}
+
+/// One of `access.jwt.keys`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JwtKeySection {
+    /// A public key of Ed25519.
+    pub eddsa: Option<String>,
+    /// A file with one.
+    pub eddsa_file: Option<PathBuf>,
+    /// A file with a secret of HS256.
+    pub hs256_file: Option<PathBuf>,
 }

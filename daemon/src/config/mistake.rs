@@ -158,7 +158,7 @@ mod tests {
             ("robot = 7", "line 1: robot: found the number 7; expected a text in quotes"),
             (
                 "[access]\nreadonly = true",
-                r#"line 2: access.readonly: no such key as "readonly"; did you mean "read_only"? there are read_only"#,
+                r#"line 2: access.readonly: no such key as "readonly"; did you mean "read_only"? there are read_only, require, jwt"#,
             ),
         ] {
             let error = toml::from_str::<File>(text).unwrap_err();

@@ -10,8 +10,10 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 32] = [
+const LIVE: [&str; 34] = [
     "log",
+    "access.require",
+    "access.jwt",
     "store.segment_bytes",
     "store.seal_after_s",
     "store.touch_interval_s",

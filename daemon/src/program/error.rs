@@ -46,6 +46,8 @@ pub(super) enum DataFault {
     Folder(FolderError),
     /// Its key cannot be read or made.
     Key(io::Error),
+    /// The token of the person at the machine cannot be read or made.
+    Tokens(io::Error),
     /// The store in it cannot be opened.
     Store(io::Error),
 }
@@ -76,6 +78,7 @@ impl fmt::Display for DataFault {
         match self {
             Self::Folder(error) => error.fmt(f),
             Self::Key(error) => error.fmt(f),
+            Self::Tokens(error) => write!(f, "keys/local.token: {error}"),
             Self::Store(error) => {
                 let hint = match error.kind() {
                     io::ErrorKind::PermissionDenied => {

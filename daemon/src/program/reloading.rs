@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use omird_access::Access;
+
 use super::arguments::{Arguments, checked};
 use super::filter;
 use crate::config::reload::{Refused, Reloaded, Running};
@@ -13,7 +15,13 @@ use crate::service_manager;
 
 /// Reads the configuration again, takes over what may change while it runs, and tells the log and the service manager
 /// what came of it.
-pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engine, logs: &Logs) {
+pub(super) fn reload(
+    running: &mut Running,
+    arguments: &Arguments,
+    engine: &Engine,
+    access: &Access,
+    logs: &Logs,
+) {
     service_manager::tell(&service_manager::reloading());
     let told = match read_again(running, arguments) {
         Err(error) => {
@@ -26,6 +34,8 @@ pub(super) fn reload(running: &mut Running, arguments: &Arguments, engine: &Engi
             if !reloaded.taken.is_empty() {
                 engine.reconfigure(running.config().settings.clone());
             }
+            // Also where no key has changed: the files of keys that it names may have.
+            access.reconfigure(running.config().access.clone());
             let is_log_new = reloaded.taken.iter().any(|key| key == "log");
             let mut told = String::new();
             if is_log_new && !logs.follow(&filter(&running.config().log)) {

@@ -71,6 +71,8 @@ pub struct Ros2 {
     pub queue_depth: usize,
     /// Most things a rule remembers having seen.
     pub things: usize,
+    /// The scopes of whoever calls its services, where they are stated. The daemon says which there are.
+    pub scopes: Option<Vec<String>>,
     /// The rules for topics.
     pub topics: Vec<TopicRule>,
 }
@@ -110,6 +112,7 @@ impl Default for Ros2 {
             use_sim_time: false,
             queue_depth: 10,
             things: 1000,
+            scopes: None,
             topics: Vec::new(),
         }
     }
@@ -164,6 +167,7 @@ impl Ros2Section {
             use_sim_time: table.flag("use_sim_time").unwrap_or(default.use_sim_time),
             queue_depth: count(&table, "queue_depth", MAX_DEPTH).unwrap_or(default.queue_depth),
             things: count(&table, "things", 1_000_000).unwrap_or(default.things),
+            scopes: table.all_parsed("scopes", |scope| not_empty(scope).map(str::to_owned)),
             topics: table.tables("topic").iter().filter_map(TopicRule::read).collect(),
         };
         table.done();

@@ -1,0 +1,171 @@
+//! The tokens that are in force: what the files said last, looked at again at most once a second.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
+use subtle::ConstantTimeEq as _;
+
+use crate::clock::Clock;
+use crate::file::{Record, Stamp, TokenStore};
+use crate::grant::{self, DEFAULT_TENANT};
+use crate::secret::{Digest, Secret};
+
+/// A change of the files beside the daemon is in force after this at most.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The tokens in force.
+pub(crate) struct Known {
+    store: TokenStore,
+    scopes: Arc<[Scope]>,
+    now: RwLock<Arc<Tokens>>,
+    looked: Mutex<Looked>,
+}
+
+struct Looked {
+    at: Duration,
+    stamps: [Option<Stamp>; 2],
+}
+
+/// The tokens, as they were read at one moment.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    /// Digest, end and caller of each.
+    tokens: Vec<Token>,
+    /// The digest of `local.token`.
+    local: Option<Digest>,
+    /// Why the file of tokens cannot be read.
+    pub(crate) trouble: Option<String>,
+}
+
+struct Token {
+    digest: Digest,
+    expires: Option<i64>,
+    caller: Caller,
+}
+
+/// The one that a token is of.
+pub(crate) enum Bearer {
+    /// The person at the machine.
+    Owner,
+    /// The holder of a token.
+    Holder(Caller),
+}
+
+impl Known {
+    /// Reads the tokens of a data folder.
+    pub(crate) fn of(store: TokenStore, scopes: Arc<[Scope]>, clock: &dyn Clock) -> Self {
+        let stamps = store.stamps();
+        let now = RwLock::new(Arc::new(Tokens::read(&store, &scopes)));
+        let looked = Mutex::new(Looked { at: clock.monotonic(), stamps });
+        Self { store, scopes, now, looked }
+    }
+
+    pub(crate) fn store(&self) -> &TokenStore {
+        &self.store
+    }
+
+    /// Returns the tokens in force. One thread looks at the files, and the others do not wait for it.
+    pub(crate) fn tokens(&self, clock: &dyn Clock) -> Arc<Tokens> {
+        if let Ok(mut looked) = self.looked.try_lock() {
+            let now = clock.monotonic();
+            if now.saturating_sub(looked.at) >= LOOK_EVERY {
+                looked.at = now;
+                self.look(&mut looked);
+            }
+        }
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the files again at once: this daemon has changed them.
+    pub(crate) fn refresh(&self, clock: &dyn Clock) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.at = clock.monotonic();
+        self.look(&mut looked);
+    }
+
+    fn look(&self, looked: &mut Looked) {
+        // Taken before reading: a file that changes meanwhile is read once more.
+        let stamps = self.store.stamps();
+        if stamps == looked.stamps {
+            return;
+        }
+        looked.stamps = stamps;
+        let tokens = Arc::new(Tokens::read(&self.store, &self.scopes));
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+    }
+}
+
+impl Tokens {
+    fn read(store: &TokenStore, known: &[Scope]) -> Self {
+        let (tokens, trouble) = match store.list() {
+            Ok(records) => (records, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        if let Some(trouble) = &trouble {
+            tracing::error!("{trouble}");
+        }
+        let local = store.local_secret().unwrap_or_else(|error| {
+            tracing::error!(file = %store.local().display(), %error, "this token is not taken");
+            None
+        });
+        let tokens = tokens.iter().filter_map(|record| Token::of(record, known)).collect();
+        Self { tokens, local: local.map(|secret| secret.digest()), trouble }
+    }
+
+    /// Returns the number of tokens, that of the person at the machine among them.
+    pub(crate) fn count(&self) -> usize {
+        self.tokens.len() + usize::from(self.local.is_some())
+    }
+
+    /// Returns whose token it is. Each token is compared, and each to its end: the time does not tell how near a guess is.
+    pub(crate) fn bearer(
+        &self,
+        text: &str,
+        transport: &'static str,
+        clock: &dyn Clock,
+    ) -> Result<Bearer, Unauthenticated> {
+        let secret = Secret::parse(text).ok_or(Unauthenticated::Unknown)?;
+        let digest = secret.digest();
+        let is_local = self.local.is_some_and(|local| bool::from(local.ct_eq(&digest)));
+        let mut found = None;
+        for token in &self.tokens {
+            if bool::from(token.digest.ct_eq(&digest)) {
+                found = Some(token);
+            }
+        }
+        if is_local {
+            return Ok(Bearer::Owner);
+        }
+        let token = found.ok_or(Unauthenticated::Unknown)?;
+        if let Some(expires) = token.expires {
+            let now = clock.now().ok_or(Unauthenticated::ClockUntrusted)?;
+            if now >= expires {
+                return Err(Unauthenticated::Expired);
+            }
+        }
+        Ok(Bearer::Holder(Caller { transport, ..token.caller.clone() }))
+    }
+}
+
+impl Token {
+    fn of(record: &Record, known: &[Scope]) -> Option<Self> {
+        let grant = &record.grant;
+        let rate = |requests: Option<u32>, per| requests.map(|requests| Rate { requests, per });
+        let rates = [rate(grant.rate, SECOND), rate(grant.per_hour, HOUR)];
+        // A scope of another version opens nothing here, and is no fault.
+        let held = grant.scopes.iter().filter_map(|scope| grant::find(known, scope));
+        let tenant = grant.tenant.as_deref().filter(|tenant| *tenant != DEFAULT_TENANT);
+        let caller = Caller {
+            tenant: tenant.map(Into::into),
+            agents: grant.agents.iter().map(|agent| agent.as_str().into()).collect(),
+            authority: grant.authority,
+            scopes: Scopes::Only(held.collect()),
+            bounds: Bounds { rates, ..Bounds::default() },
+            ..Caller::trusted("", grant.name.as_str())
+        };
+        Some(Self { digest: record.digest()?, expires: grant.expires, caller })
+    }
+}

@@ -1,0 +1,74 @@
+//! The identities of the data folder, with the daemon's clock, and what the log and `status` say of them.
+
+use std::io;
+use std::time::Duration;
+
+use omird_access::{Access, Clock};
+
+use super::random;
+use crate::config::Config;
+use crate::engine::{Clock as _, ClockState, Engine, Source, SystemClock};
+use crate::protocols::Protocols;
+
+/// No omird was built before this, in seconds since 1970 (2026-01-01T00:00:00Z): an earlier clock is not set.
+const EARLIEST: i64 = 1_767_225_600;
+
+/// Opens the identities.
+pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
+    let system = SystemClock::new(&config.synchronised_file);
+    let clock = DaemonClock { engine: engine.clone(), system, source: config.source };
+    let random = Box::new(|| random().expect("the system gives random bytes"));
+    let (settings, scopes) = (config.access.clone(), Protocols::SCOPES);
+    let access = Access::open(&config.data, settings, scopes, Box::new(clock), random)?;
+    let ways = ways(config);
+    if !access.is_required() {
+        tracing::info!(
+            transports = ways.join(" "),
+            "open to callers without a token: access.require = true closes them (docs/access.md)"
+        );
+    }
+    let shown = access.clone();
+    engine.tell_of("access", Box::new(move || Some(shown.status(&ways))));
+    Ok(access)
+}
+
+/// The ways in that ask for no token as long as none is required.
+fn ways(config: &Config) -> Vec<&'static str> {
+    let mut ways = vec!["zenoh"];
+    #[cfg(feature = "serial")]
+    if !config.serial.is_empty() {
+        ways.push("serial");
+    }
+    #[cfg(feature = "ros2")]
+    if config.ros2.is_some() {
+        ways.push("ros2");
+    }
+    let _ = config;
+    ways
+}
+
+/// The clock that tokens end by. It is the machine's, also in a simulation: its time is for memories, and anybody in it
+/// may set it.
+struct DaemonClock {
+    engine: Engine,
+    system: SystemClock,
+    source: Source,
+}
+
+impl Clock for DaemonClock {
+    fn now(&self) -> Option<i64> {
+        let (now, is_trusted) = match self.source {
+            Source::System => {
+                let (now, state) = self.engine.now();
+                (now, state != ClockState::Unknown)
+            }
+            Source::Simulated => (self.system.now(), true),
+        };
+        let seconds = now.as_micros().div_euclid(1_000_000);
+        (is_trusted && seconds >= EARLIEST).then_some(seconds)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.system.monotonic()
+    }
+}
