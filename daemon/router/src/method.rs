@@ -21,7 +21,7 @@ impl Protocol {
 }
 
 /// One row of a protocol's table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Method {
     /// The protocol that has it.
     pub protocol: &'static str,
@@ -40,23 +40,32 @@ pub struct Method {
 }
 
 /// What a person or a program must know in order to use a method.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct About {
     /// One sentence, verb first.
     pub summary: &'static str,
     /// The parameters it takes by name.
     pub parameters: &'static [Parameter],
+    /// The schema of its payload, where that has more than the parameters: a name among the schemas of its protocol; else
+    /// empty.
+    pub payload: &'static str,
     /// The schema of its answer: a name among the schemas of its protocol; empty where the answer has none.
     pub response: &'static str,
 }
 
 impl About {
     /// Nothing is said: for a method that only a transport's own frames reach.
-    pub const NOTHING: &'static Self = &Self { summary: "", parameters: &[], response: "" };
+    pub const NOTHING: &'static Self =
+        &Self { summary: "", parameters: &[], payload: "", response: "" };
+
+    /// Returns the names of the parameters, in the order of the table.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.parameters.iter().map(|parameter| parameter.name)
+    }
 }
 
 /// A parameter of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
@@ -69,20 +78,45 @@ pub struct Parameter {
 }
 
 /// The values that a parameter takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// A list is written with commas in a selector, a query of HTTP or a command line. In a payload it is a list, or that text.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// Any text.
     Text,
     /// A text of this form, as a regular expression that JSON Schema takes.
     Pattern(&'static str),
-    /// A number.
-    Number,
-    /// A whole number of at least this.
-    Integer(i64),
+    /// An instant as RFC 3339 writes it.
+    Instant,
+    /// A number, from one to the other.
+    Number {
+        /// The least; [`f64::MIN_POSITIVE`] where it is above 0.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// A whole number, from one to the other.
+    Integer {
+        /// The least.
+        least: i64,
+        /// The most.
+        most: i64,
+    },
     /// `true` or `false`.
     Flag,
     /// One of these.
     OneOf(&'static [&'static str]),
+    /// A list of these.
+    ListOf(&'static [&'static str]),
+    /// A list of texts of this form, as [`Kind::Pattern`] has it.
+    List(&'static str),
+    /// A list of numbers: at least so many, at most so many.
+    Numbers {
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
 }
 
 /// The effect of a method on the memory.

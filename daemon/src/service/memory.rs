@@ -13,7 +13,7 @@ use super::Context;
 use super::deleting;
 use super::request::{Request, stated};
 use crate::engine::{Code, Encoding, Error, Unread, decode_stored};
-use crate::protocols::omir::{DELETE, Named, PUT, no_resource, worded};
+use crate::protocols::omir::{DELETE, GET, Named, PUT, no_resource, worded};
 use crate::router::{Admitted, Incoming};
 
 /// Longest time that a GET waits for earlier PUTs and DELETEs to be committed.
@@ -126,10 +126,9 @@ pub(super) fn each_matching(
 /// A GET: one reply for each resource, on its own key. What cannot be read is told of by error replies.
 pub(super) fn get(context: &Context, request: Request, admitted: Admitted) {
     if let Err(error) = request.selector().and_then(|list| {
-        let mut named = Named::new(list);
         // A storage may be asked for a time range; omird keeps one value for each key.
-        let _ = named.take("_time");
-        named.finish("format; filters belong to `recall`")
+        let list = list.into_iter().filter(|(name, _)| name != "_time").collect();
+        Named::of(GET.about, list).finish("filters belong to `recall`")
     }) {
         admitted.failed(error.code);
         return request.refuse(&error);

@@ -3,6 +3,7 @@
 //! It knows the engine, and of the router what an admitted request is. Who carries a request, and how its answer is sent,
 //! are the transport's.
 
+mod about;
 mod clock;
 #[cfg(feature = "link")]
 pub mod console;
@@ -29,9 +30,7 @@ pub use self::document::Document;
 pub use self::methods::{CLOCK, DELETE, GET, OMIR, PUT, method};
 pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
 pub use self::params::rebase::parse as parse_rebase;
-pub use self::params::recall::{
-    NAMES as QUERY_PARAMETERS, from_payload as parameters_of, parse as parse_query,
-};
+pub use self::params::recall::{from_payload as parameters_of, parse as parse_query};
 pub use self::params::time_range::parse as parse_time_range;
 pub use self::params::{Named, Parameters, reference};
 pub use self::wording::{error_value, no_resource, worded};

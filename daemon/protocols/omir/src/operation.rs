@@ -9,9 +9,9 @@ use omir_core::value::{Map, Value};
 
 pub use self::request::{Params, Payload};
 pub use self::response::{Encoded, Response};
-use super::methods;
 use super::params::{self, Named};
 use super::{Omir, worded};
+use super::{about, methods};
 use omird_engine::{Change, Code, CompactionScope, Error, Precondition, Query, unanswered};
 use omird_router::Admitted;
 
@@ -142,7 +142,7 @@ impl Omir {
             }
             Operation::Explain => Command::Explain(params::explain(params.merged()?)?),
             Operation::Status => {
-                Named::new(params.merged()?).finish("format")?;
+                Named::of(&about::STATUS, params.merged()?).finish("")?;
                 Command::Status
             }
             Operation::Backup => Command::Backup(params::backup(params.parameters)?),
@@ -150,10 +150,10 @@ impl Omir {
     }
 
     fn read_remember(&self, admitted: &mut Admitted, params: Params) -> Result<Change, Error> {
-        let mut named = Named::new(params.parameters);
+        let mut named = Named::of(&about::REMEMBER, params.parameters);
         let precedence = named.take("merge").map(|text| params::precedence(&text)).transpose()?;
         let precondition = params::precondition(&mut named)?;
-        named.finish("merge, ifAbsent, ifVersion; the resource goes into the payload")?;
+        named.finish("the resource goes into the payload")?;
         if precedence.is_some() && precondition != Precondition::None {
             let message =
                 "goes without `ifAbsent` and `ifVersion`: a merge decides by what both sides state";

@@ -10,6 +10,8 @@ use omir_core::reference::Ref;
 
 use omird_engine::{Change, CompactionScope, Error, MAX_PIECE, Precedence, Precondition};
 
+use crate::about;
+
 use self::named::flag;
 pub use self::named::{Named, Parameters, reference};
 
@@ -56,9 +58,9 @@ pub(super) fn precondition(named: &mut Named) -> Result<Precondition, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn forget(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::FORGET, parameters);
     let text = named.need("ref")?;
-    named.finish("ref")?;
+    named.finish("")?;
     let targets = text.split(',').map(|part| reference("ref", part.trim()));
     Ok(Change::Forget(targets.collect::<Result<Vec<_>, _>>()?))
 }
@@ -68,13 +70,13 @@ pub fn forget(parameters: Parameters) -> Result<Change, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn anchor(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::ANCHOR, parameters);
     let target = reference("ref", &named.need("ref")?)?;
     let anchored = match named.take("anchored") {
         Some(text) => flag("anchored", &text)?,
         None => true,
     };
-    named.finish("ref, anchored")?;
+    named.finish("")?;
     Ok(Change::Anchor(target, anchored))
 }
 
@@ -83,7 +85,7 @@ pub fn anchor(parameters: Parameters) -> Result<Change, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::FEEDBACK, parameters);
     let target = reference("ref", &named.need("ref")?)?;
     let text = named.need("outcome")?;
     let outcome: Outcome = text.parse().map_err(|_| {
@@ -95,7 +97,7 @@ pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
             Error::query("weight", format!("{text:?} is no number above 0, at most 1000"))
         })?,
     };
-    named.finish("ref, outcome, weight")?;
+    named.finish("")?;
     Ok(Change::Feedback(target, outcome, weight))
 }
 
@@ -104,7 +106,7 @@ pub fn feedback(parameters: Parameters) -> Result<Change, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn compact(parameters: Parameters) -> Result<CompactionScope, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::COMPACT, parameters);
     let scope = match named.take("scope") {
         None => CompactionScope::Due,
         Some(text) => CompactionScope::parse(&text).ok_or_else(|| {
@@ -112,7 +114,7 @@ pub fn compact(parameters: Parameters) -> Result<CompactionScope, Error> {
             Error::query("scope", message)
         })?,
     };
-    named.finish("scope")?;
+    named.finish("")?;
     Ok(scope)
 }
 
@@ -121,9 +123,9 @@ pub fn compact(parameters: Parameters) -> Result<CompactionScope, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn sweep(parameters: Parameters) -> Result<bool, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::SWEEP, parameters);
     let dry_run = named.flag("dryRun")?;
-    named.finish("dryRun")?;
+    named.finish("")?;
     Ok(dry_run)
 }
 
@@ -132,9 +134,9 @@ pub fn sweep(parameters: Parameters) -> Result<bool, Error> {
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn explain(parameters: Parameters) -> Result<Ref, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::EXPLAIN, parameters);
     let target = reference("ref", &named.need("ref")?)?;
-    named.finish("ref")?;
+    named.finish("")?;
     Ok(target)
 }
 
@@ -152,12 +154,12 @@ pub(super) enum Backup {
 /// # Errors
 /// `INVALID_QUERY`.
 pub(super) fn backup(parameters: Parameters) -> Result<Backup, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::BACKUP, parameters);
     let number = |name: &str, text: &str| {
         text.parse::<u64>().map_err(|_| Error::query(name, format!("{text:?} is no whole number")))
     };
     let Some(segment) = named.take("segment") else {
-        named.finish("segment, offset, length, format")?;
+        named.finish("")?;
         return Ok(Backup::List);
     };
     let segment = number("segment", &segment)?;
@@ -166,13 +168,69 @@ pub(super) fn backup(parameters: Parameters) -> Result<Backup, Error> {
         None => Ok(otherwise),
     };
     let (offset, length) = (optional("offset", 0)?, optional("length", MAX_PIECE)?);
-    named.finish("segment, offset, length")?;
+    named.finish("")?;
     Ok(Backup::Piece { segment, offset, length })
 }
 
 #[cfg(test)]
 mod tests {
+    use omird_router::{Kind, Method, Parameter};
+
     use super::*;
+    use crate::methods;
+
+    /// Of each kind of parameter a value that is read.
+    fn some_value(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Pattern(_) | Kind::List(_) => "MemoryRecord/a",
+            Kind::OneOf(words) | Kind::ListOf(words) => words[0],
+            Kind::Instant => "2026-05-30T11:42:05Z",
+            Kind::Flag => "true",
+            Kind::Text | Kind::Number { .. } | Kind::Integer { .. } | Kind::Numbers { .. } => "1",
+        }
+    }
+
+    /// [`Named`] takes none that the table lacks, so this is the other direction.
+    #[test]
+    fn each_parameter_of_the_table_is_taken() {
+        let read = |method: &Method, parameters: Parameters| match method.name {
+            "forget" => forget(parameters).map(drop),
+            "anchor" => anchor(parameters).map(drop),
+            "feedback" => feedback(parameters).map(drop),
+            "compact" => compact(parameters).map(drop),
+            "sweep" => sweep(parameters).map(drop),
+            "explain" => explain(parameters).map(drop),
+            "backup" => backup(parameters).map(drop),
+            "remember" => {
+                let mut named = Named::of(&about::REMEMBER, parameters);
+                let merge = named.take("merge").map(|text| precedence(&text)).transpose();
+                precondition(&mut named).and(merge)?;
+                named.finish("")
+            }
+            other => panic!("{other} has parameters that nothing here reads"),
+        };
+        let mut taken = 0;
+        for method in methods::OMIR.methods {
+            let is_elsewhere = ["recall", "export", "document", "rebase"].contains(&method.name);
+            let about = method.about;
+            if is_elsewhere || about.parameters.is_empty() {
+                continue;
+            }
+            for asked in about.parameters {
+                let of_one = |other: &&Parameter| {
+                    let needs_segment = method.name == "backup" && other.name == "segment";
+                    other.is_required || needs_segment || **other == *asked
+                };
+                let given = about.parameters.iter().filter(of_one);
+                let given = given.map(|one| (one.name.to_owned(), some_value(one.kind).to_owned()));
+                read(method, given.collect()).unwrap();
+                taken += 1;
+            }
+            let unknown = read(method, vec![("noSuchThing".to_owned(), String::new())]);
+            assert!(unknown.is_err(), "{}", method.name);
+        }
+        assert!(taken >= 14, "{taken}");
+    }
 
     /// `format` is of one adapter, which takes it away; the others do not know it.
     #[test]

@@ -4,7 +4,7 @@ use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omir_tools::selector::Parameters;
 use omird::engine::{Code, Error, Query};
-use omird::protocols::omir::{QUERY_PARAMETERS, parameters_of, parse_query};
+use omird::protocols::omir::{OMIR, parameters_of, parse_query};
 use omird::service::selector_parameters;
 
 use crate::support::decode;
@@ -29,7 +29,8 @@ fn ask(list: &[(String, String)]) {
     let query = read(list);
     match &query {
         Ok(query) => {
-            assert!(list.iter().all(|(name, _)| QUERY_PARAMETERS.contains(&name.as_str())));
+            let recall = OMIR.method("recall").unwrap().about;
+            assert!(list.iter().all(|(name, _)| recall.names().any(|known| known == name)));
             is_within_bounds(query);
         }
         Err(error) => {

@@ -3,24 +3,32 @@
 use omir_core::reference::Ref;
 
 use omird_engine::{Code, Error};
+use omird_router::About;
 
 /// Parameters, by name and decoded.
 pub type Parameters = Vec<(String, String)>;
 
-/// Takes parameters by name and refuses what is left.
+/// Takes the parameters that the table of methods has, and refuses all others.
 #[derive(Debug)]
-pub struct Named(Parameters);
+pub struct Named {
+    about: &'static About,
+    given: Parameters,
+}
 
 impl Named {
-    /// To be taken from.
-    pub fn new(parameters: Parameters) -> Self {
-        Self(parameters)
+    /// Parameters of the method that `about` is about.
+    pub fn of(about: &'static About, given: Parameters) -> Self {
+        Self { about, given }
     }
 
     /// The value of a parameter, if it is given.
+    ///
+    /// # Panics
+    /// If the table has no such parameter, where debug assertions are on: documents would not tell of it.
     pub fn take(&mut self, name: &str) -> Option<String> {
-        let at = self.0.iter().position(|(known, _)| known == name)?;
-        Some(self.0.remove(at).1)
+        debug_assert!(self.about.names().any(|known| known == name), "{name} is not in the table");
+        let at = self.given.iter().position(|(known, _)| known == name)?;
+        Some(self.given.remove(at).1)
     }
 
     /// The value of a parameter that must be given.
@@ -39,17 +47,26 @@ impl Named {
         self.take(name).map_or(Ok(false), |text| flag(name, &text))
     }
 
+    /// Ends it. `hint` is what else to say about a parameter that is not known, or nothing.
+    ///
     /// # Errors
     /// Names the first parameter that nobody took.
-    pub fn finish(self, known: &str) -> Result<(), Error> {
-        match self.0.into_iter().next() {
-            None => Ok(()),
-            Some((name, _)) => Err(Error::at(
-                Code::InvalidQuery,
-                format!("/{name}"),
-                format!("unknown parameter `{name}`: known are {known}"),
-            )),
+    pub fn finish(self, hint: &str) -> Result<(), Error> {
+        let Some((name, _)) = self.given.into_iter().next() else { return Ok(()) };
+        let path = format!("/{name}");
+        // One of the table that is left goes without another one that was given.
+        if self.about.names().any(|known| known == name) {
+            let message = format!("`{name}` does not go with the other parameters");
+            return Err(Error::at(Code::InvalidQuery, path, message));
         }
+        let known: Vec<&str> = self.about.names().collect();
+        let known = match known.as_slice() {
+            [] => "there are none here".to_owned(),
+            known => format!("known are {}", known.join(", ")),
+        };
+        let between = if hint.is_empty() { "" } else { "; " };
+        let message = format!("unknown parameter `{name}`: {known}{between}{hint}");
+        Err(Error::at(Code::InvalidQuery, path, message))
     }
 }
 

@@ -8,6 +8,7 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::Value;
 
 use super::{Named, Parameters, reference};
+use crate::about;
 use omird_engine::{Change, Code, Engine, Error, Rebase, RebaseStep};
 
 /// Most keyframes that move in one step.
@@ -25,10 +26,10 @@ pub fn parse(
     parameters: Parameters,
     payload: Option<&Value>,
 ) -> Result<Change, Error> {
-    let mut named = Named::new(parameters);
+    let mut named = Named::of(&about::REBASE, parameters);
     let undo = named.take("undo").map(|text| reference("undo", &text)).transpose()?;
     let dry_run = named.flag("dryRun")?;
-    named.finish("undo, dryRun; the keyframes go into the payload")?;
+    named.finish("the keyframes go into the payload")?;
     let step = match (undo, payload) {
         (Some(undo), None) => RebaseStep::Back(undo),
         (None, Some(payload)) => {
