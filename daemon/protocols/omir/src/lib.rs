@@ -14,6 +14,7 @@ mod memory;
 mod methods;
 mod operation;
 mod params;
+mod schema;
 mod wording;
 #[cfg(feature = "link")]
 mod work;
@@ -33,6 +34,7 @@ pub use self::params::rebase::parse as parse_rebase;
 pub use self::params::recall::{from_payload as parameters_of, parse as parse_query};
 pub use self::params::time_range::parse as parse_time_range;
 pub use self::params::{Named, Parameters, reference};
+pub use self::schema::schemas;
 pub use self::wording::{error_value, no_resource, worded};
 #[cfg(feature = "link")]
 pub use self::work::{Unwanted, Work};
