@@ -3,6 +3,7 @@
 //! Each protocol is a table of methods, and code that turns an admitted request into what the engine does. A protocol
 //! opens no socket, knows no transport and no other protocol.
 
+pub use omird_protocol_access as access;
 pub use omird_protocol_omir as omir;
 
 use omird_access::Access;
@@ -10,6 +11,7 @@ use omird_access::Access;
 use crate::engine::Engine;
 use crate::router::{Router, Scope};
 
+use self::access::Tokens;
 use self::omir::Omir;
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
@@ -21,6 +23,8 @@ pub struct Protocols {
     pub router: Router,
     /// The protocol of `docs/keys.md` and `docs/serial-protocol.md`.
     pub omir: Omir,
+    /// The protocol of `docs/access.md`, "Tokens over HTTP".
+    pub tokens: Tokens,
 }
 
 impl Protocols {
@@ -35,6 +39,7 @@ impl Protocols {
     /// Returns the protocols over `engine`, of the robot of this name, for those that `access` knows.
     pub fn guarded(engine: &Engine, robot: &str, access: Access) -> Self {
         let (router, omir) = (Router::new(engine.clone()), Omir::new(engine.clone(), robot));
-        Self { access, router, omir }
+        let tokens = Tokens::new(access.clone());
+        Self { access, router, omir, tokens }
     }
 }

@@ -13,6 +13,7 @@
 #![warn(unreachable_pub)]
 
 mod clock;
+mod expiry;
 mod file;
 mod grant;
 mod jwt;
@@ -27,6 +28,7 @@ use omir_core::value::{Map, Value};
 use omird_router::{Caller, Refusal, Remedy, Scope, Scopes, Unauthenticated};
 
 pub use self::clock::Clock;
+pub use self::expiry::expiry;
 pub use self::file::{
     LOCAL, LOCAL_NAME, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens,
 };

@@ -1,0 +1,106 @@
+//! The table of methods.
+
+use omird_router::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
+
+const NAME: &str = "access";
+
+const fn row(
+    name: &'static str,
+    effect: Effect,
+    payload: Payload,
+    about: &'static About,
+) -> Method {
+    Method { protocol: NAME, name, effect, streams: false, payload, scope: Scope::ADMIN, about }
+}
+
+const fn parameter(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
+    Parameter { name, kind, is_required: false, about }
+}
+
+/// A name: `daemon/access/src/grant.rs`.
+const NAMED: Kind = Kind::Pattern("^[A-Za-z0-9._-]{1,64}$");
+const SCOPES: Kind = Kind::List("^[A-Za-z0-9._:-]{1,64}$");
+const AGENTS: Kind = Kind::List("^[^\\s,]{1,256}$");
+const AUTHORITY: Kind = Kind::Integer { least: 0, most: u32::MAX as i64 };
+const RATE: Kind = Kind::Integer { least: 1, most: u32::MAX as i64 };
+const TOKEN: Parameter = Parameter {
+    is_required: true,
+    ..parameter("name", NAMED, "The name of the token: of a person, a program or a robot.")
+};
+
+/// The tokens are listed, without their texts.
+pub static LIST: Method = row(
+    "list",
+    Effect::Reads,
+    Payload::None,
+    &About {
+        summary: "Lists the tokens, without their texts.",
+        parameters: &[],
+        payload: "",
+        response: "Tokens",
+    },
+);
+
+/// A token is added, and shown this once.
+pub static ADD: Method = row(
+    "add",
+    Effect::Maintains,
+    Payload::Parameters,
+    &About {
+        summary: "Adds a token, which the answer shows this once.",
+        parameters: &[
+            TOKEN,
+            Parameter {
+                is_required: true,
+                ..parameter("scopes", SCOPES, "What it may do: scopes such as omir:read.")
+            },
+            parameter(
+                "tenant",
+                NAMED,
+                "The part of the memory that it is for; by default `default`.",
+            ),
+            parameter(
+                "agents",
+                AGENTS,
+                "The agents it speaks as, the first one where a protocol knows one.",
+            ),
+            parameter("authority", AUTHORITY, "Its authority among agents (Akashik)."),
+            parameter(
+                "expires",
+                Kind::Text,
+                "A time from now such as 30d, or an RFC 3339 instant.",
+            ),
+            parameter("rate", RATE, "Requests a second."),
+            parameter("perHour", RATE, "Requests an hour."),
+        ],
+        payload: "",
+        response: "NewToken",
+    },
+);
+
+/// A token is revoked.
+pub static REVOKE: Method = row(
+    "revoke",
+    Effect::Maintains,
+    Payload::None,
+    &About {
+        summary: "Revokes a token, which is refused from then on.",
+        parameters: &[TOKEN],
+        payload: "",
+        response: "RevokedToken",
+    },
+);
+
+/// The protocol of `docs/access.md`, "Tokens over HTTP". It has no scopes of its own.
+pub static ACCESS: Protocol =
+    Protocol { name: NAME, scopes: &[], methods: &[&LIST, &ADD, &REVOKE] };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_is_refused_for_each_reason() {
+        omird_router::testing::each_method_is_decided(&ACCESS, &[Scope::READ, Scope::ADMIN]);
+    }
+}
