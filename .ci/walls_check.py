@@ -2,7 +2,7 @@
 
 - omird-store compiles no Zenoh, omird-engine no transport and no protocol, and neither the router nor a protocol a
   transport. A protocol does not know another.
-- A serial port knows no engine: what is asked there goes by the router.
+- A serial port and MCP know no engine: what is asked there goes by the router.
 - The public API of a crate in API fits a page: `lib.rs` names what it exports, has no public module but its rooms, and
   exports at most so many names. `unreachable_pub` keeps the rest from being `pub`. Lower the numbers when they fall.
 - No import circle between the top modules of a crate.
@@ -41,10 +41,10 @@ FORBIDDEN = {
 API = {
     "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 65, "most_in_rooms": 109},
     # `testing` is for the tests of other crates, and hidden in the documentation.
-    "engine": {"rooms": {"testing"}, "most": 69, "most_in_rooms": 3},
+    "engine": {"rooms": {"testing"}, "most": 70, "most_in_rooms": 3},
 }
 # The transports that hold no engine. Those of Zenoh and ROS have one, for what the daemon announces by itself.
-WITHOUT_ENGINE = ["daemon/src/serial"]
+WITHOUT_ENGINE = ["daemon/src/mcp", "daemon/src/serial"]
 MOST_FILES = 3
 
 

@@ -20,6 +20,7 @@ mod refusal;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+pub mod tool;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use crate::encoded::id_of;
 use crate::error::Error;
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
-use crate::recall::query::Query;
+use crate::recall::query::{Query, Snapshot};
 use crate::recall::ranking::Ranked;
 use crate::recall::score::Weights;
 use crate::recall::search::search;
@@ -32,13 +32,31 @@ impl Engine {
     /// `INVALID_QUERY` where nobody knows the frame that is asked in. What cannot be read is left out, logged
     /// and counted.
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
+        self.recall_in(query, usize::MAX).map(|(found, _)| found)
+    }
+
+    /// As [`Engine::recall`], and the snapshot that the answer is of, if more than `few` matches lie from the offset on: the
+    /// same query with that snapshot and another offset gives the next ones, whatever was recorded meanwhile. To name the
+    /// snapshot takes a look at all versions, which [`Engine::recall`] spares.
+    ///
+    /// # Errors
+    /// As [`Engine::recall`].
+    pub fn recall_page(
+        &self,
+        query: &Query,
+        few: usize,
+    ) -> Result<(Recall, Option<Snapshot>), Error> {
+        self.recall_in(query, few)
+    }
+
+    fn recall_in(&self, query: &Query, few: usize) -> Result<(Recall, Option<Snapshot>), Error> {
         let began = Instant::now();
         let query = &*self.placed(query)?;
         let moment = self.inner.shared.time.moment();
         let now = moment.now.as_micros();
         let at = query.at(now);
         let weights = Weights::of(query);
-        let (found, rows, has_bonds) = {
+        let (found, rows, has_bonds, snapshot) = {
             let catalog = self.catalog();
             let has_bonds = catalog.has_bonds();
             let found = search(&catalog, query, now);
@@ -56,7 +74,11 @@ impl Engine {
                     }
                 })
                 .collect();
-            (found, rows, has_bonds)
+            let snapshot = (found.total > query.offset.saturating_add(few) as u64).then(|| {
+                let of_now = || Snapshot { seq: catalog.newest(), at: moment.now };
+                query.snapshot.unwrap_or_else(of_now)
+            });
+            (found, rows, has_bonds, snapshot)
         };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
@@ -92,7 +114,7 @@ impl Engine {
             self.inner.shared.accesses.note(accesses);
         }
         let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Ok(Recall { hits, total: found.total, unreadable, took_micros })
+        Ok((Recall { hits, total: found.total, unreadable, took_micros }, snapshot))
     }
 }
 

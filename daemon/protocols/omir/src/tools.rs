@@ -1,0 +1,103 @@
+//! The tools of this protocol: its methods as a language model uses them.
+//!
+//! A tool takes a few flat arguments and gives a flat, short result with its units stated. It asks the engine what the method
+//! of its row asks, under the same scope.
+
+mod ask;
+mod change;
+mod look;
+mod memory;
+mod page;
+mod span;
+mod table;
+mod whereabouts;
+
+use omir_core::instant::Timestamp;
+use omir_core::value::{Map, Value};
+use omird_engine::{Code, Error};
+use omird_router::tool::{Tool, Toolbox, Watch};
+use omird_router::{Admitted, Refusal};
+
+use crate::{Omir, worded};
+
+pub use self::table::TOOLS;
+
+impl Toolbox for Omir {
+    fn tools(&self) -> &'static [Tool] {
+        TOOLS
+    }
+
+    fn call(
+        &self,
+        tool: &'static Tool,
+        admitted: Admitted,
+        arguments: &Map,
+        watch: &dyn Watch,
+    ) -> Result<Map, Error> {
+        if !watch.is_wanted() {
+            return Err(given_up());
+        }
+        let call = Call { omir: self, tool, arguments, watch, now: self.now() };
+        let result = match tool.name {
+            "remember" => call.remember(&admitted),
+            "recall" => call.recall(),
+            "get" => call.get(),
+            "forget" => call.forget(&admitted),
+            "anchor" => call.anchor(&admitted),
+            "feedback" => call.feedback(&admitted),
+            "explain" => call.explain(),
+            "where_is" => call.where_is(),
+            "what_is_near" => call.what_is_near(),
+            "timeline" => call.timeline(),
+            other => Err(Error::new(Code::Internal, format!("{other} is no tool"))),
+        };
+        if watch.is_wanted() {
+            admitted.finish(&result);
+        }
+        result
+    }
+
+    fn worded(&self, refusal: Refusal) -> Error {
+        worded(refusal)
+    }
+}
+
+/// The error of a call that nobody waits for any more; it reaches nobody.
+fn given_up() -> Error {
+    Error::new(Code::Busy, "the call was cancelled")
+}
+
+/// One use of a tool.
+struct Call<'a> {
+    omir: &'a Omir,
+    tool: &'static Tool,
+    arguments: &'a Map,
+    watch: &'a dyn Watch,
+    now: Timestamp,
+}
+
+impl<'a> Call<'a> {
+    /// The value of an argument, if it is given.
+    fn value(&self, name: &str) -> Option<&'a Value> {
+        self.arguments.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.value(name).and_then(Value::as_str)
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.value(name).and_then(Value::as_f64)
+    }
+
+    fn list(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let items = self.value(name).and_then(Value::as_array).unwrap_or_default();
+        items.iter().filter_map(Value::as_str)
+    }
+
+    /// The frame that places are shown in, where a memory has several.
+    fn frame(&self) -> String {
+        let fixed = || self.omir.engine.settings().fixed_frame.clone();
+        self.text("frame").map_or_else(fixed, str::to_owned)
+    }
+}
