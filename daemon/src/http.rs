@@ -16,6 +16,7 @@ mod caller;
 mod connection;
 mod exchange;
 mod listen;
+mod mcp;
 mod routes;
 mod settings;
 

@@ -10,6 +10,7 @@
 //! | `service`, `zenoh_threads` | the transport over Zenoh |
 //! | `serial` | the transport over serial ports |
 //! | `http` | the transport over HTTP |
+//! | `mcp` | the tools of all protocols for language models, over HTTP |
 //! | `ros2` | the transport in the graph of ROS 2 |
 //! | `protocols` | the protocols of one daemon, and the router before them |
 //! | crate `omird-router` | the decision if a request may be worked on |
@@ -25,6 +26,8 @@ pub mod config;
 pub mod http;
 pub mod logs;
 pub mod malloc;
+#[cfg(feature = "http")]
+pub mod mcp;
 pub mod program;
 pub mod protocols;
 pub mod restart;

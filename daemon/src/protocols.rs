@@ -8,7 +8,10 @@ pub use omird_protocol_omir as omir;
 
 use omird_access::Access;
 
+use std::sync::Arc;
+
 use crate::engine::Engine;
+use crate::router::tool::Toolbox;
 use crate::router::{Router, Scope};
 
 use self::access::Tokens;
@@ -30,6 +33,11 @@ pub struct Protocols {
 impl Protocols {
     /// The scopes of all protocols: what a token may be given.
     pub const SCOPES: &[Scope] = omir::OMIR.scopes;
+
+    /// Returns the tools of all protocols that have some.
+    pub fn tools(&self) -> Vec<Arc<dyn Toolbox>> {
+        vec![Arc::new(self.omir.clone())]
+    }
 
     /// Returns the protocols over `engine`, of the robot of this name, open to all as they are without configuration.
     pub fn over(engine: &Engine, robot: &str) -> Self {

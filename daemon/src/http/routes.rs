@@ -25,6 +25,7 @@ pub(super) fn routes(context: Arc<Context>) -> Router {
     Router::new()
         .route("/", get(async || PATHS))
         .route("/omir/v1/status", get(status))
+        .merge(super::mcp::route(&context))
         .fallback(nothing_there)
         .with_state(context)
 }
