@@ -29,7 +29,7 @@ use omir_core::code::Code;
 
 pub use self::admitted::{Admitted, AuditLine};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
-pub use self::gate::{AccessPolicy, Gate};
+pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};

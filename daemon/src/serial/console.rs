@@ -34,8 +34,8 @@ const MOST_RUNNING: usize = 4;
 /// A person's side of a port.
 pub struct Console {
     protocols: Protocols,
-    /// The person at the console. A console only reads.
-    caller: Caller,
+    /// The name that the person at the console has for the router.
+    name: Arc<str>,
     budget: Budget,
     editor: Editor,
     /// Lines that were no commands since the last that was.
@@ -67,10 +67,7 @@ impl Console {
     pub fn new(protocols: Protocols, name: Arc<str>, budget: Budget) -> Console {
         Console {
             protocols,
-            caller: Caller {
-                scopes: Scopes::only(&[Scope::READ]),
-                ..Caller::trusted("serial", name)
-            },
+            name,
             budget,
             editor: Editor::default(),
             misfits: 0,
@@ -257,12 +254,22 @@ impl Console {
         }
     }
 
+    /// Returns the person at the console, who only reads. No command takes a token, so that where one is required the
+    /// console is closed.
+    fn caller(&self) -> Caller {
+        let (access, name) = (&self.protocols.access, self.name.clone());
+        if access.is_required() {
+            return Caller { name, ..access.nobody("serial") };
+        }
+        Caller { scopes: Scopes::only(&[Scope::READ]), ..Caller::trusted("serial", name) }
+    }
+
     fn spawn(&mut self, command: Command) -> std::io::Result<()> {
         let (out, answer) = bounded(2);
         let wanted = Arc::new(());
         let worker = Worker {
             protocols: self.protocols.clone(),
-            caller: self.caller.clone(),
+            caller: self.caller(),
             wanted: Arc::downgrade(&wanted),
             out,
         };

@@ -22,7 +22,7 @@ use crate::protocols::Protocols;
 use crate::protocols::omir::link::{self, Exchange as _, PUSH, Readings, UNKNOWN, failed};
 use crate::protocols::omir::{Work as _, worded};
 use crate::router::{
-    AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method, Remedy,
+    AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method,
 };
 
 /// Requests of a session that wait; more are answered `BUSY`.
@@ -143,12 +143,11 @@ impl SessionHandler {
     /// Returns the caller on the line. Only its requests state the memory that decoding takes.
     fn caller(&self) -> Caller {
         let decoded = Some(DecodedBounds { resources: MOST_PUSH, parameters: MOST_REQUEST });
-        Caller {
-            scopes: self.gate.scopes(),
-            bounds: Bounds { decoded, ..Bounds::default() },
-            remedy: Some(Remedy::Unlock),
-            ..Caller::trusted("serial", self.name.clone())
-        }
+        let bounds = Bounds { decoded, ..Bounds::default() };
+        let unknown = Caller { bounds, ..Caller::trusted("serial", self.name.clone()) };
+        let access = &self.protocols.access;
+        let identify = |token: &str| access.identify("serial", token);
+        self.gate.caller(unknown, access.is_required(), &identify)
     }
 
     fn read(&mut self, message: Vec<u8>, now: u64) -> Result<(), MessageError> {
@@ -248,7 +247,9 @@ impl SessionHandler {
                 self.answer(id, Response::Ok(info.to_map()));
             }
             Request::Unlock(token) => {
-                let unlocked = self.gate.unlock(&token, now).map_err(worded);
+                let access = &self.protocols.access;
+                let identify = |token: &str| access.identify("serial", token);
+                let unlocked = self.gate.unlock(&token, now, &identify).map_err(worded);
                 admitted.finish(&unlocked);
                 self.answer(id, unlocked.map_or_else(failed, |()| Response::Ok(Map::new())));
             }

@@ -33,9 +33,10 @@ pub fn worded(refusal: Refusal) -> Error {
             Error::new(code, format!("asked too often; try again in {seconds:.1} s"))
         }
         Refusal::WrongToken => Error::new(code, "that is not the token of this port"),
-        Refusal::NoToken => {
-            Error::new(code, "no token opens this port: its configuration has none")
-        }
+        Refusal::NoToken => Error::new(
+            code,
+            "that is no token of this daemon, and none opens this port: its configuration has none",
+        ),
         Refusal::Locked { retry_after } => {
             let left = retry_after.as_micros().div_ceil(1_000_000);
             Error::new(code, format!("locked after a wrong token: try again in {left} s"))
