@@ -364,7 +364,7 @@ impl Host {
 
     /// Returns the folder that the service manager names, else `/var/lib/omird` for root, else the state folder of
     /// the user.
-    fn data(&self) -> PathBuf {
+    pub fn data(&self) -> PathBuf {
         if let Some(folder) = &self.state_directory {
             return folder.clone();
         }

@@ -13,8 +13,10 @@
 //! | `mcp` | the tools of all protocols for language models, over HTTP |
 //! | `ros2` | the transport in the graph of ROS 2 |
 //! | `protocols` | the protocols of one daemon, and the router before them |
+//! | crate `omird-access` | tokens and JWTs made into callers |
 //! | crate `omird-router` | the decision if a request may be worked on |
 //! | crate `omird-protocol-omir` | the methods, their parameters and their answers |
+//! | crate `omird-protocol-access` | methods that add, list and revoke tokens |
 //! | crate `omird-engine` | recalls, changes and upkeep |
 //! | crate `omird-store` | files |
 //! | crate `omir-core` | the format, validation, poses and forgetting |
@@ -39,6 +41,7 @@ pub mod service;
 mod service_manager;
 mod zenoh_threads;
 
+pub use omird_access as access;
 pub use omird_engine as engine;
 pub use omird_router as router;
 pub use omird_store as store;

@@ -39,6 +39,7 @@ mod rebase;
 mod recall;
 mod schema;
 mod store;
+mod token;
 mod validate;
 mod values;
 
@@ -54,6 +55,7 @@ pub use schema::SchemaArgs;
 pub use store::{
     StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
 };
+pub use token::{TokenAddArgs, TokenArgs, TokenCommand, TokenListArgs, TokenRevokeArgs};
 pub use validate::{Level, ReportFormat, ValidateArgs};
 pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 
@@ -187,6 +189,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Look into a data folder with no daemon running, and repair it
     Store(StoreArgs),
+    /// Say who may ask a daemon, and what
+    Token(TokenArgs),
     /// Watch a robot remember, lose its power, boot and recall; needs nothing installed
     Demo(DemoArgs),
     /// Print a completion script for a shell

@@ -25,6 +25,7 @@ mod schema;
 mod status;
 mod store;
 mod sweep;
+mod token;
 mod validate;
 mod view;
 mod watch;
@@ -63,6 +64,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Validate(args) => validate::run(globals, &args),
         Command::Schema(args) => schema::run(&args),
         Command::Store(args) => store::run(globals, &args),
+        Command::Token(args) => token::run(globals, &args),
         Command::Demo(args) => demo::run(globals, &args),
         Command::Completions(args) => completions::run(&args),
         Command::Daemon(args) => demo::run_daemon(globals, &args),

@@ -17,6 +17,7 @@
 //! | [`trajectory`] | how a recorded drive becomes memories |
 //! | [`instant`] | how moments and spans of time are read and written |
 //! | [`serial`], [`interrupt`] | how a daemon on a serial line is asked, and left in order |
+//! | [`socket`] | how a daemon on this machine is asked by its owner |
 //! | [`table`], [`progress`], [`output`] | what a terminal, a pipe and a script get to see |
 //! | [`error`] | what went wrong, and the exit code it means |
 
@@ -37,6 +38,7 @@ pub mod patience;
 pub mod progress;
 pub mod selector;
 pub mod serial;
+pub mod socket;
 pub mod table;
 pub mod trajectory;
 
