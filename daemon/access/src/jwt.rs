@@ -179,3 +179,6 @@ fn caller(
         ..Caller::trusted(transport, name)
     })
 }
+
+#[cfg(test)]
+mod tests;

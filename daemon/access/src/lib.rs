@@ -19,6 +19,8 @@ mod grant;
 mod jwt;
 mod known;
 mod secret;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::Path;
