@@ -7,6 +7,7 @@
 //! | `caller` | who asks: a token, or the owner on the socket |
 //! | `settings`, `listen` | the section `[http]`, the port and the socket |
 //! | `connection`, `exchange` | one connection, and one request on it from its header to its answer |
+//! | `tokens` | the protocol of tokens |
 //! | `answer` | refusals, and their statuses |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
@@ -19,6 +20,7 @@ mod listen;
 mod mcp;
 mod routes;
 mod settings;
+mod tokens;
 
 use std::io;
 use std::net::SocketAddr;

@@ -18,7 +18,7 @@ use crate::router::Incoming;
 
 /// What `/` says.
 const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /omir/v1/events /health/live /health/ready \
-                     /metrics /openapi.json /mcp\n";
+                     /metrics /openapi.json /mcp /access/v1/tokens\n";
 
 /// Returns all routes. A handler that needs to know who asks takes an [`Asker`](super::caller::Asker).
 pub(super) fn routes(context: Arc<Context>) -> Router {
@@ -26,6 +26,7 @@ pub(super) fn routes(context: Arc<Context>) -> Router {
         .route("/", get(async || PATHS))
         .route("/omir/v1/status", get(status))
         .merge(super::mcp::route(&context))
+        .merge(super::tokens::routes())
         .fallback(nothing_there)
         .with_state(context)
 }
