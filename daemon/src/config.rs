@@ -2,6 +2,7 @@
 //! naming its key.
 
 mod access;
+mod audit;
 pub mod file;
 mod flash;
 mod forgetting;
@@ -23,6 +24,7 @@ use omird_access::AccessSettings;
 
 use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
+use crate::audit::AuditSettings;
 use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
 use crate::service::{Network, check_endpoint};
 
@@ -56,6 +58,8 @@ pub struct Config {
     pub access: AccessSettings,
     /// Threads that read for queries.
     pub readers: usize,
+    /// The file of audit lines.
+    pub audit: AuditSettings,
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
@@ -230,6 +234,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     let http = http::resolve(&written.http)?;
     #[cfg(feature = "serial")]
     let serial = serial::resolve(&written.serial)?;
+    let audit = audit::resolve(written.audit)?;
     Ok(Config {
         robot,
         prefix,
@@ -241,6 +246,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         settings,
         access,
         readers,
+        audit,
         #[cfg(feature = "ros2")]
         ros2,
         #[cfg(feature = "http")]

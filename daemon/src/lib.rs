@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `program` | the start, the reload and the end of the daemon |
 //! | `config` | the configuration |
+//! | `audit` | audit lines, in the log and in a file |
 //! | `logs`, `malloc`, `restart`, `service_manager` | the process and its host |
 //! | `service`, `zenoh_threads` | the transport over Zenoh |
 //! | `serial` | the transport over serial ports |
@@ -23,6 +24,7 @@
 //!
 //! `ARCHITECTURE.md` tells how one write and one query go through these rooms.
 
+pub mod audit;
 pub mod config;
 #[cfg(feature = "http")]
 pub mod http;

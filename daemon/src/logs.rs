@@ -13,10 +13,12 @@ use tracing_subscriber::{Registry, fmt, reload};
 const EXPECTED: &str = "a level (off, error, warn, info, debug, trace), or PART=LEVEL with commas between, such as \
                         info,omird::store=debug";
 /// The names that parts of the programs begin with.
-const PARTS: [&str; 6] = ["omir", "zenoh", "sled", "uhlc", "tokio", "rustls"];
+const PARTS: [&str; 7] = ["omir", "audit", "zenoh", "sled", "uhlc", "tokio", "rustls"];
 
 /// Parts of the program that are crates, by the names that filters give them, and by those they log under.
-const CRATES: [(&str, &str); 6] = [
+const CRATES: [(&str, &str); 7] = [
+    // As it was called once.
+    ("omird::audit", "audit"),
     ("omird::store", "omird_store"),
     ("omird::engine", "omird_engine"),
     ("omird::index", "omird_engine::index"),
@@ -179,7 +181,7 @@ mod tests {
                 .unwrap();
         assert!(filter.would_enable("omird_engine::recall::search", &Level::TRACE));
         assert!(!filter.would_enable("omird_engine::recall", &Level::INFO));
-        assert!(filter.would_enable("omird::audit", &Level::DEBUG));
+        assert!(filter.would_enable("audit", &Level::DEBUG));
         assert!(filter.would_enable("omird_store", &Level::WARN));
         for (name, logged) in CRATES {
             assert!(parse(name).unwrap().would_enable(logged, &Level::TRACE), "{name}");

@@ -22,6 +22,7 @@ use self::error::{DataFault, ServeError};
 use self::neighbours::Neighbours;
 use self::rebuild::Rebuild;
 use self::signals::Signals;
+use crate::audit::{Audit, Audited};
 use crate::config::reload::Running;
 use crate::config::{self, Config, Host};
 use crate::engine::Events;
@@ -30,6 +31,7 @@ use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
 use crate::protocols::Protocols;
 use crate::restart;
+use crate::router::Router;
 use crate::service::{Keys, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
@@ -137,7 +139,15 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(in_data(DataFault::Tokens(error)));
         }
     };
-    let protocols = Protocols::guarded(&engine, &config.robot, access.clone());
+    let audit = match audit_of(config, &engine) {
+        Ok(audit) => audit,
+        Err(error) => {
+            engine.stop();
+            return Err(ServeError::Audit(error));
+        }
+    };
+    let router = Router::new(Audited::new(engine.clone(), audit.clone()));
+    let protocols = Protocols::routed(&engine, &config.robot, access.clone(), router);
     let (network, readers) = (&config.network, config.readers);
     let service =
         Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {
@@ -187,11 +197,21 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     neighbours.leave();
     service.stop();
     engine.stop();
+    audit.stop();
     ended?;
     match broken.try_recv() {
         Ok(thread) => Err(ServeError::Broken { thread }),
         Err(_) => Ok(()),
     }
+}
+
+/// Starts the audit, and has `status` tell of it.
+fn audit_of(config: &Config, engine: &Engine) -> std::io::Result<Audit> {
+    let clock = engine.clone();
+    let audit = Audit::start(&config.audit, Box::new(move || clock.now().0))?;
+    let told = audit.clone();
+    engine.tell_of("audit", Box::new(move || Some(told.status())));
+    Ok(audit)
 }
 
 /// Waits until the program is to end: told to by a signal, or broken. Going on would look alive from outside and

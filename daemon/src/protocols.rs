@@ -46,7 +46,12 @@ impl Protocols {
 
     /// Returns the protocols over `engine`, of the robot of this name, for those that `access` knows.
     pub fn guarded(engine: &Engine, robot: &str, access: Access) -> Self {
-        let (router, omir) = (Router::new(engine.clone()), Omir::new(engine.clone(), robot));
+        Self::routed(engine, robot, access, Router::new(engine.clone()))
+    }
+
+    /// Returns the protocols over `engine`, of the robot of this name, behind this router.
+    pub fn routed(engine: &Engine, robot: &str, access: Access, router: Router) -> Self {
+        let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
         Self { access, router, omir, tokens }
     }

@@ -1,14 +1,16 @@
 //! An admitted request, from the router's decision to its audit line. Invariant 37 of ARCHITECTURE.md.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use omir_core::code::Code;
+use omir_core::reference::Ref;
 
+use super::Router;
+use super::audit::{AuditLine, Outcome, Touched};
 use super::caller::Caller;
-use super::method::Method;
+use super::method::{Effect, Method};
 use super::refusal::Refusal;
-use super::{AUDIT, Router};
-use omird_engine::ImportPermit;
+use omird_engine::{ImportPermit, Receipt};
 
 /// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
 /// up.
@@ -19,16 +21,9 @@ pub struct Admitted {
     bytes: usize,
     permit: Option<ImportPermit>,
     began: Instant,
-    end: End,
-}
-
-/// The end of a request.
-#[derive(Clone, Copy)]
-enum End {
-    /// Nobody has answered it.
-    GivenUp,
-    Answered,
-    Refused(Code),
+    outcome: Outcome,
+    touched: Touched,
+    is_change: bool,
 }
 
 impl Admitted {
@@ -38,8 +33,10 @@ impl Admitted {
         method: &'static Method,
         bytes: usize,
     ) -> Self {
-        let (permit, began, end) = (None, Instant::now(), End::GivenUp);
-        Self { router, caller, method, bytes, permit, began, end }
+        let (permit, began, outcome) = (None, Instant::now(), Outcome::GivenUp);
+        let is_change = matches!(method.effect, Effect::Changes | Effect::Maintains);
+        let touched = Touched::default();
+        Self { router, caller, method, bytes, permit, began, outcome, touched, is_change }
     }
 
     pub(super) fn put_permit(&mut self, permit: Option<ImportPermit>) {
@@ -75,18 +72,42 @@ impl Admitted {
     ///
     /// # Errors
     /// `ReadOnly`.
-    pub fn expect_change(&self) -> Result<(), Refusal> {
+    pub fn expect_change(&mut self) -> Result<(), Refusal> {
+        self.is_change = true;
         self.router.check_mode()
+    }
+
+    /// Notes resources that it is about or has changed, for the audit line.
+    pub fn touched<'r>(&mut self, targets: impl IntoIterator<Item = &'r Ref>) {
+        self.touched.add(targets);
+    }
+
+    /// Notes so many more, without their names.
+    pub fn touched_more(&mut self, count: u64) {
+        self.touched.add_unnamed(count);
+    }
+
+    /// Notes the resources of a change that was made.
+    pub fn note_receipt(&mut self, receipt: &Receipt) {
+        self.touched.note(receipt);
     }
 
     /// It was answered.
     pub fn done(mut self) {
-        self.end = End::Answered;
+        self.outcome = Outcome::Done;
     }
 
     /// It was refused, or failed.
     pub fn failed(mut self, code: Code) {
-        self.end = End::Refused(code);
+        self.outcome = Outcome::Refused(code);
+    }
+
+    /// A change ended so: the resources of its receipt are in the audit line.
+    pub fn finish_change(mut self, ended: &Result<Receipt, omird_engine::Error>) {
+        if let Ok(receipt) = ended {
+            self.note_receipt(receipt);
+        }
+        self.finish(ended);
     }
 
     /// It ended so.
@@ -100,49 +121,20 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        let outcome = match self.end {
-            End::GivenUp => "given up",
-            End::Answered => "ok",
-            End::Refused(code) => {
-                if !(self.caller.retries && code.may_pass()) {
-                    self.router.0.policy.note_rejected();
-                }
-                code.as_str()
-            }
-        };
-        let (caller, method, bytes) = (&self.caller, self.method, self.bytes);
-        let took = self.began.elapsed();
-        self.router.0.policy.audit(&AuditLine { caller, method, bytes, outcome, took });
-    }
-}
-
-/// The record of a request that is over.
-#[derive(Debug, Clone, Copy)]
-pub struct AuditLine<'a> {
-    /// The caller.
-    pub caller: &'a Caller,
-    /// The method that was asked for.
-    pub method: &'static Method,
-    /// The bytes it came in.
-    pub bytes: usize,
-    /// `ok`, `given up`, or the code of the refusal.
-    pub outcome: &'static str,
-    /// The time it took, from the router's decision to the answer.
-    pub took: Duration,
-}
-
-impl AuditLine<'_> {
-    pub(super) fn log(&self) {
-        tracing::debug!(
-            target: AUDIT,
-            caller = &*self.caller.name,
-            transport = self.caller.transport,
-            tenant = self.caller.tenant.as_deref(),
-            protocol = self.method.protocol,
-            method = self.method.name,
-            bytes = self.bytes,
-            outcome = self.outcome,
-            micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
-        );
+        let policy = &self.router.0.policy;
+        if let Outcome::Refused(code) = self.outcome
+            && !(self.caller.retries && code.may_pass())
+        {
+            policy.note_rejected();
+        }
+        policy.audit(&AuditLine {
+            caller: &self.caller,
+            method: self.method,
+            bytes: self.bytes,
+            outcome: self.outcome,
+            touched: &self.touched,
+            is_change: self.is_change,
+            took: self.began.elapsed(),
+        });
     }
 }

@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::method::{Method, Payload, Scope};
 use super::refusal::{Refusal, Remedy, Size};
 
+/// The name of a caller whom nobody knows.
+const UNKNOWN: &str = "?";
+
 /// The one who asks. It travels with each request, from the transport to the protocol.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -30,6 +33,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Returns the caller whom nobody knows: its token is none of ours, or it has none where one is needed. It may do
+    /// nothing, and is there for the audit line.
+    pub fn unknown(transport: &'static str) -> Self {
+        Self { scopes: Scopes::only(&[]), ..Self::trusted(transport, UNKNOWN) }
+    }
+
     /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.
     pub fn trusted(transport: &'static str, name: impl Into<Arc<str>>) -> Self {
         Self {

@@ -11,6 +11,7 @@
 //! Protocols bring the tables, transports the callers, and the engine is the [`Policy`].
 
 mod admitted;
+mod audit;
 mod caller;
 mod gate;
 mod method;
@@ -26,17 +27,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
+use omir_core::reference::Ref;
 
-pub use self::admitted::{Admitted, AuditLine};
+pub use self::admitted::Admitted;
+pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};
-
-/// The tracing target of the audit lines; `log = "info,omird::audit=debug"` shows them.
-pub const AUDIT: &str = "omird::audit";
 
 /// The facts about the memory that the router decides by. The engine has them; a test brings its own.
 pub trait Policy: Send + Sync {
@@ -113,6 +113,20 @@ impl Router {
         self.admit_at(caller, method, incoming, self.0.began.elapsed())
     }
 
+    /// As [`Router::admit`], of a request whose key names one resource: that is in its audit line.
+    ///
+    /// # Errors
+    /// As [`Router::admit`].
+    pub fn admit_named(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        incoming: Incoming,
+        named: Option<&Ref>,
+    ) -> Result<Admitted, Refusal> {
+        self.admit_named_at(caller, method, incoming, named, self.0.began.elapsed())
+    }
+
     fn admit_at(
         &self,
         caller: &Caller,
@@ -120,11 +134,23 @@ impl Router {
         incoming: Incoming,
         now: Duration,
     ) -> Result<Admitted, Refusal> {
+        self.admit_named_at(caller, method, incoming, None, now)
+    }
+
+    fn admit_named_at(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        incoming: Incoming,
+        named: Option<&Ref>,
+        now: Duration,
+    ) -> Result<Admitted, Refusal> {
         let decided = self.check(caller, method, incoming).and_then(|()| {
             self.rates().take(caller, now)?;
             Ok(self.0.policy.admit(incoming.bytes, incoming.merges)?)
         });
         let mut admitted = Admitted::new(self.clone(), caller.clone(), method, incoming.bytes);
+        admitted.touched(named);
         match decided {
             Ok(permit) => {
                 admitted.put_permit(permit);
@@ -162,7 +188,27 @@ impl Router {
 
     /// Ends a request that was never admitted: counts it, and writes its audit line.
     pub fn refuse(&self, caller: &Caller, method: &'static Method, bytes: usize, code: Code) {
-        Admitted::new(self.clone(), caller.clone(), method, bytes).failed(code);
+        self.refuse_named(caller, method, bytes, None, code);
+    }
+
+    /// As [`Router::refuse`], of a request whose key names one resource.
+    pub fn refuse_named(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        bytes: usize,
+        named: Option<&Ref>,
+        code: Code,
+    ) {
+        let mut ended = Admitted::new(self.clone(), caller.clone(), method, bytes);
+        ended.touched(named);
+        ended.failed(code);
+    }
+
+    /// Writes the audit line of a request that was answered without asking the protocol, for it told nothing that anybody
+    /// must be let in for.
+    pub fn told(&self, caller: &Caller, method: &'static Method, bytes: usize) {
+        Admitted::new(self.clone(), caller.clone(), method, bytes).done();
     }
 
     fn check_mode(&self) -> Result<(), Refusal> {

@@ -38,7 +38,7 @@ impl Policy for Facts {
     }
 }
 
-/// A policy whose audit lines are kept, as `CALLER PROTOCOL.METHOD BYTES OUTCOME`.
+/// A policy whose audit lines are kept, as `CALLER PROTOCOL.METHOD BYTES OUTCOME REFERENCE ...`.
 #[derive(Debug, Clone)]
 pub struct Overheard<P> {
     policy: P,
@@ -71,9 +71,11 @@ impl<P: Policy> Policy for Overheard<P> {
     }
 
     fn audit(&self, line: &AuditLine<'_>) {
-        let AuditLine { caller, method, bytes, outcome, .. } = line;
+        let AuditLine { caller, method, bytes, outcome, touched, .. } = line;
         let (protocol, name) = (method.protocol, method.name);
-        let line = format!("{} {protocol}.{name} {bytes} {outcome}", caller.name);
+        let outcome = outcome.as_str();
+        let mut line = format!("{} {protocol}.{name} {bytes} {outcome}", caller.name);
+        touched.names().iter().for_each(|name| line.push_str(&format!(" {name}")));
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 }

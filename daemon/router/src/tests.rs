@@ -149,7 +149,7 @@ fn a_dry_run_is_no_change() {
     let ask = |is_read_only| {
         let router = Router::new(Facts { is_read_only, ..Facts::default() });
         let tidy = TOY.method("tidy").unwrap();
-        let admitted = router.admit(&somebody(&ALL), tidy, Incoming::default()).unwrap();
+        let mut admitted = router.admit(&somebody(&ALL), tidy, Incoming::default()).unwrap();
         admitted.expect_change()
     };
     assert_eq!((ask(false), ask(true)), (Ok(()), Err(Refusal::ReadOnly)));

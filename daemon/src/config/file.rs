@@ -36,6 +36,8 @@ pub struct File {
     /// HTTP.
     #[cfg(feature = "http")]
     pub http: HttpSection,
+    /// The file of audit lines.
+    pub audit: AuditSection,
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2Section>,
@@ -268,4 +270,17 @@ pub struct JwtKeySection {
     pub eddsa_file: Option<PathBuf>,
     /// A file with a secret of HS256.
     pub hs256_file: Option<PathBuf>,
+}
+
+/// `[audit]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditSection {
+    /// The file.
+    pub file: Option<PathBuf>,
+    /// Bytes after which another file begins.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub max_bytes: Option<u64>,
+    /// Older files that are kept.
+    pub keep: Option<u32>,
 }

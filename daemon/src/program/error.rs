@@ -21,6 +21,8 @@ pub(super) enum ServeError {
         /// Its fault.
         fault: DataFault,
     },
+    /// There is no thread for the file of audit lines.
+    Audit(io::Error),
     /// The service on the network does not start.
     Service(StartError),
     /// HTTP does not start.
@@ -58,6 +60,7 @@ impl fmt::Display for ServeError {
             Self::Runtime(error) => write!(f, "no runtime: {error}"),
             Self::Signals(error) => write!(f, "signals cannot be handled: {error}"),
             Self::Data { folder, fault } => write!(f, "{}: {fault}", folder.display()),
+            Self::Audit(error) => write!(f, "no thread for audit lines: {error}"),
             Self::Service(error) => error.fmt(f),
             #[cfg(feature = "http")]
             Self::Http(error) => write!(f, "http: {error}"),

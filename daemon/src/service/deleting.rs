@@ -3,16 +3,17 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use omir_core::reference::Ref;
 
 use super::Context;
 use super::memory::each_matching;
-use crate::engine::{Code, Error, Receipt, contain, unanswered};
+use crate::engine::{Code, Error, Receipt, Unread, contain, unanswered};
 use crate::router::Admitted;
 
 /// DELETEs that were taken on, and those that are done. They are done in their order, so that numbers tell which.
@@ -36,21 +37,53 @@ impl Deletes {
 /// DELETEs that may wait; more are `BUSY`.
 const WAITING: usize = 256;
 
-/// The thread that carries DELETEs out; it ends when this is dropped.
+/// Time that DELETEs which wait have at a stop. Those that are not done then are refused.
+const AT_A_STOP: Duration = Duration::from_secs(2);
+
+/// The thread that carries DELETEs out; it ends when this is dropped or stopped.
 pub(super) struct Deleter {
-    queue: Sender<Delete>,
+    queue: Mutex<Option<Sender<Delete>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    is_hurried: AtomicBool,
 }
 
 impl Deleter {
     pub(super) fn start() -> io::Result<Self> {
         let (queue, deletes) = crossbeam_channel::bounded::<Delete>(WAITING);
-        std::thread::Builder::new().name("omird-deleter".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name("omird-deleter".to_owned());
+        let thread = thread.spawn(move || {
             for delete in deletes {
                 contain("a DELETE of all that matches", || delete.run());
             }
         })?;
-        Ok(Self { queue })
+        Ok(Self {
+            queue: Mutex::new(Some(queue)),
+            thread: Mutex::new(Some(thread)),
+            is_hurried: AtomicBool::new(false),
+        })
     }
+
+    /// Ends each DELETE that was taken on, and takes no more: each leaves its audit line.
+    pub(super) fn stop(&self) {
+        drop(held(&self.queue).take());
+        let Some(thread) = held(&self.thread).take() else { return };
+        let began = Instant::now();
+        while !thread.is_finished() && began.elapsed() < AT_A_STOP {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.is_hurried.store(true, Ordering::Release);
+        // A panic in it was told of when it happened.
+        let _ = thread.join();
+    }
+
+    /// Returns the way to the thread; nothing once it is stopped.
+    fn queue(&self) -> Option<Sender<Delete>> {
+        held(&self.queue).clone()
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A DELETE on its way.
@@ -72,6 +105,10 @@ impl Drop for Delete {
     }
 }
 
+fn stopping() -> Error {
+    Error::new(Code::Internal, "the daemon is stopping")
+}
+
 /// A request that was not taken on, and why.
 pub(super) type NotTakenOn = Box<(Admitted, Error)>;
 
@@ -85,47 +122,52 @@ pub(super) fn take_on(
     admitted: Admitted,
 ) -> Result<(), NotTakenOn> {
     let busy = || Error::new(Code::Busy, "too many DELETEs wait; try again in a moment");
-    if context.deleter.queue.is_full() {
+    let Some(queue) = context.deleter.queue() else {
+        return Err(Box::new((admitted, stopping())));
+    };
+    if queue.is_full() {
         return Err(Box::new((admitted, busy())));
     }
     let place = context.protocols.omir.mark(&admitted);
     context.deletes.begun.fetch_add(1, Ordering::AcqRel);
     let (key, admitted) = (key.to_owned(), Some(admitted));
     let delete = Delete { context: context.clone(), key, admitted, place };
-    let Err(not_taken) = context.deleter.queue.try_send(delete) else { return Ok(()) };
+    let Err(not_taken) = queue.try_send(delete) else { return Ok(()) };
     let (TrySendError::Full(mut delete) | TrySendError::Disconnected(mut delete)) = not_taken;
     delete.admitted.take().map_or(Ok(()), |admitted| Err(Box::new((admitted, busy()))))
 }
 
 impl Delete {
     fn run(mut self) {
-        let Some(admitted) = self.admitted.take() else { return };
-        let done = self.carry_out(&admitted);
+        let Some(mut admitted) = self.admitted.take() else { return };
+        let done = self.carry_out(&mut admitted);
         admitted.finish(&done);
         if let Err(error) = done {
             self.context.events.rejected(&self.key, &error);
         }
     }
 
-    fn carry_out(&self, admitted: &Admitted) -> Result<(), Error> {
+    fn carry_out(&self, admitted: &mut Admitted) -> Result<(), Error> {
+        let is_hurried = || self.context.deleter.is_hurried.load(Ordering::Acquire);
+        if is_hurried() {
+            return Err(stopping());
+        }
         let answer = |told: Receiver<_>| told.recv().unwrap_or_else(|_| Err(unanswered()));
         let place: Receipt = answer(self.place.clone())?;
         let mut targets: Vec<Ref> = Vec::new();
         let mut unknown = None;
-        let _ = each_matching(&self.context, admitted, &self.key, |one| match one {
-            Ok((name, _)) => {
-                targets.push(name);
-                ControlFlow::Continue(())
+        let looked = each_matching(&self.context, admitted, &self.key, |one| {
+            match one {
+                Ok((name, _)) => targets.push(name),
+                // What cannot be read can be forgotten all the same, if it is known to be meant.
+                Err(Unread { name: Some(name), .. }) => targets.push(name),
+                Err(unread) => unknown = Some(unread),
             }
-            // What cannot be read can be forgotten all the same, if it is known to be meant.
-            Err(unread) => {
-                match unread.name {
-                    Some(name) => targets.push(name),
-                    None => unknown = Some(unread),
-                }
-                ControlFlow::Continue(())
-            }
+            if is_hurried() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        if looked.is_break() {
+            return Err(stopping());
+        }
         if !targets.is_empty() {
             answer(self.context.protocols.omir.forget_up_to(admitted, targets, place.seq))?;
         }

@@ -81,7 +81,7 @@ impl Omir {
             Ok(change) => {
                 let bytes = admitted.bytes();
                 self.change(change, bytes, move |receipt| {
-                    admitted.finish(&receipt);
+                    admitted.finish_change(&receipt);
                     reply(receipt);
                 });
             }
@@ -100,7 +100,7 @@ impl Omir {
         reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
     ) {
         self.change(Change::Forget(vec![name]), 0, move |receipt| {
-            admitted.finish(&receipt);
+            admitted.finish_change(&receipt);
             reply(receipt);
         });
     }
@@ -114,10 +114,11 @@ impl Omir {
     /// Forgets what is under these names, as far as it was recorded no later than the transaction `seq`.
     pub fn forget_up_to(
         &self,
-        _: &Admitted,
+        admitted: &mut Admitted,
         names: Vec<Ref>,
         seq: u64,
     ) -> Receiver<Result<Receipt, Error>> {
+        admitted.touched(&names);
         self.awaited(Change::ForgetUpTo(names, seq))
     }
 

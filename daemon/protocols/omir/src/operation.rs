@@ -46,6 +46,30 @@ enum Command {
     Backup(params::Backup),
 }
 
+/// Returns the resources that a change names by itself; what is stored names its receipt.
+fn asked_for(change: &Change) -> &[Ref] {
+    match change {
+        Change::Forget(names) | Change::ForgetUpTo(names, _) => names,
+        Change::Anchor(name, _) | Change::Feedback(name, ..) => std::slice::from_ref(name),
+        _ => &[],
+    }
+}
+
+/// Notes the resources that were changed, for the audit line.
+fn note(admitted: &mut Admitted, response: &Response) {
+    match response {
+        Response::Receipt(receipt) => admitted.note_receipt(receipt),
+        Response::Sweep(report) if !report.dry_run => {
+            let names: Vec<Ref> =
+                report.items.iter().filter_map(|item| item.target.parse().ok()).collect();
+            let all = report.moved + report.merged + report.expired + report.evicted;
+            admitted.touched(&names);
+            admitted.touched_more(all.saturating_sub(names.len() as u64));
+        }
+        _ => {}
+    }
+}
+
 impl Omir {
     /// Carries out an operation. `shape` makes of the response what the transport sends, and may fail too; `reply` is
     /// called once with that, by what [`Reply`](omird_engine::Reply) says where the operation
@@ -60,7 +84,13 @@ impl Omir {
         let bytes = admitted.bytes();
         let command = self.read(&mut admitted, params);
         let most = admitted.reply_bytes();
+        if let Ok(Command::Change(change)) = &command {
+            admitted.touched(asked_for(change));
+        }
         let answer = move |response: Result<Response, Error>| {
+            if let Ok(response) = &response {
+                note(&mut admitted, response);
+            }
             let shaped = response.and_then(shape);
             admitted.finish(&shaped);
             reply(shaped);
