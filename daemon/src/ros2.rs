@@ -24,8 +24,10 @@ use crate::engine::{
 };
 use crate::protocols::Protocols;
 use crate::protocols::omir::{CLOCK, GET, Params, Payload, Response, method, reference, worded};
-use crate::router::{Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused};
+use crate::router::{Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused, Scope};
 
+/// The way in, for audit lines and counts.
+const ROS2: &str = "ros2";
 /// Read from a file at once.
 const PIECE: usize = 1 << 20;
 
@@ -68,11 +70,16 @@ impl Node {
         let memory = Arc::new(RoutedMemory { protocols: protocols.clone(), simulated });
         let participant = Participant::open(session, config, memory, clock.clone())?;
         let (announcer, surveyor) = (participant.announcer(), participant.surveyor());
+        let access = protocols.access.clone();
         let listening = engine.events().listen(move |event| {
             if event.cause.as_ref().is_some_and(|cause| cause.name == REBASE_CAUSE) {
                 surveyor.map_moved(&event.target, || decoded(&event.resource).ok());
             }
-            announcer.announce(|| notice(event));
+            announcer.announce(|| {
+                // Whoever may not read in this graph hears of what, and no more.
+                let may_read = access.graph(ROS2).scopes.hold(Scope::READ);
+                if may_read { notice(event) } else { Some(reference_alone(event)) }
+            });
         });
         engine.follow_frames(Arc::new(Followed { frames: participant.frames(), clock }));
         let slot = Arc::new(Slot(RwLock::new(Some(participant))));
@@ -116,6 +123,13 @@ fn notice(event: &Event) -> Option<Notice> {
     Some(Notice { kind: event.kind, reference: target, carried, cause })
 }
 
+fn reference_alone(event: &Event) -> Notice {
+    let reference = event.target.to_string();
+    let mut map = Map::new();
+    map.insert("ref", reference.as_str());
+    Notice { kind: event.kind, reference, carried: Value::Object(map), cause: None }
+}
+
 /// Resources that the daemon stored itself.
 fn decoded(bytes: &[u8]) -> Result<Value, Error> {
     let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
@@ -155,16 +169,17 @@ struct RoutedMemory {
 }
 
 impl RoutedMemory {
-    /// The one who calls a service, whom ROS does not name. An answer goes out as one message.
+    /// The one who calls a service. A ROS graph has no tokens, so it acts with `[ros2] scopes`. An answer goes out as one
+    /// message.
     fn service_caller(&self) -> Caller {
         let most = self.protocols.omir.limits().for_import().max_payload_bytes;
         let bounds = Bounds { reply_bytes: Some(most as u64), ..Bounds::default() };
-        Caller { bounds, ..Caller::trusted("ros2", "ros2") }
+        Caller { bounds, ..self.protocols.access.graph(ROS2) }
     }
 
-    /// The node itself, whose rules try again what may be taken later.
+    /// The node itself, which acts as the daemon. Its rules try again what may be taken later.
     fn node_caller() -> Caller {
-        Caller { retries: true, ..Caller::trusted("ros2", "ros2") }
+        Caller { retries: true, ..Caller::trusted(ROS2, ROS2) }
     }
 
     fn admit(

@@ -5,6 +5,7 @@ mod clock;
 mod deleting;
 mod error;
 mod events;
+mod identity;
 mod keys;
 mod memory;
 mod namesake;
@@ -29,9 +30,10 @@ use zenoh::query::{Query, Queryable};
 use crate::engine::{Code, Engine, Error, Listening, RequestLimits, SimulatedClock};
 use crate::protocols::Protocols;
 use crate::protocols::omir::{GET, is_handed_over, method, worded};
-use crate::router::{Admitted, Caller, Incoming, Method, Router};
+use crate::router::{Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated};
 
 use self::deleting::{Deleter, Deletes};
+use self::identity::{ZENOH, identified};
 use self::pool::{Load, Pool, Running, UnderWay};
 use self::request::Request;
 
@@ -85,11 +87,10 @@ impl Service {
         let pool = Pool::start(workers).map_err(StartError::Threads)?;
         let load = pool.pool().clone();
         let deleter = Deleter::start().map_err(StartError::Threads)?;
-        let events = events::Outlet::new(session.clone(), keys.clone());
+        let access = protocols.access.clone();
+        let events = events::Outlet::new(session.clone(), keys.clone(), access);
         let context = Arc::new(Context {
             protocols: protocols.clone(),
-            // Zenoh tells not who asks. Its access control decides who gets here.
-            caller: Caller::trusted("zenoh", "zenoh"),
             keys: keys.clone(),
             pool,
             deleter,
@@ -182,7 +183,10 @@ impl Service {
             listening,
             ..
         } = self;
-        drop((queryables, subscriber, namesake, clock, alive, context));
+        drop((queryables, subscriber, namesake, clock));
+        // What waits there ends before the session does: its refusal is announced.
+        context.deleter.stop();
+        drop((alive, context));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }
@@ -205,7 +209,6 @@ fn told(instance: &str, load: &Load) -> Value {
 /// The context of every handler.
 struct Context {
     protocols: Protocols,
-    caller: Caller,
     keys: Keys,
     pool: Running,
     deleter: Deleter,
@@ -219,6 +222,9 @@ enum Served {
     Memory,
     Operation(Operation),
 }
+
+/// The one question that is answered to everybody, with less to those without a token.
+const STATUS: Served = Served::Operation(Operation::Status);
 
 impl Served {
     fn all() -> impl Iterator<Item = Self> {
@@ -286,19 +292,34 @@ impl Context {
         let exact = self.keys.expect_exactly(served.name(), key);
         let size = query.payload().map_or(0, zenoh::bytes::ZBytes::len);
         let (method, router) = (served.method(), &self.protocols.router);
-        let Some(under_way) = take_on(pool, router, &self.caller, method, size) else {
+        let identified = identified(&self.protocols.access, query.attachment());
+        let caller = identified.clone().unwrap_or_else(|_| Caller::unknown(ZENOH));
+        let Some(under_way) = take_on(pool, router, &caller, method, size) else {
             return pool.hand_over(0, move |_| drop(query));
         };
         let request = Request::new(query, self.keys.clone(), pool.clone(), under_way);
+        match identified {
+            Ok(_) => {}
+            // That there is a daemon, and that it needs a token, is no secret.
+            Err(Refusal::Unauthenticated(Unauthenticated::Missing)) if served == STATUS => {
+                router.told(&caller, method, size);
+                let existence = self.protocols.omir.existence(request.encoding);
+                return request.reply(STATUS.name(), existence);
+            }
+            Err(refusal) => {
+                router.refuse(&caller, method, size, refusal.code());
+                return request.refuse(&worded(refusal));
+            }
+        }
         if method.effect.names_exactly()
             && let Err(error) = exact
         {
-            router.refuse(&self.caller, method, size, error.code);
+            router.refuse(&caller, method, size, error.code);
             return request.refuse(&error);
         }
         let merges = served == Served::Operation(Operation::Remember) && request.names("merge");
         let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
-        let admitted = match router.admit(&self.caller, method, incoming) {
+        let admitted = match router.admit(&caller, method, incoming) {
             Ok(admitted) => admitted,
             Err(refusal) => return request.refuse(&worded(refusal)),
         };

@@ -251,12 +251,24 @@ impl Answer {
 pub struct Client {
     /// The session.
     pub session: zenoh::Session,
+    /// The token that goes with all it asks and puts.
+    pub token: Option<String>,
 }
 
 impl Client {
     /// Connects to one endpoint.
     pub fn connect(endpoint: &str) -> Self {
-        Self { session: session("client", &[], &[endpoint]) }
+        Self { session: session("client", &[], &[endpoint]), token: None }
+    }
+
+    /// Returns a client over the same session with a token.
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { session: self.session.clone(), token: Some(token.to_owned()) }
+    }
+
+    /// What goes beside each question, PUT and DELETE.
+    fn attachment(&self) -> Option<String> {
+        self.token.as_ref().map(|token| format!("Bearer {token}"))
     }
 
     /// Asks and collects all answers.
@@ -301,7 +313,8 @@ impl Client {
 
     /// Asks and collects all replies as Zenoh gives them; none if the daemon is gone.
     pub fn replies(&self, selector: &str, payload: Option<(Vec<u8>, &str)>) -> Vec<Reply> {
-        let mut get = self.session.get(selector).timeout(Duration::from_secs(60));
+        let get = self.session.get(selector).timeout(Duration::from_secs(60));
+        let mut get = get.attachment(self.attachment());
         if let Some((bytes, encoding)) = payload {
             get = get.payload(bytes).encoding(encoding);
         }
@@ -311,7 +324,14 @@ impl Client {
 
     /// Stores a resource as an ordinary Zenoh client does.
     pub fn put(&self, key: &str, payload: impl Into<Vec<u8>>) {
-        self.session.put(key, payload.into()).wait().expect("the session is open");
+        let put = self.session.put(key, payload.into()).attachment(self.attachment());
+        put.wait().expect("the session is open");
+    }
+
+    /// Deletes what a key names, as an ordinary Zenoh client does.
+    pub fn delete(&self, key: &str) {
+        let delete = self.session.delete(key).attachment(self.attachment());
+        delete.wait().expect("the session is open");
     }
 
     /// Waits until the daemon knows what this client subscribed to before: a subscriber that is declared after it

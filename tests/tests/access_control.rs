@@ -34,7 +34,7 @@ fn client(daemon: &Daemon, user: Option<&str>) -> Option<Client> {
         set("transport/auth/usrpwd/user", format!("{user:?}"));
         set("transport/auth/usrpwd/password", format!("\"{user}'s password\""));
     }
-    Some(Client { session: zenoh::open(config).wait().ok()? })
+    Some(Client { session: zenoh::open(config).wait().ok()?, token: None })
 }
 
 /// Collects the replies of a moment: a query that is denied is not answered.

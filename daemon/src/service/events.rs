@@ -1,13 +1,15 @@
-//! Announces what was committed, and what was refused without anyone waiting for an answer.
+//! Announces what was committed, and what was refused without anyone waiting for an answer. Invariant 38 of ARCHITECTURE.md.
 
 use omir_core::event::EventKind;
+use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omir_core::{cbor, json};
+use omird_access::Access;
 use zenoh::Wait;
 use zenoh::bytes::Encoding;
 
 use super::keys::Keys;
-use crate::engine::{Error, Event, RotFinding};
+use crate::engine::{Code, Error, Event, RotFinding};
 use crate::protocols::omir::error_value;
 
 /// The way out for events.
@@ -15,17 +17,26 @@ use crate::protocols::omir::error_value;
 pub(super) struct Outlet {
     session: zenoh::Session,
     keys: Keys,
+    access: Access,
 }
 
 impl Outlet {
-    pub(super) fn new(session: zenoh::Session, keys: Keys) -> Self {
-        Self { session, keys }
+    pub(super) fn new(session: zenoh::Session, keys: Keys, access: Access) -> Self {
+        Self { session, keys, access }
+    }
+
+    /// Returns true if whoever hears of a memory must ask for it, with a token: nobody tells who subscribes.
+    fn tells_only_references(&self) -> bool {
+        self.access.is_required()
     }
 
     /// Announces a change after its commit.
     pub(super) fn publish(&self, event: &Event) {
         let target = &event.target;
         let key = self.keys.event(event.kind, target.kind.as_str(), target.id.as_str());
+        if self.tells_only_references() {
+            return self.put(&key, cbor::to_vec(&reference_of(target)), None);
+        }
         let attachment = event.cause.as_ref().map(|cause| json::to_string(&cause.to_value()));
         self.put(&key, event.payload().into_owned(), attachment);
     }
@@ -35,6 +46,12 @@ impl Outlet {
         let (of, id) = self.keys.parts(key);
         let key =
             self.keys.event(EventKind::Rejected, of.unwrap_or("unknown"), id.unwrap_or("unknown"));
+        if self.tells_only_references() && error.code != Code::Unauthenticated {
+            // A message may quote what was sent, or what is stored.
+            let message = "a token is required here, so the reason is told in no event";
+            let error = Error::new(error.code, message);
+            return self.put(&key, cbor::to_vec(&error_value(&error)), None);
+        }
         self.put(&key, cbor::to_vec(&error_value(error)), None);
     }
 
@@ -44,7 +61,9 @@ impl Outlet {
         let key = self.keys.event(finding.kind, of, name);
         let mut map = Map::new();
         map.insert("file", finding.file.as_str());
-        map.insert("message", finding.message.as_str());
+        if !self.tells_only_references() {
+            map.insert("message", finding.message.as_str());
+        }
         self.put(&key, cbor::to_vec(&Value::Object(map)), None);
     }
 
@@ -55,4 +74,11 @@ impl Outlet {
             tracing::debug!(%error, key, "an event could not be published");
         }
     }
+}
+
+/// Returns `{"ref"}`.
+fn reference_of(target: &Ref) -> Value {
+    let mut map = Map::new();
+    map.insert("ref", target.to_string());
+    Value::Object(map)
 }

@@ -11,10 +11,12 @@ use zenoh::sample::{Sample, SampleKind};
 
 use super::Context;
 use super::deleting;
+use super::identity::{ZENOH, identified};
 use super::request::{Request, stated};
 use crate::engine::{Code, Encoding, Error, Unread, decode_stored};
+use crate::protocols::Protocols;
 use crate::protocols::omir::{DELETE, GET, Named, PUT, no_resource, worded};
-use crate::router::{Admitted, Incoming};
+use crate::router::{Admitted, Caller, Incoming};
 
 /// Longest time that a GET waits for earlier PUTs and DELETEs to be committed.
 const COMMITTING: Duration = Duration::from_secs(2);
@@ -29,15 +31,22 @@ pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
         SampleKind::Delete => &DELETE,
     };
     let incoming = Incoming { bytes: sample.payload().len(), ..Incoming::default() };
-    if sample.kind() == SampleKind::Delete && names_no_robot(context, key) {
-        let error = no_robot(context, key);
-        context.protocols.router.refuse(&context.caller, method, incoming.bytes, error.code);
+    let named = context.keys.reference(key);
+    let Protocols { access, router, .. } = &context.protocols;
+    let refused = |caller: &Caller, error: Error| {
+        router.refuse_named(caller, method, incoming.bytes, named.as_ref(), error.code);
         context.events.rejected(key, &error);
-        return;
+    };
+    let caller = match identified(access, sample.attachment()) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(&Caller::unknown(ZENOH), worded(refusal)),
+    };
+    if sample.kind() == SampleKind::Delete && names_no_robot(context, key) {
+        return refused(&caller, no_robot(context, key));
     }
-    let refused = match context.protocols.router.admit(&context.caller, method, incoming) {
+    let refused = match router.admit_named(&caller, method, incoming, named.as_ref()) {
         Err(refusal) => worded(refusal),
-        Ok(admitted) => match change(context, key, sample, admitted) {
+        Ok(admitted) => match change(context, key, named, sample, admitted) {
             Ok(()) => return,
             Err(not_taken) => {
                 let (admitted, error) = *not_taken;
@@ -53,11 +62,11 @@ pub(super) fn sample(context: &Arc<Context>, sample: &Sample) {
 fn change(
     context: &Arc<Context>,
     key: &str,
+    named: Option<Ref>,
     sample: &Sample,
     admitted: Admitted,
 ) -> Result<(), deleting::NotTakenOn> {
     let omir = &context.protocols.omir;
-    let named = context.keys.reference(key);
     let after = (context.clone(), key.to_owned());
     let reply = move |done: Result<_, Error>| {
         if let Err(error) = done {

@@ -41,7 +41,7 @@ fn each_request_over_a_cable_leaves_one_line() {
         "omir.push UNAUTHORIZED",
         "omir.unlock UNAUTHORIZED",
         "omir.unlock ok",
-        "omir.push ok",
+        "omir.push ok Entity/new",
         "omir.push INVALID_RESOURCE",
         "omir.pull ok",
         "omir.info ok",

@@ -22,9 +22,9 @@ mod work;
 
 use std::sync::Arc;
 
-use omir_core::value::Value;
+use omir_core::value::{Map, Value};
 
-use omird_engine::{Engine, Error, Query, RequestLimits};
+use omird_engine::{Encoding, Engine, Error, Query, RequestLimits};
 use omird_router::Admitted;
 
 pub use self::clock::{NotAnInstant, instant};
@@ -66,6 +66,18 @@ impl Omir {
     /// Reads the parameters of `docs/keys.md`, "Recall", on top of `base`.
     fn query(&self, base: Query, parameters: &Parameters) -> Result<Query, Error> {
         parse_query(base, parameters, self.now())
+    }
+
+    /// Returns what everybody may know: that there is a daemon of this robot, its version, and that it needs a token.
+    pub fn existence(&self, encoding: Encoding) -> Encoded {
+        let mut access = Map::new();
+        access.insert("requireToken", true);
+        let mut map = Map::new();
+        map.insert("robot", &*self.robot);
+        map.insert("version", env!("CARGO_PKG_VERSION"));
+        map.insert("access", Value::Object(access));
+        let bytes = encoding.encode(&Value::Object(map));
+        Encoded { bytes, encoding: Some(encoding), left_out: None }
     }
 
     /// Returns how the daemon is doing.
