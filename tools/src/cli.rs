@@ -118,6 +118,16 @@ pub struct Globals {
     )]
     pub zenoh_config: Option<PathBuf>,
 
+    /// File with the token to ask with; else the token is that of OMIR_TOKEN, if it is set
+    #[arg(
+        long,
+        global = true,
+        hide_env_values = true,
+        env = "OMIR_TOKEN_FILE",
+        value_name = "FILE"
+    )]
+    pub token_file: Option<PathBuf>,
+
     /// First part of every key, if the daemon was configured with another
     #[arg(long, global = true, hide_env_values = true, env = "OMIR_PREFIX", value_name = "PREFIX", default_value = "omir", value_parser = values::prefix)]
     pub prefix: String,

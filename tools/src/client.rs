@@ -8,6 +8,7 @@ mod configuration;
 mod fleet;
 mod opening;
 mod reply;
+mod token;
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub use self::fleet::FleetReplies;
 use self::opening::{open_within, readable_endpoints, unreachable_at};
 pub use self::reply::Reply;
 use self::reply::error_object;
+pub use self::token::Token;
 use crate::cli::Globals;
 use crate::error::{Error, Result};
 use crate::output;
@@ -60,15 +62,24 @@ pub struct Client {
     prefix: String,
     timeout: Duration,
     endpoints: String,
+    token: Option<Token>,
 }
 
 impl Client {
-    /// Connects.
+    /// Connects, and asks with the token that these options or the environment name.
     ///
     /// # Errors
     /// [`Error::Unreachable`] if nothing answers at the endpoints, [`Error::Usage`] and
-    /// [`Error::Input`] for endpoints and files that Zenoh does not understand.
+    /// [`Error::Input`] for endpoints and files that Zenoh does not understand, and for what is no token.
     pub fn open(globals: &Globals) -> Result<Self> {
+        Self::open_as(globals, Token::given(globals)?)
+    }
+
+    /// Connects, and asks with this token, or without one.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn open_as(globals: &Globals, token: Option<Token>) -> Result<Self> {
         let config = configuration(globals)?;
         let endpoints = config
             .get_json("connect/endpoints")
@@ -81,6 +92,7 @@ impl Client {
             prefix: globals.prefix.clone(),
             timeout: globals.timeout,
             endpoints,
+            token,
         };
         let info = client.session()?.info();
         let linked = info.peers_zid().wait().count() + info.routers_zid().wait().count();
@@ -212,6 +224,7 @@ impl Client {
             .get(Selector::from((key, parameters.as_str())))
             .target(target)
             .consolidation(ConsolidationMode::None)
+            .attachment(self.token.as_ref().map(Token::bearer))
             .timeout(self.timeout);
         get = match payload {
             Some(Payload::Json(bytes)) => {
@@ -242,10 +255,27 @@ impl Client {
                         let text = String::from_utf8_lossy(&body).into_owned();
                         (None, self.strange_error(&text))
                     },
-                    |(robot, error)| (robot, error),
+                    |(robot, error)| (robot, self.advised(error)),
                 ))
             }
         }
+    }
+
+    /// Adds where a token comes from, where the daemon needs another one.
+    fn advised(&self, error: Error) -> Error {
+        match error {
+            Error::Refused { code, message, path } if code == Code::Unauthenticated.as_str() => {
+                let advice = token::advice(self.token.as_ref());
+                Error::Refused { code, message: format!("{message}. {advice}"), path }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns true if questions go with a token.
+    #[must_use]
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
     }
 
     /// Zenoh's own error replies are bare words; `Timeout` is the one that happens.

@@ -2,6 +2,7 @@
 
 use omir_core::value::{Map, Value};
 
+use super::status;
 use crate::cli::Globals;
 use crate::client::Client;
 use crate::error::Result;
@@ -70,7 +71,10 @@ fn row(robot: &str, status: Option<&Value>) -> Vec<String> {
     vec![
         robot.to_owned(),
         memories(status).map_or_else(String::new, |count| count.to_string()),
-        text(status, "/disk/state").unwrap_or_default().to_owned(),
+        match status::is_closed(status) {
+            true => "needs a token".to_owned(),
+            false => text(status, "/disk/state").unwrap_or_default().to_owned(),
+        },
         uptime.map_or_else(String::new, |seconds| instant::span(seconds.into())),
         text(status, "/version").unwrap_or_default().to_owned(),
     ]

@@ -6,6 +6,7 @@ mod summary;
 use omir_core::value::Value;
 
 pub(super) use self::fields::rows;
+pub(super) use self::summary::is_closed;
 
 use crate::cli::{Globals, StatusArgs};
 use crate::client::{Client, FleetReplies};
@@ -125,6 +126,8 @@ mod tests {
             r#""ros2":{"topics":{"/detections":{"received":5400,"dropped":{"pace":3}}},"stored":120,"notStored":2,"droppedByDepth":57},"readOnly""#,
         );
         let minimal = r#"{"robot":"r1","bootCount":3}"#.to_owned();
+        let closed =
+            r#"{"robot":"r1","version":"0.1.0","access":{"requireToken":true}}"#.to_owned();
         let mut shown = String::new();
         for width in [Some(60), Some(80), Some(120), None] {
             let columns =
@@ -135,6 +138,7 @@ mod tests {
                 ("full and read-only", vec![full.clone()], false),
                 ("with ROS 2", vec![ros.clone()], false),
                 ("an older daemon", vec![minimal.clone()], false),
+                ("one that needs a token", vec![closed.clone()], false),
                 ("two", vec![sick(), YOUNG.to_owned()], false),
                 ("everything", vec![YOUNG.to_owned()], true),
             ] {

@@ -43,9 +43,16 @@ pub(super) fn run(globals: &Globals, args: &WatchArgs) -> Result<()> {
     end_on_ctrl_c(sender);
     let mut seen = 0;
     while let Ok(News::Event(sample)) = news.recv() {
-        let Some(event) = Event::read(client.prefix(), &sample) else {
+        let Some(mut event) = Event::read(client.prefix(), &sample) else {
             continue;
         };
+        // Where a token is needed an event only says of what; who has one may ask for the rest.
+        if event.is_reference()
+            && client.has_token()
+            && let Ok(Some(reply)) = client.fetch(&event.robot, &format!("memory/{}", event.name))
+        {
+            event.body = document::in_schema_order(reply.value()?);
+        }
         if globals.json {
             output::print_json_line(&event.to_json())?;
         } else {
@@ -114,6 +121,12 @@ impl Event {
         })
     }
 
+    /// Returns true if it should tell of a resource, and names it only.
+    fn is_reference(&self) -> bool {
+        let is_of_resource = matches!(self.kind.as_str(), "recorded" | "updated" | "tier");
+        is_of_resource && self.body.get("resourceType").is_none()
+    }
+
     fn to_json(&self) -> Value {
         let mut members = Map::new();
         members.insert("robot", self.robot.as_str());
@@ -121,6 +134,7 @@ impl Event {
         members.insert("ref", self.name.as_str());
         match self.kind.as_str() {
             "forgotten" => {}
+            _ if self.is_reference() => {}
             "repaired" | "lost" => {
                 members.insert("message", self.body.get("message").cloned().unwrap_or_default());
             }
@@ -140,6 +154,7 @@ impl Event {
     fn to_line(&self, with_robot: bool, now: Instant) -> String {
         let words = match self.kind.as_str() {
             "forgotten" => String::new(),
+            _ if self.is_reference() => String::new(),
             "repaired" | "lost" => {
                 let message = self.body.get("message").and_then(Value::as_str);
                 message.unwrap_or_default().to_owned()
@@ -220,6 +235,11 @@ mod tests {
         let key = "omir/r1/event/forgotten/MemoryRecord/a";
         let event = Event::decode("omir", key, br#"{"ref":"MemoryRecord/a"}"#, None).unwrap();
         assert_eq!(event.to_line(false, now), "12:00:05  forgotten  MemoryRecord/a");
+        // Of a daemon that needs a token.
+        let key = "omir/r1/event/recorded/MemoryRecord/a";
+        let event = Event::decode("omir", key, br#"{"ref":"MemoryRecord/a"}"#, None).unwrap();
+        assert_eq!(event.to_line(false, now), "12:00:05  recorded   MemoryRecord/a");
+        assert!(event.is_reference() && event.to_json().get("resource").is_none());
         let key = "omir/r1/event/tier/MemoryRecord/a";
         let cause = br#"{"cause":"sweep","from":"working","to":"session","reason":"age"}"#;
         let moved =

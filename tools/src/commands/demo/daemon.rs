@@ -81,15 +81,18 @@ impl Daemon {
 
     /// A session with it.
     pub(super) fn client(&self, globals: &Globals) -> Result<Client> {
-        Client::open(&Globals {
+        // Its daemon knows none of the person's tokens.
+        let globals = Globals {
             robot: None,
             connect: vec![self.endpoint.clone()],
             zenoh_config: None,
+            token_file: None,
             prefix: "omir".to_owned(),
             timeout: Duration::from_secs(5),
             json: globals.json,
             quiet: globals.quiet,
-        })
+        };
+        Client::open_as(&globals, None)
     }
 
     /// Its process id.

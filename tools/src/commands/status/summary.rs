@@ -97,12 +97,25 @@ fn ago(status: &Value, path: &str, now: Instant) -> Option<String> {
     Some(instant::age(moment, now))
 }
 
+/// Returns true if the daemon says no more than that it is there.
+pub(in crate::commands) fn is_closed(status: &Value) -> bool {
+    is_true(status, "/access/requireToken") && int(status, "/uptimeSeconds").is_none()
+}
+
 /// All that is wrong, the worst first.
 fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     let mut add = |what: String, remedy: &str| {
         troubles.push(Trouble { what: output::one_line(&what), remedy: output::one_line(remedy) });
     };
+    if is_closed(status) {
+        add(
+            "a token is needed to see how it is doing".to_owned(),
+            "Set OMIR_TOKEN, or name a file that holds the token with --token-file; at the robot that is \
+             keys/local.token in its data folder.",
+        );
+        return troubles;
+    }
     let state = text(status, "/disk/state").unwrap_or("ok");
     if state != "ok" {
         let mut what = match state {
