@@ -83,7 +83,7 @@ impl Engine {
         self.inner.shared.broken.tell(tell);
     }
 
-    /// Sets the callback for each damaged file that is found from now on, and what became of it. It is called on the
+    /// Adds a callback for each damaged file that is found from now on, and what became of it. It is called on the
     /// sealing thread.
     pub fn on_finding(&self, tell: OnFinding) {
         self.inner.shared.integrity.tell(tell);
@@ -98,6 +98,13 @@ impl Engine {
     /// Returns the newest transaction that recorded or forgot something.
     pub fn newest(&self) -> u64 {
         self.catalog().newest()
+    }
+
+    /// Returns the newest transaction that recorded or forgot something, and how many resources it did that to.
+    pub fn newest_counted(&self) -> (u64, usize) {
+        let catalog = self.catalog();
+        let newest = catalog.newest();
+        (newest, catalog.made_by(newest))
     }
 
     /// Returns the damage that the last start found.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use omir_core::event::EventKind;
 
@@ -22,12 +22,14 @@ pub struct RotFinding {
 /// Listener for findings.
 pub(crate) type OnFinding = Box<dyn Fn(&RotFinding) + Send + Sync>;
 
+type Told = Arc<dyn Fn(&RotFinding) + Send + Sync>;
+
 /// Findings since the start.
 #[derive(Default)]
 pub(crate) struct Integrity {
     repaired: AtomicU64,
     lost: Mutex<BTreeSet<String>>,
-    tell: OnceLock<OnFinding>,
+    told: Mutex<Vec<Told>>,
 }
 
 impl Integrity {
@@ -36,9 +38,9 @@ impl Integrity {
         Self { repaired: AtomicU64::new(repaired), ..Self::default() }
     }
 
-    /// Names who is told. Only the first to be named counts.
+    /// Adds one who is told.
     pub(crate) fn tell(&self, tell: OnFinding) {
-        let _ = self.tell.set(tell);
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(tell.into());
     }
 
     /// Notes that nothing is wrong with a file.
@@ -64,9 +66,12 @@ impl Integrity {
     }
 
     fn announce(&self, kind: EventKind, file: &str, message: &str) {
-        let Some(tell) = self.tell.get() else { return };
         let finding = RotFinding { kind, file: file.to_owned(), message: message.to_owned() };
-        contain("an adapter that was told of damage", || tell(&finding));
+        // Without the lock: who is told may ask for more.
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for tell in told {
+            contain("an adapter that was told of damage", || tell(&finding));
+        }
     }
 
     /// Number of damages repaired since boot, those at the start included.
@@ -82,8 +87,6 @@ impl Integrity {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
@@ -91,6 +94,11 @@ mod tests {
         let integrity = Integrity::after(2);
         let told: Arc<Mutex<Vec<(EventKind, String)>>> = Arc::default();
         let teller = told.clone();
+        let counted = Arc::new(AtomicU64::new(0));
+        let counter = counted.clone();
+        integrity.tell(Box::new(move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }));
         integrity.tell(Box::new(move |finding| {
             teller.lock().unwrap().push((finding.kind, finding.file.clone()));
         }));
@@ -102,5 +110,6 @@ mod tests {
         let expected =
             [EventKind::Lost, EventKind::Repaired].map(|of| (of, "segments/1".to_owned()));
         assert_eq!(*told.lock().unwrap(), expected);
+        assert_eq!(counted.load(Ordering::Relaxed), 2, "each adapter is told");
     }
 }

@@ -161,6 +161,12 @@ impl Catalog {
         let versions = self.docs().iter().filter(|doc| !doc.is_staged()).map(|doc| doc.seq);
         versions.chain(self.tombstones.newest()).max().unwrap_or(0)
     }
+
+    /// Number of versions and tombstones that a transaction made, of those that are held.
+    pub fn made_by(&self, seq: u64) -> usize {
+        let versions = self.docs().iter().filter(|doc| !doc.is_staged() && doc.seq == seq).count();
+        versions + self.tombstones.made_by(seq)
+    }
 }
 
 /// The life of a version: staged, live, retired, dropped.

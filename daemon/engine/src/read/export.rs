@@ -99,6 +99,7 @@ pub struct Selection {
     /// The time it is judged by; microseconds.
     at: i64,
     head: Map,
+    left_out: LeftOut,
 }
 
 impl Selection {
@@ -110,6 +111,12 @@ impl Selection {
     /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
+    }
+
+    /// The resources that belong in it and could not be read when it was made. They are among those that are counted by
+    /// [`Selection::len`].
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
     }
 
     /// The Bundle, without its entries.
@@ -204,13 +211,14 @@ impl Engine {
         mut breathe: impl FnMut() -> bool,
     ) -> Result<Selection, Error> {
         let (now, _) = self.now();
-        let Gathered { mut found, present, versions, .. } =
+        let Gathered { mut found, present, versions, left_out } =
             self.gather(query, now, u64::MAX, |_, _| breathe())?;
         found.retain(|found| after.is_none_or(|after| found.cursor > after));
         found.sort_unstable_by_key(|found| found.cursor);
         found.shrink_to_fit();
         let (point, at) = (query.read_point(), query.at(now.as_micros()));
-        Ok(Selection { found, present, point, versions: Mutex::new(versions), at, head: head(now) })
+        let (versions, head) = (Mutex::new(versions), head(now));
+        Ok(Selection { found, present, point, versions, at, head, left_out })
     }
 
     /// The resource at a position of a selection. `None` if there is none, or if it was forgotten meanwhile and is

@@ -48,19 +48,42 @@ impl Engine {
     /// # Errors
     /// `INTERNAL` if it is there and the disk does not give it back whole.
     pub fn get(&self, reference: &Ref) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.get_versioned(reference)?.map(|(bytes, _)| bytes))
+    }
+
+    /// As [`Engine::get`], with the number of the version.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn get_versioned(&self, reference: &Ref) -> Result<Option<(Vec<u8>, u64)>, Error> {
         let key = RefKey::of(reference);
-        let (id, lost) = {
+        let (id, version, lost) = {
             let catalog = self.catalog();
-            (catalog.live(&key), catalog.losses.of(&key).filter(|lost| !lost.is_forgotten))
+            let id = catalog.live(&key);
+            let version = id.map_or(0, |id| catalog.doc(id).version);
+            (id, version, catalog.losses.of(&key).filter(|lost| !lost.is_forgotten))
         };
         match (id.and_then(|id| self.outgoing([id]).pop()), lost) {
-            (Some(outgoing), _) => self.counted(self.emit(&outgoing)).map(Some),
+            (Some(outgoing), _) => {
+                self.counted(self.emit(&outgoing)).map(|bytes| Some((bytes, version)))
+            }
             (None, Some(lost)) => {
                 let missing = Missing { version: lost.stamp.version, readable: None };
                 self.counted(Err(unreadable(missing)))
             }
             (None, None) => Ok(None),
         }
+    }
+
+    /// Returns the version that lives under a name, as a condition on a write sees it, and the transaction that made it.
+    pub fn live_version(&self, reference: &Ref) -> Option<(u64, u64)> {
+        let key = RefKey::of(reference);
+        let catalog = self.catalog();
+        if let Some(lost) = catalog.losses.of(&key).filter(|lost| !lost.is_forgotten) {
+            return Some((lost.stamp.version, lost.stamp.seq));
+        }
+        let doc = catalog.doc(catalog.live(&key)?);
+        Some((doc.version, doc.seq))
     }
 
     /// As [`Engine::get`], but tells what is damaged from a card that is away for now.

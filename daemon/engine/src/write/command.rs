@@ -243,6 +243,8 @@ pub struct Event {
     pub resource: Vec<u8>,
     /// The cause, if nobody asked for it.
     pub cause: Option<Cause>,
+    /// The transaction; of what wrote nothing, the last one before. 0 until it is committed.
+    pub seq: u64,
 }
 
 impl Event {

@@ -93,7 +93,7 @@ mod tests {
 
     fn event(id: &str) -> Event {
         let target = format!("Entity/{id}").parse().unwrap();
-        Event { kind: EventKind::Recorded, target, resource: Vec::new(), cause: None }
+        Event { kind: EventKind::Recorded, target, resource: Vec::new(), cause: None, seq: 0 }
     }
 
     fn names(following: &Following) -> Vec<String> {

@@ -105,7 +105,7 @@ impl Plan {
         self.ops.push(Op::Forget { target: target.clone(), version, who });
         self.steps.push(Step::Forget { key, by, terms });
         let kind = EventKind::Forgotten;
-        self.events.push(Event { kind, target, resource: Vec::new(), cause });
+        self.events.push(Event { kind, target, resource: Vec::new(), cause, seq: 0 });
     }
 }
 
@@ -380,7 +380,8 @@ impl<'a> Planner<'a> {
                 ),
             ));
         }
-        plan.events.push(Event { kind: event, target, resource: bytes.clone(), cause: None });
+        let (kind, resource) = (event, bytes.clone());
+        plan.events.push(Event { kind, target, resource, cause: None, seq: 0 });
         plan.ops.push(Op::Put { version, resource: bytes });
         plan.steps.push(Step::Put { facts: Box::new(facts), terms, superseded });
         Ok(())

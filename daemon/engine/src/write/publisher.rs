@@ -67,6 +67,7 @@ mod tests {
                 target: format!("Entity/{id}").parse().unwrap(),
                 resource: Vec::new(),
                 cause: None,
+                seq: 0,
             };
             Delivery {
                 replies: vec![(reply, Err(Error::new(Code::Internal, "")))],

@@ -373,6 +373,7 @@ impl Writer {
             });
             let receipt = Receipt { effect: plan.effect, durable, seq };
             replies.push((reply, Ok(receipt)));
+            plan.events.iter_mut().for_each(|event| event.seq = seq);
             plans.push((plan.events, transaction, _permit));
         }
         let mut hold = Hold::new(&lock);

@@ -334,7 +334,7 @@ mod tests {
         for n in 0..200 {
             let target = format!("Entity/e{n}").parse().unwrap();
             let (kind, resource) = (EventKind::Forgotten, Vec::new());
-            events.announce(&Event { kind, target, resource, cause: None });
+            events.announce(&Event { kind, target, resource, cause: None, seq: 0 });
         }
         let mut paper = Paper::default();
         assert!(tail(&following, &mut paper).is_err());

@@ -3,7 +3,7 @@
 use omir_core::value::{Map, Value};
 
 use super::{Omir, Parameters};
-use omird_engine::{Engine, Error, Query, Selection};
+use omird_engine::{Engine, Error, LeftOut, Query, Selection};
 use omird_router::Admitted;
 
 /// The selection of an export.
@@ -35,10 +35,33 @@ impl Document {
         self.selection.head()
     }
 
+    /// Returns what belongs in it and could not be read when it was selected, as it goes with a Bundle.
+    pub fn left_out(&self) -> &LeftOut {
+        self.selection.left_out()
+    }
+
+    /// Returns the number of entries, those that cannot be read among them.
+    pub fn len(&self) -> usize {
+        self.selection.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.selection.is_empty()
+    }
+
+    /// Returns the entry at a position, read now; `None` if it was forgotten meanwhile.
+    ///
+    /// # Errors
+    /// `INTERNAL`: it cannot be read.
+    pub fn entry(&self, position: usize) -> Result<Option<Value>, Error> {
+        self.engine.selected(&self.selection, position)
+    }
+
     /// Returns the entries, each read as it is asked for; an error for one that cannot be. What was forgotten meanwhile is
     /// passed over.
     pub fn entries(&self) -> impl Iterator<Item = Result<Value, Error>> {
-        let read = |position| self.engine.selected(&self.selection, position).transpose();
+        let read = |position| self.entry(position).transpose();
         (0..self.selection.len()).filter_map(read)
     }
 }

@@ -29,7 +29,7 @@ use omird_router::Admitted;
 
 pub use self::clock::{NotAnInstant, instant};
 pub use self::document::Document;
-pub use self::methods::{CLOCK, DELETE, GET, OMIR, PUT, STATUS, method};
+pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, STATUS, method};
 pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
 pub use self::params::rebase::parse as parse_rebase;
 pub use self::params::recall::{from_payload as parameters_of, parse as parse_query};

@@ -10,7 +10,7 @@ use omir_core::reference::{Id, Ref, ResourceType};
 use super::Omir;
 use super::params::Parameters;
 use omird_engine::{
-    Change, Encoding, Error, Following, Lookup, Query, Recall, Receipt, Unread, id_of,
+    Change, Encoding, Error, Following, Lookup, Precondition, Query, Recall, Receipt, Unread, id_of,
 };
 use omird_router::Admitted;
 
@@ -21,6 +21,40 @@ impl Omir {
     /// `INTERNAL` if it cannot be read.
     pub fn get(&self, _: &Admitted, name: &Ref) -> Result<Option<Vec<u8>>, Error> {
         self.engine.get(name)
+    }
+
+    /// As [`Omir::get`], with the number of the version.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it cannot be read.
+    pub fn get_versioned(&self, _: &Admitted, name: &Ref) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        self.engine.get_versioned(name)
+    }
+
+    /// Returns the version that lives under a name, as a [`Precondition`] sees it, and the transaction that made it.
+    pub fn live_version(&self, _: &Admitted, name: &Ref) -> Option<(u64, u64)> {
+        self.engine.live_version(name)
+    }
+
+    /// Stores a resource under a name if the condition holds then. `reply` gets the request back, which may be tried
+    /// again.
+    pub fn put_if(
+        &self,
+        admitted: Admitted,
+        name: &Ref,
+        payload: &[u8],
+        encoding: Encoding,
+        precondition: Precondition,
+        reply: impl FnOnce(Admitted, Result<Receipt, Error>) + Send + 'static,
+    ) {
+        match self.engine.prepare(payload, encoding, Some(name)) {
+            Ok(change) => {
+                let bytes = admitted.bytes();
+                let change = change.only_if(precondition);
+                self.change(change, bytes, move |receipt| reply(admitted, receipt));
+            }
+            Err(error) => reply(admitted, Err(error)),
+        }
     }
 
     /// As [`Omir::get`], and tells what is damaged from what cannot be read now.
@@ -101,6 +135,20 @@ impl Omir {
     ) {
         self.change(Change::Forget(vec![name]), 0, move |receipt| {
             admitted.finish_change(&receipt);
+            reply(receipt);
+        });
+    }
+
+    /// Forgets what is under a name, unless a later transaction than `seq` has stored it.
+    pub fn delete_up_to(
+        &self,
+        admitted: Admitted,
+        name: Ref,
+        seq: u64,
+        reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
+    ) {
+        self.change(Change::ForgetUpTo(vec![name], seq), 0, move |receipt| {
+            admitted.finish(&receipt);
             reply(receipt);
         });
     }

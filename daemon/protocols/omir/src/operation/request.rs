@@ -21,7 +21,7 @@ impl Params {
     ///
     /// # Errors
     /// `INVALID_QUERY` if the payload is not one of members.
-    pub(super) fn merged(self) -> Result<Parameters, Error> {
+    pub fn merged(self) -> Result<Parameters, Error> {
         let mut all = self.parameters;
         if let Some(members) = self.payload.members()? {
             for (name, value) in from_payload(&members)? {

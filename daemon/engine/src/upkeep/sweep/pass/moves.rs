@@ -102,6 +102,6 @@ impl Pass<'_> {
         self.report.note(&target.to_string(), &cause);
         let chosen = Chosen { target: target.clone(), version: each.version };
         let kind = EventKind::Tier;
-        Some(Act::Move(chosen, Event { kind, target, resource, cause: Some(cause) }))
+        Some(Act::Move(chosen, Event { kind, target, resource, cause: Some(cause), seq: 0 }))
     }
 }
