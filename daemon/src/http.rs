@@ -6,35 +6,51 @@
 //! | `routes` | the one place where the routes of all protocols come together |
 //! | `caller` | who asks: a token, or the owner on the socket |
 //! | `settings`, `listen` | the section `[http]`, the port and the socket |
-//! | `connection`, `exchange` | one connection, and one request on it from its header to its answer |
+//! | `tls` | certificates, which may change while the daemon runs |
+//! | `connection`, `pace`, `exchange` | one connection, and one request on it from its header to its answer |
+//! | `guard` | pages of other sites in a browser next door |
+//! | `negotiate`, `body` | headers that a request depends on, and its body |
 //! | `tokens` | the protocol of tokens |
 //! | `answer` | refusals, and their statuses |
+//! | `work` | what may be under way at a time, and what may wait |
+//! | `omir`, `events` | the OMIR protocol, and recent events |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
 
 mod answer;
+mod body;
 mod caller;
 mod connection;
+mod events;
 mod exchange;
+mod guard;
 mod listen;
 mod mcp;
+mod negotiate;
+mod omir;
+mod pace;
 mod routes;
 mod settings;
+mod tls;
 mod tokens;
+mod work;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::engine::{Engine, Listening, SimulatedClock};
 use crate::protocols::Protocols;
 
 pub use self::listen::{ListenError, SOCKET};
 pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
+pub use self::tls::TlsError;
 
 /// Threads that move bytes. What reads memories does it beside them.
 const WORKERS: usize = 2;
@@ -51,6 +67,14 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// Is cancelled when the daemon stops: streams end then.
     pub(crate) stopping: CancellationToken,
+    /// What may be under way.
+    pub(crate) work: work::Work,
+    /// Recent events.
+    pub(crate) events: events::Events,
+    /// Streams of events that may be open.
+    pub(crate) streams: Arc<Semaphore>,
+    /// The clock of a simulation.
+    pub(crate) simulated: Option<Arc<SimulatedClock>>,
 }
 
 /// The transport while it runs.
@@ -60,6 +84,23 @@ pub struct Http {
     connections: TaskTracker,
     address: Option<SocketAddr>,
     socket: Option<PathBuf>,
+    tls: Option<Arc<tls::Tls>>,
+    /// Until the end: what is committed last is told too.
+    _listening: Listening,
+}
+
+/// What the transport is started with beside its settings.
+pub struct Start<'a> {
+    /// Announces by itself what is recorded.
+    pub engine: &'a Engine,
+    /// What can be asked.
+    pub protocols: &'a Protocols,
+    /// The data folder.
+    pub data: &'a Path,
+    /// Requests that read at a time.
+    pub readers: usize,
+    /// The clock of a simulation.
+    pub simulated: Option<Arc<SimulatedClock>>,
 }
 
 impl Http {
@@ -68,11 +109,8 @@ impl Http {
     ///
     /// # Errors
     /// If a stated address cannot be listened on, or there are no threads.
-    pub fn start(
-        protocols: &Protocols,
-        settings: &Settings,
-        data: &std::path::Path,
-    ) -> Result<Self, ListenError> {
+    pub fn start(settings: &Settings, start: Start<'_>) -> Result<Self, ListenError> {
+        let Start { engine, protocols, data, readers, simulated } = start;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .max_blocking_threads(BLOCKING)
@@ -80,13 +118,20 @@ impl Http {
             .enable_all()
             .build()
             .map_err(ListenError::Threads)?;
+        let tls = settings.tls.as_ref().map(tls::Tls::read).transpose();
+        let tls = tls.map_err(ListenError::Tls)?.map(Arc::new);
+        let (events, listening) = events::Events::of(engine);
         let context = Arc::new(Context {
             protocols: protocols.clone(),
             settings: settings.clone(),
             stopping: CancellationToken::new(),
+            work: work::Work::new(readers),
+            events,
+            streams: Arc::new(Semaphore::new(settings.events)),
+            simulated,
         });
         let (connections, guard) = (TaskTracker::new(), runtime.enter());
-        let server = connection::Server::new(context.clone(), connections.clone());
+        let server = connection::Server::new(context.clone(), connections.clone(), tls.clone());
         let mut address = None;
         match listen::port(&settings.listen) {
             Ok(Some(port)) => {
@@ -111,12 +156,20 @@ impl Http {
             }
         };
         drop(guard);
-        Ok(Self { runtime, context, connections, address, socket })
+        let _listening = listening;
+        Ok(Self { runtime, context, connections, address, socket, tls, _listening })
     }
 
     /// Returns the address it listens on, if it does on a port.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Reads the files of TLS again. Clients that are connected keep what they were shown.
+    pub fn reload(&self) {
+        if let Some(tls) = &self.tls {
+            tls.reload();
+        }
     }
 
     /// Takes no more requests, lets those under way finish for a while, and ends.

@@ -185,7 +185,10 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     if let Err(error) = &watchdog {
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
     }
-    let mut reload = || reloading::reload(&mut running, arguments, &engine, &access, logs);
+    let mut reload = || {
+        reloading::reload(&mut running, arguments, &engine, &access, logs);
+        neighbours.reload();
+    };
     let ended = runtime.block_on(end(signals, &mut broken, &mut reload));
     tracing::info!("stopping");
     drop(watchdog);

@@ -165,3 +165,14 @@ impl Line {
         Some(())
     }
 }
+
+/// A request: `what` is its method and path, `headers` end with a line break each.
+pub fn request(what: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = match what.split(' ').next() {
+        _ if !body.is_empty() => format!("Content-Length: {}\r\n", body.len()),
+        Some("POST" | "PUT") => "Content-Length: 0\r\n".to_owned(),
+        _ => String::new(),
+    };
+    let head = format!("{what} HTTP/1.1\r\nHost: localhost\r\n{headers}{length}\r\n");
+    [head.as_bytes(), body].concat()
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 
 use crate::engine::{Code, Encoding, Error};
 use crate::protocols::omir::{error_value, worded};
@@ -73,8 +73,8 @@ impl IntoResponse for Refused {
         let headers = response.headers_mut();
         if let Some(after) = self.retry_after {
             // Rounded up: a client that waits so long is heard.
-            let seconds = after.as_millis().div_ceil(1000).max(1);
-            headers.insert(RETRY_AFTER, number(seconds));
+            let seconds = u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -84,12 +84,16 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Writes the body of a refusal.
-pub(super) fn rendered(mut response: Response, encoding: Encoding) -> Response {
+/// Writes the body of a refusal, unless only its head is asked for.
+pub(super) fn rendered(mut response: Response, encoding: Encoding, is_head: bool) -> Response {
     let Some(refused) = response.extensions_mut().remove::<Refused>() else { return response };
     let bytes = encoding.encode(&error_value(&refused.error));
-    response.headers_mut().insert(CONTENT_TYPE, content_type(encoding));
-    *response.body_mut() = Body::from(bytes);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, content_type(encoding));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+    if !is_head {
+        *response.body_mut() = Body::from(bytes);
+    }
     response
 }
 
@@ -99,9 +103,4 @@ pub(crate) fn content_type(encoding: Encoding) -> HeaderValue {
         Encoding::Json => "application/json",
         Encoding::Cbor => "application/cbor",
     })
-}
-
-/// Returns a number as the value of a header.
-pub(crate) fn number(n: impl Into<u128>) -> HeaderValue {
-    HeaderValue::from_str(&n.into().to_string()).expect("digits are a value")
 }

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
+use omird_access::bearer;
 
 use super::Context;
 use super::answer::Refused;
@@ -54,8 +55,7 @@ fn token(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
         return Err(unknown);
     }
     let text = value.to_str().map_err(|_| unknown)?;
-    let (scheme, token) = text.split_once(' ').ok_or(unknown)?;
-    if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(token.trim())) } else { Err(unknown) }
+    bearer(text).map(Some).ok_or(unknown)
 }
 
 #[cfg(test)]

@@ -15,12 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
+use super::pace::Paced;
+use super::tls::Tls;
 use super::{Context, exchange, routes};
 
 /// Time for the header of a request, and for which a connection without a request is kept.
 const HEAD: Duration = Duration::from_secs(30);
+/// Time for a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Bytes of the header of a request.
 const HEAD_BYTES: usize = 96 << 10;
 /// Header fields of a request.
@@ -65,13 +70,18 @@ pub(super) struct Server {
     router: Router,
     places: Arc<Semaphore>,
     connections: TaskTracker,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Server {
-    pub(super) fn new(context: Arc<Context>, connections: TaskTracker) -> Self {
+    pub(super) fn new(
+        context: Arc<Context>,
+        connections: TaskTracker,
+        tls: Option<Arc<Tls>>,
+    ) -> Self {
         let router = routes::routes(context.clone());
         let places = Arc::new(Semaphore::new(context.settings.connections));
-        Self { context, router, places, connections }
+        Self { context, router, places, connections, tls }
     }
 
     /// Accepts connections on the port until the daemon stops.
@@ -134,7 +144,21 @@ impl Server {
     async fn serve_tcp(self, stream: TcpStream, place: Arc<Mutex<Option<OwnedSemaphorePermit>>>) {
         let Ok(local) = stream.local_addr() else { return };
         let local = Some(local.ip().to_canonical());
-        self.serve(stream, Arrival { local, is_encrypted: false, place }).await;
+        let Some(tls) = &self.tls else {
+            return self.serve(stream, Arrival { local, is_encrypted: false, place }).await;
+        };
+        let acceptor = TlsAcceptor::from(tls.current());
+        let shaken = tokio::select! {
+            shaken = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)) => shaken,
+            () = self.context.stopping.cancelled() => return,
+        };
+        match shaken {
+            Ok(Ok(stream)) => {
+                self.serve(stream, Arrival { local, is_encrypted: true, place }).await;
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
     }
 
     /// Serves one connection to its end.
@@ -157,7 +181,8 @@ impl Server {
             }
         });
         let builder = builder();
-        let served = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let served =
+            builder.serve_connection_with_upgrades(TokioIo::new(Paced::new(stream)), service);
         let mut served = pin!(served);
         let mut is_ending = false;
         loop {

@@ -1,5 +1,6 @@
 //! One request, from its header to its answer: what holds for every path.
 
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waiting, Poll};
@@ -8,61 +9,100 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use hyper::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use hyper::{Request, StatusCode};
+use hyper::header::{ALLOW, CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
 use tower::ServiceExt;
 
-use super::Context;
 use super::answer::{Refused, rendered};
-use super::connection::{Arrival, UnderWay};
-use crate::engine::{Code, Encoding};
+use super::connection::Arrival;
+use super::{Context, guard, negotiate, work};
+use crate::engine::Code;
+
+/// Longest path and query, in bytes. Parameters may also stand in a body.
+const LONGEST_URI: usize = 64 << 10;
 
 /// Answers a request.
 pub(super) async fn answer(
-    _context: &Arc<Context>,
+    context: &Arc<Context>,
     router: Router,
     arrival: Arrival,
-    mut request: Request<Incoming>,
+    request: Request<Incoming>,
 ) -> Response {
-    request.extensions_mut().insert(arrival);
-    let request = request.map(Body::new);
-    let response = match router.oneshot(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    };
-    let response = match response.status() {
-        StatusCode::METHOD_NOT_ALLOWED if response.extensions().get::<Refused>().is_none() => {
-            let refused = Refused::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                Code::InvalidQuery,
-                "this path does not take this method; `Allow` names those it takes",
-            );
-            let allowed = response.headers().clone();
-            let mut response = refused.into_response();
-            response.headers_mut().extend(allowed);
-            response
+    let (mut parts, body) = request.into_parts();
+    let (encoding, is_head) = (negotiate::accepted(&parts.headers), parts.method == Method::HEAD);
+    let checked = guard::check(&context.settings, &arrival, &parts);
+    parts.extensions.insert(arrival);
+    let (origin, response) = match checked.and_then(|origin| short(&parts).map(|()| origin)) {
+        Err(refused) => (None, refused.into_response()),
+        Ok(origin) => {
+            let preflight =
+                origin.as_ref().and_then(|_| guard::preflight(&parts.method, &parts.headers));
+            let response = match preflight {
+                Some(response) => response,
+                None => routed(router, parts, body).await,
+            };
+            (origin, response)
         }
-        _ => response,
     };
-    let mut response = rendered(response, Encoding::Json);
+    let mut response = rendered(response, encoding, is_head);
     let headers = response.headers_mut();
+    guard::open_to(origin, headers);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // What is remembered is nobody else's.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// A body that holds something until it is sent, or given up.
-pub(super) fn held(body: Body, holds: UnderWay) -> Body {
+fn short(parts: &Parts) -> Result<(), Refused> {
+    let length = parts.uri.path_and_query().map_or(0, |it| it.as_str().len());
+    if length <= LONGEST_URI {
+        return Ok(());
+    }
+    let message = format!(
+        "path and query are {length} bytes; at most {LONGEST_URI} are taken there: put parameters into the body"
+    );
+    Err(Refused::new(StatusCode::URI_TOO_LONG, Code::TooLarge, message))
+}
+
+async fn routed(router: Router, parts: Parts, body: Incoming) -> Response {
+    let asks_what_is_allowed = parts.method == Method::OPTIONS;
+    let request = Request::from_parts(parts, Body::new(body));
+    let response = match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => return work::panicked().into_response(),
+    };
+    let is_ours = response.extensions().get::<Refused>().is_some();
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED || is_ours {
+        return response;
+    }
+    let allowed = response.headers().get(ALLOW).cloned();
+    let mut answer = if asks_what_is_allowed && allowed.is_some() {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        let message = "this path does not take this method; `Allow` names those it takes";
+        Refused::new(StatusCode::METHOD_NOT_ALLOWED, Code::InvalidQuery, message).into_response()
+    };
+    if let Some(allowed) = allowed {
+        answer.headers_mut().insert(ALLOW, allowed);
+    }
+    answer
+}
+
+/// Returns a body that holds something until it is sent, or given up.
+pub(super) fn held(body: Body, holds: impl Send + Unpin + 'static) -> Body {
     Body::new(Held { body, _holds: holds })
 }
 
-struct Held {
+struct Held<T> {
     body: Body,
-    _holds: UnderWay,
+    _holds: T,
 }
 
-impl HttpBody for Held {
+impl<T: Unpin> HttpBody for Held<T> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
 
 use super::settings::{DEFAULT_LISTEN, Listen};
+use super::tls::TlsError;
 
 /// The name of the socket in the data folder.
 pub const SOCKET: &str = "http.sock";
@@ -30,6 +31,8 @@ pub enum ListenError {
         /// The reason.
         error: io::Error,
     },
+    /// TLS cannot be served.
+    Tls(TlsError),
     /// There are no threads for it.
     Threads(io::Error),
 }
@@ -55,6 +58,7 @@ impl fmt::Display for ListenError {
                 ),
                 _ => write!(f, "{address}: {error}; name another with {listen}"),
             },
+            Self::Tls(error) => error.fmt(f),
             Self::Threads(error) => write!(f, "no threads for HTTP: {error}"),
         }
     }

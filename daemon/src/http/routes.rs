@@ -3,18 +3,14 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use hyper::StatusCode;
-use hyper::header::CONTENT_TYPE;
 
 use super::Context;
-use super::answer::{Refused, content_type};
-use super::caller::Asker;
-use crate::engine::{Code, Encoding};
-use crate::protocols::omir::{Params, method};
-use crate::router::Incoming;
+use super::answer::Refused;
+use super::omir;
+use crate::engine::Code;
 
 /// What `/` says.
 const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /omir/v1/events /health/live /health/ready \
@@ -24,9 +20,9 @@ const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /om
 pub(super) fn routes(context: Arc<Context>) -> Router {
     Router::new()
         .route("/", get(async || PATHS))
-        .route("/omir/v1/status", get(status))
         .merge(super::mcp::route(&context))
         .merge(super::tokens::routes())
+        .merge(omir::routes())
         .fallback(nothing_there)
         .with_state(context)
 }
@@ -37,16 +33,4 @@ async fn nothing_there() -> impl IntoResponse {
         Code::NotFound,
         "there is nothing at this path; `/` names those there are",
     )
-}
-
-async fn status(
-    State(context): State<Arc<Context>>,
-    Asker(caller): Asker,
-) -> Result<Response, Refused> {
-    let protocols = &context.protocols;
-    let row = method(omir_core::operation::Operation::Status);
-    let admitted = protocols.router.admit(&caller, row, Incoming::default())?;
-    let encode = |response: crate::protocols::omir::Response| response.encode(Encoding::Json);
-    let encoded = protocols.omir.ask(admitted, Params::default(), encode)?;
-    Ok(([(CONTENT_TYPE, content_type(Encoding::Json))], encoded.bytes).into_response())
 }

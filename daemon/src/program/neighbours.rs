@@ -34,8 +34,11 @@ impl Neighbours {
     ) -> Result<Self, ServeError> {
         // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
         #[cfg(feature = "http")]
-        let http = crate::http::Http::start(protocols, &config.http, &config.data)
-            .map_err(ServeError::Http)?;
+        let http = {
+            let (data, readers, simulated) = (&*config.data, config.readers, simulated.clone());
+            let start = crate::http::Start { engine, protocols, data, readers, simulated };
+            crate::http::Http::start(&config.http, start).map_err(ServeError::Http)?
+        };
         Ok(Self {
             #[cfg(feature = "http")]
             http,
@@ -68,6 +71,12 @@ impl Neighbours {
         return self.http.address();
         #[cfg(not(feature = "http"))]
         None
+    }
+
+    /// Reads again what is in files of its own, such as certificates.
+    pub(super) fn reload(&self) {
+        #[cfg(feature = "http")]
+        self.http.reload();
     }
 
     pub(super) fn leave(self) {

@@ -1,0 +1,320 @@
+//! The OMIR protocol over HTTP: the operations of `docs/keys.md` under `/omir/v1`, and what is stored under its name.
+
+mod clock;
+mod events;
+mod export;
+mod memory;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use omir_core::operation::Operation;
+use omir_core::value::Value;
+use percent_encoding::percent_decode_str;
+
+use super::answer::{Refused, content_type};
+use super::body::{self, NotRead};
+use super::caller::identify;
+use super::exchange::held;
+use super::work::{Place, Room};
+use super::{Context, negotiate};
+use crate::engine::{Code, Encoding, Error, decode, unanswered};
+use crate::protocols::omir::{
+    Encoded, Named, Params, Payload, Response as Answer, is_handed_over, method, parameters_of,
+};
+use crate::router::{self, Admitted, Caller, Effect, Incoming, Method, Scopes, Unauthenticated};
+
+/// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
+const INLINE_BYTES: usize = 64 << 10;
+
+/// Returns the routes of the protocol.
+pub(super) fn routes() -> Router<Arc<Context>> {
+    let mut routes = Router::new()
+        .route("/omir/v1/memory/{type}/{id}", memory::route())
+        .route("/omir/v1/events", axum::routing::get(events::stream))
+        .route("/omir/v1/clock", on(MethodFilter::POST.or(MethodFilter::PUT), clock::set));
+    for operation in Operation::ALL {
+        let path = format!("/omir/v1/{operation}");
+        routes = routes.route(&path, served(operation));
+    }
+    routes
+}
+
+/// The way an operation is asked for: GET only where nothing changes, for a browser or a cache may send that by itself.
+fn served(operation: Operation) -> MethodRouter<Arc<Context>> {
+    let mut ways = MethodFilter::POST;
+    if method(operation).effect == Effect::Reads {
+        ways = ways.or(MethodFilter::GET);
+    }
+    match operation {
+        Operation::Export => on(ways, export::stream),
+        _ => on(ways, async move |State(context): State<Arc<Context>>, request: Request| {
+            serve(&context, operation, request).await
+        }),
+    }
+}
+
+/// Serves an operation.
+async fn serve(
+    context: &Arc<Context>,
+    operation: Operation,
+    request: Request,
+) -> Result<Response, Refused> {
+    let Asked { admitted, params, encoding, size, room, place } =
+        admit(context, method(operation), request).await?;
+    let omir = context.protocols.omir.clone();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let work = move || {
+        let _room = room;
+        let encode = move |response: Answer| response.encode(encoding);
+        omir.serve(admitted, params, encode, move |answer| {
+            // A client that is gone does not wait for it.
+            let _ = tell.send(answer);
+        });
+    };
+    if is_handed_over(operation) && size <= INLINE_BYTES {
+        work();
+    } else {
+        place.work(work).await?;
+    }
+    let encoded = told.await.unwrap_or_else(|_| Err(unanswered()))?;
+    sent(context, encoded).await
+}
+
+/// Returns the answer, once there is room for it.
+async fn sent(context: &Context, encoded: Encoded) -> Result<Response, Refused> {
+    let Encoded { bytes, encoding, left_out: _ } = encoded;
+    let media = match encoding {
+        Some(encoding) => content_type(encoding),
+        None => HeaderValue::from_static("application/octet-stream"),
+    };
+    let room = context.work.room_for_answer(bytes.len()).await?;
+    let body = held(Body::from(bytes), room);
+    Ok(([(CONTENT_TYPE, media)], body).into_response())
+}
+
+/// A request that may be worked on.
+struct Asked {
+    admitted: Admitted,
+    params: Params,
+    /// The encoding of the answer.
+    encoding: Encoding,
+    /// Bytes of the body.
+    size: usize,
+    /// Kept until the body is worked on.
+    room: Room,
+    /// Among the requests that wait.
+    place: Place,
+}
+
+/// Finds out who asks, reads parameters and body within the bounds of the method, and has the router decide.
+async fn admit(
+    context: &Context,
+    row: &'static Method,
+    request: Request,
+) -> Result<Asked, Refused> {
+    let (parts, body) = request.into_parts();
+    let caller = ask_who(context, row, &parts)?;
+    let router = &context.protocols.router;
+    let refuse = |bytes: usize, error: Error| {
+        router.refuse(&caller, row, bytes, error.code);
+        Refused::from(error)
+    };
+    let mut parameters = query_parameters(&parts).map_err(|error| refuse(0, error))?;
+    let encoding = answer_encoding(&mut parameters, &parts.headers).map_err(|e| refuse(0, e))?;
+    let merges = parameters.iter().any(|(name, _)| name == "merge");
+    let read = read(context, &caller, row, &parts.headers, body, merges).await?;
+    // What waits has a place before it is taken on: a client that is told BUSY has begun nothing.
+    let place = context.work.place().map_err(|error| refuse(read.bytes.len(), error))?;
+    let size = read.bytes.len();
+    let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
+    let admitted = router.admit(&caller, row, incoming)?;
+    let payload = match read.bytes {
+        bytes if bytes.is_empty() => Ok(Payload::None),
+        bytes => payload(context, row, &parts.headers, bytes, &mut parameters),
+    };
+    match payload {
+        Ok(payload) => {
+            let params = Params { parameters, payload };
+            Ok(Asked { admitted, params, encoding, size, room: read.room, place })
+        }
+        Err(refused) => {
+            admitted.failed(refused.error.code);
+            Err(refused)
+        }
+    }
+}
+
+/// Finds out who asks for a method; a refusal is in the audit line.
+fn ask_who(context: &Context, row: &'static Method, parts: &Parts) -> Result<Caller, Refused> {
+    identify(context, parts).map_err(|refusal| {
+        let bytes = body::stated_length(&parts.headers).unwrap_or(0);
+        context.protocols.router.refuse(&nobody(), row, bytes, refusal.code());
+        match refusal {
+            router::Refusal::Unauthenticated(Unauthenticated::Missing) => {
+                let mut refused = Refused::from(refusal);
+                refused.error.message.push_str("; send `Authorization: Bearer TOKEN`");
+                refused
+            }
+            refusal => refusal.into(),
+        }
+    })
+}
+
+/// The caller of a request that nobody is known to have sent.
+fn nobody() -> Caller {
+    Caller { scopes: Scopes::only(&[]), ..Caller::trusted("http", "?") }
+}
+
+/// Reads the body of a request, if its caller may send one.
+async fn read(
+    context: &Context,
+    caller: &Caller,
+    row: &'static Method,
+    headers: &HeaderMap,
+    body: Body,
+    merges: bool,
+) -> Result<body::Read, Refused> {
+    let router = &context.protocols.router;
+    let bytes = body::stated_length(headers).unwrap_or(0);
+    if let Err(refusal) = router.check(caller, row, Incoming { bytes, ..Incoming::default() }) {
+        router.refuse(caller, row, bytes, refusal.code());
+        return Err(refusal.into());
+    }
+    let limits = context.protocols.omir.limits();
+    let most = if merges {
+        limits.max_import_bytes.max(limits.max_payload_bytes)
+    } else {
+        limits.max_payload_bytes
+    };
+    match body::read(&context.work, headers, body, most).await {
+        Ok(read) => Ok(read),
+        Err(NotRead::Refused(refused)) => {
+            router.refuse(caller, row, bytes, refused.error.code);
+            Err(refused)
+        }
+        // The router words it, and notes it.
+        Err(NotRead::TooLarge(bytes)) => {
+            let incoming = Incoming { bytes, merges, ..Incoming::default() };
+            let refused = router.admit(caller, row, incoming).map(|admitted| {
+                let error =
+                    Error::new(Code::TooLarge, format!("{bytes} bytes; at most {most} are taken"));
+                admitted.failed(error.code);
+                Refused::from(error)
+            });
+            Err(refused.unwrap_or_else(Refused::from))
+        }
+    }
+}
+
+/// Makes of a body what the method takes.
+fn payload(
+    context: &Context,
+    row: &'static Method,
+    headers: &HeaderMap,
+    bytes: Vec<u8>,
+    parameters: &mut Vec<(String, String)>,
+) -> Result<Payload, Refused> {
+    let encoding = negotiate::content(headers)?;
+    if row.payload == router::Payload::Resources {
+        return Ok(Payload::Resources(bytes, encoding));
+    }
+    let limits = context.protocols.omir.limits();
+    let mut members = decode(&bytes, encoding, &limits, Code::InvalidQuery)?;
+    // The encoding of the answer is said in the query, or by `Accept`.
+    if let Value::Object(members) = &mut members {
+        members.remove("format");
+    }
+    if row.payload == router::Payload::None {
+        for (name, value) in parameters_of(&members)? {
+            if !parameters.iter().any(|(known, _)| *known == name) {
+                parameters.push((name, value));
+            }
+        }
+        return Ok(Payload::None);
+    }
+    Ok(Payload::Members(members))
+}
+
+/// Takes `format` from the parameters, which wins over `Accept`.
+fn answer_encoding(
+    parameters: &mut Vec<(String, String)>,
+    headers: &HeaderMap,
+) -> Result<Encoding, Error> {
+    let Some(at) = parameters.iter().position(|(name, _)| name == "format") else {
+        return Ok(negotiate::accepted(headers));
+    };
+    match parameters.remove(at).1.as_str() {
+        "json" => Ok(Encoding::Json),
+        "cbor" => Ok(Encoding::Cbor),
+        other => Err(Error::query("format", format!("{other:?} is neither `json` nor `cbor`"))),
+    }
+}
+
+/// Reads the parameters of a query: `name=value`, with `&` between them, as forms and `curl --data-urlencode` write them.
+///
+/// # Errors
+/// `INVALID_QUERY`, naming the parameter that is given twice or is no text.
+fn query_parameters(parts: &Parts) -> Result<Vec<(String, String)>, Error> {
+    let mut list: Vec<(String, String)> = Vec::new();
+    let query = parts.uri.query().unwrap_or_default();
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let decoded = |text: &str| {
+            let text = text.replace('+', " ");
+            percent_decode_str(&text).decode_utf8().map(std::borrow::Cow::into_owned)
+        };
+        let (Ok(name), Ok(value)) = (decoded(name), decoded(value)) else {
+            return Err(Error::query(name, "is not UTF-8 after percent-decoding"));
+        };
+        if list.iter().any(|(known, _)| *known == name) {
+            return Err(Error::query(&name, "is given twice"));
+        }
+        list.push((name, value));
+    }
+    Ok(list)
+}
+
+/// Refuses parameters where there are none.
+fn expect_none(
+    row: &'static Method,
+    parameters: Vec<(String, String)>,
+    hint: &str,
+) -> Result<(), Error> {
+    Named::of(row.about, parameters).finish(hint)
+}
+
+/// Has the router decide about a method without a body.
+fn admit_bare(
+    context: &Context,
+    row: &'static Method,
+    caller: &Caller,
+) -> Result<Admitted, Refused> {
+    Ok(context.protocols.router.admit(caller, row, Incoming::default())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(query: &str) -> Result<Vec<(String, String)>, Error> {
+        let (parts, ()) = hyper::Request::get(format!("/x?{query}")).body(()).unwrap().into_parts();
+        query_parameters(&parts)
+    }
+
+    #[test]
+    fn parameters_are_read_as_forms_write_them() {
+        let list = of("q=door+3%26%3b%2b&near=1,2&explain&").unwrap();
+        let list: Vec<(&str, &str)> = list.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(list, [("q", "door 3&;+"), ("near", "1,2"), ("explain", "")]);
+        assert_eq!(of("q=a&q=b").unwrap_err().path, "/q");
+        assert_eq!(of("q=%ff").unwrap_err().code, Code::InvalidQuery);
+    }
+}

@@ -1,0 +1,52 @@
+//! `/omir/v1/clock`: the time of a simulation is set.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use hyper::header::CONTENT_TYPE;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+
+use super::super::answer::{Refused, content_type};
+use super::super::{Context, negotiate};
+use super::{answer_encoding, ask_who, expect_none, query_parameters};
+use crate::engine::{Code, Error, decode};
+use crate::protocols::omir::{CLOCK, instant};
+use crate::router::Incoming;
+
+pub(super) async fn set(
+    State(context): State<Arc<Context>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let caller = ask_who(&context, &CLOCK, &parts)?;
+    let read = super::read(&context, &caller, &CLOCK, &parts.headers, body, false).await?;
+    let incoming = Incoming { bytes: read.bytes.len(), ..Incoming::default() };
+    let admitted = context.protocols.router.admit(&caller, &CLOCK, incoming)?;
+    let set = (|| {
+        let mut parameters = query_parameters(&parts)?;
+        let encoding = answer_encoding(&mut parameters, &parts.headers)?;
+        expect_none(&CLOCK, parameters, "the instant is the body")?;
+        let content = negotiate::content(&parts.headers)?;
+        let limits = context.protocols.omir.limits();
+        let value = decode(&read.bytes, content, &limits, Code::InvalidQuery)?;
+        let at = instant(json::to_string(&value).as_bytes())
+            .map_err(|why| Error::new(Code::InvalidQuery, why.to_string()))?;
+        let Some(clock) = &context.simulated else {
+            let message = "the time of this daemon is that of its machine; only with [clock] source = \"simulated\" \
+                           can it be set";
+            return Err(Error::new(Code::InvalidQuery, message).into());
+        };
+        clock.set(at);
+        let mut map = Map::new();
+        map.insert("now", at.to_string());
+        let bytes = encoding.encode(&Value::Object(map));
+        Ok::<_, Refused>(([(CONTENT_TYPE, content_type(encoding))], bytes).into_response())
+    })();
+    match &set {
+        Ok(_) => admitted.done(),
+        Err(refused) => admitted.failed(refused.error.code),
+    }
+    set
+}

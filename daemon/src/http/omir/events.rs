@@ -1,0 +1,138 @@
+//! `/omir/v1/events`: what is recorded from now on, or since an event that the client had last (server-sent events).
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use hyper::Version;
+use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use super::super::Context;
+use super::super::answer::Refused;
+use super::super::caller::identify;
+use super::super::connection::Arrival;
+use super::super::events::{EventId, Kept, Next, Place};
+use super::{admit_bare, ask_who, expect_none, query_parameters};
+use crate::engine::{Code, Error};
+use crate::protocols::omir::EVENTS;
+use crate::router::Admitted;
+
+/// Time without an event after which a comment says that the daemon is there, and the token is looked at again.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Events that are taken from the row at a time.
+const AT_A_TIME: usize = 64;
+/// First in each stream: the client comes back after a second.
+const OPENING: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+const BEAT: Bytes = Bytes::from_static(b":\n\n");
+const MISSED: Bytes = Bytes::from_static(
+    b"event: missed\ndata: {\"kind\":\"missed\",\"message\":\"events before this one are gone; read what is stored\"}\n\n",
+);
+
+pub(super) async fn stream(
+    State(context): State<Arc<Context>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (mut parts, _) = request.into_parts();
+    let caller = ask_who(&context, &EVENTS, &parts)?;
+    let permit = context.streams.clone().try_acquire_owned().map_err(|_| {
+        let message = "too many streams of events are open (http.max_events); try again later";
+        context.protocols.router.refuse(&caller, &EVENTS, 0, Code::Busy);
+        Refused::from(Error::new(Code::Busy, message))
+    })?;
+    let admitted = admit_bare(&context, &EVENTS, &caller)?;
+    let had = query_parameters(&parts)
+        .and_then(|parameters| expect_none(&EVENTS, parameters, "`Last-Event-ID` resumes"))
+        .and_then(|()| last_event(&parts));
+    let had = match had {
+        Ok(had) => had,
+        Err(error) => {
+            admitted.failed(error.code);
+            return Err(error.into());
+        }
+    };
+    let place = context.events.place(had);
+    let is_alone = parts.version < Version::HTTP_2;
+    if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
+        arrival.leave_place();
+    }
+    // What tells who asks; the rest of the request is not kept for as long as the stream is open.
+    parts.headers.remove("last-event-id");
+    let told = Told {
+        context,
+        parts: Box::new(parts),
+        place,
+        ready: VecDeque::from([OPENING]),
+        _permit: permit,
+        _admitted: admitted,
+    };
+    let stream = stream::unfold(told, async |mut told| {
+        let frame = told.next().await?;
+        Some((Ok::<_, Infallible>(frame), told))
+    });
+    let mut response = Body::from_stream(stream).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if is_alone {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}
+
+fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
+    let Some(value) = parts.headers.get("last-event-id") else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    text.parse().map(Some).map_err(|_| {
+        let message =
+            format!("Last-Event-ID: {text:?} is no id of an event, such as `12` or `12.1`");
+        Error::new(Code::InvalidQuery, message)
+    })
+}
+
+/// One stream.
+struct Told {
+    context: Arc<Context>,
+    parts: Box<Parts>,
+    place: Place,
+    ready: VecDeque<Bytes>,
+    _permit: OwnedSemaphorePermit,
+    _admitted: Admitted,
+}
+
+impl Told {
+    /// Returns the next bytes; `None` once the daemon stops, or the token is not valid any more.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
+        }
+        let beat = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
+        let next = tokio::select! {
+            biased;
+            () = self.context.stopping.cancelled() => return None,
+            next = self.place.next(AT_A_TIME) => Some(next),
+            () = beat => None,
+        };
+        // A token that was revoked is in force no longer, here too.
+        let may = identify(&self.context, &self.parts).is_ok_and(|c| c.scopes.hold(EVENTS.scope));
+        if !may {
+            return None;
+        }
+        match next {
+            None => Some(BEAT),
+            Some(Next::Missed) => Some(MISSED),
+            Some(Next::Events(events)) => {
+                self.ready.extend(events.iter().map(|kept: &Arc<Kept>| kept.text()));
+                self.ready.pop_front()
+            }
+        }
+    }
+}

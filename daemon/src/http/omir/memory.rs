@@ -1,0 +1,265 @@
+//! `/omir/v1/memory/<Type>/<id>`: one resource under its name. Its `ETag` is its version.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, ETAG, HeaderValue};
+use omir_core::reference::Ref;
+
+use super::super::Context;
+use super::super::answer::{Refused, content_type};
+use super::super::exchange::held;
+use super::super::negotiate::{self, Conditions};
+use super::{admit_bare, answer_encoding, ask_who, expect_none, query_parameters};
+use crate::engine::{
+    Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
+};
+use crate::protocols::omir::{DELETE, GET, PUT, no_resource};
+use crate::router::{Admitted, Incoming};
+
+/// Tries of a write whose condition held and then did not: somebody else wrote in between.
+const TRIES: usize = 8;
+
+pub(super) fn route() -> MethodRouter<Arc<Context>> {
+    get(read).put(store).delete(forget)
+}
+
+/// The path of a request, of which both parts must be right.
+type Named = Path<(String, String)>;
+
+fn name_of(Path((of, id)): &Named) -> Result<Ref, Error> {
+    let text = format!("{of}/{id}");
+    text.parse().map_err(|_| no_resource(&format!("memory/{text}")))
+}
+
+async fn read(
+    State(context): State<Arc<Context>>,
+    path: Named,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, _) = request.into_parts();
+    let caller = ask_who(&context, &GET, &parts)?;
+    let place = context.work.place().map_err(|error| {
+        context.protocols.router.refuse(&caller, &GET, 0, error.code);
+        Refused::from(error)
+    })?;
+    let admitted = admit_bare(&context, &GET, &caller)?;
+    let asked = (|| {
+        let mut parameters = query_parameters(&parts)?;
+        let encoding = answer_encoding(&mut parameters, &parts.headers)?;
+        expect_none(&GET, parameters, "filters belong to `recall`")?;
+        let name = name_of(&path).map_err(|error| Error { code: Code::NotFound, ..error })?;
+        Ok((name, encoding))
+    })();
+    let (name, encoding) = match asked {
+        Ok(asked) => asked,
+        Err(error) => return Err(failed(admitted, error)),
+    };
+    let omir = context.protocols.omir.clone();
+    let look_up = move || {
+        let found = omir.get_versioned(&admitted, &name).and_then(|found| {
+            let missing = || Error::new(Code::NotFound, format!("{name} is not stored"));
+            let (bytes, version) = found.ok_or_else(missing)?;
+            let bytes = match encoding {
+                Encoding::Cbor => bytes,
+                Encoding::Json => Encoding::Json.encode(&decode_stored(&bytes)?),
+            };
+            Ok((bytes, version))
+        });
+        admitted.finish(&found);
+        found
+    };
+    let (bytes, version) = place.work(look_up).await??;
+    let conditions = Conditions::of(&parts.headers);
+    answered(&context, &conditions, bytes, version, encoding).await
+}
+
+/// Ends a request that is refused.
+fn failed(admitted: Admitted, error: Error) -> Refused {
+    admitted.failed(error.code);
+    error.into()
+}
+
+async fn answered(
+    context: &Context,
+    conditions: &Conditions,
+    bytes: Vec<u8>,
+    version: u64,
+    encoding: Encoding,
+) -> Result<Response, Refused> {
+    if conditions.rule_out(Some(version)) {
+        return Err(Conditions::failed(Some(version)));
+    }
+    if conditions.have(version) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag(version))]).into_response());
+    }
+    let room = context.work.room_for_answer(bytes.len()).await?;
+    let headers = [(CONTENT_TYPE, content_type(encoding)), (ETAG, tag(version))];
+    Ok((headers, held(Body::from(bytes), room)).into_response())
+}
+
+async fn store(
+    State(context): State<Arc<Context>>,
+    path: Named,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let caller = ask_who(&context, &PUT, &parts)?;
+    let router = &context.protocols.router;
+    let asked = (|| {
+        let mut parameters = query_parameters(&parts)?;
+        let encoding = answer_encoding(&mut parameters, &parts.headers)?;
+        expect_none(&PUT, parameters, "conditions are `If-Match` and `If-None-Match`")?;
+        Ok((name_of(&path)?, encoding))
+    })();
+    let (name, encoding) = asked.map_err(|error: Error| {
+        router.refuse(&caller, &PUT, 0, error.code);
+        Refused::from(error)
+    })?;
+    let read = super::read(&context, &caller, &PUT, &parts.headers, body, false).await?;
+    let size = read.bytes.len();
+    let content = match size {
+        // An empty body is refused for what it is.
+        0 => Ok(Encoding::Json),
+        _ => negotiate::content(&parts.headers),
+    };
+    let content = content.inspect_err(|refused| {
+        router.refuse(&caller, &PUT, size, refused.error.code);
+    })?;
+    let incoming = Incoming { bytes: size, ..Incoming::default() };
+    let mut admitted = router.admit(&caller, &PUT, incoming)?;
+    let conditions = Conditions::of(&parts.headers);
+    let (bytes, omir) = (Arc::new(read.bytes), &context.protocols.omir);
+    for _ in 0..TRIES {
+        let live = omir.live_version(&admitted, &name).map(|(version, _)| version);
+        if !conditions.hold(live) {
+            admitted.failed(Code::Conflict);
+            return Err(Conditions::failed(live));
+        }
+        let precondition = match live {
+            _ if conditions.are_none() => Precondition::None,
+            None => Precondition::Absent,
+            Some(version) => Precondition::Version(version),
+        };
+        let (again, receipt) =
+            put(&context, admitted, &name, &bytes, content, precondition).await?;
+        admitted = again;
+        match receipt {
+            // It may hold for what is stored now: that is looked at again.
+            Err(error)
+                if error.code == Code::Conflict
+                    && !conditions.are_none()
+                    && omir.live_version(&admitted, &name).map(|(version, _)| version) != live => {}
+            Err(error) => return Err(failed(admitted, error)),
+            Ok(receipt) => {
+                admitted.done();
+                return Ok(stored(&receipt, live.is_none(), encoding));
+            }
+        }
+    }
+    let message = format!("{name} changes all the time; try again in a moment");
+    Err(failed(admitted, Error::new(Code::Busy, message)))
+}
+
+async fn put(
+    context: &Arc<Context>,
+    admitted: Admitted,
+    name: &Ref,
+    bytes: &Arc<Vec<u8>>,
+    content: Encoding,
+    precondition: Precondition,
+) -> Result<(Admitted, Result<Receipt, Error>), Error> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (omir, name, bytes) = (context.protocols.omir.clone(), name.clone(), bytes.clone());
+    let is_large = bytes.len() > super::INLINE_BYTES;
+    let work = move || {
+        omir.put_if(admitted, &name, &bytes, content, precondition, move |admitted, receipt| {
+            // A client that is gone does not wait for it. What became of it is in the audit line all the same.
+            if let Err((admitted, receipt)) = tell.send((admitted, receipt)) {
+                admitted.finish(&receipt);
+            }
+        });
+    };
+    if is_large {
+        context.work.go_on(work).await?
+    } else {
+        work()
+    }
+    told.await.map_err(|_| unanswered())
+}
+
+fn stored(receipt: &Receipt, is_new: bool, encoding: Encoding) -> Response {
+    let (mut status, mut etag) = (StatusCode::OK, None);
+    if let Effect::Remembered(stored) = &receipt.effect
+        && let [stored] = &stored[..]
+    {
+        etag = Some(tag(stored.version));
+        if is_new && !stored.unchanged {
+            status = StatusCode::CREATED;
+        }
+    }
+    let mut response = told(receipt, encoding);
+    *response.status_mut() = status;
+    if let Some(etag) = etag {
+        response.headers_mut().insert(ETAG, etag);
+    }
+    response
+}
+
+fn told(receipt: &Receipt, encoding: Encoding) -> Response {
+    let bytes = encoding.encode(&receipt.to_value());
+    ([(CONTENT_TYPE, content_type(encoding))], bytes).into_response()
+}
+
+async fn forget(
+    State(context): State<Arc<Context>>,
+    path: Named,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, _) = request.into_parts();
+    let caller = ask_who(&context, &DELETE, &parts)?;
+    let admitted = admit_bare(&context, &DELETE, &caller)?;
+    let asked = (|| {
+        let mut parameters = query_parameters(&parts)?;
+        let encoding = answer_encoding(&mut parameters, &parts.headers)?;
+        expect_none(&DELETE, parameters, "a condition is `If-Match`")?;
+        Ok((name_of(&path)?, encoding))
+    })();
+    let (name, encoding) = match asked {
+        Ok(asked) => asked,
+        Err(error) => return Err(failed(admitted, error)),
+    };
+    let (conditions, omir) = (Conditions::of(&parts.headers), &context.protocols.omir);
+    let (tell, waiting) = tokio::sync::oneshot::channel();
+    let reply = move |receipt| {
+        // A client that is gone does not wait for it.
+        let _ = tell.send(receipt);
+    };
+    let live = omir.live_version(&admitted, &name);
+    let version = live.map(|(version, _)| version);
+    match live {
+        _ if conditions.are_none() => omir.delete(admitted, name.clone(), reply),
+        Some((version, seq)) if conditions.hold(Some(version)) => {
+            omir.delete_up_to(admitted, name.clone(), seq, reply);
+        }
+        _ => {
+            admitted.failed(Code::Conflict);
+            return Err(Conditions::failed(version));
+        }
+    }
+    let receipt = waiting.await.unwrap_or_else(|_| Err(unanswered()))?;
+    if !conditions.are_none() && receipt.effect == Effect::Forgotten(0) {
+        // Somebody else wrote or forgot it in between.
+        return Err(Conditions::failed(None));
+    }
+    Ok(told(&receipt, encoding))
+}
+
+/// The `ETag` of a version.
+fn tag(version: u64) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+}

@@ -1,0 +1,158 @@
+//! Work that reads memories or decodes much, off the threads that move bytes: so much at a time, so much that waits, and
+//! no more bytes of bodies and answers than a small machine has room for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::answer::Refused;
+use crate::engine::{Code, Error};
+
+/// Requests that may wait for their turn.
+const WAITING: usize = 256;
+/// Bytes of bodies that are read or worked on; a larger one is read alone.
+const BODIES: usize = 64 << 20;
+/// Bytes of answers that clients have not taken; a larger one waits alone.
+const ANSWERS: usize = 64 << 20;
+/// Longest wait of an answer for room.
+const FOR_ROOM: Duration = Duration::from_secs(10);
+/// Documents that are streamed at a time: each keeps a few dozen bytes for each resource.
+const DOCUMENTS: usize = 8;
+/// The unit that bytes are counted in.
+const KIB: usize = 1 << 10;
+
+/// The bounds of all requests together.
+pub(crate) struct Work {
+    waiting: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+    documents: Arc<Semaphore>,
+}
+
+/// A place among the requests that wait.
+pub(crate) struct Place {
+    _waiting: OwnedSemaphorePermit,
+    turns: Arc<Semaphore>,
+}
+
+/// Room, until it is dropped.
+pub(crate) struct Room(
+    #[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit,
+);
+
+impl Work {
+    /// Returns bounds of so many that read at a time.
+    pub(super) fn new(readers: usize) -> Self {
+        let of = |permits| Arc::new(Semaphore::new(permits));
+        Self {
+            waiting: of(WAITING),
+            turns: of(readers),
+            bodies: of(BODIES / KIB),
+            answers: of(ANSWERS / KIB),
+            documents: of(DOCUMENTS),
+        }
+    }
+
+    /// Takes a place among the requests that wait.
+    ///
+    /// # Errors
+    /// `BUSY` if too many do.
+    pub(crate) fn place(&self) -> Result<Place, Error> {
+        let waiting = self.waiting.clone().try_acquire_owned();
+        let waiting =
+            waiting.map_err(|_| busy("too many requests are waiting; try again in a moment"))?;
+        Ok(Place { _waiting: waiting, turns: self.turns.clone() })
+    }
+
+    /// Takes room for a body of so many bytes.
+    ///
+    /// # Errors
+    /// `BUSY` if other bodies have it.
+    pub(crate) fn room_for_body(&self, bytes: usize) -> Result<Room, Error> {
+        let room = self.bodies.clone().try_acquire_many_owned(permits(bytes, BODIES));
+        room.map(Room).map_err(|_| busy("too many large requests come in; try again in a moment"))
+    }
+
+    /// Waits for room for an answer of so many bytes.
+    ///
+    /// # Errors
+    /// `BUSY` if other clients do not take theirs.
+    pub(crate) async fn room_for_answer(&self, bytes: usize) -> Result<Room, Error> {
+        let room = self.answers.clone().acquire_many_owned(permits(bytes, ANSWERS));
+        match tokio::time::timeout(FOR_ROOM, room).await {
+            Ok(Ok(room)) => Ok(Room(room)),
+            _ => Err(busy(
+                "too many answers wait for clients that do not take them; try again in a moment",
+            )),
+        }
+    }
+
+    /// Takes a place among the documents that are streamed.
+    ///
+    /// # Errors
+    /// `BUSY` if too many are.
+    pub(crate) fn document(&self) -> Result<Room, Error> {
+        let room = self.documents.clone().try_acquire_owned();
+        room.map(Room).map_err(|_| busy("too many exports are under way; try again in a moment"))
+    }
+
+    /// Goes on with something that has begun: waits for its turn, however many others wait.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it panics.
+    pub(crate) async fn go_on<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        in_turn(&self.turns, work).await
+    }
+}
+
+impl Place {
+    /// Works in its turn, on a thread that may wait.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it panics.
+    pub(crate) async fn work<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        in_turn(&self.turns, work).await
+    }
+}
+
+async fn in_turn<T: Send + 'static>(
+    turns: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let turn = turns.clone().acquire_owned().await.map_err(|_| broken())?;
+    let worked = tokio::task::spawn_blocking(move || {
+        // Until it is done, also where nobody waits for it any more.
+        let _turn = turn;
+        work()
+    });
+    worked.await.map_err(|_| broken())
+}
+
+fn permits(bytes: usize, most: usize) -> u32 {
+    u32::try_from(bytes.min(most).div_ceil(KIB)).unwrap_or(u32::MAX)
+}
+
+fn busy(message: &str) -> Error {
+    Error::new(Code::Busy, message)
+}
+
+fn broken() -> Error {
+    Error::new(
+        Code::Internal,
+        "answering this request failed; this is a bug of omird, and its log says more",
+    )
+}
+
+/// The refusal of a request whose handler panicked.
+pub(super) fn panicked() -> Refused {
+    Refused { status: StatusCode::INTERNAL_SERVER_ERROR, error: broken(), retry_after: None }
+}
