@@ -4,7 +4,7 @@ A session is a block marked `console` whose first line begins with `$ `. Lines w
 into one shell for each page; the lines below each are its output. A line `...` stands for any lines. What differs from
 run to run or by machine (ids, dates, times, sizes, scores, folders, columns' widths) is compared by its kind alone. Blocks without a `$ ` are
 not run: they need hardware, root or ROS.
-The shell has an empty home, and a configuration that moves the daemon to a free port. A page that starts no daemon
+The shell has an empty home, and a configuration that moves the daemon to free ports, of Zenoh and of HTTP. A page that starts no daemon
 finds one that serves. A page may say `omird … &`, then the check waits until it serves.
 Usage: sessions_check.py FOLDER_OF_PROGRAMS PAGE…
 """
@@ -40,10 +40,11 @@ class Shell:
     """One shell for a page, with job control, so that `%1` means what it means to a person."""
 
     def __init__(self, programs, home):
-        self.home, self.port = home, free_port()
+        self.home, self.port, self.http = home, free_port(), free_port()
         config = pathlib.Path(home, ".omird-check.toml")
         config.write_text(
             f'data = "{home}/.local/state/omird"\nlog = "warn"\n[network]\nlisten = ["tcp/127.0.0.1:{self.port}"]\n'
+            f'[http]\nlisten = "127.0.0.1:{self.http}"\n'
         )
         environment = {
             "HOME": home,
@@ -65,6 +66,7 @@ class Shell:
 
     def type(self, command):
         """The lines that a command prints."""
+        command = command.replace("127.0.0.1:7449", f"127.0.0.1:{self.http}")
         # A command must not read the lines that come after it.
         ends = command.rstrip().endswith("&")
         typed = command if ends else f"{{ {command}\n}} < /dev/null"
@@ -78,7 +80,7 @@ class Shell:
                 ended = True
             else:
                 lines.append(line)
-        told = "".join(lines).replace(str(self.port), "7448").replace(self.home, "/home/you")
+        told = "".join(lines).replace(str(self.port), "7448").replace(str(self.http), "7449").replace(self.home, "/home/you")
         return [line for line in told.splitlines() if line.strip() and not shells_own(line)]
 
     def close(self):
