@@ -8,6 +8,7 @@
 //! again with a hidden first argument (see `process`).
 
 mod echo;
+mod http;
 mod life;
 mod machine;
 mod measure;
@@ -36,10 +37,12 @@ fn main() -> ExitCode {
         Some(memory::NAME) => {
             finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
         }
+        Some(http::NAME) => finish(http::run(&http::Options::parse_from(std::env::args().skip(1)))),
         Some(waits::NAME) => {
             finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
         }
         Some(process::ECHO) => finish(echo::serve(arguments)),
+        Some(process::HTTP_FLOOR) => finish(http::floor::serve()),
         _ => finish(measure::all(&options::Options::parse())),
     }
 }

@@ -5,7 +5,7 @@ pub mod local;
 mod recall;
 mod remember;
 mod slow_disk;
-mod store;
+pub mod store;
 mod sweep;
 
 use tempfile::TempDir;
@@ -74,6 +74,6 @@ impl Bench<'_> {
 }
 
 /// The key of an operation of the measured robot.
-fn key(operation: &str) -> String {
+pub fn key(operation: &str) -> String {
     format!("omir/{}/{operation}", process::ROBOT)
 }

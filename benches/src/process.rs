@@ -16,6 +16,8 @@ use crate::Result;
 pub const DAEMON: &str = "@daemon";
 /// First argument that makes this program the floor's server.
 pub const ECHO: &str = "@echo";
+/// First argument that makes this program the floor's server of HTTP.
+pub const HTTP_FLOOR: &str = "@http-floor";
 /// The name the measured robot has.
 pub const ROBOT: &str = "bench";
 
@@ -64,27 +66,48 @@ pub struct Memory {
 pub struct Process {
     child: std::process::Child,
     lines: Receiver<String>,
+    ready: String,
     /// From its start to its being ready.
     pub start: Duration,
 }
 
 impl Process {
-    /// Starts the daemon on a data folder.
+    /// Starts the daemon on a data folder, without HTTP.
     pub fn daemon(data: &Path, endpoint: &str) -> Result<Self> {
-        let (data_option, robot, listen) =
-            ("--data".as_ref(), "--robot".as_ref(), "--listen".as_ref());
-        let (http, off) = ("--http".as_ref(), "off".as_ref());
-        let list: [&OsStr; 8] = [
-            data_option,
-            data.as_ref(),
-            robot,
-            ROBOT.as_ref(),
-            listen,
-            endpoint.as_ref(),
-            http,
-            off,
+        Self::daemon_with(data, endpoint, "off", None)
+    }
+
+    /// Starts the daemon on a data folder, with HTTP at an address and with a configuration.
+    pub fn daemon_with(
+        data: &Path,
+        endpoint: &str,
+        http: &str,
+        config: Option<&Path>,
+    ) -> Result<Self> {
+        let named: [(&str, &OsStr); 4] = [
+            ("--data", data.as_ref()),
+            ("--robot", ROBOT.as_ref()),
+            ("--listen", endpoint.as_ref()),
+            ("--http", http.as_ref()),
         ];
-        Self::start(DAEMON, &list)
+        let config = config.map(|config| ("--config", config.as_os_str()));
+        let list = named.into_iter().chain(config).flat_map(|(name, value)| [name.as_ref(), value]);
+        Self::start(DAEMON, &list.collect::<Vec<&OsStr>>())
+    }
+
+    /// Starts the floor's server of HTTP.
+    pub fn http_floor() -> Result<Self> {
+        Self::start(HTTP_FLOOR, &[])
+    }
+
+    /// Returns the rest of the line by which it said that it is ready.
+    pub fn ready(&self) -> &str {
+        &self.ready
+    }
+
+    /// Returns the address of the daemon's HTTP.
+    pub fn http(&self) -> Option<&str> {
+        self.ready.split(' ').find_map(|part| part.strip_prefix("http="))
     }
 
     /// Starts the floor's server, which appends to `file`.
@@ -111,8 +134,8 @@ impl Process {
                 }
             }
         });
-        let mut process = Self { child, lines, start: Duration::ZERO };
-        process.line("ready")?;
+        let mut process = Self { child, lines, ready: String::new(), start: Duration::ZERO };
+        process.ready = process.line("ready")?;
         process.start = began.elapsed();
         Ok(process)
     }

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 pub struct Samples(Vec<Duration>);
 
 impl Samples {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     /// Does it once more.
     pub fn time<T>(&mut self, f: impl FnOnce() -> T) -> T {
         let began = Instant::now();

@@ -58,7 +58,7 @@ impl Files {
 }
 
 /// Measures a store of `size` records.
-pub fn measure(bench: &mut Bench<'_>, size: u64, empty: Empty) -> Result<()> {
+pub(super) fn measure(bench: &mut Bench<'_>, size: u64, empty: Empty) -> Result<()> {
     let data = bench.folder.path().join(format!("store-{size}"));
     let mut records = bench.records()?;
 
