@@ -32,6 +32,12 @@ fn the_sample_says_exactly_the_defaults() {
         file: None,
     };
     assert_eq!(network, said);
+    // A stated address must be free, and the default one need not be.
+    #[cfg(feature = "http")]
+    {
+        let stated = std::mem::replace(&mut resolved.http.listen, defaults.http.listen);
+        assert_eq!(stated, crate::http::Listen::At(crate::http::DEFAULT_LISTEN));
+    }
     assert_eq!(resolved, defaults);
 }
 
@@ -90,6 +96,8 @@ fn the_sample_shows_every_key() {
     for section in ["[network]", "[store]", "[access]"] {
         assert!(sections.contains(&section.to_owned()), "{section} was not looked at");
     }
+    #[cfg(feature = "http")]
+    assert!(sections.contains(&"[http]".to_owned()));
     #[cfg(feature = "ros2")]
     assert!(sections.contains(&"[ros2]".to_owned()));
     #[cfg(feature = "serial")]
