@@ -34,6 +34,7 @@ mod bad_value;
 mod convert;
 mod daemon;
 mod import;
+mod mcp;
 mod memory;
 mod rebase;
 mod recall;
@@ -48,6 +49,7 @@ pub use bad_value::BadValue;
 pub use convert::ConvertArgs;
 pub use daemon::{CompactArgs, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, WatchArgs};
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
+pub use mcp::McpArgs;
 pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
@@ -183,6 +185,8 @@ pub enum Command {
     Export(Box<ExportArgs>),
     /// Talk to a daemon's console on a serial line
     Console(ConsoleArgs),
+    /// Offer the memory to a language model, as an MCP client starts it
+    Mcp(McpArgs),
     /// Fetch memories over a serial line
     Pull(Box<PullArgs>),
     /// Send a document over a serial line

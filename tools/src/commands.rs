@@ -14,6 +14,7 @@ mod filters;
 mod forget;
 mod get;
 mod import;
+mod mcp;
 mod pull;
 mod push;
 mod rebase;
@@ -56,6 +57,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Import(args) => import::run(globals, &args),
         Command::Export(args) => export::run(globals, &args),
         Command::Console(args) => console::run(globals, &args),
+        Command::Mcp(args) => mcp::run(globals, &args),
         Command::Pull(args) => pull::run(globals, &args),
         Command::Push(args) => push::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),

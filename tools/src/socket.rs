@@ -22,11 +22,27 @@ use crate::cli::Globals;
 use crate::error::{Error, Result};
 
 /// The name of the socket in a data folder.
-const NAME: &str = "http.sock";
+pub(crate) const NAME: &str = "http.sock";
 /// Bytes of an answer.
 const MOST_BYTES: usize = 16 << 20;
 /// Longest path of a socket (`sun_path` of unix(7), with the zero at its end).
 const LONGEST: usize = 107;
+
+/// Returns the data folder of the daemon that this user would start: `$OMIRD_DATA`, or the default one.
+pub(crate) fn data_of_this_user() -> PathBuf {
+    let stated = std::env::var_os("OMIRD_DATA").filter(|data| !data.is_empty());
+    stated.map_or_else(|| Host::ask().data(), PathBuf::from)
+}
+
+/// Connects to the socket in a data folder. The path of a socket is short, that of a folder need not be.
+pub(crate) async fn connect(data: &Path) -> io::Result<UnixStream> {
+    let path = data.join(NAME);
+    if path.as_os_str().as_bytes().len() <= LONGEST {
+        return UnixStream::connect(path).await;
+    }
+    let folder = File::open(data)?;
+    UnixStream::connect(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd())).await
+}
 
 /// The socket of a daemon.
 pub struct Socket {
@@ -41,9 +57,7 @@ impl Socket {
     /// # Errors
     /// There is no runtime.
     pub fn of_this_user(globals: &Globals) -> Result<Self> {
-        let stated = std::env::var_os("OMIRD_DATA").filter(|data| !data.is_empty());
-        let data = stated.map_or_else(|| Host::ask().data(), PathBuf::from);
-        Self::of(&data, globals.timeout)
+        Self::of(&data_of_this_user(), globals.timeout)
     }
 
     fn of(data: &Path, timeout: Duration) -> Result<Self> {
@@ -115,7 +129,7 @@ impl Socket {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(hyper::StatusCode, Bytes)> {
-        let stream = self.connect().await.map_err(|why| self.not_there(&why))?;
+        let stream = connect(&self.data).await.map_err(|why| self.not_there(&why))?;
         let broken = |why: &dyn std::fmt::Display| self.unreachable(&why.to_string());
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|why| broken(&why))?;
@@ -126,15 +140,6 @@ impl Socket {
         let bytes = bytes.map_err(|why| broken(&why))?.to_bytes();
         connection.abort();
         Ok((status, bytes))
-    }
-
-    async fn connect(&self) -> io::Result<UnixStream> {
-        let path = self.data.join(NAME);
-        if path.as_os_str().as_bytes().len() <= LONGEST {
-            return UnixStream::connect(path).await;
-        }
-        let folder = File::open(&self.data)?;
-        UnixStream::connect(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd())).await
     }
 
     fn not_there(&self, why: &io::Error) -> Error {

@@ -1,0 +1,35 @@
+//! `omir mcp`: the tools of a daemon for a language model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `omir mcp`
+#[derive(Debug, Args)]
+#[command(after_help = concat!(
+    "Examples:
+  omir mcp                                   (what an MCP client starts; docs/mcp.md)
+  omir mcp --write
+  omir mcp --data /var/lib/omird
+  OMIR_TOKEN=... omir mcp --url http://127.0.0.1:7449
+
+It speaks the Model Context Protocol on standard input and output, and ends with its input. Requests go
+to the daemon as they come, so a daemon that is started again is found again.
+
+Without OMIR_TOKEN the socket in the data folder is used: as its owner you may read, and with --write
+remember, forget, anchor and give feedback too. With OMIR_TOKEN the token decides. --url needs one.",
+    online_codes!()
+))]
+pub struct McpArgs {
+    /// Let the model change memories too
+    #[arg(long)]
+    pub write: bool,
+
+    /// Data folder of the daemon [default: $OMIRD_DATA, or that of a daemon of this user]
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub data: Option<PathBuf>,
+
+    /// The daemon on a port, instead of the socket
+    #[arg(long, value_name = "http://HOST:PORT")]
+    pub url: Option<String>,
+}
