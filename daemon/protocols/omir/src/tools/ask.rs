@@ -14,7 +14,7 @@ use super::memory::shown;
 use super::page::{self, Question};
 use super::{Call, given_up, span};
 
-/// Matches of which the largest fill a page with certainty not: only behind them a page may end.
+/// Matches of any size that fit on a page: it may end behind them.
 const FEW: usize = 4;
 /// Metres of `what_is_near` where no radius is stated.
 const NEAR: f64 = 5.0;
@@ -93,7 +93,8 @@ impl Call<'_> {
         let engine = &self.omir.engine;
         let question = Question::new(engine.identity(), self.tool.name, self.arguments);
         page::apply(&mut query, &question, self.arguments, self.now)?;
-        let (found, snapshot) = engine.recall_page(&query, FEW)?;
+        let few = query.limit.map_or(FEW, |limit| limit.min(FEW));
+        let (found, snapshot) = engine.recall_page(&query, few)?;
         let mut memories = Vec::with_capacity(found.hits.len());
         let of = found.hits.len() as u64;
         for (done, hit) in (1..).zip(&found.hits) {

@@ -1,0 +1,150 @@
+//! `/mcp` over HTTP: on the socket of the owner and on the port, with a token and without.
+
+use std::sync::Arc;
+
+use omird::http::{Http, Listen, SOCKET, Settings};
+use omird::protocols::Protocols;
+use omird_tests::cut_disk::CutDisk;
+use omird_tests::http::{Answer, Line};
+use omird_tests::session::{Session, TestClock, settings};
+use serde_json::{Value, json};
+
+struct Scene {
+    http: Option<Http>,
+    folder: tempfile::TempDir,
+    _session: Session,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let disk = Arc::new(CutDisk::new());
+        let session = Session::open_with(disk, &TestClock::new(), settings(), None).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let any = Listen::At("127.0.0.1:0".parse().unwrap());
+        let settings = Settings { listen: any, ..Settings::default() };
+        let protocols = Protocols::over(&session, "r1");
+        let http = Http::start(&protocols, &settings, folder.path()).unwrap();
+        Self { http: Some(http), folder, _session: session }
+    }
+
+    fn socket(&self) -> Line {
+        Line::socket(&self.folder.path().join(SOCKET))
+    }
+
+    fn port(&self) -> Line {
+        Line::port(self.http.as_ref().unwrap().address().unwrap())
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if let Some(http) = self.http.take() {
+            http.stop();
+        }
+    }
+}
+
+fn post(headers: &str, message: &Value) -> String {
+    let body = message.to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+}
+
+fn call(tool: &str, arguments: Value) -> Value {
+    request("tools/call", json!({"name": tool, "arguments": arguments}))
+}
+
+fn names(answer: &Answer) -> Vec<String> {
+    let tools = answer.json()["result"]["tools"].as_array().unwrap().clone();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_owner_of_the_socket_uses_every_tool() {
+    let scene = Scene::new();
+    let mut line = scene.socket();
+    let hello = request(
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}),
+    );
+    let answer = line.ask(post("", &hello));
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("mcp-session-id"), None, "nothing is kept");
+    let result = &answer.json()["result"];
+    assert_eq!(result["serverInfo"]["name"], "omird");
+    assert_eq!(result["protocolVersion"], "2025-06-18");
+    assert!(result["instructions"].as_str().unwrap().contains("robot r1"));
+    let stored = line.ask(post("", &call("remember", json!({"text": "a cup", "x": 1, "y": 2}))));
+    assert_eq!(stored.json()["result"]["structuredContent"]["durable"], true, "{stored:?}");
+    let found = line.ask(post("", &call("what_is_near", json!({"x": 1, "y": 1}))));
+    let memories = &found.json()["result"]["structuredContent"]["memories"];
+    assert_eq!((&memories[0]["text"], &memories[0]["distance_m"]), (&json!("a cup"), &json!(1.0)));
+    // A stream that the server opens by itself is not offered.
+    let answer =
+        line.ask("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    assert_eq!(answer.status, 405);
+}
+
+#[test]
+fn the_owner_may_narrow_what_a_connection_may_do_and_never_widen_it() {
+    let scene = Scene::new();
+    let mut line = scene.socket();
+    let list = request("tools/list", json!({}));
+    assert_eq!(names(&line.ask(post("", &list))).len(), 10);
+    let reading = "Omir-Scopes: omir:read\r\n";
+    assert_eq!(names(&line.ask(post(reading, &list))).len(), 6);
+    let refused = line.ask(post(reading, &call("remember", json!({"text": "a"}))));
+    let result = &refused.json()["result"];
+    assert_eq!(result["isError"], true);
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("omir:write"));
+    for nothing in ["Omir-Scopes: \r\n", "Omir-Scopes: everything\r\n"] {
+        assert!(names(&line.ask(post(nothing, &list))).is_empty(), "{nothing:?}");
+    }
+}
+
+#[test]
+fn the_port_needs_a_token() {
+    let scene = Scene::new();
+    let mut line = scene.port();
+    let list = request("tools/list", json!({}));
+    for headers in ["", "Authorization: Bearer wrong\r\n", "Omir-Scopes: omir:read\r\n"] {
+        let answer = line.ask(post(headers, &list));
+        assert_eq!(answer.status, 401, "{headers:?}");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+        assert_eq!(answer.json()["code"], "UNAUTHENTICATED");
+    }
+}
+
+#[test]
+fn what_is_no_message_is_refused() {
+    let scene = Scene::new();
+    for (request, status) in [
+        (
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nAccept: application/json, text/event-stream\r\nContent-Length: 2\r\n\r\n{}",
+            415,
+        ),
+        (
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+            406,
+        ),
+        ("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+    ] {
+        assert_eq!(scene.socket().ask(request).status, status, "{request}");
+    }
+    for body in ["{}", "[]", "{\"jsonrpc\":\"2.0\",\"id\":1}", "nonsense", "\u{0}"] {
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let status = scene.socket().ask(request).status;
+        assert!((400..500).contains(&status), "{body:?}: {status}");
+    }
+}

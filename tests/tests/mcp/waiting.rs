@@ -1,0 +1,122 @@
+//! A call that takes long: progress is told while it waits for the disk, and a cancelled one holds up nobody.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use omird::disk::{Disk, DiskFile, Mode};
+use omird::router::Scopes;
+use omird::store::pass_on;
+use omird_tests::cut_disk::CutDisk;
+use omird_tests::process::eventually;
+use omird_tests::session::settings;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use rmcp::service::PeerRequestOptions;
+use serde_json::json;
+
+use crate::rig::Rig;
+
+/// True if what is written may become durable.
+#[derive(Default)]
+struct Gate {
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn set(&self, is_shut: bool) {
+        *self.is_shut.lock().unwrap() = is_shut;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let is_shut = self.is_shut.lock().unwrap();
+        drop(self.opened.wait_while(is_shut, |is_shut| *is_shut).unwrap());
+    }
+}
+
+#[derive(Clone)]
+struct SlowDisk {
+    card: CutDisk,
+    gate: Arc<Gate>,
+}
+
+struct SlowFile {
+    file: Arc<dyn DiskFile>,
+    gate: Arc<Gate>,
+}
+
+impl Disk for SlowDisk {
+    pass_on!(card: create_dir list rename remove sync_dir);
+
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(SlowFile { file: self.card.open(path, mode)?, gate: self.gate.clone() }))
+    }
+}
+
+impl DiskFile for SlowFile {
+    pass_on!(file: len read_at write_at truncate);
+
+    fn sync(&self) -> io::Result<()> {
+        self.gate.pass();
+        self.file.sync()
+    }
+}
+
+async fn slow() -> (Rig, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let disk = Arc::new(SlowDisk { card: CutDisk::new(), gate: gate.clone() });
+    (Rig::over(disk, settings(), Scopes::All).await, gate)
+}
+
+fn remember(text: &str) -> ClientRequest {
+    let arguments = json!({"text": text}).as_object().cloned().unwrap();
+    let params = CallToolRequestParams::new("remember").with_arguments(arguments);
+    ClientRequest::CallToolRequest(CallToolRequest::new(params))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_is_told_while_a_memory_waits_for_the_disk() {
+    let (rig, gate) = slow().await;
+    gate.set(true);
+    let options = PeerRequestOptions::no_options();
+    let call = rig.client.send_cancellable_request(remember("a cup"), options).await.unwrap();
+    let token = call.progress_token.clone();
+    while rig.heard.0.lock().unwrap().len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    gate.set(false);
+    call.await_response().await.unwrap();
+    let heard = rig.heard.0.lock().unwrap().clone();
+    assert!(heard.iter().all(|note| note.progress_token == token));
+    assert!(heard.windows(2).all(|pair| pair[0].progress < pair[1].progress), "it always rises");
+    assert!(heard[0].message.as_ref().unwrap().contains("at work"), "{heard:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_calls_are_given_up_and_hold_up_nobody() {
+    let (rig, gate) = slow().await;
+    rig.ask("remember", json!({"text": "before"})).await;
+    gate.set(true);
+    rig.policy.lines();
+    let mut calls = Vec::new();
+    for number in 0..4 {
+        let request = remember(&format!("number {number}"));
+        let options = PeerRequestOptions::no_options();
+        calls.push(rig.client.send_cancellable_request(request, options).await.unwrap());
+    }
+    for call in calls {
+        call.cancel(Some("never mind".to_owned())).await.unwrap();
+    }
+    // Over the same connection, while nothing becomes durable.
+    let found = rig.ask("recall", json!({"query": "before"})).await;
+    assert_eq!(found["total"], 1);
+    gate.set(false);
+    rig.ask("remember", json!({"text": "after"})).await;
+    // The line of a call follows the end of its work.
+    let mut lines = Vec::new();
+    eventually("four calls are given up", || {
+        lines.extend(rig.policy.lines());
+        lines.iter().filter(|line| line.ends_with("given up")).count() == 4
+    });
+}
