@@ -33,11 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What it grants.
+    /// The rights it grants.
     pub grant: Grant,
     /// SHA-256 of the token, in hexadecimal digits.
     sha256: String,
-    /// When it was made, in seconds since 1970; `None` if no clock could be trusted then.
+    /// The time it was made, in seconds since 1970; `None` if no clock could be trusted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<i64>,
 }
@@ -167,7 +167,7 @@ impl From<io::Error> for TokenError {
     }
 }
 
-/// What tells one state of a file from another.
+/// Facts that tell one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64, u64, u64, [i64; 4]);
 

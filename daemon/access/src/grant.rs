@@ -1,4 +1,4 @@
-//! What a token grants: checked when it is made, and once more when it is read.
+//! Grants of tokens: checked when it is made, and once more when it is read.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const OF_OWNER: &str = "omir:";
 /// The tenant of a token that names none.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// What a token grants, and to whom.
+/// The rights that a token grants, and their holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Grant {

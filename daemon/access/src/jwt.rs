@@ -5,11 +5,13 @@
 mod crypto;
 mod keys;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonwebtoken::Validation;
 use omird_router::{Caller, Scope, Scopes, Unauthenticated};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 pub use self::keys::{InvalidKey, JwtKey};
@@ -39,6 +41,9 @@ struct Claims {
     exp: Option<Value>,
     nbf: Option<Value>,
     aud: Option<Value>,
+    /// Other claims are passed over. Claims are an object: with this, serde takes no list for one.
+    #[serde(flatten)]
+    _others: BTreeMap<String, IgnoredAny>,
 }
 
 /// Returns true if the text has the form of a JWT, and none of a token.
@@ -49,7 +54,7 @@ pub(crate) fn is_one(text: &str) -> bool {
 /// Returns the caller that a JWT speaks for. `now` in seconds since 1970, as far as the clock can be trusted.
 ///
 /// # Errors
-/// Why not. What is wrong with its claims is only said of one that is signed as it should be.
+/// Says why not. A fault of its claims is only told of a JWT that is signed as it should be.
 pub(crate) fn identify(
     settings: &JwtSettings,
     known: &[Scope],

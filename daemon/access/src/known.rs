@@ -36,7 +36,7 @@ pub(crate) struct Tokens {
     tokens: Vec<Token>,
     /// The digest of `local.token`.
     local: Option<Digest>,
-    /// Why the file of tokens cannot be read.
+    /// The reason why the file of tokens cannot be read.
     pub(crate) trouble: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub use self::secret::{PREFIX, Secret, bearer};
 /// Random bytes for a new token.
 pub type Random = Box<dyn Fn() -> [u8; 32] + Send + Sync>;
 
-/// What the configuration says about access.
+/// The configuration of access.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessSettings {
     /// Every way in needs a token (`access.require`).

@@ -218,7 +218,8 @@ fn huge_and_garbled_claims_are_refused() {
     assert_eq!(why(&eddsa(&json!({"alg": "EdDSA"}), &huge)), Unauthenticated::Unknown);
     let many = with("scope", json!("omir:read ".repeat(400)));
     assert!(matches!(why(&eddsa(&json!({"alg": "EdDSA"}), &many)), Unauthenticated::Unsound(_)));
-    for payload in ["", "null", "[]", "{", "7", "{\"exp\":1,\"exp\":2}", &"[".repeat(3000)] {
+    let list = r#"["anna","omir:read",null,null,1790000060,null,null]"#;
+    for payload in ["", "null", "[]", list, "{", "7", "{\"exp\":1,\"exp\":2}", &"[".repeat(3000)] {
         let header = part(&json!({"alg": "EdDSA"}));
         let message = format!("{header}.{}", URL_SAFE_NO_PAD.encode(payload));
         let signature = signing().sign(message.as_bytes()).to_bytes();
