@@ -1,0 +1,398 @@
+//! HTTP under attack and under load: slow, oversized and garbage requests, names and pages of others, wrong tokens, rates,
+//! and more connections than there may be. Each is answered as `docs/http.md` says, and the daemon serves on.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use omird_tests::http::{Line, get, request};
+use omird_tests::process::Daemon;
+use serde_json::json;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
+/// The time for a header, with some for a busy machine.
+const HEAD: Duration = Duration::from_secs(30 + 20);
+
+struct Rig {
+    daemon: Daemon,
+    data: tempfile::TempDir,
+}
+
+impl Rig {
+    fn start(section: &str) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let config = data.path().join("omird.toml");
+        std::fs::write(&config, section).unwrap();
+        let config = config.to_str().unwrap().to_owned();
+        let folder = data.path().join("data");
+        let daemon = Daemon::start_http(PROGRAM, &folder, "r1", &["--config", &config]);
+        Self { daemon, data }
+    }
+
+    fn token(&self) -> String {
+        let file = self.data.path().join("data/keys/local.token");
+        format!("Authorization: Bearer {}\r\n", std::fs::read_to_string(file).unwrap().trim())
+    }
+
+    fn line(&self) -> Line {
+        Line::port(self.daemon.http())
+    }
+
+    /// It still serves.
+    #[track_caller]
+    fn serves(&self) {
+        let answer = self.line().ask(request("GET /omir/v1/status", &self.token(), b""));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+}
+
+#[test]
+fn garbage_is_answered_or_cut_off() {
+    let rig = Rig::start("");
+    let garbage: [&[u8]; 8] = [
+        b"\r\n\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"POST /omir/v1/remember HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /omir/v1/remember HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ];
+    for bytes in garbage {
+        let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        let is_refused = answer.is_empty() || answer.starts_with("HTTP/1.1 4");
+        assert!(is_refused, "{:?}: {answer}", String::from_utf8_lossy(bytes));
+    }
+    rig.serves();
+}
+
+#[test]
+fn what_is_too_large_is_refused_before_it_is_read() {
+    let rig = Rig::start("");
+    let token = rig.token();
+    // A body, by what its header says: not a byte of it is sent.
+    let mut line = rig.line();
+    let head = "Content-Type: application/json\r\nContent-Length: 99999999999\r\n";
+    let refused = line
+        .ask(format!("POST /omir/v1/remember HTTP/1.1\r\nHost: localhost\r\n{token}{head}\r\n"));
+    assert_eq!((refused.status, &refused.json()["code"]), (413, &json!("TOO_LARGE")));
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("limits.max_payload_bytes"), "{message}");
+    // A body in chunks, as soon as it is above the bound; the answer arrives although the client sends on.
+    let mut line = rig.line();
+    let head = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
+    line.send(format!("POST /omir/v1/remember HTTP/1.1\r\nHost: localhost\r\n{token}{head}\r\n"));
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    for _ in 0..66 {
+        if !line.try_send(&chunk) {
+            break;
+        }
+    }
+    assert_eq!(line.answer().map(|answer| answer.status), Some(413));
+    // Whoever may not send one is told so before it is read.
+    let head = "Content-Type: application/json\r\nContent-Length: 4000000\r\n";
+    let refused =
+        rig.line().ask(format!("POST /omir/v1/remember HTTP/1.1\r\nHost: localhost\r\n{head}\r\n"));
+    assert_eq!(refused.status, 401);
+    // Header, path and query.
+    let long = "x".repeat(200_000);
+    for (request, status) in [
+        (format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {long}\r\n\r\n"), 431),
+        (get(&format!("/omir/v1/recall?q={}", &long[..70_000])), 414),
+        (format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(200)), 431),
+    ] {
+        let mut line = rig.line();
+        line.try_send(request);
+        let answer = line.answer();
+        assert!(answer.is_some_and(|answer| answer.status == status), "expected {status}");
+    }
+    rig.serves();
+}
+
+#[test]
+fn slow_clients_are_cut_off_and_others_are_served() {
+    let rig = Rig::start("");
+    let address = rig.daemon.http();
+    let began = Instant::now();
+    // Nothing at all, a header byte by byte, and a connection that is idle after a request.
+    let drip = |first: String| {
+        thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            stream.write_all(first.as_bytes()).unwrap();
+            let mut bytes = [0; 4096];
+            loop {
+                let is_dripping = !first.is_empty() && !first.ends_with("\r\n\r\n");
+                if is_dripping && stream.write_all(b"X").is_err() {
+                    break;
+                }
+                match stream.read(&mut bytes) {
+                    Ok(0) => break,
+                    Err(error)
+                        if !matches!(
+                            error.kind(),
+                            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                        ) =>
+                    {
+                        break;
+                    }
+                    _ => {}
+                }
+                assert!(began.elapsed() < HEAD * 2, "it is still open");
+            }
+            began.elapsed()
+        })
+    };
+    let slow = [String::new(), "GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ".to_owned(), get("/")]
+        .map(drip);
+    for _ in 0..20 {
+        rig.serves();
+        thread::sleep(Duration::from_millis(100));
+    }
+    for one in slow {
+        let took = one.join().unwrap();
+        assert!(took < HEAD && took > Duration::from_secs(20), "{took:?}");
+    }
+    rig.serves();
+}
+
+#[test]
+fn many_requests_at_once_are_answered_in_order() {
+    let rig = Rig::start("");
+    let mut line = rig.line();
+    let token = rig.token();
+    let all: Vec<u8> = (0..100)
+        .flat_map(|n| request(&format!("GET /omir/v1/memory/Entity/e{n}"), &token, b""))
+        .collect();
+    line.send(all);
+    for n in 0..100 {
+        let answer = line.answer().unwrap();
+        assert_eq!(answer.status, 404);
+        assert!(
+            answer.json()["message"].as_str().unwrap().contains(&format!("Entity/e{n} ")),
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
+fn wrong_tokens_by_the_thousand_let_nobody_in_and_hold_up_nobody() {
+    let rig = Rig::start("");
+    let address = rig.daemon.http();
+    let guessers: Vec<_> = (0..4)
+        .map(|who| {
+            thread::spawn(move || {
+                let mut line = Line::port(address);
+                for n in 0..1000 {
+                    let token = format!("Authorization: Bearer omird_{:043}\r\n", who * 1000 + n);
+                    let refused = line.ask(request("GET /omir/v1/recall", &token, b""));
+                    assert_eq!(
+                        (refused.status, refused.header("www-authenticate")),
+                        (401, Some("Bearer"))
+                    );
+                }
+            })
+        })
+        .collect();
+    while guessers.iter().any(|guesser| !guesser.is_finished()) {
+        let began = Instant::now();
+        rig.serves();
+        assert!(began.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(20));
+    }
+    guessers.into_iter().for_each(|guesser| guesser.join().unwrap());
+    for header in [
+        "Authorization: Basic YTpi\r\n",
+        "Authorization: Bearer\r\n",
+        "Cookie: token=x\r\n",
+        "Authorization: Bearer \u{e9}\r\n",
+    ] {
+        assert_eq!(
+            rig.line().ask(request("GET /omir/v1/status", header, b"")).status,
+            401,
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn pages_and_names_of_others_are_refused() {
+    let rig =
+        Rig::start("[http]\nhosts = [\"rover.local\"]\norigins = [\"https://panel.example\"]\n");
+    let (token, port) = (rig.token(), rig.daemon.http().port());
+    let ask = |what: &str, host: &str, headers: &str| {
+        let head =
+            format!("{what} HTTP/1.1\r\nHost: {host}\r\n{token}{headers}Content-Length: 0\r\n\r\n");
+        rig.line().ask(head)
+    };
+    let status = "GET /omir/v1/status";
+    for host in [
+        "evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[fe80::1]",
+        "rover.local.evil.example:80",
+    ] {
+        let refused = ask(status, host, "");
+        assert_eq!(
+            (refused.status, &refused.json()["code"]),
+            (421, &json!("UNAUTHORIZED")),
+            "{host}"
+        );
+    }
+    for host in
+        ["localhost", "127.0.0.1:1", "[::1]:7449", "rover.local", "ROVER.local:80", "a.localhost"]
+    {
+        assert_eq!(ask(status, host, "").status, 200, "{host}");
+    }
+    for host in ["a b", "user@localhost", ""] {
+        assert_eq!(ask(status, host, "").status, 400, "{host}");
+    }
+    // A page of another site neither reads nor writes, also not by a simple request.
+    for origin in ["https://evil.example", "null", "http://localhost:1", "https://localhost"] {
+        for what in
+            [status, "POST /omir/v1/forget?ref=Entity/a", "OPTIONS /omir/v1/status", "GET /mcp"]
+        {
+            let refused = ask(what, "localhost", &format!("Origin: {origin}\r\n"));
+            assert_eq!(refused.status, 403, "{origin} {what}");
+            assert_eq!(refused.header("access-control-allow-origin"), None);
+        }
+    }
+    let own =
+        ask(status, &format!("localhost:{port}"), &format!("Origin: http://localhost:{port}\r\n"));
+    assert_eq!((own.status, own.header("access-control-allow-origin")), (200, None));
+    // A page that is named may.
+    let named = "Origin: https://panel.example\r\n";
+    let answer = ask(status, "localhost", named);
+    assert_eq!(
+        (answer.status, answer.header("access-control-allow-origin")),
+        (200, Some("https://panel.example"))
+    );
+    let preflight = ask(
+        "OPTIONS /omir/v1/recall",
+        "localhost",
+        &format!("{named}Access-Control-Request-Method: POST\r\n"),
+    );
+    assert_eq!(preflight.status, 204);
+    let allowed = preflight.header("access-control-allow-headers").unwrap();
+    assert!(allowed.contains("authorization") && allowed.contains("content-type"), "{allowed}");
+    assert_eq!(preflight.header("access-control-allow-credentials"), None);
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+        ("vary", "accept, origin"),
+    ] {
+        assert_eq!(answer.header(name), Some(value));
+    }
+}
+
+#[test]
+fn connections_and_streams_are_bounded_apart() {
+    let rig = Rig::start("[http]\nmax_connections = 4\nmax_events = 3\n");
+    let token = rig.token();
+    let stream = || {
+        let mut line = rig.line();
+        line.send(request("GET /omir/v1/events", &token, b""));
+        let head = line.head().unwrap();
+        (line, head.status)
+    };
+    // More streams than connections there may be at a time: they are counted apart.
+    let streams: Vec<_> = (0..3).map(|_| stream()).collect();
+    assert!(streams.iter().all(|(_, status)| *status == 200));
+    assert_eq!(stream().1, 503);
+    omird_tests::process::eventually("the refused one has gone", || {
+        let idle: Vec<Line> = (0..4).map(|_| rig.line()).collect();
+        let mut one_too_many = rig.line();
+        let answer = one_too_many.answer();
+        drop(idle);
+        answer.is_some_and(|answer| answer.status == 503 && answer.json()["code"] == "BUSY")
+    });
+    omird_tests::process::eventually("there is room again", || {
+        let mut line = rig.line();
+        line.try_send(get("/")) && line.answer().is_some_and(|answer| answer.status == 200)
+    });
+    drop(streams);
+    omird_tests::process::eventually("streams that are gone make room", || stream().1 == 200);
+}
+
+/// The code `RATE_LIMITED` of docs/replies.md.
+#[test]
+fn a_token_that_asks_too_often_is_told_when_it_may() {
+    let rig = Rig::start("");
+    let grant = json!({"name": "busy", "scopes": ["omir:read"], "rate": 2});
+    let body = serde_json::to_vec(&grant).unwrap();
+    let typed = "Content-Type: application/json\r\n";
+    let mut socket = Line::socket(&rig.daemon.http_socket());
+    let added = socket.ask(request("POST /access/v1/tokens", typed, &body));
+    assert_eq!(added.status, 201, "{}", String::from_utf8_lossy(&added.body));
+    let token = format!("Authorization: Bearer {}\r\n", added.json()["token"].as_str().unwrap());
+    let mut line = rig.line();
+    let answers: Vec<_> =
+        (0..10).map(|_| line.ask(request("GET /omir/v1/status", &token, b""))).collect();
+    let limited =
+        answers.iter().find(|answer| answer.status == 429).expect("ten at once are too many");
+    assert_eq!(limited.json()["code"], "RATE_LIMITED");
+    let after: u64 = limited.header("retry-after").unwrap().parse().unwrap();
+    assert_eq!(answers[0].status, 200);
+    thread::sleep(Duration::from_secs(after));
+    assert_eq!(line.ask(request("GET /omir/v1/status", &token, b"")).status, 200);
+    // Others are not held up, and what it may not do it may not.
+    rig.serves();
+    let refused = rig.line().ask(request("POST /omir/v1/forget?ref=Entity/a", &token, b""));
+    assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("UNAUTHORIZED")));
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+#[test]
+fn http_2_is_spoken_without_tls_too() {
+    const HEADERS: u8 = 1;
+    let rig = Rig::start("");
+    let mut stream = TcpStream::connect(rig.daemon.http()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // Header fields as literals without a table (RFC 7541, section 6.2.2).
+    let literal = |name: &str, value: &str| {
+        let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        [vec![0], text(name), text(value)].concat()
+    };
+    let token = rig.token();
+    let token = token.trim().strip_prefix("Authorization: ").unwrap();
+    let fields = [
+        (":method", "GET"), (":scheme", "http"), (":path", "/omir/v1/status"), (":authority", "localhost"), ("authorization", token),
+    ];
+    let block: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&[frame(4, 0, 0, b""), frame(HEADERS, 5, 1, &block)].concat()).unwrap();
+    let mut body = Vec::new();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).unwrap();
+        match (head[3], head[8]) {
+            // An indexed field: `:status: 200`.
+            (HEADERS, 1) => assert_eq!(payload[0], 0x88),
+            (0, 1) => body.extend(payload),
+            (3 | 7, _) => panic!("the stream or the connection is refused"),
+            _ => {}
+        }
+        let is_end = head[4] & 1 == 1 && head[8] == 1;
+        if is_end {
+            break;
+        }
+    }
+    let status: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(status["robot"], "r1");
+}
