@@ -176,3 +176,68 @@ pub fn request(what: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("{what} HTTP/1.1\r\nHost: localhost\r\n{headers}{length}\r\n");
     [head.as_bytes(), body].concat()
 }
+
+/// An authority that signs certificates on the spot, for tests of TLS.
+pub struct Authority {
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+    /// Its own certificate, in PEM.
+    pub pem: String,
+}
+
+impl Authority {
+    /// Makes one.
+    pub fn make(name: &str) -> Self {
+        let mut params = rcgen::CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let pem = params.self_signed(&key).expect("a certificate").pem();
+        Self { issuer: rcgen::Issuer::new(params, key), pem }
+    }
+
+    /// Signs a certificate for a name: the certificate and its key, in PEM.
+    pub fn sign(&self, name: &str) -> (String, String) {
+        let params = rcgen::CertificateParams::new([name.to_owned()]).expect("a name");
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        (certificate.pem(), key.serialize_pem())
+    }
+}
+
+/// Connects by TLS to `localhost`, trusting `authority` alone, and shows a certificate if there is one to show. Returns
+/// what the handshake fails with.
+///
+/// # Errors
+/// If either end refuses the other.
+pub fn tls(
+    address: SocketAddr,
+    authority: &str,
+    shown: Option<&(String, String)>,
+) -> std::io::Result<Line> {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).expect("PEM");
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate(authority)).expect("an authority");
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots);
+    let config = match shown {
+        None => builder.with_no_client_auth(),
+        Some((pem, key)) => {
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+            builder.with_client_auth_cert(vec![certificate(pem)], key).expect("they fit")
+        }
+    };
+    let name = ServerName::try_from("localhost").expect("a name");
+    let client = rustls::ClientConnection::new(config.into(), name).expect("a client");
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = rustls::StreamOwned::new(client, stream);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    Ok(Line::over(stream))
+}

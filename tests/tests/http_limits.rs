@@ -370,7 +370,11 @@ fn http_2_is_spoken_without_tls_too() {
     let token = rig.token();
     let token = token.trim().strip_prefix("Authorization: ").unwrap();
     let fields = [
-        (":method", "GET"), (":scheme", "http"), (":path", "/omir/v1/status"), (":authority", "localhost"), ("authorization", token),
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":path", "/omir/v1/status"),
+        (":authority", "localhost"),
+        ("authorization", token),
     ];
     let block: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();

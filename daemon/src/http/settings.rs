@@ -32,7 +32,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             connections: 256,
-            events: 1024,
+            events: 512,
         }
     }
 }

@@ -45,7 +45,9 @@ impl fmt::Display for TlsError {
                         write!(f, "{file}: there is no such file; it should hold {expected} in PEM")
                     }
                     pem::Error::Io(error) => write!(f, "{file}: {error}"),
-                    pem::Error::NoItemsFound => write!(f, "{file}: there is no {expected} in it"),
+                    pem::Error::NoItemsFound => {
+                        write!(f, "{file}: expected {expected} in PEM, and found none")
+                    }
                     error => write!(f, "{file}: {error}; it should hold {expected} in PEM"),
                 }
             }
