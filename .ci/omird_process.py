@@ -13,8 +13,8 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(*words, stderr=None):
-    """Runs a program that is a daemon, and waits until it serves."""
+def start(*words, stderr=None, told=None):
+    """Runs a program that is a daemon, and waits until it serves. Its first line is added to the list `told`."""
     # Two daemons on one machine would ask for the same default port; who needs HTTP names an address with `--http`.
     environment = {"OMIRD_HTTP": "off", **os.environ}
     daemon = subprocess.Popen(
@@ -22,6 +22,8 @@ def start(*words, stderr=None):
     )
     line = daemon.stdout.readline()
     assert line.startswith("ready robot="), line
+    if told is not None:
+        told.append(line)
     return daemon
 
 
@@ -31,9 +33,9 @@ def stop(daemon):
 
 
 @contextlib.contextmanager
-def running(*words):
+def running(*words, **options):
     """The same until the end of a block, after which it must stop cleanly."""
-    daemon = start(*words)
+    daemon = start(*words, **options)
     try:
         yield daemon
     except BaseException:

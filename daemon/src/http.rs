@@ -13,6 +13,8 @@
 //! | `tokens` | the protocol of tokens |
 //! | `answer` | refusals, and their statuses |
 //! | `work` | what may be under way at a time, and what may wait |
+//! | `endpoints`, `openapi` | the table of paths, and the document made of it |
+//! | `operations`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
@@ -21,13 +23,17 @@ mod answer;
 mod body;
 mod caller;
 mod connection;
+mod endpoints;
 mod events;
 mod exchange;
 mod guard;
+mod health;
 mod listen;
 mod mcp;
 mod negotiate;
 mod omir;
+mod openapi;
+mod operations;
 mod pace;
 mod routes;
 mod settings;
@@ -46,7 +52,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::{Engine, Listening, SimulatedClock};
+use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
+use crate::witnesses::Witnesses;
 
 pub use self::listen::{ListenError, SOCKET};
 pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
@@ -75,6 +83,10 @@ pub(crate) struct Context {
     pub(crate) streams: Arc<Semaphore>,
     /// The clock of a simulation.
     pub(crate) simulated: Option<Arc<SimulatedClock>>,
+    /// Looks whether the daemon is ready.
+    health: health::Health,
+    /// Counts and measures.
+    pub(crate) metrics: Metrics,
 }
 
 /// The transport while it runs.
@@ -101,6 +113,10 @@ pub struct Start<'a> {
     pub readers: usize,
     /// The clock of a simulation.
     pub simulated: Option<Arc<SimulatedClock>>,
+    /// The threads that must work for the daemon to be ready.
+    pub witnesses: Witnesses,
+    /// Requests by all ways, as they are counted.
+    pub requests: Requests,
 }
 
 impl Http {
@@ -110,7 +126,7 @@ impl Http {
     /// # Errors
     /// If a stated address cannot be listened on, or there are no threads.
     pub fn start(settings: &Settings, start: Start<'_>) -> Result<Self, ListenError> {
-        let Start { engine, protocols, data, readers, simulated } = start;
+        let Start { engine, protocols, data, readers, simulated, witnesses, requests } = start;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .max_blocking_threads(BLOCKING)
@@ -121,6 +137,8 @@ impl Http {
         let tls = settings.tls.as_ref().map(tls::Tls::read).transpose();
         let tls = tls.map_err(ListenError::Tls)?.map(Arc::new);
         let (events, listening) = events::Events::of(engine);
+        let (card, status, robot) =
+            (engine.clone(), engine.clone(), protocols.omir.robot().clone());
         let context = Arc::new(Context {
             protocols: protocols.clone(),
             settings: settings.clone(),
@@ -129,6 +147,8 @@ impl Http {
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
             simulated,
+            health: health::Health::new(witnesses, move || card.card_state()),
+            metrics: Metrics::new(&requests, move || status.status(&robot)),
         });
         let (connections, guard) = (TaskTracker::new(), runtime.enter());
         let server = connection::Server::new(context.clone(), connections.clone(), tls.clone());

@@ -32,6 +32,8 @@ pub mod logs;
 pub mod malloc;
 #[cfg(feature = "http")]
 pub mod mcp;
+#[cfg(feature = "http")]
+pub mod metrics;
 pub mod program;
 pub mod protocols;
 pub mod restart;
@@ -41,6 +43,7 @@ pub mod ros2;
 pub mod serial;
 pub mod service;
 mod service_manager;
+pub mod witnesses;
 mod zenoh_threads;
 
 pub use omird_access as access;

@@ -19,7 +19,7 @@ use clap::Parser;
 pub use self::arguments::Arguments;
 use self::data_folder::FolderError;
 use self::error::{DataFault, ServeError};
-use self::neighbours::Neighbours;
+use self::neighbours::{Beside, Neighbours};
 use self::rebuild::Rebuild;
 use self::signals::Signals;
 use crate::audit::{Audit, Audited};
@@ -29,6 +29,8 @@ use crate::engine::Events;
 use crate::engine::{Clock, SimulatedClock, Source, SystemClock};
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
+#[cfg(feature = "http")]
+use crate::metrics::{Counted, Requests};
 use crate::protocols::Protocols;
 use crate::restart;
 use crate::router::Router;
@@ -36,6 +38,7 @@ use crate::service::{Keys, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
 use crate::store::{SledStore, device_key};
+use crate::witnesses::Witnesses;
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -146,7 +149,12 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(ServeError::Audit(error));
         }
     };
-    let router = Router::new(Audited::new(engine.clone(), audit.clone()));
+    let policy = Audited::new(engine.clone(), audit.clone());
+    #[cfg(feature = "http")]
+    let requests = Requests::default();
+    #[cfg(feature = "http")]
+    let policy = Counted::new(policy, requests.clone());
+    let router = Router::new(policy);
     let protocols = Protocols::routed(&engine, &config.robot, access.clone(), router);
     let (network, readers) = (&config.network, config.readers);
     let service =
@@ -163,7 +171,18 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(ServeError::Service(error));
         }
     };
-    let neighbours = match Neighbours::join(config, &engine, &protocols, &service, simulated) {
+    let (writing, reading) = (engine.clone(), service.prover());
+    let witnesses = Witnesses::new(vec![
+        ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
+        ("the threads that read", Box::new(move |_| reading())),
+    ]);
+    let beside = Beside {
+        simulated,
+        witnesses: witnesses.clone(),
+        #[cfg(feature = "http")]
+        requests,
+    };
+    let neighbours = match Neighbours::join(config, &engine, &protocols, &service, beside) {
         Ok(neighbours) => neighbours,
         Err(error) => {
             service.stop();
@@ -177,11 +196,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let (writing, reading) = (engine.clone(), service.prover());
-    let watchdog = Watchdog::start(vec![
-        ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
-        ("the threads that read", Box::new(move |_| reading())),
-    ]);
+    let watchdog = Watchdog::start(witnesses);
     if let Err(error) = &watchdog {
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
     }

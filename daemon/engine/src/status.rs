@@ -48,6 +48,16 @@ fn named(files: &[&str]) -> String {
 }
 
 impl Engine {
+    /// Returns the state of the card, as `disk.state` of the status names it.
+    pub fn card_state(&self) -> &'static str {
+        let shared = &self.inner.shared;
+        if let Some(trouble) = shared.faults.health().worst() {
+            return trouble.state.as_str();
+        }
+        let is_damaged = !self.damaged_files(&shared.integrity.losses()).is_empty();
+        if is_damaged { State::Damaged.as_str() } else { State::Ok.as_str() }
+    }
+
     /// Returns the number of live resources.
     pub fn live(&self) -> u64 {
         self.catalog().counts.live().into_iter().sum()
@@ -72,6 +82,9 @@ impl Engine {
         disk.insert("freeBytes", space.map_or(Value::Null, |space| int(space.free)));
         disk.insert("segments", int(shared.sealed.segments.load(Ordering::Relaxed)));
         disk.insert("unsealedLogs", int(shared.sealed.unsealed_logs.load(Ordering::Relaxed)));
+        let log_bytes = shared.sealed.unsealed_bytes.load(Ordering::Relaxed)
+            + shared.sealed.log_bytes.load(Ordering::Relaxed);
+        disk.insert("logBytes", int(log_bytes));
         let trouble = shared.faults.health().worst().cloned();
         let losses = shared.integrity.losses();
         let damaged = self.damaged_files(&losses);
@@ -101,6 +114,7 @@ impl Engine {
         let committed = shared.queue.committed.load(Ordering::Relaxed);
         queue.insert("waiting", int(accepted.saturating_sub(committed)));
         queue.insert("capacity", int(self.settings().queue_requests as u64));
+        queue.insert("bytes", int(shared.queue.bytes.load(Ordering::Relaxed) as u64));
 
         let bounds = self.settings().limits.for_import();
         let mut import = Map::new();

@@ -1,13 +1,12 @@
 //! The OMIR protocol over HTTP: the operations of `docs/keys.md` under `/omir/v1`, and what is stored under its name.
 
-mod clock;
-mod events;
+pub(super) mod clock;
+pub(super) mod events;
 mod export;
-mod memory;
+pub(super) mod memory;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -29,33 +28,16 @@ use crate::engine::{Code, Encoding, Error, decode, unanswered};
 use crate::protocols::omir::{
     Encoded, Named, Params, Payload, Response as Answer, is_handed_over, method, parameters_of,
 };
-use crate::router::{self, Admitted, Caller, Effect, Incoming, Method, Scopes, Unauthenticated};
+use crate::router::{self, Admitted, Caller, Incoming, Method, Scopes, Unauthenticated};
 
 /// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
 
-/// Returns the routes of the protocol.
-pub(super) fn routes() -> Router<Arc<Context>> {
-    let mut routes = Router::new()
-        .route("/omir/v1/memory/{type}/{id}", memory::route())
-        .route("/omir/v1/events", axum::routing::get(events::stream))
-        .route("/omir/v1/clock", on(MethodFilter::POST.or(MethodFilter::PUT), clock::set));
-    for operation in Operation::ALL {
-        let path = format!("/omir/v1/{operation}");
-        routes = routes.route(&path, served(operation));
-    }
-    routes
-}
-
-/// The way an operation is asked for: GET only where nothing changes, for a browser or a cache may send that by itself.
-fn served(operation: Operation) -> MethodRouter<Arc<Context>> {
-    let mut ways = MethodFilter::POST;
-    if method(operation).effect == Effect::Reads {
-        ways = ways.or(MethodFilter::GET);
-    }
+/// Returns the handler of an operation.
+pub(super) fn served(way: MethodFilter, operation: Operation) -> MethodRouter<Arc<Context>> {
     match operation {
-        Operation::Export => on(ways, export::stream),
-        _ => on(ways, async move |State(context): State<Arc<Context>>, request: Request| {
+        Operation::Export => on(way, export::stream),
+        _ => on(way, async move |State(context): State<Arc<Context>>, request: Request| {
             serve(&context, operation, request).await
         }),
     }
@@ -153,7 +135,11 @@ async fn admit(
 }
 
 /// Finds out who asks for a method; a refusal is in the audit line.
-fn ask_who(context: &Context, row: &'static Method, parts: &Parts) -> Result<Caller, Refused> {
+pub(super) fn ask_who(
+    context: &Context,
+    row: &'static Method,
+    parts: &Parts,
+) -> Result<Caller, Refused> {
     identify(context, parts).map_err(|refusal| {
         let bytes = body::stated_length(&parts.headers).unwrap_or(0);
         context.protocols.router.refuse(&nobody(), row, bytes, refusal.code());

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{MethodFilter, MethodRouter, get, on};
 use hyper::StatusCode;
 
 use super::Context;
 use super::answer::Refused;
-use super::omir;
+use super::endpoints::{Endpoint, Serves, endpoints};
+use super::omir::{self, clock, events, memory};
+use super::{operations, tokens};
 use crate::engine::Code;
 
 /// What `/` says.
@@ -21,10 +23,35 @@ pub(super) fn routes(context: Arc<Context>) -> Router {
     Router::new()
         .route("/", get(async || PATHS))
         .merge(super::mcp::route(&context))
-        .merge(super::tokens::routes())
-        .merge(omir::routes())
+        .merge(of_table())
         .fallback(nothing_there)
         .with_state(context)
+}
+
+/// The routes of the table of paths, which `/openapi.json` is made of as well.
+fn of_table() -> Router<Arc<Context>> {
+    endpoints().into_iter().fold(Router::new(), |routes, Endpoint { path, verb, serves }| {
+        let way = MethodFilter::try_from(verb).expect("the table has verbs that axum knows");
+        routes.route(&path, served(way, serves))
+    })
+}
+
+fn served(way: MethodFilter, serves: Serves) -> MethodRouter<Arc<Context>> {
+    match serves {
+        Serves::Operation(operation) => omir::served(way, operation),
+        Serves::Read => on(way, memory::read),
+        Serves::Store => on(way, memory::store),
+        Serves::Forget => on(way, memory::forget),
+        Serves::Events => on(way, events::stream),
+        Serves::Clock => on(way, clock::set),
+        Serves::Tokens => on(way, tokens::list),
+        Serves::AddToken => on(way, tokens::add),
+        Serves::RevokeToken => on(way, tokens::revoke),
+        Serves::Live => on(way, operations::live),
+        Serves::Ready => on(way, operations::ready),
+        Serves::Metrics => on(way, operations::metrics),
+        Serves::Document => on(way, operations::document),
+    }
 }
 
 async fn nothing_there() -> impl IntoResponse {

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get};
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
@@ -27,21 +25,14 @@ const MOST_BYTES: usize = 64 << 10;
 /// Longest time that it may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns the routes.
-pub(super) fn routes() -> Router<Arc<Context>> {
-    Router::new()
-        .route(PATH, get(list).post(add))
-        .route(&format!("{PATH}/{{name}}"), delete(revoke))
-}
-
-async fn list(
+pub(super) async fn list(
     State(context): State<Arc<Context>>,
     Asker(caller): Asker,
 ) -> Result<Response, Refused> {
     ask(&context, &caller, &LIST, 0, |protocols, admitted| protocols.tokens.list(admitted)).await
 }
 
-async fn add(
+pub(super) async fn add(
     State(context): State<Arc<Context>>,
     request: Request<Body>,
 ) -> Result<Response, Refused> {
@@ -74,7 +65,7 @@ async fn add(
     Ok(response)
 }
 
-async fn revoke(
+pub(super) async fn revoke(
     State(context): State<Arc<Context>>,
     Path(name): Path<String>,
     Asker(caller): Asker,

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::engine::SimulatedClock;
 use crate::protocols::Protocols;
 use crate::service::Service;
+use crate::witnesses::Witnesses;
 
 /// The transports beside Zenoh that run.
 pub(super) struct Neighbours {
@@ -17,6 +18,18 @@ pub(super) struct Neighbours {
     serial: crate::serial::Ports,
     #[cfg(feature = "ros2")]
     ros2: Option<crate::ros2::Node>,
+}
+
+/// The parts of the daemon that they are started with, beside the engine and the protocols.
+pub(super) struct Beside {
+    /// The clock of a simulation.
+    pub(super) simulated: Option<Arc<SimulatedClock>>,
+    /// The threads that must work for the daemon to be ready.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "asked over HTTP alone"))]
+    pub(super) witnesses: Witnesses,
+    /// Requests by all ways, as they are counted.
+    #[cfg(feature = "http")]
+    pub(super) requests: crate::metrics::Requests,
 }
 
 impl Neighbours {
@@ -30,13 +43,23 @@ impl Neighbours {
         engine: &Engine,
         protocols: &Protocols,
         service: &Service,
-        simulated: Option<Arc<SimulatedClock>>,
+        beside: Beside,
     ) -> Result<Self, ServeError> {
+        let simulated = beside.simulated;
         // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
         #[cfg(feature = "http")]
         let http = {
             let (data, readers, simulated) = (&*config.data, config.readers, simulated.clone());
-            let start = crate::http::Start { engine, protocols, data, readers, simulated };
+            let (witnesses, requests) = (beside.witnesses, beside.requests);
+            let start = crate::http::Start {
+                engine,
+                protocols,
+                data,
+                readers,
+                simulated,
+                witnesses,
+                requests,
+            };
             crate::http::Http::start(&config.http, start).map_err(ServeError::Http)?
         };
         Ok(Self {

@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::{WATCHDOG, tell};
-
-/// The threads asked for a sign by a deadline, and the channel of their answers.
-pub type Witness = (&'static str, Box<dyn Fn(Instant) -> Receiver<()> + Send>);
+use crate::witnesses::Witnesses;
 
 /// The time that the manager has patience is cut into so many parts. A look takes one at most, and so does the pause
 /// after it. After a look in vain the next one comes soon: there are several before the patience is over.
@@ -29,7 +27,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub fn start(witnesses: Vec<Witness>) -> io::Result<Option<Self>> {
+    pub fn start(witnesses: Witnesses) -> io::Result<Option<Self>> {
         let set = |name| std::env::var(name).ok();
         let own = std::process::id();
         let Some(patience) = patience(set("WATCHDOG_USEC"), set("WATCHDOG_PID"), own) else {
@@ -61,9 +59,9 @@ fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option
     Some(Duration::from_micros(micros))
 }
 
-fn run(witnesses: &[Witness], part: Duration, stopped: &Receiver<()>) {
+fn run(witnesses: &Witnesses, part: Duration, stopped: &Receiver<()>) {
     loop {
-        let pause = match silent(witnesses, Instant::now() + part, stopped) {
+        let pause = match witnesses.silent(Instant::now() + part, stopped) {
             None => return,
             Some(silent) if silent.is_empty() => {
                 tell(WATCHDOG);
@@ -83,25 +81,6 @@ fn run(witnesses: &[Witness], part: Duration, stopped: &Receiver<()>) {
     }
 }
 
-/// Returns the threads that give no sign by the deadline; `None` if it is stopped meanwhile. All are asked at once.
-fn silent(
-    witnesses: &[Witness],
-    deadline: Instant,
-    stopped: &Receiver<()>,
-) -> Option<Vec<&'static str>> {
-    let asked: Vec<_> = witnesses.iter().map(|(name, ask)| (*name, ask(deadline))).collect();
-    let mut silent = Vec::new();
-    for (name, sign) in asked {
-        crossbeam_channel::select! {
-            // An error: nobody is left to give one.
-            recv(sign) -> sign => if sign.is_err() { silent.push(name) },
-            recv(stopped) -> _ => return None,
-            default(deadline.saturating_duration_since(Instant::now())) => silent.push(name),
-        }
-    }
-    Some(silent)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,28 +95,5 @@ mod tests {
             assert_eq!(patience(text(none), None, 7), None);
         }
         assert_eq!(patience(None, None, 7), None);
-    }
-
-    #[test]
-    fn who_is_silent_is_named() {
-        fn alive(_: Instant) -> Receiver<()> {
-            let (sign, given) = crossbeam_channel::bounded(1);
-            sign.send(()).unwrap();
-            given
-        }
-        fn hangs(_: Instant) -> Receiver<()> {
-            crossbeam_channel::never()
-        }
-        fn is_gone(_: Instant) -> Receiver<()> {
-            crossbeam_channel::bounded(1).1
-        }
-        let witness = |name, ask: fn(Instant) -> Receiver<()>| -> Witness { (name, Box::new(ask)) };
-        let (going_on, stopped) = crossbeam_channel::bounded::<()>(0);
-        let look = |witnesses: &[Witness]| silent(witnesses, Instant::now(), &stopped);
-        assert_eq!(look(&[witness("w", alive), witness("r", alive)]), Some(vec![]));
-        assert_eq!(look(&[witness("w", hangs), witness("r", alive)]), Some(vec!["w"]));
-        assert_eq!(look(&[witness("w", alive), witness("r", is_gone)]), Some(vec!["r"]));
-        drop(going_on);
-        assert_eq!(look(&[witness("w", hangs)]), None);
     }
 }

@@ -9,6 +9,10 @@ use omird_store::Scrub;
 pub(crate) struct Sealed {
     /// Logs that wait to be sealed.
     pub(crate) unsealed_logs: AtomicU64,
+    /// Bytes of those logs.
+    pub(crate) unsealed_bytes: AtomicU64,
+    /// Bytes of the log that is written.
+    pub(crate) log_bytes: AtomicU64,
     /// Segments on disk.
     pub(crate) segments: AtomicU64,
     /// Bytes of the kept index.
@@ -21,6 +25,8 @@ impl Sealed {
     pub(crate) fn new(scrub: Scrub) -> Self {
         Self {
             unsealed_logs: AtomicU64::default(),
+            unsealed_bytes: AtomicU64::default(),
+            log_bytes: AtomicU64::default(),
             segments: AtomicU64::default(),
             index_bytes: AtomicU64::default(),
             scrub: Mutex::new(scrub),

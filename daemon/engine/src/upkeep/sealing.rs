@@ -292,7 +292,9 @@ impl Sealing {
 
     /// For `status`.
     fn count(&self) {
+        let bytes = self.waiting.iter().map(|closed| closed.log.end).sum();
         self.shared.sealed.unsealed_logs.store(self.waiting.len() as u64, Ordering::Relaxed);
+        self.shared.sealed.unsealed_bytes.store(bytes, Ordering::Relaxed);
         self.shared.sealed.segments.store(self.sealer.pieces.len() as u64, Ordering::Relaxed);
     }
 }

@@ -263,7 +263,7 @@ pub(super) static EVENTS: About =
 pub(super) static DOCUMENT: About =
     says("Gives a Bundle of any size, one resource after the other.", RECALL_PARAMETERS, "Bundle");
 pub(super) static CLOCK: About =
-    says("Sets the time of a simulation to the instant in the payload.", &[], "");
+    takes("Time", says("Sets the time of a simulation to the instant in the payload.", &[], "Now"));
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ use crate::engine::{Code, Error, decode};
 use crate::protocols::omir::{CLOCK, instant};
 use crate::router::Incoming;
 
-pub(super) async fn set(
+pub(in crate::http) async fn set(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {

@@ -37,7 +37,7 @@ const MISSED: Bytes = Bytes::from_static(
     b"event: missed\ndata: {\"kind\":\"missed\",\"message\":\"events before this one are gone; read what is stored\"}\n\n",
 );
 
-pub(super) async fn stream(
+pub(in crate::http) async fn stream(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {

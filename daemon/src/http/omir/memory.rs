@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderValue};
 use omir_core::reference::Ref;
@@ -24,10 +23,6 @@ use crate::router::{Admitted, Incoming};
 /// Tries of a write whose condition held and then did not: somebody else wrote in between.
 const TRIES: usize = 8;
 
-pub(super) fn route() -> MethodRouter<Arc<Context>> {
-    get(read).put(store).delete(forget)
-}
-
 /// The path of a request, of which both parts must be right.
 type Named = Path<(String, String)>;
 
@@ -36,7 +31,7 @@ fn name_of(Path((of, id)): &Named) -> Result<Ref, Error> {
     text.parse().map_err(|_| no_resource(&format!("memory/{text}")))
 }
 
-async fn read(
+pub(in crate::http) async fn read(
     State(context): State<Arc<Context>>,
     path: Named,
     request: Request,
@@ -102,7 +97,7 @@ async fn answered(
     Ok((headers, held(Body::from(bytes), room)).into_response())
 }
 
-async fn store(
+pub(in crate::http) async fn store(
     State(context): State<Arc<Context>>,
     path: Named,
     request: Request,
@@ -215,7 +210,7 @@ fn told(receipt: &Receipt, encoding: Encoding) -> Response {
     ([(CONTENT_TYPE, content_type(encoding))], bytes).into_response()
 }
 
-async fn forget(
+pub(in crate::http) async fn forget(
     State(context): State<Arc<Context>>,
     path: Named,
     request: Request,

@@ -174,6 +174,7 @@ impl Writer {
         match written {
             Ok(()) => {
                 self.note_success();
+                self.shared.sealed.log_bytes.store(self.log.file.len(), Ordering::Relaxed);
                 Ok(())
             }
             Err(error) => {
@@ -234,6 +235,7 @@ impl Writer {
                 self.log.has_news = false;
                 self.log.is_sound = true;
                 self.log.began = self.shared.time.history();
+                self.shared.sealed.log_bytes.store(self.log.file.len(), Ordering::Relaxed);
                 if old.exists() {
                     let _ = self.sealing.send(SealOrder::Seal(vec![closed]));
                 }

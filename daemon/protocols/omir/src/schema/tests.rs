@@ -15,9 +15,6 @@ use super::*;
 use crate::methods::{DELETE, EVENTS, OMIR, PUT};
 use crate::{Omir, Params, Payload, error_value, method};
 
-/// Parts of other schemas (`allOf`), which see one half of an object.
-const PARTS: [&str; 3] = ["Durable", "Cause", "Odometer"];
-
 fn all() -> serde_json::Value {
     serde_json::from_str(&json::to_string(&Value::Object(schemas(DEFINITIONS)))).unwrap()
 }
@@ -37,11 +34,7 @@ fn close(schema: &mut serde_json::Value) {
 
 fn closed(name: &str) -> Validator {
     let mut definitions = all();
-    for (name, schema) in definitions.as_object_mut().unwrap() {
-        if !PARTS.contains(&name.as_str()) {
-            close(schema);
-        }
-    }
+    definitions.as_object_mut().unwrap().values_mut().for_each(close);
     assert!(definitions.get(name).is_some(), "{name} is no schema");
     let schema = json!({"$ref": format!("{DEFINITIONS}{name}"), "$defs": definitions});
     jsonschema::draft202012::new(&schema).unwrap()
@@ -104,7 +97,8 @@ impl Asked {
         let event = events.next(Duration::from_secs(5))?;
         let value = omir_core::cbor::from_slice(&event.payload(), &Limits::default()).unwrap();
         let value = serde_json::from_str(&json::to_string(&value)).unwrap();
-        fits("Event", &value);
+        let is_forgotten = event.kind == omir_core::event::EventKind::Forgotten;
+        fits(if is_forgotten { "ForgottenRef" } else { "Resource" }, &value);
         if let Some(cause) = &event.cause {
             let cause = serde_json::from_str(&json::to_string(&cause.to_value())).unwrap();
             fits("Cause", &cause);

@@ -1,0 +1,144 @@
+//! The table of paths: which verbs each has, and the row of a protocol's table that it means.
+//!
+//! Routes are made of it ([`super::routes`]), and so is `/openapi.json` ([`super::openapi`]): nothing is served that the document
+//! does not tell of. `/mcp` speaks a protocol of its own, and `/` is for people; they are beside it.
+
+use hyper::Method as Verb;
+use omir_core::operation::Operation;
+
+use crate::protocols::access::{ADD, LIST, REVOKE};
+use crate::protocols::omir::{CLOCK, DELETE, EVENTS, GET, PUT, method};
+use crate::router::{Effect, Method};
+
+/// The paths of the OMIR protocol begin so.
+const OMIR: &str = "/omir/v1/";
+/// The tokens: `docs/access.md`, "Tokens over HTTP".
+const TOKENS: &str = "/access/v1/tokens";
+
+/// A verb on a path.
+#[derive(Debug, Clone)]
+pub(super) struct Endpoint {
+    /// The path, as axum and OpenAPI write it: `/omir/v1/memory/{type}/{id}`.
+    pub(super) path: String,
+    /// The verb.
+    pub(super) verb: Verb,
+    /// What answers.
+    pub(super) serves: Serves,
+}
+
+/// What answers at an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Serves {
+    /// An operation.
+    Operation(Operation),
+    /// A resource under its name, is read.
+    Read,
+    /// The same, is stored.
+    Store,
+    /// The same, is forgotten.
+    Forget,
+    /// Events.
+    Events,
+    /// The time of a simulation.
+    Clock,
+    /// Tokens are listed.
+    Tokens,
+    /// A token is added.
+    AddToken,
+    /// A token is revoked.
+    RevokeToken,
+    /// The daemon lives.
+    Live,
+    /// The daemon is ready.
+    Ready,
+    /// Counts and measures.
+    Metrics,
+    /// The document of all this.
+    Document,
+}
+
+impl Serves {
+    /// Returns the row of the protocol; `None` for those that no protocol has.
+    pub(super) fn row(self) -> Option<&'static Method> {
+        match self {
+            Self::Operation(operation) => Some(method(operation)),
+            Self::Read => Some(&GET),
+            Self::Store => Some(&PUT),
+            Self::Forget => Some(&DELETE),
+            Self::Events => Some(&EVENTS),
+            Self::Clock => Some(&CLOCK),
+            Self::Tokens => Some(&LIST),
+            Self::AddToken => Some(&ADD),
+            Self::RevokeToken => Some(&REVOKE),
+            Self::Live | Self::Ready | Self::Metrics | Self::Document => None,
+        }
+    }
+
+    /// Returns true if nobody need say who asks.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Live | Self::Ready)
+    }
+}
+
+/// Returns all endpoints.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let mut all = Vec::new();
+    let mut add = |path: &str, verb: Verb, serves| {
+        all.push(Endpoint { path: path.to_owned(), verb, serves });
+    };
+    for operation in Operation::ALL {
+        let path = format!("{OMIR}{operation}");
+        let serves = Serves::Operation(operation);
+        add(&path, Verb::POST, serves);
+        // A browser or a cache may send a GET by itself.
+        if method(operation).effect == Effect::Reads {
+            add(&path, Verb::GET, serves);
+        }
+    }
+    let name = format!("{OMIR}memory/{{type}}/{{id}}");
+    add(&name, Verb::GET, Serves::Read);
+    add(&name, Verb::PUT, Serves::Store);
+    add(&name, Verb::DELETE, Serves::Forget);
+    add(&format!("{OMIR}events"), Verb::GET, Serves::Events);
+    add(&format!("{OMIR}clock"), Verb::PUT, Serves::Clock);
+    add(&format!("{OMIR}clock"), Verb::POST, Serves::Clock);
+    add(TOKENS, Verb::GET, Serves::Tokens);
+    add(TOKENS, Verb::POST, Serves::AddToken);
+    add(&format!("{TOKENS}/{{name}}"), Verb::DELETE, Serves::RevokeToken);
+    add("/health/live", Verb::GET, Serves::Live);
+    add("/health/ready", Verb::GET, Serves::Ready);
+    add("/metrics", Verb::GET, Serves::Metrics);
+    add("/openapi.json", Verb::GET, Serves::Document);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::protocols::access::ACCESS;
+    use crate::protocols::omir::OMIR as PROTOCOL;
+
+    /// Those of a cable, and the parts of an export that HTTP gives as `export`.
+    const ELSEWHERE: [&str; 7] = ["document", "info", "unlock", "cancel", "pull", "push", "?"];
+
+    #[test]
+    fn each_method_of_the_protocol_has_a_path() {
+        let all = endpoints();
+        for method in PROTOCOL.methods.iter().chain(ACCESS.methods) {
+            let is_served = all.iter().any(|endpoint| endpoint.serves.row() == Some(*method));
+            assert_ne!(is_served, ELSEWHERE.contains(&method.name), "{}", method.name);
+        }
+        let ways: HashSet<(&str, &Verb)> = all.iter().map(|one| (&*one.path, &one.verb)).collect();
+        assert_eq!(ways.len(), all.len(), "a verb stands twice on a path");
+    }
+
+    #[test]
+    fn what_changes_something_is_no_get() {
+        for endpoint in endpoints() {
+            let changes = endpoint.serves.row().is_some_and(|row| row.effect != Effect::Reads);
+            assert!(!changes || endpoint.verb != Verb::GET, "{endpoint:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Signs of life for those who watch from outside: no token is needed, and nothing is said but whether it works.
+//!
+//! `/health/live` is answered by a process that answers at all. `/health/ready` is on proof: the writer has dealt with a message,
+//! a reading thread has read what is stored, and the card takes what is written.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::CONTENT_TYPE;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+use tokio::sync::Mutex;
+
+use super::answer::content_type;
+use crate::engine::Encoding;
+use crate::witnesses::Witnesses;
+
+/// Longest wait for a proof.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time for which a look is good: whoever asks more often, without a token, causes no more work.
+const GOOD_FOR: Duration = Duration::from_secs(1);
+
+/// The states of the card in which nothing that is stored survives a power cut, or nothing can be read.
+const UNFIT: [&str; 3] = ["stuck", "failing", "gone"];
+
+/// Looks whether the daemon is ready.
+pub(super) struct Health {
+    witnesses: Witnesses,
+    card: Arc<dyn Fn() -> &'static str + Send + Sync>,
+    /// The last look. Who asks meanwhile waits for the one under way.
+    last: Mutex<Option<(Instant, Vec<String>)>>,
+}
+
+impl Health {
+    /// Asks these witnesses, and `card` for the state of the card.
+    pub(super) fn new(
+        witnesses: Witnesses,
+        card: impl Fn() -> &'static str + Send + Sync + 'static,
+    ) -> Self {
+        Self { witnesses, card: Arc::new(card), last: Mutex::default() }
+    }
+
+    /// Returns why the daemon is not ready; nothing if it is.
+    pub(super) async fn reasons(&self) -> Vec<String> {
+        let mut last = self.last.lock().await;
+        if let Some((at, reasons)) = &*last
+            && at.elapsed() < GOOD_FOR
+        {
+            return reasons.clone();
+        }
+        let (witnesses, card) = (self.witnesses.clone(), self.card.clone());
+        let look = tokio::task::spawn_blocking(move || {
+            let silent = witnesses.silent(Instant::now() + PATIENCE, &crossbeam_channel::never());
+            let silent = silent.unwrap_or_default().into_iter();
+            let silent = silent.map(|name| format!("no sign of life from {name}"));
+            let card = Some(card()).filter(|state| UNFIT.contains(state));
+            silent.chain(card.map(|state| format!("the card is {state}"))).collect()
+        });
+        // Where all threads that may wait hang, the look does not even begin.
+        let reasons = match tokio::time::timeout(2 * PATIENCE, look).await {
+            Ok(Ok(reasons)) => reasons,
+            Ok(Err(_)) => vec!["a bug ended the look".to_owned()],
+            Err(_) => vec!["no sign of life from the threads that answer HTTP".to_owned()],
+        };
+        *last = Some((Instant::now(), reasons.clone()));
+        reasons
+    }
+}
+
+/// Answers `/health/live`.
+pub(super) fn live() -> Response {
+    said("live", Vec::new())
+}
+
+/// Answers `/health/ready`.
+pub(super) async fn ready(health: &Health) -> Response {
+    let reasons = health.reasons().await;
+    if reasons.is_empty() {
+        return said("ready", reasons);
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, said("unready", reasons)).into_response()
+}
+
+fn said(status: &str, reasons: Vec<String>) -> Response {
+    let mut map = Map::new();
+    map.insert("status", status);
+    map.insert("reasons", reasons);
+    let text = json::to_string(&Value::Object(map));
+    ([(CONTENT_TYPE, content_type(Encoding::Json))], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::witnesses::Ask;
+
+    fn health(is_silent: Arc<AtomicBool>, asked: Arc<AtomicUsize>, card: &'static str) -> Health {
+        let ask: Ask = Box::new(move |_| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            let (sign, given) = crossbeam_channel::bounded(1);
+            if !is_silent.load(Ordering::Relaxed) {
+                sign.send(()).unwrap();
+            }
+            given
+        });
+        Health::new(Witnesses::new(vec![("the writer", ask)]), move || card)
+    }
+
+    #[tokio::test]
+    async fn who_is_silent_makes_it_unready_and_a_look_is_good_for_a_while() {
+        let (is_silent, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+        let health = health(is_silent.clone(), asked.clone(), "full");
+        assert_eq!(health.reasons().await, ["no sign of life from the writer"]);
+        is_silent.store(false, Ordering::Relaxed);
+        // A thousand who ask cause one look.
+        for _ in 0..1000 {
+            health.reasons().await;
+        }
+        assert!(asked.load(Ordering::Relaxed) <= 2);
+        tokio::time::sleep(GOOD_FOR).await;
+        assert!(health.reasons().await.is_empty());
+        assert_eq!(ready(&health).await.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_card_that_takes_nothing_makes_it_unready() {
+        let health = health(Arc::default(), Arc::default(), "gone");
+        assert_eq!(health.reasons().await, ["the card is gone"]);
+        assert_eq!(ready(&health).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(live().status(), StatusCode::OK);
+    }
+}
