@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use omird::http::{Http, Listen, SOCKET, Settings};
+use omird::http::{Http, Listen, SOCKET, Settings, Start};
 use omird::protocols::Protocols;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::http::{Answer, Line};
@@ -23,7 +23,9 @@ impl Scene {
         let any = Listen::At("127.0.0.1:0".parse().unwrap());
         let settings = Settings { listen: any, ..Settings::default() };
         let protocols = Protocols::over(&session, "r1");
-        let http = Http::start(&protocols, &settings, folder.path()).unwrap();
+        let (engine, data) = (&*session, folder.path());
+        let start = Start { engine, protocols: &protocols, data, readers: 2, simulated: None };
+        let http = Http::start(&settings, start).unwrap();
         Self { http: Some(http), folder, _session: session }
     }
 
