@@ -134,6 +134,8 @@ fn refusals_have_their_statuses() {
         ("GET /omir/v1/memory/Entity/none", "", "", 404, "NOT_FOUND", ""),
         ("GET /omir/v1/memory/Thing/a", "", "", 404, "NOT_FOUND", ""),
         ("PUT /omir/v1/memory/Thing/a", typed, "{}", 400, "INVALID_RESOURCE", ""),
+        ("GET /omir/v1/memory/Entity/%ff", "", "", 404, "NOT_FOUND", ""),
+        ("PUT /omir/v1/memory/Entity/%ff", typed, "{}", 400, "INVALID_RESOURCE", ""),
         ("GET /omir/v1/memory/Entity/a?q=b", "", "", 400, "INVALID_QUERY", "/q"),
         ("GET /nothing", "", "", 404, "NOT_FOUND", ""),
         ("GET /omir/v1/remember", "", "", 405, "INVALID_QUERY", ""),

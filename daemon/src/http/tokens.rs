@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::{CONTENT_TYPE, LOCATION};
@@ -67,9 +68,11 @@ pub(super) async fn add(
 
 pub(super) async fn revoke(
     State(context): State<Arc<Context>>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
     Asker(caller): Asker,
 ) -> Result<Response, Refused> {
+    // A name that is no text is no token's.
+    let name = name.map(|Path(name)| name).unwrap_or_default();
     ask(&context, &caller, &REVOKE, 0, move |protocols, admitted| {
         protocols.tokens.revoke(admitted, &name)
     })

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::Version;
-use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -41,7 +41,7 @@ pub(in crate::http) async fn stream(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let (mut parts, _) = request.into_parts();
+    let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &EVENTS, &parts)?;
     let permit = context.streams.clone().try_acquire_owned().map_err(|_| {
         let message = "too many streams of events are open (http.max_events); try again later";
@@ -64,11 +64,9 @@ pub(in crate::http) async fn stream(
     if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
         arrival.leave_place();
     }
-    // What tells who asks; the rest of the request is not kept for as long as the stream is open.
-    parts.headers.remove("last-event-id");
     let told = Told {
         context,
-        parts: Box::new(parts),
+        asker: Box::new(asker_of(&parts)),
         place,
         ready: VecDeque::from([OPENING]),
         _permit: permit,
@@ -88,6 +86,21 @@ pub(in crate::http) async fn stream(
     Ok(response)
 }
 
+/// Copies what tells who asks. The rest of the request is not kept for as long as the stream is open, nor are the 8 kB that
+/// it was read into: each header is a part of them.
+fn asker_of(parts: &Parts) -> Parts {
+    let (mut asker, ()) = hyper::Request::new(()).into_parts();
+    for value in parts.headers.get_all(AUTHORIZATION) {
+        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+            asker.headers.append(AUTHORIZATION, value);
+        }
+    }
+    if let Some(arrival) = parts.extensions.get::<Arrival>() {
+        asker.extensions.insert(arrival.clone());
+    }
+    asker
+}
+
 fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
     let Some(value) = parts.headers.get("last-event-id") else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
@@ -101,7 +114,7 @@ fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
 /// One stream.
 struct Told {
     context: Arc<Context>,
-    parts: Box<Parts>,
+    asker: Box<Parts>,
     place: Place,
     ready: VecDeque<Bytes>,
     _permit: OwnedSemaphorePermit,
@@ -122,7 +135,7 @@ impl Told {
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
-        let may = identify(&self.context, &self.parts).is_ok_and(|c| c.scopes.hold(EVENTS.scope));
+        let may = identify(&self.context, &self.asker).is_ok_and(|c| c.scopes.hold(EVENTS.scope));
         if !may {
             return None;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
@@ -24,10 +25,13 @@ use crate::router::{Admitted, Incoming};
 const TRIES: usize = 8;
 
 /// The path of a request, of which both parts must be right.
-type Named = Path<(String, String)>;
+type Named = Result<Path<(String, String)>, PathRejection>;
 
-fn name_of(Path((of, id)): &Named) -> Result<Ref, Error> {
-    let text = format!("{of}/{id}");
+fn name_of(path: &Named) -> Result<Ref, Error> {
+    let text = match path {
+        Ok(Path((of, id))) => format!("{of}/{id}"),
+        Err(_) => return Err(no_resource("a path that is no UTF-8 after percent-decoding")),
+    };
     text.parse().map_err(|_| no_resource(&format!("memory/{text}")))
 }
 
