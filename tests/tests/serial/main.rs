@@ -3,6 +3,7 @@
 //!
 //! Invariants 28 and 31 of ARCHITECTURE.md.
 
+mod access;
 mod audit;
 mod client;
 mod console;

@@ -10,6 +10,7 @@ use omird::protocols::Protocols;
 use omird::router::testing::Overheard;
 use omird::router::{AccessPolicy, Router};
 use omird::serial::{Port, Ports, Share};
+use omird_access::Access;
 use omird_tests::cable::End;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::random::Random;
@@ -35,6 +36,16 @@ impl Rig {
     }
 
     pub fn with(access: AccessPolicy, resources: usize, clock: Arc<TestClock>) -> Rig {
+        Rig::guarded(access, resources, clock, Access::open_to_all(Protocols::SCOPES))
+    }
+
+    /// A daemon that knows callers by their tokens.
+    pub fn guarded(
+        access: AccessPolicy,
+        resources: usize,
+        clock: Arc<TestClock>,
+        identities: Access,
+    ) -> Rig {
         let disk = Arc::new(CutDisk::new());
         let session = Session::open_with(disk.clone(), &clock, settings(), None).unwrap();
         for n in 0..resources {
@@ -49,7 +60,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let policy = Overheard::new(Engine::clone(&session));
         let router = Router::new(policy.clone());
-        let protocols = Protocols { router, ..Protocols::over(&session, "r2") };
+        let protocols = Protocols::routed(&session, "r2", identities, router);
         let mut rig = Rig { disk, session, clock, ports: None, policy, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
         rig.ports = Some(Ports::start(&protocols, &[port]).unwrap());
