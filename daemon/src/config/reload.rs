@@ -307,7 +307,9 @@ mod tests {
                 None => format!("{key} = {{}}"),
                 Some((section, key)) => format!("[{section}]\n{key} = {{}}"),
             };
-            toml::from_str::<super::super::file::File>(&text).unwrap_err().message().to_owned()
+            // A section within a section may be empty.
+            let read = toml::from_str::<super::super::file::File>(&text);
+            read.err().map_or_else(String::new, |error| error.message().to_owned())
         };
         for key in LIVE {
             assert!(!mistake(key).contains("unknown field"), "{key}");
