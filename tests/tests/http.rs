@@ -10,13 +10,13 @@ fn the_port_needs_a_token_and_the_socket_does_not() {
     let data = tempfile::tempdir().unwrap();
     let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
     let mut port = Line::port(daemon.http());
-    assert_eq!(port.ask(&get("/")).status, 200);
-    let refused = port.ask(&get("/omir/v1/status"));
+    assert_eq!(port.ask(get("/")).status, 200);
+    let refused = port.ask(get("/omir/v1/status"));
     assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
     assert_eq!(refused.json()["code"], "UNAUTHENTICATED");
-    assert_eq!(port.ask(&get("/nothing")).json()["code"], "NOT_FOUND");
+    assert_eq!(port.ask(get("/nothing")).json()["code"], "NOT_FOUND");
     let mut socket = Line::socket(&daemon.http_socket());
-    let status = socket.ask(&get("/omir/v1/status"));
+    let status = socket.ask(get("/omir/v1/status"));
     assert_eq!((status.status, status.header("content-type")), (200, Some("application/json")));
     assert_eq!(status.json()["robot"], "r1");
     drop((port, socket));
