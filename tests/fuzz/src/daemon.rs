@@ -12,6 +12,7 @@ pub mod sidecar;
 pub mod signature;
 pub mod store;
 pub mod time_range;
+pub mod token;
 pub mod trajectory;
 pub mod transaction;
 pub mod witness;

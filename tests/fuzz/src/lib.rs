@@ -61,6 +61,7 @@ pub const DAEMON: &[Target] = &[
     target("signature", daemon::signature::run),
     target("store", daemon::store::run),
     target("time_range", daemon::time_range::run),
+    target("token", daemon::token::run),
     target("trajectory", daemon::trajectory::run),
     target("transaction", daemon::transaction::run),
     target("witness", daemon::witness::run),

@@ -129,7 +129,7 @@ replays! { cbor document instant json link link_message number pose profile refe
 replays! {
     cbor document instant json link link_message number pose profile reference stream uri value
     block config interface log manifest message parameters recording request segment sidecar
-    signature store time_range trajectory transaction witness
+    signature store time_range token trajectory transaction witness
 }
 
 #[test]
