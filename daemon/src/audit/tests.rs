@@ -68,7 +68,7 @@ fn refusals_and_changes_are_written_and_reads_are_not() {
     assert_eq!(member("method"), r#""put" "put" "put" "delete""#);
     assert_eq!(member("caller"), r#""arm \"x\"" "arm \"x\"" "arm \"x\"" "?""#);
     assert_eq!(member("tenant"), r#""t\n1" "t\n1" "t\n1" "#);
-    assert_eq!(member("refs"), vec![r#"["Entity/cup"]"#; 4].join(" "));
+    assert_eq!(member("refs"), [r#"["Entity/cup"]"#; 4].join(" "));
     assert_eq!(member("bytes"), "7 7 7 0");
     assert!(member("time").starts_with(r#""2026-05-30T11:42:05"#), "{}", member("time"));
     assert_eq!((bench.count("written"), bench.count("dropped")), (4, 0));

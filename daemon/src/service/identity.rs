@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 16 << 10;
 /// # Errors
 /// `Unauthenticated`: a token that is wrong is refused, also where none is needed.
 pub(super) fn identified(access: &Access, attachment: Option<&ZBytes>) -> Result<Caller, Refusal> {
-    match attachment.map_or(Attached::Nothing, |attachment| Attached::read(attachment)) {
+    match attachment.map_or(Attached::Nothing, Attached::read) {
         Attached::Nothing => access.without_token(ZENOH),
         Attached::Token(token) => access.identify(ZENOH, &token),
         Attached::TooLong => Err(Refusal::Unauthenticated(Unauthenticated::Unknown)),
