@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use omird::http::{Http, Listen, SOCKET, Settings, Start};
+use omird::metrics::Requests;
 use omird::protocols::Protocols;
+use omird::witnesses::Witnesses;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::http::{Answer, Line};
 use omird_tests::session::{Session, TestClock, settings};
@@ -24,7 +26,15 @@ impl Scene {
         let settings = Settings { listen: any, ..Settings::default() };
         let protocols = Protocols::over(&session, "r1");
         let (engine, data) = (&*session, folder.path());
-        let start = Start { engine, protocols: &protocols, data, readers: 2, simulated: None };
+        let start = Start {
+            engine,
+            protocols: &protocols,
+            data,
+            readers: 2,
+            simulated: None,
+            witnesses: Witnesses::new(Vec::new()),
+            requests: Requests::default(),
+        };
         let http = Http::start(&settings, start).unwrap();
         Self { http: Some(http), folder, _session: session }
     }
