@@ -1,58 +1,29 @@
 //! `/mcp` over HTTP: on the socket of the owner and on the port, with a token and without.
 
-use std::sync::Arc;
-
-use omird::http::{Http, Listen, SOCKET, Settings, Start};
-use omird::metrics::Requests;
-use omird::protocols::Protocols;
-use omird::witnesses::Witnesses;
-use omird_tests::cut_disk::CutDisk;
 use omird_tests::http::{Answer, Line};
-use omird_tests::session::{Session, TestClock, settings};
+use omird_tests::process::Daemon;
 use serde_json::{Value, json};
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
+
 struct Scene {
-    http: Option<Http>,
-    folder: tempfile::TempDir,
-    _session: Session,
+    daemon: Daemon,
+    data: tempfile::TempDir,
 }
 
 impl Scene {
     fn new() -> Self {
-        let disk = Arc::new(CutDisk::new());
-        let session = Session::open_with(disk, &TestClock::new(), settings(), None).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let any = Listen::At("127.0.0.1:0".parse().unwrap());
-        let settings = Settings { listen: any, ..Settings::default() };
-        let protocols = Protocols::over(&session, "r1");
-        let (engine, data) = (&*session, folder.path());
-        let start = Start {
-            engine,
-            protocols: &protocols,
-            data,
-            readers: 2,
-            simulated: None,
-            witnesses: Witnesses::new(Vec::new()),
-            requests: Requests::default(),
-        };
-        let http = Http::start(&settings, start).unwrap();
-        Self { http: Some(http), folder, _session: session }
+        let data = tempfile::tempdir().unwrap();
+        let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
+        Self { daemon, data }
     }
 
     fn socket(&self) -> Line {
-        Line::socket(&self.folder.path().join(SOCKET))
+        Line::socket(&self.daemon.http_socket())
     }
 
     fn port(&self) -> Line {
-        Line::port(self.http.as_ref().unwrap().address().unwrap())
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        if let Some(http) = self.http.take() {
-            http.stop();
-        }
+        Line::port(self.daemon.http())
     }
 }
 
@@ -132,6 +103,14 @@ fn the_port_needs_a_token() {
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
         assert_eq!(answer.json()["code"], "UNAUTHENTICATED");
     }
+    let token = std::fs::read_to_string(scene.data.path().join("keys/local.token")).unwrap();
+    let authorized = format!("Authorization: Bearer {}\r\n", token.trim());
+    assert_eq!(names(&line.ask(post(&authorized, &list))).len(), 10);
+    let narrowed = format!("{authorized}Omir-Scopes: omir:write\r\n");
+    assert_eq!(
+        names(&line.ask(post(&narrowed, &list))),
+        ["remember", "forget", "anchor", "feedback"]
+    );
 }
 
 #[test]
