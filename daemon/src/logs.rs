@@ -15,6 +15,9 @@ const EXPECTED: &str = "a level (off, error, warn, info, debug, trace), or PART=
 /// The names that parts of the programs begin with.
 const PARTS: [&str; 7] = ["omir", "audit", "zenoh", "sled", "uhlc", "tokio", "rustls"];
 
+/// The part that says more than its level is worth.
+const CHATTY: &str = "rmcp";
+
 /// Parts of the program that are crates, by the names that filters give them, and by those they log under.
 const CRATES: [(&str, &str); 7] = [
     // As it was called once.
@@ -68,7 +71,7 @@ pub fn to_stderr(otherwise: &str) -> Logs {
 
 /// The filter, and what is wrong with the one that was asked for.
 fn choose(asked: Option<&str>, otherwise: &str) -> (Targets, Option<String>) {
-    let default = || otherwise.parse().unwrap_or_default();
+    let default = || parse(otherwise).unwrap_or_default();
     match asked.map(parse) {
         None => (default(), None),
         Some(Ok(filter)) => (filter, None),
@@ -146,7 +149,16 @@ pub fn parse(text: &str) -> Result<Targets, FilterError> {
         }
     }
     let parts: Vec<_> = text.split(',').map(|each| logged_as(each.trim())).collect();
-    parts.join(",").parse().map_err(|error| FilterError::Unread { found: text.to_owned(), error })
+    let filter: Result<Targets, _> = parts.join(",").parse();
+    let filter = filter.map_err(|error| FilterError::Unread { found: text.to_owned(), error })?;
+    Ok(if parts.iter().any(|part| part.starts_with(CHATTY)) { filter } else { hushed(filter) })
+}
+
+/// The SDK of MCP tells of each request at `info`; the audit lines have that already. Only its warnings are logged, unless a
+/// filter names it.
+fn hushed(filter: Targets) -> Targets {
+    let level = filter.default_level().unwrap_or(LevelFilter::OFF);
+    filter.with_target(CHATTY, level.min(LevelFilter::WARN))
 }
 
 /// One part of a filter, by the name that its crate logs under.
@@ -163,6 +175,19 @@ mod tests {
     use tracing::Level;
 
     use super::*;
+
+    #[test]
+    fn each_request_of_mcp_is_told_only_if_it_is_asked_for() {
+        let would =
+            |filter: &str, level| parse(filter).unwrap().would_enable("rmcp::service", &level);
+        assert!(would("info", Level::WARN) && !would("info", Level::INFO));
+        assert!(would("debug,omird::store=info", Level::WARN) && !would("debug", Level::INFO));
+        assert!(would("error", Level::ERROR) && !would("error", Level::WARN));
+        assert!(!would("off", Level::ERROR) && !would("omird=info", Level::ERROR));
+        assert!(would("info,rmcp=debug", Level::DEBUG));
+        let (filter, _) = choose(None, "info");
+        assert!(!filter.would_enable("rmcp::service", &Level::INFO));
+    }
 
     #[test]
     fn asks_for_parts_and_levels() {

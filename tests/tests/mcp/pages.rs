@@ -13,7 +13,7 @@ async fn all(rig: &Rig, tool: &'static str, question: Value) -> (Vec<String>, u6
     loop {
         let page = rig.ask(tool, asked.clone()).await;
         let memories = page["memories"].as_array().unwrap();
-        found.extend(memories.iter().map(|one| one["text"].as_str().unwrap().to_owned()));
+        found.extend(memories.iter().map(|one| one["reference"].as_str().unwrap().to_owned()));
         let size = page.to_string().len();
         assert!(size < 32 << 10, "{size} bytes");
         let Some(cursor) = page.get("next_cursor") else {

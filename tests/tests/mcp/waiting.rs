@@ -1,5 +1,6 @@
 //! A call that takes long: progress is told while it waits for the disk, and a cancelled one holds up nobody.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -104,6 +105,19 @@ async fn cancelled_calls_are_given_up_and_hold_up_nobody() {
         let request = remember(&format!("number {number}"));
         let options = PeerRequestOptions::no_options();
         calls.push(rig.client.send_cancellable_request(request, options).await.unwrap());
+    }
+    // Each of them is at work.
+    let tokens = || {
+        rig.heard
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|note| note.progress_token.clone())
+            .collect::<HashSet<_>>()
+    };
+    while !calls.iter().all(|call| tokens().contains(&call.progress_token)) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     for call in calls {
         call.cancel(Some("never mind".to_owned())).await.unwrap();
