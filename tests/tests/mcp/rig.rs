@@ -36,7 +36,7 @@ pub struct Rig {
     pub clock: Arc<TestClock>,
     pub policy: Overheard<Engine>,
     _server: RunningService<RoleServer, Mcp>,
-    pub session: Session,
+    _session: Session,
 }
 
 impl Rig {
@@ -63,7 +63,7 @@ impl Rig {
         let heard = Listener::default();
         let (server, client) = tokio::join!(mcp.serve(ours), heard.clone().serve(theirs));
         let (_server, client) = (server.unwrap(), client.unwrap());
-        Self { client, heard, clock, policy, _server, session }
+        Self { client, heard, clock, policy, _server, _session: session }
     }
 
     /// Calls a tool.
