@@ -108,8 +108,8 @@ pub struct FilterArgs {
 On a terminal ids are cut to the length that `get`, `forget`, `explain` and the others accept, and a
 narrow one shows fewer columns. COLUMNS sets another width. Behind a pipe nothing is cut.
 
-Without --robot all robots are asked and the answers are merged by score, or by --order. With --json each hit names
-its robot. A robot that does not answer is reported, and the exit code is 3.",
+Without --robot all robots are asked and the answers are merged by score, or by --order. With
+--json each hit names its robot. A robot that does not answer is reported, and the exit code is 3.",
     online_codes!()
 ))]
 pub struct RecallArgs {
