@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::engine::testing::parts;
 use crate::protocols::Protocols;
 use crate::protocols::omir::{Params, method};
+use crate::router::testing::Facts;
 use crate::router::{Caller, Incoming, Router};
 use omir_core::operation::Operation;
 
@@ -98,6 +99,10 @@ fn the_page_tells_of_every_measure_and_of_no_other() {
         .collect();
     let status: Value = Value::Null;
     let requests = Requests::default();
+    // A family without a sample is not told.
+    let router = Router::new(Counted::new(Facts::default(), requests.clone()));
+    let caller = Caller::trusted("http", "somebody");
+    router.admit(&caller, method(Operation::Status), Incoming::default()).unwrap().done();
     let text = Metrics::new(&requests, move || status.clone()).text().unwrap();
     let known = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let mut known: Vec<String> = known
