@@ -34,6 +34,10 @@ pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
 
 /// The ways in that ask for no token as long as none is required.
 fn ways(config: &Config) -> Vec<&'static str> {
+    #[cfg_attr(
+        not(any(feature = "serial", feature = "ros2")),
+        expect(unused_mut, reason = "there may be no other way")
+    )]
     let mut ways = vec!["zenoh"];
     #[cfg(feature = "serial")]
     if !config.serial.is_empty() {
