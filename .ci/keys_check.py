@@ -123,7 +123,7 @@ def main():
 
             names["ask"] = noted
             for example in examples:
-                exec(example, names)
+                exec(example.replace("/var/lib/omird", data), names)
             compared = 0
             for heading, text in replies.items():
                 if "```json" in text:

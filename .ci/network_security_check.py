@@ -196,6 +196,7 @@ def check_router(files):
         connected(client(files, "viewer", "viewer", port="7447")) as viewer,
     ):
         until("the robot is behind the router", lambda: answers(operator, "omir/rover/status"))
+        token = "Bearer " + (at / "store" / "keys" / "local.token").read_text().strip()
         heard, lock = [], threading.Lock()
 
         def hear(what):
@@ -209,9 +210,9 @@ def check_router(files):
         watcher = viewer.declare_subscriber("omir/rover/event/**", lambda sample: events.append(str(sample.key_expr)))
         time.sleep(1)
         for name in ("ramp", "gate"):
-            assert answers(operator, "omir/rover/remember", entity(name), attachment="Bearer a token")
+            assert answers(operator, "omir/rover/remember", entity(name), attachment=token)
         until("events come through", lambda: any("gate" in key for key in events))
-        [found] = answers(operator, "omir/rover/recall?q=ramp", attachment="Bearer a token")
+        [found] = answers(operator, "omir/rover/recall?q=ramp", attachment=token)
         assert found["total"] == 1, found
         assert not heard, f"a client heard what was said to the robot: {heard}"
         for declared in (impostor, spy, watcher):
