@@ -2,6 +2,8 @@
 
 use zenoh::query::{ConsolidationMode, QueryTarget, ReplyKeyExpr};
 
+use omir_ros2::graph::History;
+
 use super::*;
 
 #[test]
@@ -122,7 +124,10 @@ fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
     let (_other, heard) = other.listen("chatter", Qos::DEFAULT);
     other.sees("/chatter", EntityKind::Subscription);
     talker.sees("/chatter", EntityKind::Subscription);
-    let publisher = talker.node.publisher("chatter", &ty, Qos::DEFAULT).unwrap();
+    // With a history of everything Zenoh waits for a busy link. Otherwise it drops, as rmw_zenoh has it, and nobody counts
+    // that here.
+    let everything = Qos { history: History::KeepAll, ..Qos::DEFAULT };
+    let publisher = talker.node.publisher("chatter", &ty, everything).unwrap();
     publisher.publish(&talker.text("0")).unwrap();
     begins.recv_timeout(LONG).unwrap();
     for text in burst {
@@ -131,7 +136,8 @@ fn stalled(burst: &[String], dropped: u64) -> Vec<String> {
     // On a busy machine it may drop the oldest itself, never the last.
     while texts(&heard, 1).last() != burst.last() {}
     let counted = || (listener.node.counts().dropped == dropped).then_some(());
-    listener.node.graph().wait(LONG, |_| counted()).expect("what is dropped is counted");
+    let is_counted = listener.node.graph().wait(LONG, |_| counted()).is_some();
+    assert!(is_counted, "{} are counted, not {dropped}", listener.node.counts().dropped);
     drop(go);
     let heard = texts(&receive, burst.len() + 1 - usize::try_from(dropped).unwrap());
     assert_eq!((subscription.dropped(), listener.node.counts().dropped), (dropped, dropped));

@@ -13,11 +13,12 @@ use clap::Args;
   omir mcp --data /var/lib/omird
   OMIR_TOKEN=... omir mcp --url http://127.0.0.1:7449
 
-It speaks the Model Context Protocol on standard input and output, and ends with its input. Requests go
-to the daemon as they come, so a daemon that is started again is found again.
+It speaks the Model Context Protocol on standard input and output, and ends with its input. Requests
+go to the daemon as they come, so a daemon that is started again is found again.
 
-Without OMIR_TOKEN the socket in the data folder is used: as its owner you may read, and with --write
-remember, forget, anchor and give feedback too. With OMIR_TOKEN the token decides. --url needs one.",
+Without OMIR_TOKEN the socket in the data folder is used: as its owner you may read, and with
+--write remember, forget, anchor and give feedback too. With OMIR_TOKEN the token decides. --url
+needs one.",
     online_codes!()
 ))]
 pub struct McpArgs {
