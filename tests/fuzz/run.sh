@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 
 core="cbor document instant json link link_message number pose profile reference stream uri value"
 daemon="block config interface log manifest message parameters recording request segment sidecar signature
-    store time_range trajectory transaction witness"
+    store time_range token trajectory transaction witness"
 # No input may take long or much memory: a decoder reserves nothing because a header says so.
 bounds=(-max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64)
 
