@@ -308,13 +308,20 @@ fn connections_and_streams_are_bounded_apart() {
     let streams: Vec<_> = (0..3).map(|_| stream()).collect();
     assert!(streams.iter().all(|(_, status)| *status == 200));
     assert_eq!(stream().1, 503);
-    omird_tests::process::eventually("the refused one has gone", || {
-        let idle: Vec<Line> = (0..4).map(|_| rig.line()).collect();
-        let mut one_too_many = rig.line();
-        let answer = one_too_many.answer();
-        drop(idle);
-        answer.is_some_and(|answer| answer.status == 503 && answer.json()["code"] == "BUSY")
+    let mut idle = Vec::new();
+    omird_tests::process::eventually("four are served, once the refused one has gone", || {
+        idle.clear();
+        idle.extend((0..4).map(|_| {
+            let mut line = rig.line();
+            let is_served =
+                line.try_send(get("/")) && line.answer().is_some_and(|answer| answer.status == 200);
+            (line, is_served)
+        }));
+        idle.iter().all(|(_, is_served)| *is_served)
     });
+    let refused = rig.line().answer().expect("one too many is told so");
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("BUSY")));
+    drop(idle);
     omird_tests::process::eventually("there is room again", || {
         let mut line = rig.line();
         line.try_send(get("/")) && line.answer().is_some_and(|answer| answer.status == 200)
