@@ -71,10 +71,10 @@ impl Admitted {
     /// Decides about a method that changes something unless it is a dry run, once it is known to be none.
     ///
     /// # Errors
-    /// `ReadOnly`.
+    /// `ReadOnly`, `OnlyReads`.
     pub fn expect_change(&mut self) -> Result<(), Refusal> {
         self.is_change = true;
-        self.router.check_mode()
+        self.router.check_change(&self.caller)
     }
 
     /// Notes resources that it is about or has changed, for the audit line.

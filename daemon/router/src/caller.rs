@@ -28,6 +28,8 @@ pub struct Caller {
     pub bounds: Bounds,
     /// The way a caller of this kind gets the scope that it lacks, for the refusal.
     pub remedy: Option<Remedy>,
+    /// Asked to be held to reading, whatever its scopes: a program that hands what it may do on to another.
+    pub only_reads: bool,
     /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
     pub retries: bool,
 }
@@ -50,6 +52,7 @@ impl Caller {
             scopes: Scopes::All,
             bounds: Bounds::default(),
             remedy: None,
+            only_reads: false,
             retries: false,
         }
     }

@@ -175,7 +175,7 @@ impl Router {
         incoming: Incoming,
     ) -> Result<(), Refusal> {
         if method.effect == Effect::Changes {
-            self.check_mode()?;
+            self.check_change(caller)?;
         }
         if !caller.scopes.hold(method.scope) {
             return Err(match caller.remedy {
@@ -211,8 +211,11 @@ impl Router {
         Admitted::new(self.clone(), caller.clone(), method, bytes).done();
     }
 
-    fn check_mode(&self) -> Result<(), Refusal> {
-        if self.0.policy.is_read_only() { Err(Refusal::ReadOnly) } else { Ok(()) }
+    fn check_change(&self, caller: &Caller) -> Result<(), Refusal> {
+        if self.0.policy.is_read_only() {
+            return Err(Refusal::ReadOnly);
+        }
+        if caller.only_reads { Err(Refusal::OnlyReads) } else { Ok(()) }
     }
 
     fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {

@@ -12,6 +12,8 @@ use omird_engine::NotAdmitted;
 pub enum Refusal {
     /// It changes something, and the configuration lets nobody do that.
     ReadOnly,
+    /// It changes something, and its caller asked to be held to reading.
+    OnlyReads,
     /// The caller does not hold the scope of the method.
     Scope {
         /// That scope.
@@ -87,6 +89,7 @@ impl Refusal {
     pub fn code(self) -> Code {
         match self {
             Self::ReadOnly
+            | Self::OnlyReads
             | Self::Scope { .. }
             | Self::WrongToken
             | Self::NoToken

@@ -120,6 +120,10 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         let refused = (method.effect == Effect::Changes).then_some(Refusal::ReadOnly);
         assert_eq!(ask(&read_only, &everything, small), refused, "{}", method.name);
 
+        let held_to_reading = Caller { only_reads: true, ..everything.clone() };
+        let refused = (method.effect == Effect::Changes).then_some(Refusal::OnlyReads);
+        assert_eq!(ask(&open, &held_to_reading, small), refused, "{}", method.name);
+
         let others: Vec<Scope> =
             scopes.iter().copied().filter(|scope| *scope != method.scope).collect();
         let needed = method.scope;

@@ -40,6 +40,7 @@ fn each_refusal_has_its_code() {
     let too_often = Refusal::TooOften { retry_after: NOW };
     for (refusal, code) in [
         (Refusal::ReadOnly, "UNAUTHORIZED"),
+        (Refusal::OnlyReads, "UNAUTHORIZED"),
         (Refusal::Scope { needed: ADMIN, remedy: None }, "UNAUTHORIZED"),
         (too_large, "TOO_LARGE"),
         (Refusal::ImportUnderWay, "BUSY"),
@@ -153,4 +154,15 @@ fn a_dry_run_is_no_change() {
         admitted.expect_change()
     };
     assert_eq!((ask(false), ask(true)), (Ok(()), Err(Refusal::ReadOnly)));
+}
+
+#[test]
+fn whoever_asked_to_be_held_to_reading_is() {
+    let router = Router::new(Facts::default());
+    let caller = Caller { only_reads: true, ..Caller::trusted("test", "a") };
+    let ask = |name| router.admit(&caller, TOY.method(name).unwrap(), Incoming::default());
+    assert!(ask("look").is_ok());
+    assert_eq!(ask("tidy").unwrap().expect_change(), Err(Refusal::OnlyReads));
+    let change = TOY.methods.iter().find(|method| method.effect == Effect::Changes).unwrap();
+    assert_eq!(ask(change.name).err(), Some(Refusal::OnlyReads));
 }

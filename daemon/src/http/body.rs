@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::answer::Refused;
 use super::work::{Room, Work};
-use crate::engine::Code;
+use crate::engine::{Code, Error};
 
 /// Time for a body of no length; and for each [`PACE`] bytes a second more.
 const TIME: Duration = Duration::from_secs(30);
@@ -31,6 +31,19 @@ pub(crate) enum NotRead {
     TooLarge(usize),
     /// Anything else.
     Refused(Refused),
+}
+
+impl NotRead {
+    /// Words it for a path that takes bodies of so many bytes.
+    pub(crate) fn refused(self, most: usize) -> Refused {
+        match self {
+            Self::Refused(refused) => refused,
+            Self::TooLarge(bytes) => {
+                let message = format!("the body has {bytes} bytes; at most {most} are taken here");
+                Error::new(Code::TooLarge, message).into()
+            }
+        }
+    }
 }
 
 /// Returns the length that the header states, if it does.

@@ -20,7 +20,7 @@ use percent_encoding::percent_decode_str;
 
 use super::answer::{Refused, content_type};
 use super::body::{self, NotRead};
-use super::caller::identify;
+use super::caller::ask_who;
 use super::exchange::held;
 use super::work::{Place, Room};
 use super::{Context, negotiate};
@@ -28,7 +28,7 @@ use crate::engine::{Code, Encoding, Error, decode, unanswered};
 use crate::protocols::omir::{
     Encoded, Named, Params, Payload, Response as Answer, is_handed_over, method, parameters_of,
 };
-use crate::router::{self, Admitted, Caller, Incoming, Method, Scopes, Unauthenticated};
+use crate::router::{self, Admitted, Caller, Incoming, Method};
 
 /// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;
@@ -132,31 +132,6 @@ async fn admit(
             Err(refused)
         }
     }
-}
-
-/// Finds out who asks for a method; a refusal is in the audit line.
-pub(super) fn ask_who(
-    context: &Context,
-    row: &'static Method,
-    parts: &Parts,
-) -> Result<Caller, Refused> {
-    identify(context, parts).map_err(|refusal| {
-        let bytes = body::stated_length(&parts.headers).unwrap_or(0);
-        context.protocols.router.refuse(&nobody(), row, bytes, refusal.code());
-        match refusal {
-            router::Refusal::Unauthenticated(Unauthenticated::Missing) => {
-                let mut refused = Refused::from(refusal);
-                refused.error.message.push_str("; send `Authorization: Bearer TOKEN`");
-                refused
-            }
-            refusal => refusal.into(),
-        }
-    })
-}
-
-/// The caller of a request that nobody is known to have sent.
-fn nobody() -> Caller {
-    Caller { scopes: Scopes::only(&[]), ..Caller::trusted("http", "?") }
 }
 
 /// Reads the body of a request, if its caller may send one.

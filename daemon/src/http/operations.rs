@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 
 use super::answer::{Refused, content_type};
-use super::omir::ask_who;
+use super::caller::ask_who;
 use super::{Context, health, openapi};
 use crate::engine::{Code, Encoding, Error};
 use crate::metrics::MEDIA_TYPE;
@@ -23,6 +23,8 @@ const fn row(name: &'static str, scope: Scope) -> Method {
 pub(super) static METRICS: Method = row("metrics", Scope::READ);
 /// `/openapi.json`: for everybody who has a token.
 pub(super) static DOCUMENT: Method = row("openapi", Scope::OPEN);
+/// `/mcp`: for everybody who has a token. Each tool is a method of its own.
+pub(super) static MCP: Method = row("mcp", Scope::OPEN);
 
 pub(super) async fn live() -> Response {
     health::live()

@@ -76,19 +76,17 @@ fn the_owner_of_the_socket_uses_every_tool() {
 }
 
 #[test]
-fn the_owner_may_narrow_what_a_connection_may_do_and_never_widen_it() {
+fn a_request_may_be_held_to_reading() {
     let scene = Scene::new();
     let mut line = scene.socket();
     let list = request("tools/list", json!({}));
     assert_eq!(names(&line.ask(post("", &list))).len(), 10);
-    let reading = "Omir-Scopes: omir:read\r\n";
-    assert_eq!(names(&line.ask(post(reading, &list))).len(), 6);
-    let refused = line.ask(post(reading, &call("remember", json!({"text": "a"}))));
-    let result = &refused.json()["result"];
-    assert_eq!(result["isError"], true);
-    assert!(result["content"][0]["text"].as_str().unwrap().contains("omir:write"));
-    for nothing in ["Omir-Scopes: \r\n", "Omir-Scopes: everything\r\n"] {
-        assert!(names(&line.ask(post(nothing, &list))).is_empty(), "{nothing:?}");
+    for reading in ["Omir-Read-Only: true\r\n", "Omir-Read-Only: \r\n", "omir-read-only: no\r\n"] {
+        assert_eq!(names(&line.ask(post(reading, &list))).len(), 6, "{reading:?}");
+        let refused = line.ask(post(reading, &call("remember", json!({"text": "a"}))));
+        let result = &refused.json()["result"];
+        assert_eq!(result["isError"], true);
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("--write"));
     }
 }
 
@@ -97,7 +95,7 @@ fn the_port_needs_a_token() {
     let scene = Scene::new();
     let mut line = scene.port();
     let list = request("tools/list", json!({}));
-    for headers in ["", "Authorization: Bearer wrong\r\n", "Omir-Scopes: omir:read\r\n"] {
+    for headers in ["", "Authorization: Bearer wrong\r\n", "Omir-Read-Only: true\r\n"] {
         let answer = line.ask(post(headers, &list));
         assert_eq!(answer.status, 401, "{headers:?}");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
@@ -106,11 +104,8 @@ fn the_port_needs_a_token() {
     let token = std::fs::read_to_string(scene.data.path().join("keys/local.token")).unwrap();
     let authorized = format!("Authorization: Bearer {}\r\n", token.trim());
     assert_eq!(names(&line.ask(post(&authorized, &list))).len(), 10);
-    let narrowed = format!("{authorized}Omir-Scopes: omir:write\r\n");
-    assert_eq!(
-        names(&line.ask(post(&narrowed, &list))),
-        ["remember", "forget", "anchor", "feedback"]
-    );
+    let reading = format!("{authorized}Omir-Read-Only: true\r\n");
+    assert_eq!(names(&line.ask(post(&reading, &list))).len(), 6);
 }
 
 #[test]

@@ -16,9 +16,9 @@ use clap::Args;
 It speaks the Model Context Protocol on standard input and output, and ends with its input. Requests
 go to the daemon as they come, so a daemon that is started again is found again.
 
-Without OMIR_TOKEN the socket in the data folder is used: as its owner you may read, and with
---write remember, forget, anchor and give feedback too. With OMIR_TOKEN the token decides. --url
-needs one.",
+The model may read, and with --write remember, forget, anchor and give feedback too. Without
+OMIR_TOKEN the socket in the data folder is used, by its owner. With OMIR_TOKEN the model may do no
+more than the token. --url needs one.",
     online_codes!()
 ))]
 pub struct McpArgs {

@@ -60,6 +60,8 @@ pub(crate) use self::tier_counts::TierCount;
 pub struct Catalog {
     rows: Rows,
     tombstones: Tombstones,
+    /// The newest transaction of those: kept, since each page of a recall names it.
+    newest: u64,
     /// Versions that the card has lost.
     pub losses: Losses,
     references: References,
@@ -156,10 +158,9 @@ impl Catalog {
         since.map(|at| if at == i64::MIN { doc.retired } else { at })
     }
 
-    /// The newest transaction that made a version or a tombstone which is held.
+    /// The newest transaction that made a version or a tombstone, even if that is not held any more.
     pub fn newest(&self) -> u64 {
-        let versions = self.docs().iter().filter(|doc| !doc.is_staged()).map(|doc| doc.seq);
-        versions.chain(self.tombstones.newest()).max().unwrap_or(0)
+        self.newest
     }
 
     /// Number of versions and tombstones that a transaction made, of those that are held.
@@ -197,6 +198,7 @@ impl Catalog {
         let doc = self.rows.doc_mut(id);
         doc.enter();
         let (seq, recorded) = (doc.seq, doc.recorded);
+        self.newest = self.newest.max(seq);
         self.producers.count(doc.producer, doc.class.resource_type, doc.importance, true);
         self.counts.enter(doc);
         self.tier_counts.changed(id);
@@ -218,6 +220,7 @@ impl Catalog {
         // A new thing under the same name starts unmentioned.
         self.references.remove(key);
         self.losses.remove(key);
+        self.newest = self.newest.max(stamp.seq);
         self.tombstones.add(*key, stamp.seq, stamp.recorded, by);
         let before = self.rows.end_head(key, stamp.version, false);
         self.rows.mark_forgotten(key);

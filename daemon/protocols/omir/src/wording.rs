@@ -12,6 +12,10 @@ pub fn worded(refusal: Refusal) -> Error {
         Refusal::ReadOnly => {
             Error::new(code, "this daemon is configured read-only (access.read_only)")
         }
+        Refusal::OnlyReads => Error::new(
+            code,
+            "whoever sent this asked to be held to reading (the header Omir-Read-Only, or `omir mcp` without --write)",
+        ),
         Refusal::Scope { remedy: Some(Remedy::Unlock), .. } => Error::new(
             code,
             "this port is read-only; unlock it with its token, or set access = \"write\"",
@@ -96,6 +100,7 @@ mod tests {
         let needed = Scope::WRITE;
         for (refusal, expected) in [
             (Refusal::ReadOnly, "access.read_only"),
+            (Refusal::OnlyReads, "without --write"),
             (Refusal::Scope { needed, remedy: None }, "the scope `omir:write`"),
             (Refusal::Scope { needed, remedy: Some(Remedy::Unlock) }, "unlock it with its token"),
             (too_large(Size::Payload("max_payload_bytes")), "limits.max_payload_bytes is 8"),

@@ -18,10 +18,10 @@ use tokio::time::Instant;
 
 use super::super::Context;
 use super::super::answer::Refused;
-use super::super::caller::identify;
+use super::super::caller::{ask_who, identify};
 use super::super::connection::Arrival;
 use super::super::events::{EventId, Kept, Next, Place};
-use super::{admit_bare, ask_who, expect_none, query_parameters};
+use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;
 use crate::router::Admitted;
@@ -43,11 +43,17 @@ pub(in crate::http) async fn stream(
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &EVENTS, &parts)?;
-    let permit = context.streams.clone().try_acquire_owned().map_err(|_| {
+    let is_alone = parts.version < Version::HTTP_2;
+    let Ok(permit) = context.streams.clone().try_acquire_owned() else {
         let message = "too many streams of events are open (http.max_events); try again later";
         context.protocols.router.refuse(&caller, &EVENTS, 0, Code::Busy);
-        Refused::from(Error::new(Code::Busy, message))
-    })?;
+        let mut refusal = Refused::from(Error::new(Code::Busy, message)).into_response();
+        if is_alone {
+            // A connection that was made for the stream has nothing else to do.
+            refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        return Ok(refusal);
+    };
     let admitted = admit_bare(&context, &EVENTS, &caller)?;
     let had = query_parameters(&parts)
         .and_then(|parameters| expect_none(&EVENTS, parameters, "`Last-Event-ID` resumes"))
@@ -60,7 +66,6 @@ pub(in crate::http) async fn stream(
         }
     };
     let place = context.events.place(had);
-    let is_alone = parts.version < Version::HTTP_2;
     if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
         arrival.leave_place();
     }

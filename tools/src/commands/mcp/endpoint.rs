@@ -25,8 +25,8 @@ pub(super) struct Endpoint {
     place: Place,
     /// The value of the header `Authorization`.
     token: Option<String>,
-    /// The scopes that the owner of the socket makes do with.
-    scopes: Option<&'static str>,
+    /// The daemon is asked to refuse every change.
+    only_reads: bool,
 }
 
 enum Place {
@@ -62,9 +62,7 @@ impl Endpoint {
                            or --token-file hands it over";
             return Err(Error::Usage(message.to_owned()));
         }
-        let of_owner = if args.write { "omir:read omir:write" } else { "omir:read" };
-        let scopes = token.is_none().then_some(of_owner);
-        Ok(Self { place, token, scopes })
+        Ok(Self { place, token, only_reads: !args.write })
     }
 
     /// Connects.
@@ -113,8 +111,8 @@ impl Endpoint {
         if let Some(token) = &self.token {
             built = built.header(AUTHORIZATION, token);
         }
-        if let Some(scopes) = self.scopes {
-            built = built.header("Omir-Scopes", scopes);
+        if self.only_reads {
+            built = built.header("Omir-Read-Only", "true");
         }
         if request.method != "initialize"
             && let Some(version) = version
@@ -203,15 +201,18 @@ mod tests {
     }
 
     #[test]
-    fn a_port_needs_a_token_and_a_socket_reads() {
+    fn a_port_needs_a_token_and_changes_need_write() {
         let url = Some("http://127.0.0.1:7449".to_owned());
         let args = |write, url| McpArgs { write, data: Some("/data".into()), url };
         assert!(matches!(Endpoint::of(&args(false, url.clone()), None), Err(Error::Usage(_))));
-        let scopes = |write, token: Option<&str>, url| {
-            Endpoint::of(&args(write, url), token.map(str::to_owned)).unwrap().scopes
-        };
-        assert_eq!(scopes(false, None, None), Some("omir:read"));
-        assert_eq!(scopes(true, None, None), Some("omir:read omir:write"));
-        assert_eq!(scopes(false, Some("t"), url), None, "the token decides");
+        for (write, token, url) in [
+            (false, None, None),
+            (true, None, None),
+            (false, Some("t"), url.clone()),
+            (true, Some("t"), url),
+        ] {
+            let endpoint = Endpoint::of(&args(write, url), token.map(str::to_owned)).unwrap();
+            assert_eq!(endpoint.only_reads, !write);
+        }
     }
 }

@@ -34,11 +34,6 @@ impl Tombstones {
         self.held.get(key)
     }
 
-    /// The newest transaction of a tombstone.
-    pub(super) fn newest(&self) -> Option<u64> {
-        self.held.values().map(|tombstone| tombstone.seq).max()
-    }
-
     /// Number of tombstones that a transaction made.
     pub(super) fn made_by(&self, seq: u64) -> usize {
         self.held.values().filter(|tombstone| tombstone.seq == seq).count()
