@@ -60,7 +60,8 @@ struct Inner {
     queue: Option<Sender<Message>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counts: Arc<Counts>,
-    throttle: Mutex<Throttle>,
+    /// Of callers whom nobody knows, and of all others: whoever guesses hides no refusal of a caller who has a token.
+    throttles: [Mutex<Throttle>; 2],
     began: Instant,
     now: Now,
 }
@@ -105,7 +106,7 @@ impl Audit {
             queue,
             thread: Mutex::new(thread),
             counts,
-            throttle: Mutex::default(),
+            throttles: Default::default(),
             began: Instant::now(),
             now,
         })))
@@ -113,8 +114,9 @@ impl Audit {
 
     /// Takes a line. It never waits.
     pub fn note(&self, line: &AuditLine<'_>) {
-        let Inner { counts, throttle, began, .. } = &*self.0;
+        let Inner { counts, throttles, began, .. } = &*self.0;
         if let Outcome::Refused(_) = line.outcome {
+            let throttle = &throttles[usize::from(line.caller.is_unknown())];
             let mut throttle = throttle.lock().unwrap_or_else(PoisonError::into_inner);
             let taken = throttle.take(began.elapsed());
             drop(throttle);

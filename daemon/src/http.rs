@@ -62,7 +62,8 @@ pub use self::tls::TlsError;
 
 /// Threads that move bytes. What reads memories does it beside them.
 const WORKERS: usize = 2;
-/// Most threads that read, or wait for the disk.
+/// Threads that wait for the disk beside those that read: calls of MCP, tokens, and the look at the daemon's health, which
+/// must not wait for any of the others.
 const BLOCKING: usize = 16;
 /// Longest time for what is under way when the daemon stops.
 const FINISHING: Duration = Duration::from_secs(10);
@@ -129,7 +130,7 @@ impl Http {
         let Start { engine, protocols, data, readers, simulated, witnesses, requests } = start;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
-            .max_blocking_threads(BLOCKING)
+            .max_blocking_threads(readers + BLOCKING)
             .thread_name("omird-http")
             .enable_all()
             .build()

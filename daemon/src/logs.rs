@@ -154,11 +154,11 @@ pub fn parse(text: &str) -> Result<Targets, FilterError> {
     Ok(if parts.iter().any(|part| part.starts_with(CHATTY)) { filter } else { hushed(filter) })
 }
 
-/// The SDK of MCP tells of each request at `info`; the audit lines have that already. Only its warnings are logged, unless a
-/// filter names it.
+/// The SDK of MCP tells of each request at `info`, and warns with the words of each one that is wrong: whoever has a token
+/// could fill the card. The audit lines have all of that. Only its errors are logged, unless a filter names it.
 fn hushed(filter: Targets) -> Targets {
     let level = filter.default_level().unwrap_or(LevelFilter::OFF);
-    filter.with_target(CHATTY, level.min(LevelFilter::WARN))
+    filter.with_target(CHATTY, level.min(LevelFilter::ERROR))
 }
 
 /// One part of a filter, by the name that its crate logs under.
@@ -180,8 +180,8 @@ mod tests {
     fn each_request_of_mcp_is_told_only_if_it_is_asked_for() {
         let would =
             |filter: &str, level| parse(filter).unwrap().would_enable("rmcp::service", &level);
-        assert!(would("info", Level::WARN) && !would("info", Level::INFO));
-        assert!(would("debug,omird::store=info", Level::WARN) && !would("debug", Level::INFO));
+        assert!(would("info", Level::ERROR) && !would("info", Level::WARN));
+        assert!(would("debug,omird::store=info", Level::ERROR) && !would("debug", Level::WARN));
         assert!(would("error", Level::ERROR) && !would("error", Level::WARN));
         assert!(!would("off", Level::ERROR) && !would("omird=info", Level::ERROR));
         assert!(would("info,rmcp=debug", Level::DEBUG));

@@ -317,8 +317,8 @@ impl Context {
             router.refuse(&caller, method, size, error.code);
             return request.refuse(&error);
         }
-        let merges = served == Served::Operation(Operation::Remember) && request.names("merge");
-        let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
+        let incoming =
+            Incoming { bytes: size, merges: request.names("merge"), ..Incoming::default() };
         let admitted = match router.admit(&caller, method, incoming) {
             Ok(admitted) => admitted,
             Err(refusal) => return request.refuse(&worded(refusal)),

@@ -7,12 +7,12 @@
 
 #[cfg(feature = "board")]
 pub mod board;
-pub mod workloads;
 pub mod golden;
 #[cfg(feature = "board")]
 pub mod handing;
 pub mod life;
 pub mod sensors;
+pub mod workloads;
 
 use omir_core::fixed::{self, Journal};
 

@@ -128,10 +128,14 @@ impl Grant {
     }
 }
 
-fn check_name(field: &'static str, name: &str) -> Result<(), InvalidGrant> {
+/// Returns true if a token may have this name.
+pub fn is_name(name: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let is_good = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_sign);
-    if is_good {
+    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_sign)
+}
+
+fn check_name(field: &'static str, name: &str) -> Result<(), InvalidGrant> {
+    if is_name(name) {
         return Ok(());
     }
     let message = format!("{name:?} is not 1 to {LONGEST_NAME} of A-Z a-z 0-9 . _ -");

@@ -1,5 +1,6 @@
 //! The tokens that are in force: what the files said last, looked at again at most once a second.
 
+use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
 use subtle::ConstantTimeEq as _;
 
 use crate::clock::Clock;
-use crate::file::{Record, Stamp, TokenStore};
+use crate::file::{Record, Stamp, TokenError, TokenStore, Unreadable};
 use crate::grant::{self, DEFAULT_TENANT};
 use crate::secret::{Digest, Secret};
 
@@ -26,7 +27,8 @@ pub(crate) struct Known {
 
 struct Looked {
     at: Duration,
-    stamps: [Option<Stamp>; 2],
+    /// As the files were when they were read; `None` if the disk has not given one of them, and is asked again.
+    stamps: Option<[Option<Stamp>; 2]>,
 }
 
 /// The tokens, as they were read at one moment.
@@ -36,10 +38,11 @@ pub(crate) struct Tokens {
     tokens: Vec<Token>,
     /// The digest of `local.token`.
     local: Option<Digest>,
-    /// The reason why the file of tokens cannot be read.
+    /// The reason why a file cannot be read.
     pub(crate) trouble: Option<String>,
 }
 
+#[derive(Clone)]
 struct Token {
     digest: Digest,
     expires: Option<i64>,
@@ -58,8 +61,10 @@ impl Known {
     /// Reads the tokens of a data folder.
     pub(crate) fn of(store: TokenStore, scopes: Arc<[Scope]>, clock: &dyn Clock) -> Self {
         let stamps = store.stamps();
-        let now = RwLock::new(Arc::new(Tokens::read(&store, &scopes)));
-        let looked = Mutex::new(Looked { at: clock.monotonic(), stamps });
+        let (tokens, is_whole) = Tokens::read(&store, &scopes, &Tokens::default());
+        let now = RwLock::new(Arc::new(tokens));
+        let looked = Looked { at: clock.monotonic(), stamps: is_whole.then_some(stamps) };
+        let looked = Mutex::new(looked);
         Self { store, scopes, now, looked }
     }
 
@@ -89,30 +94,44 @@ impl Known {
     fn look(&self, looked: &mut Looked) {
         // Taken before reading: a file that changes meanwhile is read once more.
         let stamps = self.store.stamps();
-        if stamps == looked.stamps {
+        if Some(&stamps) == looked.stamps.as_ref() {
             return;
         }
-        looked.stamps = stamps;
-        let tokens = Arc::new(Tokens::read(&self.store, &self.scopes));
-        *self.now.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+        let before = self.now.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (tokens, is_whole) = Tokens::read(&self.store, &self.scopes, &before);
+        looked.stamps = is_whole.then_some(stamps);
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
     }
 }
 
 impl Tokens {
-    fn read(store: &TokenStore, known: &[Scope]) -> Self {
-        let (tokens, trouble) = match store.list() {
-            Ok(records) => (records, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
+    /// Reads the files, and returns true if the disk gave both. What it does not give for now, such as for want of a
+    /// descriptor, stays as it was `before`: a passing fault locks nobody out.
+    fn read(store: &TokenStore, known: &[Scope], before: &Self) -> (Self, bool) {
+        let mut trouble = Vec::new();
+        let mut is_whole = true;
+        let tokens = match store.list() {
+            Ok(records) => records.iter().filter_map(|record| Token::of(record, known)).collect(),
+            Err(error) => {
+                let is_passing = matches!(&error, TokenError::Unreadable(_, Unreadable::Disk(why)) if may_pass(why));
+                trouble.push(error.to_string());
+                is_whole &= !is_passing;
+                if is_passing { before.tokens.clone() } else { Vec::new() }
+            }
         };
-        if let Some(trouble) = &trouble {
+        let local = match store.local_secret() {
+            Ok(secret) => secret.map(|secret| secret.digest()),
+            Err(error) => {
+                trouble.push(format!("{}: {error}", store.local().display()));
+                is_whole &= !may_pass(&error);
+                before.local.filter(|_| may_pass(&error))
+            }
+        };
+        let trouble = (!trouble.is_empty()).then(|| trouble.join("; "));
+        if let Some(trouble) = trouble.as_ref().filter(|_| trouble != before.trouble) {
             tracing::error!("{trouble}");
         }
-        let local = store.local_secret().unwrap_or_else(|error| {
-            tracing::error!(file = %store.local().display(), %error, "this token is not taken");
-            None
-        });
-        let tokens = tokens.iter().filter_map(|record| Token::of(record, known)).collect();
-        Self { tokens, local: local.map(|secret| secret.digest()), trouble }
+        (Self { tokens, local, trouble }, is_whole)
     }
 
     /// Returns the number of tokens, that of the person at the machine among them.
@@ -148,6 +167,11 @@ impl Tokens {
         }
         Ok(Bearer::Holder(Caller { transport, ..token.caller.clone() }))
     }
+}
+
+/// Returns true if the same file may be read a little later, although nobody has changed it.
+fn may_pass(error: &io::Error) -> bool {
+    !matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData)
 }
 
 impl Token {

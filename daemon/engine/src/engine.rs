@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     /// Files that earlier starts set aside and that still lie there.
     pub(crate) set_aside: Vec<String>,
     pub(crate) rebuilt: u64,
+    /// The last transaction of earlier runs.
+    pub(crate) last_before: u64,
     /// Positions of frames, if an adapter knows them.
     pub(crate) frames: OnceLock<Arc<dyn Frames>>,
     /// Members that adapters add to `status`.
@@ -100,11 +102,9 @@ impl Engine {
         self.catalog().newest()
     }
 
-    /// Returns the newest transaction that recorded or forgot something, and how many resources it did that to.
-    pub fn newest_counted(&self) -> (u64, usize) {
-        let catalog = self.catalog();
-        let newest = catalog.newest();
-        (newest, catalog.made_by(newest))
+    /// Returns the last transaction of earlier runs: no event of this one belongs to it, unless the card takes no writes.
+    pub fn last_before(&self) -> u64 {
+        self.inner.last_before
     }
 
     /// Returns the damage that the last start found.

@@ -169,6 +169,7 @@ impl Engine {
             set_aside: found.set_aside,
             damage: found.damage,
             rebuilt: found.rebuilt,
+            last_before: found.next_seq.saturating_sub(1),
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,

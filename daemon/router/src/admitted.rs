@@ -34,7 +34,8 @@ impl Admitted {
         bytes: usize,
     ) -> Self {
         let (permit, began, outcome) = (None, Instant::now(), Outcome::GivenUp);
-        let is_change = matches!(method.effect, Effect::Changes | Effect::Maintains);
+        let is_change =
+            matches!(method.effect, Effect::Changes | Effect::Maintains | Effect::Administers);
         let touched = Touched::default();
         Self { router, caller, method, bytes, permit, began, outcome, touched, is_change }
     }
@@ -80,6 +81,11 @@ impl Admitted {
     /// Notes resources that it is about or has changed, for the audit line.
     pub fn touched<'r>(&mut self, targets: impl IntoIterator<Item = &'r Ref>) {
         self.touched.add(targets);
+    }
+
+    /// Notes something that is no resource, such as `token/NAME`.
+    pub fn touched_other(&mut self, name: &str) {
+        self.touched.add_other(name);
     }
 
     /// Notes so many more, without their names.

@@ -1,7 +1,6 @@
 //! The audit line: who asked for what, of which resources, and how it ended. It never carries contents.
 //! Invariant 37 of ARCHITECTURE.md.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use omir_core::code::Code;
@@ -76,8 +75,9 @@ impl AuditLine<'_> {
             Outcome::Refused(Code::Unauthenticated | Code::Unauthorized | Code::RateLimited) => {
                 Weight::Notable
             }
-            Outcome::Refused(_) | Outcome::GivenUp => Weight::Change,
-            Outcome::Done if !self.is_change => Weight::Read,
+            Outcome::Refused(_) => Weight::Change,
+            Outcome::GivenUp | Outcome::Done if !self.is_change => Weight::Read,
+            Outcome::GivenUp => Weight::Change,
             // The others that administer may come often: a backup piece by piece, a clock many times a second.
             Outcome::Done
                 if self.method.scope == Scope::ADMIN && self.method.effect != Effect::Maintains =>
@@ -119,7 +119,7 @@ impl AuditLine<'_> {
 /// Resources that a request touched: the first [`MOST_NAMED`] by name, and how many there were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touched {
-    names: Vec<Ref>,
+    names: Vec<Box<str>>,
     count: u64,
 }
 
@@ -128,8 +128,16 @@ impl Touched {
         for target in targets {
             self.count += 1;
             if self.names.len() < MOST_NAMED {
-                self.names.push(target.clone());
+                self.names.push(target.to_string().into());
             }
+        }
+    }
+
+    /// Adds something that is no resource.
+    pub(super) fn add_other(&mut self, name: &str) {
+        self.count += 1;
+        if self.names.len() < MOST_NAMED {
+            self.names.push(name.into());
         }
     }
 
@@ -161,7 +169,7 @@ impl Touched {
     }
 
     /// Returns the names that are kept.
-    pub fn names(&self) -> &[Ref] {
+    pub fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
@@ -172,13 +180,7 @@ impl Touched {
 
     /// Returns the names as one text, with blanks between.
     fn in_words(&self) -> String {
-        let mut text = String::new();
-        for (i, name) in self.names.iter().enumerate() {
-            let blank = if i == 0 { "" } else { " " };
-            // A text takes whatever is written to it.
-            let _ = write!(text, "{blank}{name}");
-        }
-        text
+        self.names.join(" ")
     }
 }
 
@@ -209,10 +211,12 @@ mod tests {
             (Weight::Notable, true, changes, write, Outcome::Refused(Code::Unauthorized)),
             (Weight::Change, true, changes, write, Outcome::Done),
             (Weight::Change, true, changes, write, Outcome::GivenUp),
+            (Weight::Read, false, reads, read, Outcome::GivenUp),
             (Weight::Notable, true, changes, admin, Outcome::Done),
             (Weight::Read, false, Effect::ChangesUnlessDry, admin, Outcome::Done),
             (Weight::Notable, true, Effect::ChangesUnlessDry, admin, Outcome::Done),
             (Weight::Change, true, Effect::Maintains, admin, Outcome::Done),
+            (Weight::Notable, true, Effect::Administers, admin, Outcome::Done),
         ] {
             assert_eq!(
                 weight(effect, scope, outcome, is_change),

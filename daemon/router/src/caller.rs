@@ -41,6 +41,11 @@ impl Caller {
         Self { scopes: Scopes::only(&[]), ..Self::trusted(transport, UNKNOWN) }
     }
 
+    /// Returns true if nobody knows who it is.
+    pub fn is_unknown(&self) -> bool {
+        &*self.name == UNKNOWN
+    }
+
     /// Returns a caller of that name that may do everything: somebody else, such as the network, decided who gets here.
     pub fn trusted(transport: &'static str, name: impl Into<Arc<str>>) -> Self {
         Self {

@@ -87,7 +87,13 @@ impl Gate {
     /// # Errors
     /// `WrongToken`, `NoToken`, or `Unauthenticated` for a token of the daemon that is over. `Locked`: one that comes too soon
     /// after a wrong one is not looked at, and costs no further delay.
-    pub fn unlock(&mut self, token: &str, now: u64, identify: Identify<'_>) -> Result<(), Refusal> {
+    pub fn unlock(
+        &mut self,
+        token: &str,
+        now: u64,
+        is_required: bool,
+        identify: Identify<'_>,
+    ) -> Result<(), Refusal> {
         if now < self.locked_until {
             let retry_after = Duration::from_micros(self.locked_until - now);
             return Err(Refusal::Locked { retry_after });
@@ -99,7 +105,7 @@ impl Gate {
             match identify(token) {
                 Ok(_) => Opened::Token(token.into()),
                 Err(Refusal::Unauthenticated(Unauthenticated::Unknown)) => {
-                    return self.wrong_token(now);
+                    return self.wrong_token(now, is_required);
                 }
                 Err(refusal) => return Err(refusal),
             }
@@ -108,11 +114,12 @@ impl Gate {
         Ok(())
     }
 
-    fn wrong_token(&mut self, now: u64) -> Result<(), Refusal> {
+    fn wrong_token(&mut self, now: u64, is_required: bool) -> Result<(), Refusal> {
         if self.access.token.is_none() {
             // A token of the daemon has too many digits to be guessed: it needs no delay. Where nothing is locked, whoever
             // always gives a token need not know that.
-            return if self.access.write { Ok(()) } else { Err(Refusal::NoToken) };
+            let is_open = self.access.write && !is_required;
+            return if is_open { Ok(()) } else { Err(Refusal::NoToken) };
         }
         let delay = if self.wrong == 0 { 0 } else { FIRST_DELAY << (self.wrong - 1).min(16) };
         self.wrong = self.wrong.saturating_add(1);
@@ -161,15 +168,20 @@ mod tests {
 
     #[test]
     fn a_token_opens_what_is_open() {
-        assert_eq!(gate(true, None).unlock("whatever", 0, &no_token), Ok(()));
-        assert_eq!(gate(false, None).unlock("whatever", 0, &no_token), Err(Refusal::NoToken));
+        assert_eq!(gate(true, None).unlock("whatever", 0, false, &no_token), Ok(()));
+        assert_eq!(
+            gate(false, None).unlock("whatever", 0, false, &no_token),
+            Err(Refusal::NoToken)
+        );
+        // Where every way in needs a token, this opened nothing.
+        assert_eq!(gate(true, None).unlock("whatever", 0, true, &no_token), Err(Refusal::NoToken));
     }
 
     #[test]
     fn a_token_opens_for_one_caller() {
         let mut gate = gate(false, Some("sesame42"));
         assert!(!may_write(&gate));
-        gate.unlock("sesame42", 0, &no_token).unwrap();
+        gate.unlock("sesame42", 0, false, &no_token).unwrap();
         assert!(may_write(&gate));
         gate.lock();
         assert!(!may_write(&gate));
@@ -181,7 +193,7 @@ mod tests {
             let mut gate = gate(write, Some("sesame42"));
             let nobody = gate.caller(Caller::trusted("serial", "port"), true, &no_token);
             assert_eq!((nobody.scopes, nobody.remedy), (Scopes::only(&[]), Some(Remedy::Token)));
-            gate.unlock("sesame42", 0, &no_token).unwrap();
+            gate.unlock("sesame42", 0, false, &no_token).unwrap();
             assert_eq!(scopes(&gate, true), Scopes::only(&[Scope::READ, Scope::WRITE]));
         }
     }
@@ -204,9 +216,13 @@ mod tests {
         let mut gate = gate(false, Some("sesame42"));
         let expired = Refusal::Unauthenticated(Unauthenticated::Expired);
         for _ in 0..9 {
-            assert_eq!(gate.unlock("old", 0, &identify), Err(expired), "which costs no delay");
+            assert_eq!(
+                gate.unlock("old", 0, false, &identify),
+                Err(expired),
+                "which costs no delay"
+            );
         }
-        gate.unlock("admin", 0, &identify).unwrap();
+        gate.unlock("admin", 0, false, &identify).unwrap();
         let anna = gate.caller(unknown.clone(), true, &identify);
         assert_eq!((&*anna.name, anna.scopes), ("anna", Scopes::only(&[Scope::ADMIN])));
         assert_eq!(anna.bounds, Bounds { rates, reply_bytes: Some(7), ..Bounds::default() });
@@ -222,20 +238,20 @@ mod tests {
     fn who_guesses_waits_longer_each_time_but_never_locks_the_owner_out() {
         let mut gate = gate(false, Some("sesame42"));
         let mut now = 0;
-        assert_eq!(gate.unlock("sesame43", now, &no_token), Err(Refusal::WrongToken));
+        assert_eq!(gate.unlock("sesame43", now, false, &no_token), Err(Refusal::WrongToken));
         for delay in [1, 2, 4, 8, 16, 30, 30, 30] {
-            gate.unlock("sesame43", now, &no_token).unwrap_err();
+            gate.unlock("sesame43", now, false, &no_token).unwrap_err();
             // Another caller does not wait less, and asking meanwhile makes it no longer.
             gate.lock();
             now += delay * 1_000_000;
             let retry_after = Duration::from_micros(1);
-            let locked = gate.unlock("sesame42", now - 1, &no_token);
+            let locked = gate.unlock("sesame42", now - 1, false, &no_token);
             assert_eq!(locked, Err(Refusal::Locked { retry_after }));
         }
-        gate.unlock("sesame42", now, &no_token).unwrap();
+        gate.unlock("sesame42", now, false, &no_token).unwrap();
         assert!(may_write(&gate));
         // The right one ends it.
-        gate.unlock("sesame43", now, &no_token).unwrap_err();
-        gate.unlock("sesame42", now, &no_token).unwrap();
+        gate.unlock("sesame43", now, false, &no_token).unwrap_err();
+        gate.unlock("sesame42", now, false, &no_token).unwrap();
     }
 }

@@ -79,7 +79,8 @@ pub struct Incoming {
     pub bytes: usize,
     /// Bytes of memory that it takes once it is decoded; 0 where the transport does not estimate them.
     pub decoded: usize,
-    /// The payload is merged into what is stored, as a file is, and may be as large as one.
+    /// The payload is merged into what is stored, as a file is, and may be as large as one. Counts only where the method
+    /// takes resources.
     pub merges: bool,
 }
 
@@ -146,8 +147,11 @@ impl Router {
         now: Duration,
     ) -> Result<Admitted, Refusal> {
         let decided = self.check(caller, method, incoming).and_then(|()| {
+            let merges = incoming.merges && method.payload == Payload::Resources;
+            let permit = self.0.policy.admit(incoming.bytes, merges)?;
+            // The last reason to refuse: what is refused costs nothing of the rate.
             self.rates().take(caller, now)?;
-            Ok(self.0.policy.admit(incoming.bytes, incoming.merges)?)
+            Ok(permit)
         });
         let mut admitted = Admitted::new(self.clone(), caller.clone(), method, incoming.bytes);
         admitted.touched(named);
@@ -174,8 +178,12 @@ impl Router {
         method: &Method,
         incoming: Incoming,
     ) -> Result<(), Refusal> {
-        if method.effect == Effect::Changes {
-            self.check_change(caller)?;
+        match method.effect {
+            Effect::Changes => self.check_change(caller)?,
+            Effect::Maintains | Effect::Administers if caller.only_reads => {
+                return Err(Refusal::OnlyReads);
+            }
+            _ => {}
         }
         if !caller.scopes.hold(method.scope) {
             return Err(match caller.remedy {

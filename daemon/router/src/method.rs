@@ -126,6 +126,8 @@ pub enum Effect {
     Reads,
     /// Changes no memory, but has the card written: allowed in read-only mode, where it does less.
     Maintains,
+    /// Changes who may do what: allowed in read-only mode, where a token that was stolen must be revoked too.
+    Administers,
     /// Changes memories, but for a dry run, which only the protocol can tell:
     /// [`Admitted::expect_change`](super::Admitted::expect_change).
     ChangesUnlessDry,

@@ -163,6 +163,7 @@ fn whoever_asked_to_be_held_to_reading_is() {
     let ask = |name| router.admit(&caller, TOY.method(name).unwrap(), Incoming::default());
     assert!(ask("look").is_ok());
     assert_eq!(ask("tidy").unwrap().expect_change(), Err(Refusal::OnlyReads));
-    let change = TOY.methods.iter().find(|method| method.effect == Effect::Changes).unwrap();
-    assert_eq!(ask(change.name).err(), Some(Refusal::OnlyReads));
+    for change in ["put", "move", "save"] {
+        assert_eq!(ask(change).err(), Some(Refusal::OnlyReads), "{change}");
+    }
 }

@@ -6,11 +6,14 @@ use axum::body::Body;
 use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::{HeaderMap, StatusCode};
+use omir_core::reference::Ref;
 use tokio::time::{Instant, timeout_at};
 
+use super::Context;
 use super::answer::Refused;
 use super::work::{Room, Work};
-use crate::engine::{Code, Error};
+use crate::engine::{Code, Error, NotAdmitted};
+use crate::router::{Caller, Incoming, Method};
 
 /// Time for a body of no length; and for each [`PACE`] bytes a second more.
 const TIME: Duration = Duration::from_secs(30);
@@ -25,24 +28,66 @@ pub(crate) struct Read {
     pub(crate) room: Room,
 }
 
-/// A body that was not read.
-pub(crate) enum NotRead {
-    /// It has more bytes than the method takes; so many at least.
-    TooLarge(usize),
-    /// Anything else.
-    Refused(Refused),
+/// The bound of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// Bytes.
+    pub(crate) bytes: usize,
+    /// Its name in the configuration, if it has one.
+    pub(crate) limit: Option<&'static str>,
 }
 
-impl NotRead {
-    /// Words it for a path that takes bodies of so many bytes.
-    pub(crate) fn refused(self, most: usize) -> Refused {
-        match self {
-            Self::Refused(refused) => refused,
-            Self::TooLarge(bytes) => {
+impl Most {
+    fn refused(self, bytes: usize) -> Refused {
+        let error = match self.limit {
+            Some(limit) => NotAdmitted::TooLarge { bytes, most: self.bytes, limit }.into(),
+            None => {
+                let most = self.bytes;
                 let message = format!("the body has {bytes} bytes; at most {most} are taken here");
-                Error::new(Code::TooLarge, message).into()
+                Error::new(Code::TooLarge, message)
             }
-        }
+        };
+        error.into()
+    }
+}
+
+/// A request whose body is still to come, as its audit line has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// Who asks.
+    pub(crate) caller: &'a Caller,
+    /// For what.
+    pub(crate) method: &'static Method,
+    /// The resource that the path names.
+    pub(crate) named: Option<&'a Ref>,
+}
+
+impl Asked<'_> {
+    /// Reads the body, if the caller may ask at all: for one who may not, nothing is read. A refusal has its audit line.
+    ///
+    /// # Errors
+    /// The router's, 413, 408, 400, or `BUSY`.
+    pub(crate) async fn read(
+        self,
+        context: &Context,
+        headers: &HeaderMap,
+        body: Body,
+        most: Most,
+    ) -> Result<Read, Refused> {
+        let bytes = stated_length(headers).unwrap_or(0);
+        let incoming = Incoming { bytes, ..Incoming::default() };
+        let checked = context.protocols.router.check(self.caller, self.method, incoming);
+        let read = match checked {
+            Ok(()) => read(&context.work, headers, body, most).await,
+            Err(refusal) => Err(refusal.into()),
+        };
+        read.inspect_err(|refused| self.refuse(context, bytes, refused.error.code))
+    }
+
+    /// Notes that it is refused.
+    pub(crate) fn refuse(self, context: &Context, bytes: usize, code: Code) {
+        let Self { caller, method, named } = self;
+        context.protocols.router.refuse_named(caller, method, bytes, named, code);
     }
 }
 
@@ -52,26 +97,22 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// Reads a body of at most so many bytes.
-///
-/// # Errors
-/// If it is larger, too slow, or ends early; `BUSY` if there is no room for it.
-pub(crate) async fn read(
+async fn read(
     work: &Work,
     headers: &HeaderMap,
     mut body: Body,
-    most: usize,
-) -> Result<Read, NotRead> {
+    most: Most,
+) -> Result<Read, Refused> {
     let stated = stated_length(headers);
-    let expected = match stated {
-        Some(length) if length > most => return Err(NotRead::TooLarge(length)),
+    let mut expected = match stated {
+        Some(length) if length > most.bytes => return Err(most.refused(length)),
         Some(length) => length,
         // A body in chunks may have as many as there may be at all.
-        None if headers.contains_key(TRANSFER_ENCODING) => most,
-        None => 64 << 10,
+        None if headers.contains_key(TRANSFER_ENCODING) => most.bytes,
+        None => most.bytes.min(64 << 10),
     };
-    let refuse =
-        |status, message: &str| NotRead::Refused(Refused::new(status, Code::InvalidQuery, message));
-    let mut room = work.room_for_body(expected).map_err(|error| NotRead::Refused(error.into()))?;
+    let refuse = |status, message: &str| Refused::new(status, Code::InvalidQuery, message);
+    let mut room = work.room_for_body(expected)?;
     let began = Instant::now();
     let mut bytes = Vec::with_capacity(stated.unwrap_or(0));
     loop {
@@ -89,15 +130,17 @@ pub(crate) async fn read(
         };
         // Trailers say nothing here.
         let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > most {
-            return Err(NotRead::TooLarge(bytes.len() + data.len()));
+        let length = bytes.len() + data.len();
+        if length > most.bytes {
+            return Err(most.refused(length));
         }
-        bytes.extend_from_slice(&data);
-        if bytes.len() > expected {
+        if length > expected {
             // Over HTTP/2 a body may come without a length.
             drop(room);
-            room = work.room_for_body(most).map_err(|error| NotRead::Refused(error.into()))?;
+            expected = most.bytes;
+            room = work.room_for_body(expected)?;
         }
+        bytes.extend_from_slice(&data);
     }
     Ok(Read { bytes, room })
 }

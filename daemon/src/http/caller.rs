@@ -3,6 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
+use omir_core::reference::Ref;
 use omird_access::bearer;
 
 use super::Context;
@@ -14,11 +15,14 @@ use crate::router::{Caller, Method, Refusal, Unauthenticated};
 /// Longest token that is looked at. A JWT with many scopes has some hundred bytes.
 const LONGEST: usize = 4096;
 
+/// The way in that only the owner can open.
+const SOCKET: &str = "socket";
+
 /// Holds a request to reading, whatever its caller may do and whatever the value is. So a program may hand what it may read
 /// on to another, such as a language model, and keep changes to itself.
 const READ_ONLY: &str = "omir-read-only";
 
-/// Finds out who asks for a method. A refusal has its audit line.
+/// Finds out who asks for a method, and for the resource that its path names. A refusal has its audit line.
 ///
 /// # Errors
 /// `Unauthenticated`, in the words of omird: a protocol that has its own asks [`identify`].
@@ -26,11 +30,12 @@ pub(crate) fn ask_who(
     context: &Context,
     method: &'static Method,
     parts: &Parts,
+    named: Option<&Ref>,
 ) -> Result<Caller, Refused> {
     identify(context, parts).map_err(|refusal| {
         let bytes = body::stated_length(&parts.headers).unwrap_or(0);
-        let nobody = Caller::unknown("http");
-        context.protocols.router.refuse(&nobody, method, bytes, refusal.code());
+        let nobody = Caller::unknown(transport(parts));
+        context.protocols.router.refuse_named(&nobody, method, bytes, named, refusal.code());
         match refusal {
             Refusal::Unauthenticated(Unauthenticated::Missing) => {
                 let mut refused = Refused::from(refusal);
@@ -48,15 +53,20 @@ pub(crate) fn ask_who(
 /// `Unauthenticated`.
 pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refusal> {
     let access = &context.protocols.access;
-    let is_owner = parts.extensions.get::<Arrival>().is_some_and(Arrival::is_of_owner);
-    let transport = if is_owner { "socket" } else { "http" };
+    let transport = transport(parts);
     let caller = match token(&parts.headers)? {
         Some(token) => access.identify(transport, token)?,
-        None if is_owner => access.owner(transport),
+        None if transport == SOCKET => access.owner(SOCKET),
         None => return Err(Refusal::Unauthenticated(Unauthenticated::Missing)),
     };
     let only_reads = parts.headers.contains_key(READ_ONLY);
     Ok(Caller { only_reads, ..caller })
+}
+
+/// Returns the way by which a request came in, as audit lines name it.
+fn transport(parts: &Parts) -> &'static str {
+    let is_of_owner = parts.extensions.get::<Arrival>().is_some_and(Arrival::is_of_owner);
+    if is_of_owner { SOCKET } else { "http" }
 }
 
 /// Returns the token of `Authorization: Bearer TOKEN`, if there is such a header.

@@ -88,7 +88,9 @@ impl Server {
     pub(super) async fn accept_port(self, port: TcpListener) {
         while let Some(accepted) = self.next(port.accept()).await {
             let Some((stream, _)) = self.usable(accepted).await else { continue };
-            let Some(place) = self.place(|| stream.try_write(FULL)) else { continue };
+            // To a client that speaks TLS the words would be noise.
+            let words = if self.tls.is_some() { &[][..] } else { FULL };
+            let Some(place) = self.place(|| stream.try_write(words)) else { continue };
             // An answer is one write: waiting for more only delays it.
             let _ = stream.set_nodelay(true);
             let server = self.clone();
@@ -97,7 +99,9 @@ impl Server {
     }
 
     /// Accepts connections on the socket until the daemon stops.
-    pub(super) async fn accept_socket(self, socket: UnixListener) {
+    pub(super) async fn accept_socket(mut self, socket: UnixListener) {
+        // Places of its own: whoever holds all of the port keeps no owner out.
+        self.places = Arc::new(Semaphore::new(self.context.settings.connections));
         while let Some(accepted) = self.next(socket.accept()).await {
             let Some((stream, _)) = self.usable(accepted).await else { continue };
             let Some(place) = self.place(|| stream.try_write(FULL)) else { continue };

@@ -1,7 +1,7 @@
 //! Recent events, for clients that come back: each has an id by which it is asked for again.
 //!
 //! An id is the sequence of the transaction, and for each further event of the same transaction `<sequence>.<n>`. A store
-//! keeps its sequence over a restart, and so do the ids.
+//! keeps its sequence over a restart, and so do the ids: one of an earlier run is known as such.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -155,7 +155,7 @@ impl Ring {
             let Some(first) = self.kept.pop_front() else { break };
             self.bytes -= first.bytes();
             self.begins += 1;
-            self.gone = Some(first.id);
+            self.gone = self.gone.max(Some(first.id));
         }
     }
 
@@ -197,13 +197,12 @@ impl Events {
         engine.on_finding(Box::new(move |finding| {
             finder.keep(None, Told::Finding(finding.clone()));
         }));
-        let (seq, count) = engine.newest_counted();
-        if let Some(last) = (count as u64).checked_sub(1) {
-            let mut ring = events.ring();
-            let before = EventId { seq, ordinal: last };
-            ring.gone = ring.gone.max(Some(before));
-            ring.last = ring.last.max(Some(before));
-        }
+        // All of an earlier run are gone. Nobody knows how many its last transaction had, nor what was found since.
+        let seq = engine.last_before();
+        let mut ring = events.ring();
+        ring.gone = ring.gone.max(Some(EventId { seq, ordinal: u64::MAX }));
+        ring.last = ring.last.max(Some(EventId { seq, ordinal: 0 }));
+        drop(ring);
         (events, listening)
     }
 

@@ -10,41 +10,63 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
+use omir_core::decode::{DecodeErrorKind, Limits};
+use omir_core::json;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use tokio_util::sync::CancellationToken;
+
 use super::Context;
 use super::answer::Refused;
-use super::body;
+use super::body::{self, Asked, Most};
 use super::caller::ask_who;
+use super::exchange::held;
 use super::operations::MCP;
+use crate::engine::{Code, Error};
 use crate::mcp::Mcp;
 use crate::router::Caller;
+
+/// Bytes of a message. A memory that a model writes has some hundred.
+const MOST: Most = Most { bytes: 256 << 10, limit: None };
+/// What a message may hold: the SDK keeps each value, however small, in some dozen bytes.
+const LIMITS: Limits = Limits { max_bytes: MOST.bytes, max_depth: 32, max_items: 10_000 };
 
 /// Returns the route.
 pub(super) fn route(context: &Arc<Context>) -> Router<Arc<Context>> {
     let server = Mcp::new(&context.protocols);
-    let most = context.protocols.omir.limits().max_payload_bytes;
-    // Host and Origin are decided for all paths, before.
+    // Host and Origin are decided for all paths, before. A stop ends no call: what is under way finishes.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_max_request_body_bytes(most)
-        .with_cancellation_token(context.stopping.child_token());
+        .with_max_request_body_bytes(MOST.bytes)
+        .with_cancellation_token(CancellationToken::new());
     let make = move || Ok(server.clone());
     let service = StreamableHttpService::new(make, Arc::<NeverSessionManager>::default(), config);
     let handle = async move |State(context): State<Arc<Context>>, request: Request| {
         let (mut parts, body) = request.into_parts();
-        let caller = ask_who(&context, &MCP, &parts)?;
-        let body::Read { bytes, room } = body::read(&context.work, &parts.headers, body, most)
-            .await
-            .map_err(|not_read| not_read.refused(most))?;
+        let caller = ask_who(&context, &MCP, &parts, None)?;
+        let asked = Asked { caller: &caller, method: &MCP, named: None };
+        let body::Read { bytes, room } = asked.read(&context, &parts.headers, body, MOST).await?;
+        if let Err(error) = check(&bytes) {
+            asked.refuse(&context, bytes.len(), error.code);
+            return Err(error.into());
+        }
         parts.extensions.insert(Caller { transport: "mcp", ..caller });
         let response = service.handle(Request::from_parts(parts, Body::from(bytes))).await;
-        drop(room);
-        Ok::<Response, Refused>(response.map(Body::new))
+        Ok::<Response, Refused>(response.map(|body| held(Body::new(body), room)))
     };
     Router::new().route("/mcp", any(handle))
+}
+
+/// Refuses a message that would take much memory once the SDK has read it. What is no JSON the SDK refuses by itself.
+fn check(bytes: &[u8]) -> Result<(), Error> {
+    match json::from_slice(bytes, &LIMITS) {
+        Err(error) if matches!(error.kind, DecodeErrorKind::Depth | DecodeErrorKind::TooLarge) => {
+            Err(Error::new(Code::TooLarge, format!("the message: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

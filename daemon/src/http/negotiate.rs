@@ -1,7 +1,7 @@
 //! Headers that say what a body is, what an answer may be, and on which version a request depends (RFC 9110, sections 8,
 //! 12 and 13).
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use hyper::{HeaderMap, StatusCode};
 
 use super::answer::Refused;
@@ -45,6 +45,12 @@ fn thousandths(text: &str) -> u16 {
 /// # Errors
 /// 415, if there is none, or it is neither JSON nor CBOR: a form of another site's page must not be read as JSON.
 pub(crate) fn content(headers: &HeaderMap) -> Result<Encoding, Refused> {
+    let refuse = |message: String| {
+        Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidQuery, message)
+    };
+    if let Some(coding) = headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+        return Err(refuse(format!("Content-Encoding {coding:?}: bodies are not compressed here")));
+    }
     let stated = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = stated.and_then(|text| text.split(';').next()).unwrap_or_default();
     match essence.trim().to_ascii_lowercase().as_str() {
@@ -52,8 +58,7 @@ pub(crate) fn content(headers: &HeaderMap) -> Result<Encoding, Refused> {
         "application/cbor" | "application/omir+cbor" => Ok(Encoding::Cbor),
         other => {
             let found = if other.is_empty() { "no Content-Type" } else { other };
-            let message = format!("{found}: a body is `application/json` or `application/cbor`");
-            Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidQuery, message))
+            Err(refuse(format!("{found}: a body is `application/json` or `application/cbor`")))
         }
     }
 }
@@ -83,7 +88,12 @@ impl Tags {
                 None => tag,
             };
             let inner = strong.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-            versions.extend(inner.and_then(|tag| tag.parse::<u64>().ok()));
+            // As omird writes it: `"03"` and `"+3"` are other tags.
+            let version = inner.and_then(|tag| {
+                let version = tag.parse::<u64>().ok()?;
+                (version.to_string() == tag).then_some(version)
+            });
+            versions.extend(version);
         }
         Some(Self::These(versions))
     }
@@ -195,6 +205,9 @@ mod tests {
             assert_eq!(of(text), None, "{text}");
         }
         assert!(content(&HeaderMap::new()).is_err());
+        let json = (CONTENT_TYPE, "application/json");
+        let coded = |coding| content(&headers(&[json.clone(), (CONTENT_ENCODING, coding)]));
+        assert!(coded("identity").is_ok() && coded("gzip").is_err());
     }
 
     #[test]
@@ -214,7 +227,9 @@ mod tests {
         assert!(!holds(&[(IF_MATCH, "W/\"3\"")], Some(3)));
         assert!(of(&[(IF_NONE_MATCH, "W/\"3\"")]).have(3));
         assert!(!holds(&[(IF_MATCH, "3")], Some(3)), "a tag has quotes");
-        assert!(!holds(&[(IF_MATCH, "\"x\"")], Some(3)));
+        for other in ["\"x\"", "\"+3\"", "\"03\"", "\" 3\"", "\"3", "\""] {
+            assert!(!holds(&[(IF_MATCH, other)], Some(3)), "{other}");
+        }
         assert!(holds(&[(IF_NONE_MATCH, "\"2\"")], Some(3)));
     }
 }

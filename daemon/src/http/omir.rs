@@ -15,18 +15,20 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use omir_core::operation::Operation;
+use omir_core::reference::Ref;
 use omir_core::value::Value;
 use percent_encoding::percent_decode_str;
 
 use super::answer::{Refused, content_type};
-use super::body::{self, NotRead};
+use super::body::{self, Asked, Most};
 use super::caller::ask_who;
 use super::exchange::held;
 use super::work::{Place, Room};
 use super::{Context, negotiate};
-use crate::engine::{Code, Encoding, Error, decode, unanswered};
+use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
-    Encoded, Named, Params, Payload, Response as Answer, is_handed_over, method, parameters_of,
+    Encoded, Named, Params, Payload, Response as Answer, add_parameter, add_parameters,
+    is_handed_over, method,
 };
 use crate::router::{self, Admitted, Caller, Incoming, Method};
 
@@ -49,7 +51,7 @@ async fn serve(
     operation: Operation,
     request: Request,
 ) -> Result<Response, Refused> {
-    let Asked { admitted, params, encoding, size, room, place } =
+    let Admission { admitted, params, encoding, size, room, place } =
         admit(context, method(operation), request).await?;
     let omir = context.protocols.omir.clone();
     let (tell, told) = tokio::sync::oneshot::channel();
@@ -83,7 +85,7 @@ async fn sent(context: &Context, encoded: Encoded) -> Result<Response, Refused> 
 }
 
 /// A request that may be worked on.
-struct Asked {
+struct Admission {
     admitted: Admitted,
     params: Params,
     /// The encoding of the answer.
@@ -101,32 +103,43 @@ async fn admit(
     context: &Context,
     row: &'static Method,
     request: Request,
-) -> Result<Asked, Refused> {
+) -> Result<Admission, Refused> {
     let (parts, body) = request.into_parts();
-    let caller = ask_who(context, row, &parts)?;
-    let router = &context.protocols.router;
+    let caller = ask_who(context, row, &parts, None)?;
+    let asked = Asked { caller: &caller, method: row, named: None };
     let refuse = |bytes: usize, error: Error| {
-        router.refuse(&caller, row, bytes, error.code);
+        asked.refuse(context, bytes, error.code);
         Refused::from(error)
     };
     let mut parameters = query_parameters(&parts).map_err(|error| refuse(0, error))?;
     let encoding = answer_encoding(&mut parameters, &parts.headers).map_err(|e| refuse(0, e))?;
     let merges = parameters.iter().any(|(name, _)| name == "merge");
-    let read = read(context, &caller, row, &parts.headers, body, merges).await?;
+    let most = most_bytes(context, row, merges);
+    let body::Read { bytes, room } = asked.read(context, &parts.headers, body, most).await?;
     // What waits has a place before it is taken on: a client that is told BUSY has begun nothing.
-    let place = context.work.place().map_err(|error| refuse(read.bytes.len(), error))?;
-    let size = read.bytes.len();
+    let place = context.work.place().map_err(|error| refuse(bytes.len(), error))?;
+    let size = bytes.len();
     let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
-    let admitted = router.admit(&caller, row, incoming)?;
-    let payload = match read.bytes {
-        bytes if bytes.is_empty() => Ok(Payload::None),
-        bytes => payload(context, row, &parts.headers, bytes, &mut parameters),
+    let admitted = context.protocols.router.admit(&caller, row, incoming)?;
+    let content = match size {
+        0 => Ok(None),
+        _ => negotiate::content(&parts.headers).map(Some),
     };
-    match payload {
-        Ok(payload) => {
-            let params = Params { parameters, payload };
-            Ok(Asked { admitted, params, encoding, size, room: read.room, place })
+    let limits = context.protocols.omir.limits();
+    let read = move |content: Option<Encoding>| match content {
+        None => Ok(Params { parameters, payload: Payload::None }),
+        Some(content) => params(row, &limits, bytes, content, parameters),
+    };
+    let params = match content {
+        Err(refused) => Err(refused),
+        Ok(content) if size <= INLINE_BYTES => read(content).map_err(Refused::from),
+        Ok(content) => {
+            let read = context.work.go_on(move || read(content)).await;
+            read.and_then(|read| read).map_err(Refused::from)
         }
+    };
+    match params {
+        Ok(params) => Ok(Admission { admitted, params, encoding, size, room, place }),
         Err(refused) => {
             admitted.failed(refused.error.code);
             Err(refused)
@@ -134,74 +147,38 @@ async fn admit(
     }
 }
 
-/// Reads the body of a request, if its caller may send one.
-async fn read(
-    context: &Context,
-    caller: &Caller,
-    row: &'static Method,
-    headers: &HeaderMap,
-    body: Body,
-    merges: bool,
-) -> Result<body::Read, Refused> {
-    let router = &context.protocols.router;
-    let bytes = body::stated_length(headers).unwrap_or(0);
-    if let Err(refusal) = router.check(caller, row, Incoming { bytes, ..Incoming::default() }) {
-        router.refuse(caller, row, bytes, refusal.code());
-        return Err(refusal.into());
-    }
+/// Returns the bound of a body of this method.
+fn most_bytes(context: &Context, row: &'static Method, merges: bool) -> Most {
     let limits = context.protocols.omir.limits();
-    let most = if merges {
-        limits.max_import_bytes.max(limits.max_payload_bytes)
-    } else {
-        limits.max_payload_bytes
-    };
-    match body::read(&context.work, headers, body, most).await {
-        Ok(read) => Ok(read),
-        Err(NotRead::Refused(refused)) => {
-            router.refuse(caller, row, bytes, refused.error.code);
-            Err(refused)
-        }
-        // The router words it, and notes it.
-        Err(NotRead::TooLarge(bytes)) => {
-            let incoming = Incoming { bytes, merges, ..Incoming::default() };
-            let refused = router.admit(caller, row, incoming).map(|admitted| {
-                let error =
-                    Error::new(Code::TooLarge, format!("{bytes} bytes; at most {most} are taken"));
-                admitted.failed(error.code);
-                Refused::from(error)
-            });
-            Err(refused.unwrap_or_else(Refused::from))
-        }
+    let of_payload = Most { bytes: limits.max_payload_bytes, limit: Some("max_payload_bytes") };
+    let may_merge = merges && row.payload == router::Payload::Resources;
+    if may_merge && limits.max_import_bytes > of_payload.bytes {
+        return Most { bytes: limits.max_import_bytes, limit: Some("max_import_bytes") };
     }
+    of_payload
 }
 
-/// Makes of a body what the method takes.
-fn payload(
-    context: &Context,
+/// Makes of parameters and a body what the method takes.
+fn params(
     row: &'static Method,
-    headers: &HeaderMap,
+    limits: &RequestLimits,
     bytes: Vec<u8>,
-    parameters: &mut Vec<(String, String)>,
-) -> Result<Payload, Refused> {
-    let encoding = negotiate::content(headers)?;
+    content: Encoding,
+    mut parameters: Vec<(String, String)>,
+) -> Result<Params, Error> {
     if row.payload == router::Payload::Resources {
-        return Ok(Payload::Resources(bytes, encoding));
+        return Ok(Params { parameters, payload: Payload::Resources(bytes, content) });
     }
-    let limits = context.protocols.omir.limits();
-    let mut members = decode(&bytes, encoding, &limits, Code::InvalidQuery)?;
+    let mut members = decode(&bytes, content, limits, Code::InvalidQuery)?;
     // The encoding of the answer is said in the query, or by `Accept`.
     if let Value::Object(members) = &mut members {
         members.remove("format");
     }
     if row.payload == router::Payload::None {
-        for (name, value) in parameters_of(&members)? {
-            if !parameters.iter().any(|(known, _)| *known == name) {
-                parameters.push((name, value));
-            }
-        }
-        return Ok(Payload::None);
+        add_parameters(&mut parameters, &members)?;
+        return Ok(Params { parameters, payload: Payload::None });
     }
-    Ok(Payload::Members(members))
+    Ok(Params { parameters, payload: Payload::Members(members) })
 }
 
 /// Takes `format` from the parameters, which wins over `Accept`.
@@ -235,10 +212,7 @@ fn query_parameters(parts: &Parts) -> Result<Vec<(String, String)>, Error> {
         let (Ok(name), Ok(value)) = (decoded(name), decoded(value)) else {
             return Err(Error::query(name, "is not UTF-8 after percent-decoding"));
         };
-        if list.iter().any(|(known, _)| *known == name) {
-            return Err(Error::query(&name, "is given twice"));
-        }
-        list.push((name, value));
+        add_parameter(&mut list, name, value)?;
     }
     Ok(list)
 }
@@ -257,8 +231,9 @@ fn admit_bare(
     context: &Context,
     row: &'static Method,
     caller: &Caller,
+    named: Option<&Ref>,
 ) -> Result<Admitted, Refused> {
-    Ok(context.protocols.router.admit(caller, row, Incoming::default())?)
+    Ok(context.protocols.router.admit_named(caller, row, Incoming::default(), named)?)
 }
 
 #[cfg(test)]

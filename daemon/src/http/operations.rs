@@ -39,7 +39,7 @@ pub(super) async fn metrics(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
-    let caller = ask_who(&context, &METRICS, &parts)?;
+    let caller = ask_who(&context, &METRICS, &parts, None)?;
     let admitted = context.protocols.router.admit(&caller, &METRICS, Incoming::default())?;
     let measures = context.metrics.clone();
     let text = context.work.go_on(move || measures.text()).await.and_then(|text| {
@@ -58,7 +58,7 @@ pub(super) async fn document(
     // It is the same as long as the program runs.
     static TEXT: OnceLock<Bytes> = OnceLock::new();
     let (parts, _) = request.into_parts();
-    let caller = ask_who(&context, &DOCUMENT, &parts)?;
+    let caller = ask_who(&context, &DOCUMENT, &parts, None)?;
     let admitted = context.protocols.router.admit(&caller, &DOCUMENT, Incoming::default())?;
     let text = TEXT.get_or_init(|| openapi::document().into()).clone();
     admitted.done();

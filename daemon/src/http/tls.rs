@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
@@ -69,13 +70,15 @@ pub(super) struct Tls {
 
 struct Now {
     config: Arc<ServerConfig>,
-    /// As the files were when it was made, or when they were found faulty.
+    /// As the files were when it was made.
     seen: Vec<Option<Seen>>,
+    /// The fault of the files since then.
+    fault: Option<String>,
     looked: Instant,
 }
 
-/// A state of a file.
-type Seen = (SystemTime, u64);
+/// A state of a file: its inode, size, and the times at which its contents and its rights were changed.
+type Seen = (u64, u64, [(i64, i64); 2]);
 
 impl Tls {
     /// Reads the files.
@@ -86,7 +89,7 @@ impl Tls {
         // Before they are read: a change in between is seen afterwards.
         let seen = seen(files);
         let config = config(files)?;
-        let now = Mutex::new(Now { config, seen, looked: Instant::now() });
+        let now = Mutex::new(Now { config, seen, fault: None, looked: Instant::now() });
         Ok(Self { files: files.clone(), now })
     }
 
@@ -111,14 +114,22 @@ impl Tls {
         if seen == now.seen && !anyway {
             return;
         }
-        now.seen = seen;
         match config(&self.files) {
             Ok(config) => {
-                now.config = config;
+                (now.config, now.seen) = (config, seen);
                 tracing::info!("http: the certificate was read again");
             }
-            Err(error) => tracing::error!("http: the certificate that runs is kept: {error}"),
+            Err(error) => {
+                // What is faulty for a passing reason is read again once a client comes. The log says it once.
+                let message = error.to_string();
+                if anyway || now.fault.as_ref() != Some(&message) {
+                    tracing::error!("http: the certificate that runs is kept: {message}");
+                }
+                now.fault = Some(message);
+                return;
+            }
         }
+        now.fault = None;
     }
 }
 
@@ -126,7 +137,8 @@ fn seen(files: &TlsFiles) -> Vec<Option<Seen>> {
     let all = [Some(&files.certificate), Some(&files.key), files.client_ca.as_ref()];
     let of = |file: &PathBuf| {
         let found = std::fs::metadata(file).ok()?;
-        Some((found.modified().ok()?, found.len()))
+        let times = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())];
+        Some((found.ino(), found.len(), times))
     };
     all.into_iter().flatten().map(of).collect()
 }

@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Request, StatusCode};
 
-use super::{Context, negotiate};
 use super::answer::{Refused, content_type};
-use super::body;
+use super::body::{self, Asked, Most};
 use super::caller::ask_who;
+use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
 use crate::protocols::Protocols;
 use crate::protocols::access::{ADD, LIST, REVOKE};
@@ -21,13 +21,13 @@ use crate::router::{Admitted, Caller, Incoming, Method};
 /// Where the tokens are.
 const PATH: &str = "/access/v1/tokens";
 /// Bytes of what is asked: more than any token grants.
-const MOST_BYTES: usize = 64 << 10;
+const MOST: Most = Most { bytes: 64 << 10, limit: None };
 
 pub(super) async fn list(
     State(context): State<Arc<Context>>,
     request: Request<Body>,
 ) -> Result<Response, Refused> {
-    let caller = ask_who(&context, &LIST, &request.into_parts().0)?;
+    let caller = ask_who(&context, &LIST, &request.into_parts().0, None)?;
     ask(&context, &caller, &LIST, 0, |protocols, admitted| protocols.tokens.list(admitted)).await
 }
 
@@ -36,22 +36,18 @@ pub(super) async fn add(
     request: Request<Body>,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let caller = ask_who(&context, &ADD, &parts)?;
-    // Before anything is read: whoever may not ask costs no memory.
-    let router = &context.protocols.router;
-    if let Err(refusal) = router.check(&caller, &ADD, Incoming::default()) {
-        router.refuse(&caller, &ADD, 0, refusal.code());
-        return Err(refusal.into());
-    }
-    let encoding = negotiate::content(&parts.headers)?;
+    let caller = ask_who(&context, &ADD, &parts, None)?;
+    let asked = Asked { caller: &caller, method: &ADD, named: None };
     let body::Read { bytes, room: _room } =
-        body::read(&context.work, &parts.headers, body, MOST_BYTES)
-            .await
-            .map_err(|not_read| not_read.refused(MOST_BYTES))?;
-    let limits = RequestLimits { max_payload_bytes: MOST_BYTES, ..RequestLimits::default() };
-    let asked = decode(&bytes, encoding, &limits, Code::InvalidQuery)?;
+        asked.read(&context, &parts.headers, body, MOST).await?;
+    let refuse = |code| asked.refuse(&context, bytes.len(), code);
+    let encoding = negotiate::content(&parts.headers);
+    let encoding = encoding.inspect_err(|refused| refuse(refused.error.code))?;
+    let limits = RequestLimits { max_payload_bytes: MOST.bytes, ..RequestLimits::default() };
+    let wanted = decode(&bytes, encoding, &limits, Code::InvalidQuery);
+    let wanted = wanted.inspect_err(|error| refuse(error.code))?;
     let added = ask(&context, &caller, &ADD, bytes.len(), move |protocols, admitted| {
-        protocols.tokens.add(admitted, &asked)
+        protocols.tokens.add(admitted, &wanted)
     });
     let mut response = added.await?;
     *response.status_mut() = StatusCode::CREATED;
@@ -64,7 +60,7 @@ pub(super) async fn revoke(
     name: Result<Path<String>, PathRejection>,
     request: Request<Body>,
 ) -> Result<Response, Refused> {
-    let caller = ask_who(&context, &REVOKE, &request.into_parts().0)?;
+    let caller = ask_who(&context, &REVOKE, &request.into_parts().0, None)?;
     // A name that is no text is no token's.
     let name = name.map(|Path(name)| name).unwrap_or_default();
     ask(&context, &caller, &REVOKE, 0, move |protocols, admitted| {

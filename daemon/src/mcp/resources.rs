@@ -8,6 +8,7 @@ use rmcp::model::{
 };
 
 use super::Mcp;
+use super::tools::broken;
 use crate::engine::{Code, Error};
 use crate::protocols::omir::{GET, STATUS, error_value, worded};
 use crate::router::{Caller, Incoming};
@@ -78,7 +79,7 @@ impl Mcp {
                 Ok(ReadResourceResult::new(vec![contents]))
             }
             Ok(Err(error)) => Err(refused(&error)),
-            Err(_) => Err(ErrorData::internal_error("the daemon is stopping", None)),
+            Err(ended) => Err(refused(&broken(&ended))),
         }
     }
 }

@@ -110,16 +110,7 @@ impl Mcp {
             None => Err(cancelled()),
             Some(Ok(Ok(result))) => Ok(CallToolResult::structured(value(result))),
             Some(Ok(Err(error))) => Ok(failed(&error)),
-            // The call of one tool that meets a bug ends no other.
-            Some(Err(ended)) => {
-                let message = match ended.is_panic() {
-                    true => {
-                        "a bug of omird; its log has the place, and nothing that is stored is touched by it"
-                    }
-                    false => "the daemon is stopping",
-                };
-                Ok(failed(&Error::new(Code::Internal, message)))
-            }
+            Some(Err(ended)) => Ok(failed(&broken(&ended))),
         }
     }
 
@@ -156,6 +147,16 @@ fn failed(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![rmcp::model::ContentBlock::text(json::to_string(&error_value(
         error,
     )))])
+}
+
+/// The error of work that ended by itself. The bug that one call meets ends no other.
+pub(super) fn broken(ended: &tokio::task::JoinError) -> Error {
+    let message = if ended.is_panic() {
+        "a bug of omird; its log has the place, and nothing that is stored is touched by it"
+    } else {
+        "the daemon is stopping"
+    };
+    Error::new(Code::Internal, message)
 }
 
 fn cancelled() -> ErrorData {

@@ -249,7 +249,9 @@ impl SessionHandler {
             Request::Unlock(token) => {
                 let access = &self.protocols.access;
                 let identify = |token: &str| access.identify("serial", token);
-                let unlocked = self.gate.unlock(&token, now, &identify).map_err(worded);
+                let is_required = access.is_required();
+                let unlocked = self.gate.unlock(&token, now, is_required, &identify);
+                let unlocked = unlocked.map_err(worded);
                 admitted.finish(&unlocked);
                 self.answer(id, unlocked.map_or_else(failed, |()| Response::Ok(Map::new())));
             }

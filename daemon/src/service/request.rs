@@ -12,7 +12,7 @@ use zenoh::query::Query;
 use super::keys::Keys;
 use super::pool::{Pool, UnderWay};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
-use crate::protocols::omir::{Encoded, Params, Payload, error_value};
+use crate::protocols::omir::{Encoded, Params, Payload, add_parameter, error_value};
 use crate::router;
 
 /// Bytes of a selector's parameters.
@@ -246,10 +246,7 @@ pub fn selector_parameters(parameters: &str) -> Result<Vec<(String, String)>, Er
         if OF_ZENOH.contains(&name.as_str()) {
             continue;
         }
-        if list.iter().any(|(known, _)| *known == name) {
-            return Err(Error::query(&name, "is given twice"));
-        }
-        list.push((name, value));
+        add_parameter(&mut list, name, value)?;
     }
     Ok(list)
 }

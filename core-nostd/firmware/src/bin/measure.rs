@@ -18,7 +18,7 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio;
 use omir_firmware::board::worst_stack;
-use omir_firmware::workloads::{WORKLOADS, HELD};
+use omir_firmware::workloads::{HELD, WORKLOADS};
 
 /// SysTick counts down from here: 24 bits.
 const RELOAD: u32 = 0x00FF_FFFF;

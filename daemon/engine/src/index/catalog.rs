@@ -162,12 +162,6 @@ impl Catalog {
     pub fn newest(&self) -> u64 {
         self.newest
     }
-
-    /// Number of versions and tombstones that a transaction made, of those that are held.
-    pub fn made_by(&self, seq: u64) -> usize {
-        let versions = self.docs().iter().filter(|doc| !doc.is_staged() && doc.seq == seq).count();
-        versions + self.tombstones.made_by(seq)
-    }
 }
 
 /// The life of a version: staged, live, retired, dropped.

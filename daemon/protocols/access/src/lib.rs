@@ -10,7 +10,7 @@ use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::{Map, Value};
-use omird_access::{Access, Grant, InvalidGrant, LOCAL_NAME, Record, TokenError, expiry};
+use omird_access::{Access, Grant, InvalidGrant, LOCAL_NAME, Record, TokenError, expiry, is_name};
 use omird_engine::{Code, Error};
 use omird_router::Admitted;
 
@@ -45,8 +45,9 @@ impl Tokens {
     ///
     /// # Errors
     /// A parameter is wrong, the name is taken, or the disk refuses.
-    pub fn add(&self, admitted: Admitted, asked: &Value) -> Result<Value, Error> {
+    pub fn add(&self, mut admitted: Admitted, asked: &Value) -> Result<Value, Error> {
         let added = grant(asked, self.access.now()).and_then(|grant| {
+            touch(&mut admitted, &grant.name);
             let secret = self.access.add(grant.clone()).map_err(worded)?;
             let mut answer = Map::new();
             answer.insert("token", secret.as_str());
@@ -61,12 +62,20 @@ impl Tokens {
     ///
     /// # Errors
     /// There is no such token, or the disk refuses.
-    pub fn revoke(&self, admitted: Admitted, name: &str) -> Result<Value, Error> {
+    pub fn revoke(&self, mut admitted: Admitted, name: &str) -> Result<Value, Error> {
+        touch(&mut admitted, name);
         let revoked = self.access.revoke(name).map_err(worded);
         let revoked =
             revoked.map(|()| Value::Object([("revoked", Value::from(name))].into_iter().collect()));
         admitted.finish(&revoked);
         revoked
+    }
+}
+
+/// Names the token in the audit line, unless no token can have that name: a line holds no text of a stranger.
+fn touch(admitted: &mut Admitted, name: &str) {
+    if is_name(name) {
+        admitted.touched_other(&format!("token/{name}"));
     }
 }
 

@@ -44,7 +44,7 @@ pub static LIST: Method = row(
 /// A token is added, and shown this once.
 pub static ADD: Method = row(
     "add",
-    Effect::Maintains,
+    Effect::Administers,
     Payload::Parameters,
     &About {
         summary: "Adds a token, which the answer shows this once.",
@@ -81,7 +81,7 @@ pub static ADD: Method = row(
 /// A token is revoked.
 pub static REVOKE: Method = row(
     "revoke",
-    Effect::Maintains,
+    Effect::Administers,
     Payload::None,
     &About {
         summary: "Revokes a token, which is refused from then on.",

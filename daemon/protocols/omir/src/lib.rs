@@ -32,9 +32,11 @@ pub use self::document::Document;
 pub use self::methods::{CLOCK, DELETE, DOCUMENT, EVENTS, GET, OMIR, PUT, STATUS, method};
 pub use self::operation::{Encoded, Params, Payload, Response, is_handed_over};
 pub use self::params::rebase::parse as parse_rebase;
-pub use self::params::recall::{from_payload as parameters_of, parse as parse_query};
+pub use self::params::recall::parse as parse_query;
 pub use self::params::time_range::parse as parse_time_range;
-pub use self::params::{Named, Parameters, reference};
+pub use self::params::{
+    Named, Parameters, add as add_parameter, add_members as add_parameters, reference,
+};
 pub use self::schema::schemas;
 pub use self::wording::{error_value, no_resource, worded};
 #[cfg(feature = "link")]

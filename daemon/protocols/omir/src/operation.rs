@@ -47,7 +47,7 @@ enum Command {
 }
 
 /// Returns the resources that a change names by itself; what is stored names its receipt.
-fn asked_for(change: &Change) -> &[Ref] {
+pub(crate) fn asked_for(change: &Change) -> &[Ref] {
     match change {
         Change::Forget(names) | Change::ForgetUpTo(names, _) => names,
         Change::Anchor(name, _) | Change::Feedback(name, ..) => std::slice::from_ref(name),

@@ -13,7 +13,7 @@ use omird_engine::{Change, CompactionScope, Error, MAX_PIECE, Precedence, Precon
 use crate::about;
 
 use self::named::flag;
-pub use self::named::{Named, Parameters, reference};
+pub use self::named::{Named, Parameters, add, add_members, reference};
 
 /// `remember`: the value of `merge`.
 ///

@@ -30,7 +30,7 @@ impl Toolbox for Omir {
     fn call(
         &self,
         tool: &'static Tool,
-        admitted: Admitted,
+        mut admitted: Admitted,
         arguments: &Map,
         watch: &dyn Watch,
     ) -> Result<Map, Error> {
@@ -39,19 +39,21 @@ impl Toolbox for Omir {
         }
         let call = Call { omir: self, tool, arguments, watch, now: self.now() };
         let result = match tool.name {
-            "remember" => call.remember(&admitted),
+            "remember" => call.remember(&mut admitted),
             "recall" => call.recall(),
             "get" => call.get(),
-            "forget" => call.forget(&admitted),
-            "anchor" => call.anchor(&admitted),
-            "feedback" => call.feedback(&admitted),
+            "forget" => call.forget(&mut admitted),
+            "anchor" => call.anchor(&mut admitted),
+            "feedback" => call.feedback(&mut admitted),
             "explain" => call.explain(),
             "where_is" => call.where_is(),
             "what_is_near" => call.what_is_near(),
             "timeline" => call.timeline(),
             other => Err(Error::new(Code::Internal, format!("{other} is no tool"))),
         };
-        if watch.is_wanted() {
+        // A change that was made is no less made where nobody waits for the answer any more.
+        let is_made = result.is_ok() && !tool.only_reads();
+        if is_made || watch.is_wanted() {
             admitted.finish(&result);
         }
         result

@@ -14,7 +14,7 @@ pub fn worded(refusal: Refusal) -> Error {
         }
         Refusal::OnlyReads => Error::new(
             code,
-            "whoever sent this asked to be held to reading (the header Omir-Read-Only, or `omir mcp` without --write)",
+            "whoever sent this asked to be held to reading: `omir mcp` does without --write",
         ),
         Refusal::Scope { remedy: Some(Remedy::Unlock), .. } => Error::new(
             code,

@@ -9,19 +9,25 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use super::super::answer::{Refused, content_type};
+use super::super::body::{Asked, Most};
+use super::super::caller::ask_who;
 use super::super::{Context, negotiate};
-use super::{answer_encoding, ask_who, expect_none, query_parameters};
+use super::{answer_encoding, expect_none, query_parameters};
 use crate::engine::{Code, Error, decode};
 use crate::protocols::omir::{CLOCK, instant};
 use crate::router::Incoming;
+
+/// An instant, and blanks.
+const MOST: Most = Most { bytes: 1 << 10, limit: None };
 
 pub(in crate::http) async fn set(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let caller = ask_who(&context, &CLOCK, &parts)?;
-    let read = super::read(&context, &caller, &CLOCK, &parts.headers, body, false).await?;
+    let caller = ask_who(&context, &CLOCK, &parts, None)?;
+    let asked = Asked { caller: &caller, method: &CLOCK, named: None };
+    let read = asked.read(&context, &parts.headers, body, MOST).await?;
     let incoming = Incoming { bytes: read.bytes.len(), ..Incoming::default() };
     let admitted = context.protocols.router.admit(&caller, &CLOCK, incoming)?;
     let set = (|| {

@@ -24,7 +24,7 @@ use super::super::events::{EventId, Kept, Next, Place};
 use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;
-use crate::router::Admitted;
+use crate::router::{Admitted, Incoming};
 
 /// Time without an event after which a comment says that the daemon is there, and the token is looked at again.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -42,7 +42,7 @@ pub(in crate::http) async fn stream(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
-    let caller = ask_who(&context, &EVENTS, &parts)?;
+    let caller = ask_who(&context, &EVENTS, &parts, None)?;
     let is_alone = parts.version < Version::HTTP_2;
     let Ok(permit) = context.streams.clone().try_acquire_owned() else {
         let message = "too many streams of events are open (http.max_events); try again later";
@@ -54,7 +54,7 @@ pub(in crate::http) async fn stream(
         }
         return Ok(refusal);
     };
-    let admitted = admit_bare(&context, &EVENTS, &caller)?;
+    let admitted = admit_bare(&context, &EVENTS, &caller, None)?;
     let had = query_parameters(&parts)
         .and_then(|parameters| expect_none(&EVENTS, parameters, "`Last-Event-ID` resumes"))
         .and_then(|()| last_event(&parts));
@@ -75,7 +75,7 @@ pub(in crate::http) async fn stream(
         place,
         ready: VecDeque::from([OPENING]),
         _permit: permit,
-        _admitted: admitted,
+        admitted: Some(admitted),
     };
     let stream = stream::unfold(told, async |mut told| {
         let frame = told.next().await?;
@@ -123,7 +123,16 @@ struct Told {
     place: Place,
     ready: VecDeque<Bytes>,
     _permit: OwnedSemaphorePermit,
-    _admitted: Admitted,
+    /// Ends with the stream, however that ends.
+    admitted: Option<Admitted>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Some(admitted) = self.admitted.take() {
+            admitted.done();
+        }
+    }
 }
 
 impl Told {
@@ -140,8 +149,10 @@ impl Told {
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
-        let may = identify(&self.context, &self.asker).is_ok_and(|c| c.scopes.hold(EVENTS.scope));
-        if !may {
+        let router = &self.context.protocols.router;
+        let checked = identify(&self.context, &self.asker)
+            .and_then(|caller| router.check(&caller, &EVENTS, Incoming::default()));
+        if checked.is_err() {
             return None;
         }
         match next {

@@ -17,7 +17,7 @@ use omir_core::{cbor, json};
 use super::super::Context;
 use super::super::answer::{Refused, content_type};
 use super::super::work::Room;
-use super::{Asked, admit};
+use super::{Admission, admit};
 use crate::engine::{Encoding, Error};
 use crate::protocols::omir::{Document, Omir, Parameters, method};
 use crate::router::Admitted;
@@ -35,7 +35,7 @@ pub(super) async fn stream(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let Asked { admitted, params, encoding, place, .. } =
+    let Admission { admitted, params, encoding, place, .. } =
         admit(&context, method(Operation::Export), request).await?;
     let room = match context.work.document() {
         Ok(room) => room,

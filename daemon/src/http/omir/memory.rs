@@ -12,9 +12,11 @@ use omir_core::reference::Ref;
 
 use super::super::Context;
 use super::super::answer::{Refused, content_type};
+use super::super::body::Asked;
+use super::super::caller::ask_who;
 use super::super::exchange::held;
 use super::super::negotiate::{self, Conditions};
-use super::{admit_bare, answer_encoding, ask_who, expect_none, query_parameters};
+use super::{admit_bare, answer_encoding, expect_none, most_bytes, query_parameters};
 use crate::engine::{
     Code, Effect, Encoding, Error, Precondition, Receipt, decode_stored, unanswered,
 };
@@ -41,12 +43,12 @@ pub(in crate::http) async fn read(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
-    let caller = ask_who(&context, &GET, &parts)?;
+    let caller = ask_who(&context, &GET, &parts, None)?;
     let place = context.work.place().map_err(|error| {
         context.protocols.router.refuse(&caller, &GET, 0, error.code);
         Refused::from(error)
     })?;
-    let admitted = admit_bare(&context, &GET, &caller)?;
+    let admitted = admit_bare(&context, &GET, &caller, None)?;
     let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
         let encoding = answer_encoding(&mut parameters, &parts.headers)?;
@@ -107,19 +109,23 @@ pub(in crate::http) async fn store(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let caller = ask_who(&context, &PUT, &parts)?;
+    let name = name_of(&path);
+    let named = name.as_ref().ok();
+    let caller = ask_who(&context, &PUT, &parts, named)?;
     let router = &context.protocols.router;
     let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
         let encoding = answer_encoding(&mut parameters, &parts.headers)?;
         expect_none(&PUT, parameters, "conditions are `If-Match` and `If-None-Match`")?;
-        Ok((name_of(&path)?, encoding))
+        Ok((name.clone()?, encoding))
     })();
     let (name, encoding) = asked.map_err(|error: Error| {
-        router.refuse(&caller, &PUT, 0, error.code);
+        router.refuse_named(&caller, &PUT, 0, named, error.code);
         Refused::from(error)
     })?;
-    let read = super::read(&context, &caller, &PUT, &parts.headers, body, false).await?;
+    let asked = Asked { caller: &caller, method: &PUT, named };
+    let most = most_bytes(&context, &PUT, false);
+    let read = asked.read(&context, &parts.headers, body, most).await?;
     let size = read.bytes.len();
     let content = match size {
         // An empty body is refused for what it is.
@@ -127,10 +133,10 @@ pub(in crate::http) async fn store(
         _ => negotiate::content(&parts.headers),
     };
     let content = content.inspect_err(|refused| {
-        router.refuse(&caller, &PUT, size, refused.error.code);
+        router.refuse_named(&caller, &PUT, size, named, refused.error.code);
     })?;
     let incoming = Incoming { bytes: size, ..Incoming::default() };
-    let mut admitted = router.admit(&caller, &PUT, incoming)?;
+    let mut admitted = router.admit_named(&caller, &PUT, incoming, named)?;
     let conditions = Conditions::of(&parts.headers);
     let (bytes, omir) = (Arc::new(read.bytes), &context.protocols.omir);
     for _ in 0..TRIES {
@@ -140,10 +146,12 @@ pub(in crate::http) async fn store(
             return Err(Conditions::failed(live));
         }
         let precondition = match live {
-            _ if conditions.are_none() => Precondition::None,
+            // So that of many who store it at once one is told that it is new.
             None => Precondition::Absent,
+            Some(_) if conditions.are_none() => Precondition::None,
             Some(version) => Precondition::Version(version),
         };
+        let is_conditional = !matches!(precondition, Precondition::None);
         let (again, receipt) =
             put(&context, admitted, &name, &bytes, content, precondition).await?;
         admitted = again;
@@ -151,10 +159,11 @@ pub(in crate::http) async fn store(
             // It may hold for what is stored now: that is looked at again.
             Err(error)
                 if error.code == Code::Conflict
-                    && !conditions.are_none()
+                    && is_conditional
                     && omir.live_version(&admitted, &name).map(|(version, _)| version) != live => {}
             Err(error) => return Err(failed(admitted, error)),
             Ok(receipt) => {
+                admitted.note_receipt(&receipt);
                 admitted.done();
                 return Ok(stored(&receipt, live.is_none(), encoding));
             }
@@ -179,7 +188,7 @@ async fn put(
         omir.put_if(admitted, &name, &bytes, content, precondition, move |admitted, receipt| {
             // A client that is gone does not wait for it. What became of it is in the audit line all the same.
             if let Err((admitted, receipt)) = tell.send((admitted, receipt)) {
-                admitted.finish(&receipt);
+                admitted.finish_change(&receipt);
             }
         });
     };
@@ -220,13 +229,15 @@ pub(in crate::http) async fn forget(
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
-    let caller = ask_who(&context, &DELETE, &parts)?;
-    let admitted = admit_bare(&context, &DELETE, &caller)?;
+    let name = name_of(&path);
+    let named = name.as_ref().ok();
+    let caller = ask_who(&context, &DELETE, &parts, named)?;
+    let admitted = admit_bare(&context, &DELETE, &caller, named)?;
     let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
         let encoding = answer_encoding(&mut parameters, &parts.headers)?;
         expect_none(&DELETE, parameters, "a condition is `If-Match`")?;
-        Ok((name_of(&path)?, encoding))
+        Ok((name.clone()?, encoding))
     })();
     let (name, encoding) = match asked {
         Ok(asked) => asked,

@@ -4,7 +4,7 @@ use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omir_tools::selector::Parameters;
 use omird::engine::{Code, Error, Query};
-use omird::protocols::omir::{OMIR, parameters_of, parse_query};
+use omird::protocols::omir::{OMIR, add_parameters, parse_query};
 use omird::service::selector_parameters;
 
 use crate::support::decode;
@@ -19,10 +19,15 @@ pub fn run(bytes: &[u8]) {
         ask(&list);
     }
     if let Ok(payload) = decode(bytes)
-        && let Ok(list) = parameters_of(&payload)
+        && let Ok(list) = members(&payload)
     {
         ask(&list);
     }
+}
+
+fn members(payload: &Value) -> Result<Vec<(String, String)>, Error> {
+    let mut list = Vec::new();
+    add_parameters(&mut list, payload).map(|()| list)
 }
 
 fn ask(list: &[(String, String)]) {
@@ -53,7 +58,7 @@ fn ask(list: &[(String, String)]) {
         }
         let payload: Map =
             list.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-        let back = parameters_of(&Value::Object(payload)).expect("texts");
+        let back = members(&Value::Object(payload)).expect("texts");
         assert_eq!(read(&back), query);
     }
 }

@@ -34,11 +34,6 @@ impl Tombstones {
         self.held.get(key)
     }
 
-    /// Number of tombstones that a transaction made.
-    pub(super) fn made_by(&self, seq: u64) -> usize {
-        self.held.values().filter(|tombstone| tombstone.seq == seq).count()
-    }
-
     /// Adds a tombstone. A later rule does not take back that a user had the thing forgotten.
     pub(super) fn add(&mut self, key: RefKey, seq: u64, at: i64, by: By) {
         let tombstone = Tombstone { seq, ended: seq, at, by };

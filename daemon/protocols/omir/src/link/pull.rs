@@ -5,7 +5,7 @@ use omir_core::link::message::{BATCH, Pull, Response, fits};
 use omir_core::value::Value;
 
 use super::Exchange;
-use crate::{Omir, Unwanted, parameters_of, parse_query};
+use crate::{Omir, Unwanted, add_parameters, parse_query};
 use omird_engine::{Code, Cursor, CursorCache, Error, Query, Reading, Wanted};
 
 /// The selection of a pull that may go on, kept for one line: one at a time.
@@ -40,7 +40,8 @@ impl Omir {
         let in_filter =
             |error: Error| Error::at(error.code, format!("/filter{}", error.path), error.message);
         let filter = Value::Object(pull.filter.clone());
-        let named = parameters_of(&filter).map_err(in_filter)?;
+        let mut named = Vec::new();
+        add_parameters(&mut named, &filter).map_err(in_filter)?;
         for name in ["q", "asOf", "limit", "offset"] {
             if named.iter().any(|(given, _)| given == name) {
                 let path = format!("/filter/{name}");

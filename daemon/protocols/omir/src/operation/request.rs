@@ -4,8 +4,7 @@ use omir_core::value::Value;
 use omird_engine::Encoding;
 use omird_engine::{Code, Error};
 
-use crate::params::Parameters;
-use crate::params::recall::from_payload;
+use crate::params::{Parameters, add_members};
 
 /// The payload of an operation.
 #[derive(Debug, Default)]
@@ -24,11 +23,7 @@ impl Params {
     pub fn merged(self) -> Result<Parameters, Error> {
         let mut all = self.parameters;
         if let Some(members) = self.payload.members()? {
-            for (name, value) in from_payload(&members)? {
-                if !all.iter().any(|(known, _)| *known == name) {
-                    all.push((name, value));
-                }
-            }
+            add_members(&mut all, &members)?;
         }
         Ok(all)
     }

@@ -1,12 +1,76 @@
 //! Parameters by name, taken one by one.
 
 use omir_core::reference::Ref;
+use omir_core::value::Value;
 
 use omird_engine::{Code, Error};
 use omird_router::About;
 
 /// Parameters, by name and decoded.
 pub type Parameters = Vec<(String, String)>;
+
+/// Parameters that a request may name: more than any method has. Each is looked for among all, so that many would take long.
+const MOST: usize = 64;
+
+/// Adds one to those that a request names.
+///
+/// # Errors
+/// `INVALID_QUERY` if it is there already, or there are more than any method has.
+pub fn add(given: &mut Parameters, name: String, value: String) -> Result<(), Error> {
+    if given.iter().any(|(known, _)| *known == name) {
+        return Err(Error::query(&name, "is given twice"));
+    }
+    expect_few(given.len() + 1)?;
+    given.push((name, value));
+    Ok(())
+}
+
+/// Adds those members of a payload that no parameter names.
+///
+/// # Errors
+/// `INVALID_QUERY` if the payload is no object, a member is no parameter, or there are more than any method has.
+pub fn add_members(given: &mut Parameters, payload: &Value) -> Result<(), Error> {
+    let Value::Object(members) = payload else {
+        return Err(Error::new(Code::InvalidQuery, "expected an object of parameters"));
+    };
+    expect_few(members.len())?;
+    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+        if !given.iter().any(|(known, _)| known == name) {
+            given.push((name.to_owned(), text_of(name, value)?));
+        }
+    }
+    Ok(())
+}
+
+fn expect_few(count: usize) -> Result<(), Error> {
+    if count <= MOST {
+        return Ok(());
+    }
+    let message = format!("{count} parameters or more; no method has more than {MOST}");
+    Err(Error::new(Code::InvalidQuery, message))
+}
+
+/// Returns a member as the text that a selector has for it.
+fn text_of(name: &str, value: &Value) -> Result<String, Error> {
+    Ok(match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| match item {
+                Value::Array(_) | Value::Object(_) | Value::Null => {
+                    Err(Error::query(name, "expected a list of texts or numbers"))
+                }
+                item => text_of(name, item),
+            })
+            .collect::<Result<Vec<_>, _>>()?
+            .join(","),
+        Value::Object(_) | Value::Null => {
+            return Err(Error::query(name, "expected a text, a number, a boolean or a list"));
+        }
+    })
+}
 
 /// Takes the parameters that the table of methods has, and refuses all others.
 #[derive(Debug)]

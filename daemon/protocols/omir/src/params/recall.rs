@@ -9,7 +9,6 @@ use std::str::FromStr;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
-use omir_core::value::Value;
 
 use super::named::flag;
 use super::time_range;
@@ -187,39 +186,6 @@ fn list<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<Vec<T>, Err
         .collect()
 }
 
-/// The parameters in a payload: an object with the same names.
-pub fn from_payload(payload: &Value) -> Result<Vec<(String, String)>, Error> {
-    let Value::Object(members) = payload else {
-        return Err(Error::new(Code::InvalidQuery, "expected an object of recall parameters"));
-    };
-    members
-        .iter()
-        .filter(|(_, value)| !matches!(value, Value::Null))
-        .map(|(name, value)| Ok((name.to_owned(), text_of(name, value)?)))
-        .collect()
-}
-
-fn text_of(name: &str, value: &Value) -> Result<String, Error> {
-    Ok(match value {
-        Value::Text(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| match item {
-                Value::Array(_) | Value::Object(_) | Value::Null => {
-                    Err(Error::query(name, "expected a list of texts or numbers"))
-                }
-                item => text_of(name, item),
-            })
-            .collect::<Result<Vec<_>, _>>()?
-            .join(","),
-        Value::Object(_) | Value::Null => {
-            return Err(Error::query(name, "expected a text, a number, a boolean or a list"));
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,8 +248,9 @@ mod tests {
             &omir_core::decode::Limits::default(),
         )
         .unwrap();
-        let from_payload =
-            parse(Query::default(), &from_payload(&payload).unwrap(), Timestamp::EPOCH).unwrap();
+        let mut members = Vec::new();
+        crate::params::add_members(&mut members, &payload).unwrap();
+        let from_payload = parse(Query::default(), &members, Timestamp::EPOCH).unwrap();
         let from_selector = read(&[
             ("q", "dock"),
             ("near", "1,2.5"),

@@ -13,6 +13,7 @@ use omird_router::tool::{ANY_NUMBER, Field, Shape};
 
 use super::Call;
 use super::look::{in_reference, read_reference};
+use crate::operation::asked_for;
 use crate::params::{self, Parameters};
 
 /// Attempts at a change beside somebody who makes or forgets the same things.
@@ -59,7 +60,7 @@ pub(super) const BELIEVED: &[Field] = &[
 ];
 
 impl Call<'_> {
-    pub(super) fn remember(&self, admitted: &Admitted) -> Result<Map, Error> {
+    pub(super) fn remember(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let entities = self.entities()?;
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -177,19 +178,19 @@ impl Call<'_> {
         Error { path: format!("/{argument}"), ..error }
     }
 
-    pub(super) fn forget(&self, admitted: &Admitted) -> Result<Map, Error> {
+    pub(super) fn forget(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let targets = self.list("references").map(|text| read_reference("references", text));
         let change = Change::Forget(targets.collect::<Result<_, _>>()?);
         Ok(renamed(&self.change(admitted, change)?, &["forgotten", "durable"]))
     }
 
-    pub(super) fn anchor(&self, admitted: &Admitted) -> Result<Map, Error> {
+    pub(super) fn anchor(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::anchor(self.parameters(&["reference", "anchored"]));
         let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
         Ok(renamed(&receipt, &["ref", "version", "anchored", "unchanged", "durable"]))
     }
 
-    pub(super) fn feedback(&self, admitted: &Admitted) -> Result<Map, Error> {
+    pub(super) fn feedback(&self, admitted: &mut Admitted) -> Result<Map, Error> {
         let change = params::feedback(self.parameters(&["reference", "outcome", "weight"]));
         let receipt = self.change(admitted, change.map_err(in_reference)?).map_err(in_reference)?;
         let mut map = renamed(&receipt, &["ref", "version", "durable"]);
@@ -219,14 +220,17 @@ impl Call<'_> {
     }
 
     /// Makes a change and waits until it is as durable as the settings promise.
-    fn change(&self, admitted: &Admitted, change: Change) -> Result<Receipt, Error> {
+    fn change(&self, admitted: &mut Admitted, change: Change) -> Result<Receipt, Error> {
         let (tell, told) = crossbeam_channel::bounded(1);
         let reply = Box::new(move |receipt| {
             // Whoever asked waits for it.
             let _ = tell.send(receipt);
         });
+        admitted.touched(asked_for(&change));
         self.omir.engine.submit(change, admitted.bytes(), reply);
-        told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))
+        let receipt = told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))?;
+        admitted.note_receipt(&receipt);
+        Ok(receipt)
     }
 }
 
