@@ -77,7 +77,9 @@ pub fn question(random: &mut Random, world: &World) -> Query {
     }
     if random.chance(20) {
         query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)));
+        query.all_words = random.chance(40);
     }
+    query.has_place = random.chance(15);
     match random.below(16) {
         0 => query.types = vec![seen.name.kind],
         1 => query.kinds = vec![seen.kind, other.kind],

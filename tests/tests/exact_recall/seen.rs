@@ -284,8 +284,10 @@ impl Seen {
             && query.min_importance.is_none_or(|least| self.importance.is_some_and(|i| i >= least))
             && query.min_confidence.is_none_or(|least| self.confidence.is_some_and(|c| c >= least))
             && query.min_retrievability.is_none_or(|least| self.retrievability(now) >= least)
+            && (!query.has_place || self.frame.is_some())
             && query.text.as_ref().is_none_or(|words| {
-                words.split(' ').any(|word| self.words.split(' ').any(|other| other == word))
+                let has = |word: &str| self.words.split(' ').any(|other| other == word);
+                if query.all_words { words.split(' ').all(has) } else { words.split(' ').any(has) }
             })
     }
 }

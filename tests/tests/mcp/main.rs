@@ -6,3 +6,4 @@ mod refusals;
 mod rig;
 mod tools;
 mod waiting;
+mod whereabouts;

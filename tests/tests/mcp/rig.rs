@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use omird::disk::Disk;
-use omird::engine::{Engine, Settings};
+use omird::engine::{Encoding, Engine, Settings};
 use omird::mcp::Mcp;
 use omird::protocols::Protocols;
 use omird::router::testing::Overheard;
@@ -36,7 +36,7 @@ pub struct Rig {
     pub clock: Arc<TestClock>,
     pub policy: Overheard<Engine>,
     _server: RunningService<RoleServer, Mcp>,
-    _session: Session,
+    session: Session,
 }
 
 impl Rig {
@@ -63,7 +63,14 @@ impl Rig {
         let heard = Listener::default();
         let (server, client) = tokio::join!(mcp.serve(ours), heard.clone().serve(theirs));
         let (_server, client) = (server.unwrap(), client.unwrap());
-        Self { client, heard, clock, policy, _server, _session: session }
+        Self { client, heard, clock, policy, _server, session }
+    }
+
+    /// Records resources as they are, in one transaction.
+    pub fn record(&self, resources: &Value) {
+        let text = resources.to_string();
+        let change = self.session.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
+        self.session.execute(change).unwrap();
     }
 
     /// Calls a tool.

@@ -101,7 +101,8 @@ impl<'a> Filter<'a> {
         let by_score = query.min_importance.is_none_or(|least| doc.importance >= least)
             && query.min_confidence.is_none_or(|least| doc.confidence >= least);
         let by_time = query.time.is_none_or(|span| doc.is_dated && span.contains(doc.when));
-        if !(by_class && by_score && by_time && self.is_visible(catalog, id, doc)) {
+        let by_place = !query.has_place || doc.places > 0;
+        if !(by_class && by_score && by_time && by_place && self.is_visible(catalog, id, doc)) {
             return None;
         }
         let distance = self.distance(catalog, doc)?;

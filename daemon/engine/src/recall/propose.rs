@@ -42,7 +42,7 @@ trait Proposer: Sync {
 }
 
 /// All indexes, the preferred one of each role first.
-const PROPOSERS: [&dyn Proposer; 5] = [&Places, &Mentions, &Words, &Times, &Everything];
+const PROPOSERS: [&dyn Proposer; 6] = [&Places, &Mentions, &AllWords, &Words, &Times, &Everything];
 
 /// The proposer of a role that a query asks first.
 fn first(query: &Query, is_role: impl Fn(Role) -> bool) -> Option<&'static dyn Proposer> {
@@ -148,6 +148,24 @@ impl Proposer for Mentions {
         for entity in &query.entities {
             catalog.mentioning(&RefKey::of(entity)).iter().for_each(|&id| f(id, 0.0));
         }
+    }
+}
+
+/// Versions with all of the words.
+struct AllWords;
+
+impl Proposer for AllWords {
+    fn role(&self) -> Role {
+        Role::Narrows
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        query.all_words && query.text.is_some()
+    }
+
+    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+        let Some(words) = &query.text else { return };
+        catalog.text.with_all(words).into_iter().for_each(|id| f(id, 0.0));
     }
 }
 

@@ -87,6 +87,10 @@ pub struct Snapshot {
 pub struct Query {
     /// Words; a match has at least one of them.
     pub text: Option<String>,
+    /// True if a match has every one of these words. A text without words has no match.
+    pub all_words: bool,
+    /// True if a match has a place, in `frame` if one is named.
+    pub has_place: bool,
     /// Frame of `near` and `within`; alone it asks for whatever has a pose in it.
     pub frame: Option<String>,
     /// A point in `frame`.
@@ -145,6 +149,8 @@ impl Default for Query {
     fn default() -> Self {
         Self {
             text: None,
+            all_words: false,
+            has_place: false,
             frame: None,
             near: None,
             radius: None,

@@ -103,6 +103,29 @@ impl TextIndex {
         TextQuery { terms, norm }
     }
 
+    /// The documents that have every term of a text, ascending, common terms included. None has those of a text without
+    /// terms.
+    pub fn with_all(&self, text: &str) -> Vec<DocId> {
+        let words = DocTerms::of([text]);
+        let terms: Option<Vec<&[u8]>> = words
+            .iter()
+            .map(|(name, _)| Some(self.terms[self.find(name)? as usize].postings.as_slice()))
+            .collect();
+        let mut terms = terms.unwrap_or_default();
+        // What the rarest has is all that the others are compared with.
+        terms.sort_unstable_by_key(|postings| postings.len());
+        let mut terms = terms.into_iter();
+        let mut docs: Vec<DocId> = terms.next().map(docs_of).into_iter().flatten().collect();
+        for postings in terms {
+            let mut others = docs_of(postings).peekable();
+            docs.retain(|&doc| {
+                while others.next_if(|&other| other < doc).is_some() {}
+                others.peek() == Some(&doc)
+            });
+        }
+        docs
+    }
+
     /// Calls `f` once, ascending, with every document that has at least one of the query's terms,
     /// and its score in (0, 1]. Retired documents are scored by today's statistics.
     ///
@@ -158,6 +181,11 @@ impl TextIndex {
             }
         }
     }
+}
+
+/// The documents of postings, ascending.
+fn docs_of(postings: &[u8]) -> impl Iterator<Item = DocId> {
+    Reader::new(postings).map(|(doc, _)| doc)
 }
 
 /// Inverse document frequency of a term. Above zero for any counts.

@@ -108,6 +108,13 @@ proptest! {
         let query = query.join(" ");
         let got = ask(&index, &query, &mut Scratch::new());
         let want = naive(&docs, &live, &query);
+        let wanted = words(&query);
+        let has_all = |text: &String| {
+            !wanted.is_empty() && wanted.iter().all(|word| words(text).contains(word))
+        };
+        let all: Vec<DocId> =
+            (0..).zip(&docs).filter(|(_, text)| has_all(text)).map(|(doc, _)| doc * step).collect();
+        prop_assert_eq!(index.with_all(&query), all);
         prop_assert!(got.iter().map(|(doc, _)| *doc).eq(want.keys().map(|doc| doc * step)));
         for (doc, score) in &got {
             prop_assert!(*score > 0.0 && *score <= 1.0);

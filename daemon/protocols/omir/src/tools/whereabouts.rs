@@ -7,7 +7,7 @@ use omir_core::model::Kind;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omir_core::words::words;
-use omird_engine::{Error, Hit, Order, Query, Span};
+use omird_engine::{Code, Error, Hit, Order, Query, Span};
 use omird_router::tool::{Field, Shape};
 
 use super::ask::decoded;
@@ -18,10 +18,8 @@ use super::{Call, given_up};
 const CANDIDATES: usize = 20;
 /// Other things of that name that are told of.
 const ALTERNATIVES: usize = 4;
-/// Sightings that are read at once, until one has a place.
-const AT_ONCE: usize = 50;
-/// Most that are read: a thing mentioned oftener since it had a place is not found by its sightings.
-const MOST: usize = 1000;
+/// Sightings that are tried where the card has lost the latest.
+const SPARE: usize = 10;
 /// Microseconds by which the clock of whoever saw it may be ahead.
 const SLACK: i64 = 60_000_000;
 
@@ -30,7 +28,7 @@ const THING: &[Field] =
     &[Field::new("reference", TEXT, "").required(), Field::new("name", TEXT, "").required()];
 
 /// The members of the result beside those of the sighting.
-pub(super) const FOUND: [Field; 5] = [
+pub(super) const FOUND: [Field; 6] = [
     Field::new("found", Shape::Flag, "True if a place is known; then x, y, z and frame tell it.")
         .required(),
     Field::new("thing", TEXT, "The entity that was meant; missing if no entity has that name."),
@@ -45,6 +43,7 @@ pub(super) const FOUND: [Field; 5] = [
         Shape::List(&Shape::Object(THING), ALTERNATIVES),
         "Other entities that the name may mean.",
     ),
+    Field::new("unreadable", Shape::Flag, "True if the card does not give back a later sighting."),
 ];
 
 /// The members of a sighting: those of a memory, but what must be there is only if it was found.
@@ -111,7 +110,8 @@ impl Call<'_> {
             candidates.push(Candidate { entity, resource: decoded(&bytes)? });
         }
         let query = Query {
-            text: Some(thing.to_owned()),
+            text: Some(thing.to_lowercase()),
+            all_words: true,
             types: vec![ResourceType::Entity],
             limit: Some(CANDIDATES),
             touch: false,
@@ -135,7 +135,7 @@ impl Call<'_> {
     /// The latest memory with a place that mentions the entity, or else the entity's own place.
     fn sighting_of(&self, entity: &Ref, resource: &Value) -> Result<Option<Map>, Error> {
         let query = Query { entities: vec![entity.clone()], ..self.sightings() };
-        if let Some(found) = self.latest_with_place(query, |_| true)? {
+        if let Some(found) = self.latest(&query)? {
             return Ok(Some(found));
         }
         let has_place = has_place(resource, self.text("frame"));
@@ -144,51 +144,58 @@ impl Call<'_> {
 
     /// The latest memory with a place and with all of these words.
     fn sighting_by_words(&self, thing: &str) -> Result<Option<Map>, Error> {
-        let query = Query { text: Some(thing.to_owned()), ..self.sightings() };
-        self.latest_with_place(query, |resource| has_all_words(&words(resource), thing))
+        let text = Some(thing.to_lowercase());
+        self.latest(&Query { text, all_words: true, ..self.sightings() })
     }
 
     fn sightings(&self) -> Query {
         Query {
             kinds: vec![Kind::Memory],
             frame: self.text("frame").map(str::to_owned),
+            has_place: true,
             order: Order::Latest,
-            limit: Some(AT_ONCE),
+            limit: Some(1),
             touch: false,
             ..Query::default()
         }
     }
 
-    /// The first that has a place. What a clock that was ahead has dated later than now comes only if nothing else does,
-    /// or it would be the latest until that date.
-    fn latest_with_place(
-        &self,
-        query: Query,
-        is_wanted: impl Fn(&Value) -> bool,
-    ) -> Result<Option<Map>, Error> {
+    /// The first of the matches. What a clock that was ahead has dated later than now comes only if nothing else does, or
+    /// it would be the latest until that date.
+    fn latest(&self, query: &Query) -> Result<Option<Map>, Error> {
         let last = Timestamp::from_micros(self.now.as_micros().saturating_add(SLACK));
         let until_now = Span { from: Bound::Unbounded, to: Bound::Included(last) };
         for time in [Some(until_now), None] {
-            let mut query = Query { time, ..query.clone() };
-            while query.offset < MOST {
-                if !self.watch.is_wanted() {
-                    return Err(given_up());
-                }
-                let found = self.omir.engine.recall(&query)?;
-                for hit in &found.hits {
-                    let resource = decoded(&hit.resource)?;
-                    if has_place(&resource, None) && is_wanted(&resource) {
-                        return self.hit_of(hit).map(Some);
-                    }
-                }
-                query.offset += AT_ONCE;
-                if query.offset as u64 >= found.total {
-                    break;
-                }
-                self.watch.note(query.offset as u64, found.total.min(MOST as u64));
+            let query = Query { time, ..query.clone() };
+            if let Some(found) = self.first(&query)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+
+    /// The first match, or where the card has lost it, the first of a few more that can be read.
+    fn first(&self, query: &Query) -> Result<Option<Map>, Error> {
+        for limit in [1, SPARE] {
+            if !self.watch.is_wanted() {
+                return Err(given_up());
+            }
+            let found = self.omir.engine.recall(&Query { limit: Some(limit), ..query.clone() })?;
+            if let Some(hit) = found.hits.first() {
+                let mut shown = self.hit_of(hit)?;
+                if limit > 1 {
+                    shown.insert("unreadable", true);
+                }
+                return Ok(Some(shown));
+            }
+            if found.unreadable == 0 {
+                return Ok(None);
+            }
+        }
+        let lost = format!(
+            "the card does not give back the {SPARE} latest memories that tell its place; timeline tells of older ones"
+        );
+        Err(Error::new(Code::Internal, lost))
     }
 
     /// A sighting as it is shown: how well it fits was not asked.
