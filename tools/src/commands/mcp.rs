@@ -91,7 +91,7 @@ impl Bridge {
                                 request.abort();
                             }
                         }
-                        Message::Unreadable(answer) => say(answer.as_bytes())?,
+                        Message::Refused(answer) => say(answer.as_bytes())?,
                         Message::Request(request) => {
                             let (bridge, known) = (self.clone(), under_way.clone());
                             let id = request.id.clone();

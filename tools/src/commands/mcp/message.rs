@@ -8,6 +8,7 @@ use omir_core::value::{Map, Value};
 const FAILED: i64 = -32_000;
 /// The codes of JSON-RPC 2.0, section 5.1.
 const UNREADABLE: i64 = -32_700;
+const INVALID: i64 = -32_600;
 
 /// A message of the client.
 #[derive(Debug, PartialEq)]
@@ -18,8 +19,8 @@ pub(super) enum Message {
     Cancels(String),
     /// Nobody waits for an answer, and a daemon that keeps nothing learns nothing by it: a note, an answer, an empty line.
     Nothing,
-    /// No message; this is the answer.
-    Unreadable(String),
+    /// No JSON, or none of the messages above; this is the answer.
+    Refused(String),
 }
 
 /// A request.
@@ -42,25 +43,48 @@ impl Message {
         if line.trim_ascii().is_empty() {
             return Self::Nothing;
         }
-        let value = match json::from_slice(&line, &limits()) {
-            Ok(value) => value,
-            Err(why) => return Self::Unreadable(error(&Value::Null, UNREADABLE, &why.to_string())),
-        };
+        match json::from_slice(&line, &limits()) {
+            Ok(value) => Self::of(&value, &line),
+            Err(why) => Self::Refused(error(&Value::Null, UNREADABLE, &why.to_string())),
+        }
+    }
+
+    /// Tells a message by its members (JSON-RPC 2.0, sections 4 and 5). What is neither request, note nor answer is refused:
+    /// whoever sent it may wait.
+    fn of(value: &Value, line: &[u8]) -> Self {
+        let invalid = |id: &Value, why: &str| Self::Refused(error(id, INVALID, why));
+        if value.as_array().is_some() {
+            let why = "batches are not taken: send each message on a line of its own";
+            return invalid(&Value::Null, why);
+        }
         let text =
             |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        match (text("/method"), value.get("id")) {
-            (Some(method), Some(id)) if !id.is_null() => Self::Request(Request {
+        let is_id = |id: &&Value| matches!(id, Value::Text(_) | Value::Number(_));
+        let id = value.get("id");
+        match (text("/method"), id) {
+            (Some(method), Some(id)) if is_id(&id) => Self::Request(Request {
                 id: json::to_string(id),
                 method,
                 name: text("/params/name").or_else(|| text("/params/uri")),
                 version: text("/params/_meta/io.modelcontextprotocol~1protocolVersion"),
                 line: line.trim_ascii().to_vec(),
             }),
-            (Some(method), _) if method == "notifications/cancelled" => {
+            (Some(_), Some(_)) => {
+                let why = "the id of a request is a text or a number; a notification has no id";
+                invalid(&Value::Null, why)
+            }
+            (Some(method), None) if method == "notifications/cancelled" => {
                 let id = value.pointer("/params/requestId");
                 id.map_or(Self::Nothing, |id| Self::Cancels(json::to_string(id)))
             }
-            _ => Self::Nothing,
+            (Some(_), None) => Self::Nothing,
+            (None, _) if value.get("result").is_some() || value.get("error").is_some() => {
+                Self::Nothing
+            }
+            (None, id) => {
+                let why = "no message: a request has a method and an id, a notification a method";
+                invalid(id.filter(is_id).unwrap_or(&Value::Null), why)
+            }
         }
     }
 }
@@ -138,16 +162,46 @@ mod tests {
             "\n",
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
-            "[]",
-            "5",
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"no"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#,
         ] {
             assert_eq!(read(nothing), Message::Nothing, "{nothing}");
         }
-        let Message::Unreadable(answer) = read("{nonsense") else { panic!("unreadable") };
-        assert!(
-            answer.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700"#),
-            "{answer}"
-        );
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_because_somebody_may_wait() {
+        for (line, id, code, why) in [
+            ("{nonsense", "null", -32_700, ""),
+            ("[]", "null", -32_600, "batches are not taken"),
+            (
+                r#"[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#,
+                "null",
+                -32_600,
+                "on a line of its own",
+            ),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "7", -32_600, "a request has a method"),
+            (r#"{"jsonrpc":"2.0","id":"a","method":5}"#, "\"a\"", -32_600, "has a method"),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+                "null",
+                -32_600,
+                "a text or a number",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+                "null",
+                -32_600,
+                "a text or a number",
+            ),
+            (r#"{"jsonrpc":"2.0","id":null}"#, "null", -32_600, "no message"),
+            ("{}", "null", -32_600, "no message"),
+            ("5", "null", -32_600, "no message"),
+        ] {
+            let Message::Refused(answer) = read(line) else { panic!("refused: {line}") };
+            let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"#);
+            assert!(answer.starts_with(&head) && answer.contains(why), "{line}: {answer}");
+        }
     }
 
     #[test]
