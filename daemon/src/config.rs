@@ -203,6 +203,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         listen: network.listen,
         connect: network.connect,
         file: network.zenoh_config,
+        rules: None,
     };
     let data = match written.data {
         Some(data) if data.as_os_str().is_empty() => {

@@ -154,7 +154,7 @@ impl Http {
         let (connections, guard) = (TaskTracker::new(), runtime.enter());
         let server = connection::Server::new(context.clone(), connections.clone(), tls.clone());
         let mut address = None;
-        match listen::port(&settings.listen) {
+        match listen::port(&settings.listen, tls.is_some()) {
             Ok(Some(port)) => {
                 address = port.local_addr().ok();
                 runtime.spawn(server.clone().accept_port(port));

@@ -156,7 +156,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let policy = Counted::new(policy, requests.clone());
     let router = Router::new(policy);
     let protocols = Protocols::routed(&engine, &config.robot, access.clone(), router);
-    let (network, readers) = (&config.network, config.readers);
+    let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
     let service =
         Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {
             match simulated.clone() {

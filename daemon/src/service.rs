@@ -7,6 +7,7 @@ mod error;
 mod events;
 mod identity;
 mod keys;
+mod listeners;
 mod memory;
 mod namesake;
 mod network;
@@ -29,7 +30,7 @@ use zenoh::query::{Query, Queryable};
 
 use crate::engine::{Code, Engine, Error, Listening, RequestLimits, SimulatedClock};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{GET, is_handed_over, method, worded};
+use crate::protocols::omir::{GET, is_handed_over, method, worded, worded_for};
 use crate::router::{Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated};
 
 use self::deleting::{Deleter, Deletes};
@@ -39,6 +40,7 @@ use self::request::Request;
 
 pub use self::error::{EndpointError, EndpointFault, NetworkError, NotOpened, StartError};
 pub use self::keys::Keys;
+pub(crate) use self::listeners::rules;
 pub use self::request::{MOST_PARAMETERS, selector_parameters};
 
 pub use self::network::{DEFAULT_LISTEN, DEFAULT_ROUTER, Mode, Network, check_endpoint, plain};
@@ -308,7 +310,7 @@ impl Context {
             }
             Err(refusal) => {
                 router.refuse(&caller, method, size, refusal.code());
-                return request.refuse(&worded(refusal));
+                return request.refuse(&worded_for(refusal, method));
             }
         }
         if method.effect.names_exactly()

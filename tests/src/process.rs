@@ -5,8 +5,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -14,10 +16,20 @@ use serde_json::Value;
 use zenoh::Wait;
 use zenoh::query::Reply;
 
-/// An endpoint on loopback that nobody listens on.
+/// An endpoint on loopback that nobody listens on. Its port is below those that the system gives to connections (32768 and
+/// up), so that none of them takes it before it is listened on, and no two calls of a process give the same.
 pub fn free_endpoint() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    format!("tcp/127.0.0.1:{}", listener.local_addr().expect("it is bound").port())
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    const PORTS: Range<u32> = 10_240..32_768;
+    loop {
+        // Processes begin in different places.
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let number = std::process::id().wrapping_mul(127).wrapping_add(call);
+        let port = PORTS.start + number % PORTS.len() as u32;
+        if TcpListener::bind(("127.0.0.1", port as u16)).is_ok() {
+            return format!("tcp/127.0.0.1:{port}");
+        }
+    }
 }
 
 /// Settings of a daemon besides folder, name and endpoint.

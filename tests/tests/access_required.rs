@@ -300,6 +300,47 @@ fn events_carry_references_and_no_contents() {
     assert_eq!(codes, expected);
 }
 
+/// A token travels with each query and put, and Zenoh gives both to whoever has announced himself under their keys. Where no
+/// token is required, it does: so this test can fail.
+#[test]
+fn nobody_else_is_sent_a_token() {
+    for (configuration, is_open) in [("[access]\nrequire = true\n", false), ("", true)] {
+        let rig = Rig::start(configuration);
+        let token = rig._folder.path().join("data/keys/local.token");
+        let token = std::fs::read_to_string(token).unwrap();
+        for announced in ["**", "omir/**", "omir/*/recall", "omir/r1/**", "omir/r1/memory/**"] {
+            let thief = Client::connect(&rig.daemon.endpoint);
+            let (sent, stolen) = mpsc::channel();
+            let (queried, put) = (sent.clone(), sent);
+            let queryable = thief.session.declare_queryable(announced).complete(true);
+            let queryable = queryable.callback(move |query| {
+                drop(queried.send((query.key_expr().to_string(), query.attachment().is_some())));
+            });
+            let _queryable = queryable.wait().unwrap();
+            let subscriber = thief.session.declare_subscriber(announced).callback(move |sample| {
+                let key = sample.key_expr().to_string();
+                if !key.contains("/event/") {
+                    drop(put.send((key, sample.attachment().is_some())));
+                }
+            });
+            let _subscriber = subscriber.wait().unwrap();
+            // Its answer comes behind the announcements.
+            thief.ask("omir/r1/status");
+            let victim = Client::connect(&rig.daemon.endpoint).with_token(token.trim());
+            for selector in ["omir/r1/recall?q=hall", "omir/*/recall?q=hall", "omir/r1/memory/**"] {
+                let answers = victim.ask(selector);
+                assert!(answers.iter().any(|it| matches!(it, Answer::Ok(..))), "{selector}");
+            }
+            victim.put("omir/r1/memory/Entity/quay", format!(r#"{{"name": "{announced}"}}"#));
+            let name = || victim.one("omir/r1/memory/Entity/quay", None).value()["name"].clone();
+            eventually("it is stored", || name() == announced);
+            let stolen: Vec<_> = stolen.try_iter().collect();
+            let has_token = stolen.iter().any(|(_, has_token)| *has_token);
+            assert_eq!(has_token, is_open, "{announced}: {stolen:?}");
+        }
+    }
+}
+
 /// As before there were tokens, for those who have none; and a token says who asks all the same.
 #[test]
 fn where_none_is_required_a_wrong_one_is_refused_and_a_right_one_bounds_its_holder() {

@@ -191,9 +191,11 @@ fn wrong_tokens_by_the_thousand_let_nobody_in_and_hold_up_nobody() {
         .map(|who| {
             thread::spawn(move || {
                 let mut line = Line::port(address);
+                let paths =
+                    ["GET /omir/v1/recall", "POST /mcp", "GET /access/v1/tokens", "GET /metrics"];
                 for n in 0..1000 {
                     let token = format!("Authorization: Bearer omird_{:043}\r\n", who * 1000 + n);
-                    let refused = line.ask(request("GET /omir/v1/recall", &token, b""));
+                    let refused = line.ask(request(paths[n % paths.len()], &token, b""));
                     assert_eq!(
                         (refused.status, refused.header("www-authenticate")),
                         (401, Some("Bearer"))
@@ -209,6 +211,14 @@ fn wrong_tokens_by_the_thousand_let_nobody_in_and_hold_up_nobody() {
         thread::sleep(Duration::from_millis(20));
     }
     guessers.into_iter().for_each(|guesser| guesser.join().unwrap());
+    let measures = rig.line().ask(request("GET /metrics", &rig.token(), b"")).body;
+    let measures = String::from_utf8(measures).unwrap();
+    let of_guesses =
+        |line: &&str| line.starts_with("omird_requests_total") && line.contains("UNAUTHENTICATED");
+    let counted = measures.lines().filter(of_guesses).map(|line| {
+        line.rsplit_once(' ').and_then(|(_, count)| count.parse::<f64>().ok()).unwrap()
+    });
+    assert!((counted.sum::<f64>() - 4000.0).abs() < 0.5, "each of them is counted");
     for header in [
         "Authorization: Basic YTpi\r\n",
         "Authorization: Bearer\r\n",
@@ -321,6 +331,8 @@ fn connections_and_streams_are_bounded_apart() {
     });
     let refused = rig.line().answer().expect("one too many is told so");
     assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("BUSY")));
+    // Whoever holds all of the port does not keep the owner from the socket.
+    assert_eq!(Line::socket(&rig.daemon.http_socket()).ask(get("/omir/v1/status")).status, 200);
     drop(idle);
     omird_tests::process::eventually("there is room again", || {
         let mut line = rig.line();

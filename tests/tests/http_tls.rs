@@ -93,7 +93,7 @@ fn a_faulty_file_ends_the_start_and_is_named() {
     for (pair, complaint) in [
         ((String::new(), other.clone()), "http.pem: expected a certificate in PEM"),
         ((certificate.clone(), String::new()), "http.key: expected a private key in PEM"),
-        ((certificate, other), "http.tls.certificate and http.tls.key cannot be used together"),
+        ((certificate, other), "http.tls: certificate and key cannot be used together"),
     ] {
         write(folder.path(), &pair);
         let config = configure(folder.path(), "");
@@ -102,6 +102,6 @@ fn a_faulty_file_ends_the_start_and_is_named() {
         let data = folder.path().join("data");
         let mut daemon = Daemon::spawn_with(PROGRAM, &data, "r1", &free_endpoint(), &settings);
         let log = daemon.log();
-        assert!(log.contains(complaint), "{log}");
+        assert!(log.contains(complaint) && log.contains("omird.toml: http.tls"), "{log}");
     }
 }

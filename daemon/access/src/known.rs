@@ -1,8 +1,8 @@
 //! The tokens that are in force: what the files said last, looked at again at most once a second.
 
 use std::io::{self, ErrorKind};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
 use subtle::ConstantTimeEq as _;
@@ -17,18 +17,31 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
+/// Longest time for which requests wait for the files. A card that hangs must not hold up whoever has a token.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The tokens in force.
-pub(crate) struct Known {
+pub(crate) struct Known(Arc<Files>);
+
+struct Files {
     store: TokenStore,
     scopes: Arc<[Scope]>,
-    now: RwLock<Arc<Tokens>>,
     looked: Mutex<Looked>,
+    /// A look has ended.
+    ended: Condvar,
 }
 
 struct Looked {
+    /// The time of the last look, by the daemon's clock.
     at: Duration,
+    /// The look that is under way, by the machine's.
+    since: Option<Instant>,
+    /// The number of the last look that began, and of the last that ended.
+    begun: u64,
+    ended: u64,
     /// As the files were when they were read; `None` if the disk has not given one of them, and is asked again.
     stamps: Option<[Option<Stamp>; 2]>,
+    tokens: Arc<Tokens>,
 }
 
 /// The tokens, as they were read at one moment.
@@ -60,47 +73,79 @@ pub(crate) enum Bearer {
 impl Known {
     /// Reads the tokens of a data folder.
     pub(crate) fn of(store: TokenStore, scopes: Arc<[Scope]>, clock: &dyn Clock) -> Self {
-        let stamps = store.stamps();
-        let (tokens, is_whole) = Tokens::read(&store, &scopes, &Tokens::default());
-        let now = RwLock::new(Arc::new(tokens));
-        let looked = Looked { at: clock.monotonic(), stamps: is_whole.then_some(stamps) };
-        let looked = Mutex::new(looked);
-        Self { store, scopes, now, looked }
+        let looked = Looked {
+            at: clock.monotonic(),
+            since: None,
+            begun: 0,
+            ended: 0,
+            stamps: None,
+            tokens: Arc::default(),
+        };
+        let (looked, ended) = (Mutex::new(looked), Condvar::new());
+        let files = Files { store, scopes, looked, ended };
+        files.look(files.lock());
+        Self(Arc::new(files))
     }
 
     pub(crate) fn store(&self) -> &TokenStore {
-        &self.store
+        &self.0.store
     }
 
-    /// Returns the tokens in force. One thread looks at the files, and the others do not wait for it.
+    /// Returns the tokens in force. A thread of its own looks at the files, and requests wait for it as long as a disk that
+    /// answers may take.
     pub(crate) fn tokens(&self, clock: &dyn Clock) -> Arc<Tokens> {
-        if let Ok(mut looked) = self.looked.try_lock() {
-            let now = clock.monotonic();
-            if now.saturating_sub(looked.at) >= LOOK_EVERY {
-                looked.at = now;
-                self.look(&mut looked);
+        let mut looked = self.0.lock();
+        let now = clock.monotonic();
+        if looked.since.is_none() && now.saturating_sub(looked.at) >= LOOK_EVERY {
+            looked.at = now;
+            looked.since = Some(Instant::now());
+            let files = self.0.clone();
+            let builder = std::thread::Builder::new().name("omird-keys".to_owned());
+            if builder.spawn(move || files.look(files.lock())).is_err() {
+                // No thread to be had: it is tried again with the next request.
+                looked.since = None;
+                looked.at = now.saturating_sub(LOOK_EVERY);
             }
         }
-        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+        if let Some(left) = looked.since.and_then(|since| PATIENCE.checked_sub(since.elapsed())) {
+            let waited = self.0.ended.wait_timeout_while(looked, left, |it| it.since.is_some());
+            looked = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        looked.tokens.clone()
     }
 
     /// Reads the files again at once: this daemon has changed them.
     pub(crate) fn refresh(&self, clock: &dyn Clock) {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.0.lock();
         looked.at = clock.monotonic();
-        self.look(&mut looked);
+        self.0.look(looked);
+    }
+}
+
+impl Files {
+    fn lock(&self) -> MutexGuard<'_, Looked> {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, looked: &mut Looked) {
+    /// Reads the files if they have changed. Nothing is locked meanwhile; of two looks at once the one that began last counts.
+    fn look(&self, mut looked: MutexGuard<'_, Looked>) {
+        looked.begun += 1;
+        let (turn, known, before) = (looked.begun, looked.stamps, looked.tokens.clone());
+        drop(looked);
         // Taken before reading: a file that changes meanwhile is read once more.
         let stamps = self.store.stamps();
-        if Some(&stamps) == looked.stamps.as_ref() {
-            return;
+        let read = (known.as_ref() != Some(&stamps))
+            .then(|| Tokens::read(&self.store, &self.scopes, &before));
+        let mut looked = self.lock();
+        if turn > looked.ended {
+            looked.ended = turn;
+            if let Some((tokens, is_whole)) = read {
+                looked.stamps = is_whole.then_some(stamps);
+                looked.tokens = Arc::new(tokens);
+            }
         }
-        let before = self.now.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let (tokens, is_whole) = Tokens::read(&self.store, &self.scopes, &before);
-        looked.stamps = is_whole.then_some(stamps);
-        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
+        looked.since = None;
+        self.ended.notify_all();
     }
 }
 

@@ -53,14 +53,20 @@ fn tls(written: &TlsSection) -> Result<TlsFiles, Invalid> {
         }
         None => Err(Invalid::other(&format!("http.tls.{key}"), "is missing; it names a PEM file")),
     };
-    Ok(TlsFiles {
+    let files = TlsFiles {
         certificate: need("certificate", &written.certificate)?,
         key: need("key", &written.key)?,
         client_ca: match &written.client_ca {
             None => None,
             named => Some(need("client_ca", named)?),
         },
-    })
+    };
+    // Read here too: what is wrong with them is wrong with the configuration, and no start makes it good.
+    files.check().map_err(|error| {
+        let key = error.file().and_then(|file| files.key_of(file)).unwrap_or("http.tls");
+        Invalid::other(key, error.to_string())
+    })?;
+    Ok(files)
 }
 
 fn checked_host(text: &str) -> Result<String, Invalid> {

@@ -30,6 +30,7 @@ fn the_sample_says_exactly_the_defaults() {
         listen: Some(vec![listen]),
         connect: Some(vec![connect]),
         file: None,
+        rules: None,
     };
     assert_eq!(network, said);
     // A stated address must be free, and the default one need not be.

@@ -10,6 +10,7 @@ use super::Context;
 use super::answer::Refused;
 use super::body;
 use super::connection::Arrival;
+use crate::protocols::omir::worded_for;
 use crate::router::{Caller, Method, Refusal, Unauthenticated};
 
 /// Longest token that is looked at. A JWT with many scopes has some hundred bytes.
@@ -36,14 +37,11 @@ pub(crate) fn ask_who(
         let bytes = body::stated_length(&parts.headers).unwrap_or(0);
         let nobody = Caller::unknown(transport(parts));
         context.protocols.router.refuse_named(&nobody, method, bytes, named, refusal.code());
-        match refusal {
-            Refusal::Unauthenticated(Unauthenticated::Missing) => {
-                let mut refused = Refused::from(refusal);
-                refused.error.message.push_str("; send `Authorization: Bearer TOKEN`");
-                refused
-            }
-            refusal => refusal.into(),
+        let mut error = worded_for(refusal, method);
+        if refusal == Refusal::Unauthenticated(Unauthenticated::Missing) {
+            error.message.push_str("; send `Authorization: Bearer TOKEN`");
         }
+        error.into()
     })
 }
 

@@ -2,7 +2,6 @@
 //! long, or the daemon stops.
 
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -149,7 +148,10 @@ impl Server {
         let Ok(local) = stream.local_addr() else { return };
         let local = Some(local.ip().to_canonical());
         let Some(tls) = &self.tls else {
-            return self.serve(stream, Arrival { local, is_encrypted: false, place }).await;
+            // On the heap, here and below: ten thousand connections that wait take what they need, and not what the largest
+            // of all that a connection may be doing would need.
+            let arrival = Arrival { local, is_encrypted: false, place };
+            return Box::pin(self.serve(stream, arrival)).await;
         };
         let acceptor = TlsAcceptor::from(tls.current());
         let shaken = tokio::select! {
@@ -158,7 +160,8 @@ impl Server {
         };
         match shaken {
             Ok(Ok(stream)) => {
-                self.serve(stream, Arrival { local, is_encrypted: true, place }).await;
+                let arrival = Arrival { local, is_encrypted: true, place };
+                Box::pin(self.serve(stream, arrival)).await;
             }
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -177,7 +180,8 @@ impl Server {
             let under_way = seen.begin();
             let (context, router, arrival) = (context.clone(), router.clone(), arrival.clone());
             async move {
-                let response = exchange::answer(&context, router, arrival, request).await;
+                let answer = exchange::answer(&context, router, arrival, request);
+                let response = Box::pin(answer).await;
                 // Until its body is sent.
                 Ok::<_, std::convert::Infallible>(
                     response.map(|body| exchange::held(body, under_way)),
@@ -185,9 +189,8 @@ impl Server {
             }
         });
         let builder = builder();
-        let served =
-            builder.serve_connection_with_upgrades(TokioIo::new(Paced::new(stream)), service);
-        let mut served = pin!(served);
+        let stream = TokioIo::new(Paced::new(stream));
+        let mut served = Box::pin(builder.serve_connection_with_upgrades(stream, service));
         let mut is_ending = false;
         loop {
             tokio::select! {

@@ -67,12 +67,21 @@ impl fmt::Display for ListenError {
 impl std::error::Error for ListenError {}
 
 /// Listens on the port, if there is to be one. Called within the runtime.
-pub(super) fn port(listen: &Listen) -> Result<Option<TcpListener>, ListenError> {
+pub(super) fn port(
+    listen: &Listen,
+    is_encrypted: bool,
+) -> Result<Option<TcpListener>, ListenError> {
     let address = match listen {
         Listen::Off => return Ok(None),
         Listen::Default => DEFAULT_LISTEN,
         Listen::At(address) => *address,
     };
+    if !is_encrypted && !address.ip().is_loopback() {
+        tracing::warn!(
+            %address,
+            "tokens cross the network in clear text: set http.tls (docs/http.md), or listen on 127.0.0.1"
+        );
+    }
     let bound = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         // A daemon that was just stopped leaves connections in TIME_WAIT behind.

@@ -61,12 +61,17 @@ pub(super) fn route(context: &Arc<Context>) -> Router<Arc<Context>> {
     Router::new().route("/mcp", any(handle))
 }
 
-/// Refuses a message that would take much memory once the SDK has read it. What is no JSON the SDK refuses by itself.
+/// Refuses a message that is no JSON, or would take much memory once the SDK has read it.
 fn check(bytes: &[u8]) -> Result<(), Error> {
-    match json::from_slice(bytes, &LIMITS) {
-        Err(error) if matches!(error.kind, DecodeErrorKind::Depth | DecodeErrorKind::TooLarge) => {
-            Err(Error::new(Code::TooLarge, format!("the message: {error}")))
-        }
-        _ => Ok(()),
+    // A request without a body has its answer from the SDK.
+    if bytes.is_empty() {
+        return Ok(());
     }
+    json::from_slice(bytes, &LIMITS).map(drop).map_err(|error| {
+        let code = match error.kind {
+            DecodeErrorKind::Depth | DecodeErrorKind::TooLarge => Code::TooLarge,
+            _ => Code::InvalidQuery,
+        };
+        Error::new(code, format!("the message: {error}"))
+    })
 }

@@ -53,14 +53,44 @@ impl fmt::Display for TlsError {
                 }
             }
             Self::Pair(error) => {
-                write!(f, "http.tls.certificate and http.tls.key cannot be used together: {error}")
+                write!(f, "certificate and key cannot be used together: {error}")
             }
-            Self::Clients(error) => write!(f, "http.tls.client_ca: {error}"),
+            Self::Clients(error) => write!(f, "the authorities of clients: {error}"),
         }
     }
 }
 
 impl std::error::Error for TlsError {}
+
+impl TlsError {
+    /// Returns the file that cannot be used, if it is one alone.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File { file, .. } => Some(file),
+            Self::Pair(_) | Self::Clients(_) => None,
+        }
+    }
+}
+
+impl TlsFiles {
+    /// Reads the files, and drops what is in them.
+    ///
+    /// # Errors
+    /// Names the file and says what is wrong with it.
+    pub fn check(&self) -> Result<(), TlsError> {
+        config(self).map(drop)
+    }
+
+    /// Returns the key of the configuration that names a file.
+    pub fn key_of(&self, file: &Path) -> Option<&'static str> {
+        let named = [
+            (Some(&self.certificate), "http.tls.certificate"),
+            (Some(&self.key), "http.tls.key"),
+            (self.client_ca.as_ref(), "http.tls.client_ca"),
+        ];
+        named.iter().find(|(known, _)| known.is_some_and(|it| it == file)).map(|(_, key)| *key)
+    }
+}
 
 /// The files, and what was made of them.
 pub(super) struct Tls {

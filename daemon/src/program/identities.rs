@@ -9,6 +9,7 @@ use super::random;
 use crate::config::Config;
 use crate::engine::{Clock as _, ClockState, Engine, Source, SystemClock};
 use crate::protocols::Protocols;
+use crate::service::{Keys, Network, rules};
 
 /// No omird was built before this, in seconds since 1970 (2026-01-01T00:00:00Z): an earlier clock is not set.
 const EARLIEST: i64 = 1_767_225_600;
@@ -30,6 +31,47 @@ pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
     let shown = access.clone();
     engine.tell_of("access", Box::new(move || Some(shown.status(&ways))));
     Ok(access)
+}
+
+/// Returns the settings of Zenoh: where a token is required, nobody else may receive what is sent to this daemon.
+pub(super) fn network(config: &Config, access: &Access, keys: &Keys) -> Network {
+    let mut network = config.network.clone();
+    if !access.is_required() {
+        let is_wide = |endpoint: &String| !is_loopback(endpoint);
+        if let Some(endpoint) =
+            network.listening().unwrap_or_default().iter().find(|it| is_wide(it))
+        {
+            tracing::warn!(
+                endpoint,
+                "whoever reaches this address may read and change all over Zenoh: set access.require, or rules of \
+                 Zenoh (docs/network-security.md)"
+            );
+        }
+        return network;
+    }
+    #[cfg(feature = "ros2")]
+    let graph = config.ros2.as_ref().map(|ros2| ros2.domain_id);
+    #[cfg(not(feature = "ros2"))]
+    let graph = None;
+    network.rules = Some(rules(keys, graph));
+    if let Some(why) = network.has_other_rules() {
+        tracing::warn!(
+            why,
+            "access.require: whoever may announce himself on this network is sent the tokens of others, unless rules \
+             of Zenoh forbid it (docs/network-security.md)"
+        );
+    }
+    network
+}
+
+/// Returns true if only programs of this machine reach an endpoint.
+fn is_loopback(endpoint: &str) -> bool {
+    let Some((protocol, address)) = endpoint.split_once('/') else { return false };
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    protocol == "unixsock-stream"
+        || host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The ways in that ask for no token as long as none is required.
@@ -74,5 +116,27 @@ impl Clock for DaemonClock {
 
     fn monotonic(&self) -> Duration {
         self.system.monotonic()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_of_this_machine_is_told_from_others() {
+        for endpoint in [
+            "tcp/127.0.0.1:7448",
+            "tcp/[::1]:0",
+            "tls/localhost:1#iface=lo",
+            "unixsock-stream//run/omird.sock",
+        ] {
+            assert!(is_loopback(endpoint), "{endpoint}");
+        }
+        for endpoint in
+            ["tcp/0.0.0.0:7448", "tcp/[::]:7448", "tls/rover.local:7448", "tcp/10.0.0.1:1"]
+        {
+            assert!(!is_loopback(endpoint), "{endpoint}");
+        }
     }
 }

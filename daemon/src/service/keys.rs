@@ -63,6 +63,12 @@ impl Keys {
         format!("{}/event/{kind}/{of}/{id}", self.base)
     }
 
+    /// The events of every robot, as a client that watches all of them subscribes.
+    pub fn event_of_any(&self) -> String {
+        let prefix = self.base.strip_suffix(&self.robot).unwrap_or_default();
+        format!("{prefix}*/event/**")
+    }
+
     /// The liveliness token.
     pub fn alive(&self) -> String {
         self.operation("alive")
@@ -95,6 +101,7 @@ mod tests {
             keys.event(EventKind::Recorded, "Entity", "dock"),
             "omir/r1/event/recorded/Entity/dock"
         );
+        assert_eq!(keys.event_of_any(), "omir/*/event/**");
         assert_eq!(keys.reference("omir/r1/memory/Entity/dock"), Some(dock));
         assert_eq!(keys.reference("omir/r1/memory/Entity/*"), None);
         assert_eq!(keys.parts("omir/r1/memory/Thing/a b"), (None, None));

@@ -12,6 +12,8 @@ pub const DEFAULT_ROUTER: &str = "tcp/127.0.0.1:7447";
 /// Zenoh's names for where it listens, and whom it connects to.
 const LISTEN: &str = "listen/endpoints";
 const CONNECT: &str = "connect/endpoints";
+/// Zenoh's name for the rules about who may say what.
+const RULES: &str = "access_control";
 /// The way it keeps trying to connect.
 const RETRY: &str = "{ period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2 }";
 
@@ -55,6 +57,9 @@ pub struct Network {
     pub connect: Option<Vec<String>>,
     /// Zenoh's own configuration file, for TLS, users and access control.
     pub file: Option<PathBuf>,
+    /// Zenoh's section `access_control`, where its file has none: [`rules`](super::listeners::rules). A router passes on
+    /// what others say to each other, and a client hears nobody but its router, so neither has it.
+    pub rules: Option<serde_json::Value>,
 }
 
 /// Returns an error of Zenoh in one line: without the places in its source that it appends, the types that it shows,
@@ -164,7 +169,10 @@ impl Network {
         // Keep trying for ever, without giving up the start: the router may come later. A client is nobody without it,
         // and Zenoh would not come back from opening it.
         let patient = |value| (!is_client).then_some(value);
+        let rules =
+            self.rules.as_ref().filter(|_| !is_router && !is_client).map(|it| it.to_string());
         let closed = [
+            (RULES, rules.as_deref()),
             ("scouting/multicast/enabled", Some("false")),
             ("timestamping/enabled", Some("true")),
             ("connect/timeout_ms", patient("-1")),
@@ -180,6 +188,18 @@ impl Network {
             }
         }
         Ok(config)
+    }
+
+    /// Returns the reason why the rules under `access.require` are not those of omird, if they are not.
+    pub fn has_other_rules(&self) -> Option<&'static str> {
+        let config = self.to_zenoh(0).ok()?;
+        let taken = config.get_json(RULES).ok()?;
+        let taken = serde_json::from_str::<serde_json::Value>(&taken).ok()?;
+        if taken.get("enabled") != Some(&serde_json::Value::Bool(true)) {
+            return Some("a router, or a client of one, has none of its own");
+        }
+        let ours = self.rules.as_ref().map(|rules| &rules["default_permission"]);
+        (ours != taken.get("default_permission")).then_some("Zenoh's own file has others")
     }
 
     /// The endpoints it comes to listen on.

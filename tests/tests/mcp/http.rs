@@ -124,13 +124,22 @@ fn what_is_no_message_is_refused() {
     ] {
         assert_eq!(scene.socket().ask(request).status, status, "{request}");
     }
-    for body in ["{}", "[]", "{\"jsonrpc\":\"2.0\",\"id\":1}", "nonsense", "\u{0}"] {
+    let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"a\":\"{}\"}}", "x".repeat(300_000));
+    let many = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"a\":[{}0]}}", "0,".repeat(20_000));
+    let hidden = format!("{{\"a\":1,\"a\":[{}0]}}", "0,".repeat(2_000));
+    let bodies = ["{}", "[]", "{\"jsonrpc\":\"2.0\",\"id\":1}", "nonsense", "\u{0}"];
+    for body in bodies.into_iter().chain([large.as_str(), many.as_str(), hidden.as_str()]) {
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let status = scene.socket().ask(request).status;
-        assert!((400..500).contains(&status), "{body:?}: {status}");
+        let answer = scene.socket().ask(request);
+        let (status, short) = (answer.status, &body[..body.len().min(40)]);
+        match body.len() {
+            0..100 => assert!((400..500).contains(&status), "{short:?}: {status}"),
+            _ if body == hidden => assert_eq!(status, 400, "{short:?}"),
+            _ => assert_eq!(answer.json()["code"], "TOO_LARGE", "{short:?}"),
+        }
     }
 }

@@ -118,4 +118,17 @@ async fn each_call_leaves_one_audit_line() {
             "tester omir.forget 17 UNAUTHORIZED"
         ]
     );
+    let rig = Rig::of(&[Scope::WRITE]).await;
+    rig.policy.lines();
+    let stored = rig.ask("remember", json!({"text": "a", "entities": ["Entity/b"]})).await;
+    rig.ask("forget", json!({"references": ["Entity/b"]})).await;
+    let name = stored["reference"].as_str().unwrap();
+    let lines = rig.policy.lines();
+    assert_eq!(
+        lines,
+        [
+            format!("tester omir.remember 36 ok Entity/b {name}"),
+            "tester omir.forget 27 ok Entity/b".to_owned()
+        ]
+    );
 }

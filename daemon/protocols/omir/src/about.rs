@@ -249,7 +249,7 @@ pub(super) static BACKUP: About = says(
 
 pub(super) static GET: About = says("Gives the resource of that name.", &[], "Resource");
 pub(super) static PUT: About = takes(
-    "Resource",
+    "NewResource",
     says(
         "Stores or updates the resource of that name, and answers when it is durable.",
         &[],

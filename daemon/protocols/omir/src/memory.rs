@@ -148,7 +148,7 @@ impl Omir {
         reply: impl FnOnce(Result<Receipt, Error>) + Send + 'static,
     ) {
         self.change(Change::ForgetUpTo(vec![name], seq), 0, move |receipt| {
-            admitted.finish(&receipt);
+            admitted.finish_change(&receipt);
             reply(receipt);
         });
     }

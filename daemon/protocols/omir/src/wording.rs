@@ -3,7 +3,21 @@
 use omir_core::reference::ResourceType;
 use omir_core::value::{Map, Value};
 use omird_engine::{Code, Error, NotAdmitted};
-use omird_router::{Refusal, Remedy, Size, Unauthenticated};
+use omird_router::{Method, Refusal, Remedy, Scope, Size, Unauthenticated};
+
+/// Words the refusal of a request for `method`: it names the scope of the token that is missing.
+pub fn worded_for(refusal: Refusal, method: &Method) -> Error {
+    match refusal {
+        Refusal::Unauthenticated(Unauthenticated::Missing) if method.scope != Scope::OPEN => {
+            Error::new(refusal.code(), missing(method.scope))
+        }
+        refusal => worded(refusal),
+    }
+}
+
+fn missing(scope: Scope) -> String {
+    format!("a token is needed here; `omir token add NAME --scope {scope}` makes one")
+}
 
 /// Words a refusal.
 pub fn worded(refusal: Refusal) -> Error {
@@ -50,9 +64,7 @@ pub fn worded(refusal: Refusal) -> Error {
 
 fn unknown(why: Unauthenticated) -> String {
     let message = match why {
-        Unauthenticated::Missing => {
-            "a token is needed here; `omir token add NAME --scope omir:read` makes one"
-        }
+        Unauthenticated::Missing => return missing(Scope::READ),
         Unauthenticated::Unknown => "no token of this daemon; `omir token list` names them",
         Unauthenticated::Expired => "this token has expired; ask for another one",
         Unauthenticated::ClockUntrusted => {
@@ -92,7 +104,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use omird_router::Scope;
 
     #[test]
     fn each_refusal_says_what_to_do() {

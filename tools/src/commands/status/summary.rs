@@ -203,10 +203,18 @@ fn lines(status: &Value) -> Vec<(String, String)> {
         ("clock", clock(status)),
         ("taken in", taken_in(status)),
         ("ROS 2", ros2(status)),
+        ("open", open_ways(status)),
         ("running", running(status)),
     ];
     let told = all.into_iter().filter_map(|(name, line)| Some((name.to_owned(), line?)));
     told.collect()
+}
+
+/// The ways in that ask for no token.
+fn open_ways(status: &Value) -> Option<String> {
+    let ways = status.pointer("/access/openTransports").and_then(Value::as_array)?;
+    let ways: Vec<&str> = ways.iter().filter_map(Value::as_str).collect();
+    (!ways.is_empty()).then(|| format!("to callers without a token: {}", ways.join(", ")))
 }
 
 fn memories(status: &Value) -> Option<String> {

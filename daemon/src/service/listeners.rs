@@ -1,0 +1,58 @@
+//! The rules of Zenoh where every way in needs a token (`access.require`): a token travels in the attachment of a query or
+//! put, and Zenoh gives both to whoever has announced himself under their keys. So nobody else may.
+//!
+//! A rule that denies covers only keys that it includes as a whole, and `omir/*/recall` is within no list of denials that
+//! leaves other keys open. So everything is denied that is not allowed here.
+
+use serde_json::{Value, json};
+
+use super::keys::Keys;
+
+/// Requests, and questions about who is alive.
+const ASKING: [&str; 5] =
+    ["query", "put", "delete", "liveliness_query", "declare_liveliness_subscriber"];
+/// All of it, for a graph of ROS: each of its nodes asks and answers.
+const MEETING: [&str; 9] = [
+    "query",
+    "reply",
+    "put",
+    "delete",
+    "declare_subscriber",
+    "declare_queryable",
+    "liveliness_token",
+    "liveliness_query",
+    "declare_liveliness_subscriber",
+];
+
+/// Returns Zenoh's section `access_control`. Others may ask, subscribe to events, which carry references only, and meet in
+/// the graph of ROS of domain `graph`, if there is one.
+pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Value {
+    let events = [keys.operation("event/**"), keys.event_of_any()];
+    let both = ["ingress", "egress"];
+    let mut rules = vec![
+        json!({"id": "asks", "permission": "allow", "flows": ["ingress"], "messages": ASKING,
+               "key_exprs": ["**"]}),
+        json!({"id": "hears of events", "permission": "allow", "flows": ["ingress"],
+               "messages": ["declare_subscriber"], "key_exprs": events}),
+        json!({"id": "is told events", "permission": "allow", "flows": ["egress"], "messages": ["put"],
+               "key_exprs": [keys.operation("event/**")]}),
+        json!({"id": "is answered", "permission": "allow", "flows": ["egress"],
+               "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token", "query"],
+               "key_exprs": ["**"]}),
+    ];
+    if let Some(domain) = graph {
+        // `**` leaves out parts that begin with @, as those of late subscribers and of the graph itself do.
+        let keys =
+            [format!("{domain}/**"), format!("{domain}/**/@adv/**"), "@ros2_lv/**".to_owned()];
+        rules.push(json!({"id": "meets in the graph", "permission": "allow", "flows": both,
+                          "messages": MEETING, "key_exprs": keys}));
+    }
+    let ids: Vec<_> = rules.iter().map(|rule| rule["id"].clone()).collect();
+    json!({
+        "enabled": true,
+        "default_permission": "deny",
+        "rules": rules,
+        "subjects": [{"id": "everybody"}],
+        "policies": [{"subjects": ["everybody"], "rules": ids}],
+    })
+}
