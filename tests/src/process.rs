@@ -69,9 +69,14 @@ impl Daemon {
 
     /// Starts the daemon that is in `omir`, which its demo uses.
     pub fn start_in_tool(omir: &str, data: &Path, robot: &str) -> Self {
+        Self::start_in_tool_with(omir, data, robot, &[])
+    }
+
+    /// As [`Daemon::start_in_tool`], with more arguments: `--config FILE`.
+    pub fn start_in_tool_with(omir: &str, data: &Path, robot: &str, more: &[&str]) -> Self {
         let mut command = Command::new(omir);
         command.arg("__daemon");
-        let mut daemon = Self::spawn_command(command, data, robot, &free_endpoint(), &[]);
+        let mut daemon = Self::spawn_command(command, data, robot, &free_endpoint(), more);
         daemon.wait_until_ready();
         daemon
     }

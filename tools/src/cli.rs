@@ -247,7 +247,7 @@ pub struct DemoArgs {
     pub into: Option<PathBuf>,
 }
 
-/// `omir __daemon`: the arguments of `omird` that the demo needs.
+/// `omir __daemon`: the arguments of `omird` that the demo and tests need.
 #[derive(Debug, Args)]
 pub struct DaemonArgs {
     /// Data folder
@@ -256,6 +256,9 @@ pub struct DaemonArgs {
     /// Endpoint to listen on
     #[arg(long)]
     pub listen: String,
+    /// File of the configuration; with one HTTP is as it says
+    #[arg(long)]
+    pub config: Option<PathBuf>,
 }
 
 /// `omir export`

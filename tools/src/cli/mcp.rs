@@ -12,6 +12,7 @@ use clap::Args;
   omir mcp --write
   omir mcp --data /var/lib/omird
   OMIR_TOKEN=... omir mcp --url http://127.0.0.1:7449
+  OMIR_TOKEN=... omir mcp --url https://rover.local:7449 --ca ca.pem
 
 It speaks the Model Context Protocol on standard input and output, and ends with its input. Requests
 go to the daemon as they come, so a daemon that is started again is found again.
@@ -30,7 +31,11 @@ pub struct McpArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub data: Option<PathBuf>,
 
-    /// The daemon on a port, instead of the socket
-    #[arg(long, value_name = "http://HOST:PORT")]
+    /// The daemon on a port, instead of the socket: http://HOST:PORT or https://HOST:PORT
+    #[arg(long)]
     pub url: Option<String>,
+
+    /// The authorities of the certificate of https, in PEM; these alone are trusted
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub ca: Option<PathBuf>,
 }

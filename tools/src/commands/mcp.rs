@@ -6,6 +6,7 @@
 mod endpoint;
 mod message;
 mod stream;
+mod tls;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -21,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The hidden command: it does exactly what the program `omird` does.
 pub(crate) fn run(globals: &Globals, args: &DaemonArgs) -> Result<()> {
     let status = omird::program::run(omird::program::Arguments {
-        config: None,
+        config: args.config.clone(),
         data: Some(args.data.clone()),
         robot: globals.robot.clone(),
         listen: vec![args.listen.clone()],
         connect: Vec::new(),
-        http: Some("off".to_owned()),
+        http: args.config.is_none().then(|| "off".to_owned()),
         mode: None,
         zenoh_config: None,
         check: false,

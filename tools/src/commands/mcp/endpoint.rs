@@ -1,7 +1,7 @@
 //! The daemon's end of the bridge: the socket in a data folder, or a port.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::message;
+use super::tls::Tls;
 use crate::cli::McpArgs;
 use crate::error::{Error, Result};
 use crate::socket;
@@ -31,7 +32,7 @@ pub(super) struct Endpoint {
 
 enum Place {
     Socket(PathBuf),
-    Port { authority: String, path: String },
+    Port { authority: String, path: String, tls: Option<Tls> },
 }
 
 /// Both ways of a connection.
@@ -51,10 +52,10 @@ impl Endpoint {
     /// Returns the endpoint that the arguments name.
     ///
     /// # Errors
-    /// A URL that is none, or without a token.
+    /// A URL that is none, or without a token; a file of authorities that cannot be used.
     pub(super) fn of(args: &McpArgs, token: Option<String>) -> Result<Self> {
         let place = match &args.url {
-            Some(url) => port(url)?,
+            Some(url) => port(url, args.ca.as_deref())?,
             None => Place::Socket(args.data.clone().unwrap_or_else(socket::data_of_this_user)),
         };
         if matches!(place, Place::Port { .. }) && token.is_none() {
@@ -65,14 +66,17 @@ impl Endpoint {
         Ok(Self { place, token, only_reads: !args.write })
     }
 
-    /// Connects.
+    /// Connects, and with TLS shakes hands.
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.place {
             Place::Socket(data) => Ok(Box::new(socket::connect(data).await?)),
-            Place::Port { authority, .. } => {
+            Place::Port { authority, tls, .. } => {
                 let stream = TcpStream::connect(authority).await?;
                 let _ = stream.set_nodelay(true);
-                Ok(Box::new(stream))
+                match tls {
+                    Some(tls) => Ok(Box::new(tls.over(stream).await?)),
+                    None => Ok(Box::new(stream)),
+                }
             }
         }
     }
@@ -102,7 +106,7 @@ impl Endpoint {
     ) -> hyper::http::Result<Request<Full<Bytes>>> {
         let (host, path) = match &self.place {
             Place::Socket(_) => ("localhost", PATH),
-            Place::Port { authority, path } => (authority.as_str(), path.as_str()),
+            Place::Port { authority, path, .. } => (authority.as_str(), path.as_str()),
         };
         let mut built = Request::post(path)
             .header(HOST, host)
@@ -143,7 +147,18 @@ impl Endpoint {
                     ),
                 }
             }
-            Place::Port { authority, .. } => format!(
+            Place::Port { authority, tls: Some(tls), .. } => match tls.fault(why) {
+                Some(fault) => format!("{authority}: {fault}"),
+                None => format!(
+                    "no daemon answers on {authority} with TLS ({why}). Start it with [http] listen and tls in its \
+                     configuration, or name another address with --url"
+                ),
+            },
+            Place::Port { authority, tls: None, .. } if speaks_no_http(why) => format!(
+                "what answers on {authority} speaks no HTTP ({why}). If it is a daemon with TLS, use --url \
+                 https://{authority} --ca FILE"
+            ),
+            Place::Port { authority, tls: None, .. } => format!(
                 "no daemon answers on {authority} ({why}). Start it with `omird --http {authority}`, or name another \
                  address with --url"
             ),
@@ -151,29 +166,48 @@ impl Endpoint {
     }
 }
 
-/// Reads a URL.
-fn port(url: &str) -> Result<Place> {
+/// Returns true if what came back is no answer of HTTP, as the alert that a server of TLS says to plain text.
+fn speaks_no_http(why: &io::Error) -> bool {
+    let why = why.get_ref().and_then(|why| why.downcast_ref::<hyper::Error>());
+    why.is_some_and(hyper::Error::is_parse)
+}
+
+/// Reads a URL. `ca` is the file of authorities, of `https` alone.
+fn port(url: &str, ca: Option<&Path>) -> Result<Place> {
     let wrong = |why: &str| Error::Usage(format!("--url {url}: {why}"));
-    if url.starts_with("https://") {
-        return Err(wrong(
-            "TLS is not spoken here; an MCP client connects to an https address itself, or to a tunnel with http",
-        ));
-    }
-    let rest = url.strip_prefix("http://").ok_or_else(|| wrong("expected http://HOST:PORT"))?;
+    let neither = || wrong("expected http://HOST:PORT or https://HOST:PORT");
+    let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+        (Some(rest), _) => (false, rest),
+        (_, Some(rest)) => (true, rest),
+        (None, None) => return Err(neither()),
+    };
     let (authority, path) = match rest.split_once('/') {
         Some((authority, path)) => (authority, format!("/{}", path.trim_end_matches('/'))),
         None => (rest, String::new()),
     };
-    let has_port = authority
+    let named = authority
         .rsplit_once(':')
-        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    let authority = match (authority.is_empty(), has_port) {
-        (true, _) => return Err(wrong("expected http://HOST:PORT")),
-        (_, true) => authority.to_owned(),
-        (_, false) => format!("{authority}:80"),
+        .filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    let (host, authority) = match (authority.is_empty(), named) {
+        (true, _) => return Err(neither()),
+        (_, Some((host, _))) => (host, authority.to_owned()),
+        (_, None) => (authority, format!("{authority}:{}", if is_tls { 443 } else { 80 })),
+    };
+    let tls = match (is_tls, ca) {
+        (true, Some(ca)) => Some(Tls::of(host, ca)?),
+        (true, None) => {
+            return Err(wrong(
+                "https needs --ca FILE, the certificate of the authority that signed the daemon's, in PEM; those of the \
+                 web are /etc/ssl/certs/ca-certificates.crt on Debian and Ubuntu",
+            ));
+        }
+        (false, Some(_)) => {
+            return Err(wrong("--ca is for https://HOST:PORT; http has no certificates"));
+        }
+        (false, None) => None,
     };
     let path = if path.is_empty() || path == "/" { PATH.to_owned() } else { path };
-    Ok(Place::Port { authority, path })
+    Ok(Place::Port { authority, path, tls })
 }
 
 #[cfg(test)]
@@ -188,22 +222,27 @@ mod tests {
             ("http://[::1]:7449/mcp", "[::1]:7449", "/mcp"),
             ("http://rover/robot/mcp/", "rover:80", "/robot/mcp"),
         ] {
-            match port(url) {
-                Ok(Place::Port { authority: found, path: at }) => {
+            match port(url, None) {
+                Ok(Place::Port { authority: found, path: at, tls: None }) => {
                     assert_eq!((found.as_str(), at.as_str()), (authority, path));
                 }
                 _ => panic!("{url}"),
             }
         }
-        for url in ["127.0.0.1:7449", "https://127.0.0.1:7449", "http://", "http:///mcp"] {
-            assert!(matches!(port(url), Err(Error::Usage(_))), "{url}");
+        for url in
+            ["127.0.0.1:7449", "https://127.0.0.1:7449", "http://", "http:///mcp", "https://"]
+        {
+            assert!(matches!(port(url, None), Err(Error::Usage(_))), "{url}");
         }
+        let ca = Some(Path::new("/nowhere/ca.pem"));
+        assert!(matches!(port("http://127.0.0.1:7449", ca), Err(Error::Usage(_))));
+        assert!(matches!(port("https://127.0.0.1:7449", ca), Err(Error::Input { .. })));
     }
 
     #[test]
     fn a_port_needs_a_token_and_changes_need_write() {
         let url = Some("http://127.0.0.1:7449".to_owned());
-        let args = |write, url| McpArgs { write, data: Some("/data".into()), url };
+        let args = |write, url| McpArgs { write, data: Some("/data".into()), url, ca: None };
         assert!(matches!(Endpoint::of(&args(false, url.clone()), None), Err(Error::Usage(_))));
         for (write, token, url) in [
             (false, None, None),
