@@ -322,6 +322,7 @@ pub struct ConsoleArgs {
 #[command(after_help = "Examples:
   omir pull --port /dev/ttyUSB0 -o robot.omir
   omir pull --port /dev/ttyUSB0 --since 1d --type Episode -o today.omirb
+  omir pull --port /dev/ttyUSB0 --token SECRET -o robot.omir
 
 The daemon needs [[serial]] in its configuration. The command waits --timeout seconds for the device
 and an answer. Once a daemon has answered, it waits --wait seconds for a lost line, each time.
@@ -351,6 +352,10 @@ pub struct PullArgs {
     /// How long to wait for a cable that was pulled, or a daemon that was stopped, after it had answered
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = values::seconds)]
     pub wait: Duration,
+
+    /// What unlocks the port, if the daemon answers nobody without a token
+    #[arg(long, value_name = "TOKEN", hide_env_values = true, env = "OMIR_SERIAL_TOKEN")]
+    pub token: Option<String>,
 
     /// The memories to fetch.
     #[command(flatten)]

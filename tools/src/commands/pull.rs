@@ -121,6 +121,11 @@ fn attempt(
     let robot = info.robot;
     *answered = true;
     so_far.is_of(&robot)?;
+    // Each session anew: the daemon forgets it with the line.
+    if let Some(token) = &args.token {
+        line.ask(Request::Unlock(token.clone()))?;
+        refused(line.answer(globals.timeout)?)?;
+    }
     let origin = so_far.origin.as_ref();
     let pull = Pull {
         filter: so_far.filter.clone(),
@@ -132,7 +137,7 @@ fn attempt(
     line.ask(Request::Pull(pull))?;
     loop {
         let answer = line.answer(GATHERING)?;
-        match refused(answer).map_err(not_yet)? {
+        match refused(answer).map_err(|error| not_yet(asks_for_token(error, args, &robot)))? {
             Response::Begin { as_of, count, store } => {
                 so_far.begin(Origin { robot: robot.clone(), store, as_of })?;
                 bar.set_length(so_far.count + count);
@@ -161,6 +166,23 @@ fn not_yet(error: Error) -> Stop {
             Stop::Lost(Lost::Line(message))
         }
         error => Stop::Error(error),
+    }
+}
+
+/// A daemon that answers nobody without a token says so; here it is told how to give one.
+fn asks_for_token(error: Error, args: &PullArgs, robot: &str) -> Error {
+    match error {
+        Error::Refused { code, path, .. }
+            if code == Code::Unauthenticated.as_str() && args.token.is_none() =>
+        {
+            let port = args.port.display();
+            let message = format!(
+                "{robot} answers nobody without a token on {port}: give one with --token TOKEN; `omir token add NAME \
+                 --scope omir:read` on the robot makes one"
+            );
+            Error::Refused { code, message, path }
+        }
+        error => error,
     }
 }
 

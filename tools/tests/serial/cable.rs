@@ -86,33 +86,7 @@ impl Rig {
 
     /// Plugs a cable in that carries `most` bytes from the daemon, and is pulled out then.
     pub fn plug(&self, most: usize) -> Cable {
-        let daemon = End::plug(&self.path("daemon"));
-        let tool = End::plug(&self.path("tool"));
-        let out = Arc::new(AtomicBool::new(false));
-        let is_out = out.clone();
-        let passes = Arc::new(AtomicUsize::new(usize::MAX));
-        let may_pass = passes.clone();
-        let typed = Arc::new(AtomicUsize::new(0));
-        let may_type = typed.clone();
-        let names = ["daemon", "tool"].map(|name| self.path(name));
-        let thread = std::thread::spawn(move || {
-            let mut left = most;
-            while left > 0 && !is_out.load(Ordering::Acquire) {
-                let may = may_pass.load(Ordering::Acquire);
-                if may > 0 {
-                    let carried = carry(&daemon.ours, &tool.ours);
-                    left = left.saturating_sub(carried);
-                    if may != usize::MAX {
-                        may_pass.store(may.saturating_sub(carried), Ordering::Release);
-                    }
-                }
-                may_type.fetch_add(carry(&tool.ours, &daemon.ours), Ordering::AcqRel);
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            // A device that is gone has no name; its number may be the next one's.
-            names.iter().for_each(|name| drop(fs::remove_file(name)));
-        });
-        Cable { out, passes, typed, thread: Some(thread) }
+        plug(["daemon", "tool"].map(|name| self.path(name)), most)
     }
 
     pub fn omir(&self, args: &[&str]) -> Output {
@@ -163,6 +137,37 @@ impl Drop for Rig {
         }
         self.engine.stop();
     }
+}
+
+/// Plugs a cable in between two names, that of the daemon first. It carries `most` bytes from the daemon, and is pulled out
+/// then.
+pub fn plug(names: [PathBuf; 2], most: usize) -> Cable {
+    let daemon = End::plug(&names[0]);
+    let tool = End::plug(&names[1]);
+    let out = Arc::new(AtomicBool::new(false));
+    let is_out = out.clone();
+    let passes = Arc::new(AtomicUsize::new(usize::MAX));
+    let may_pass = passes.clone();
+    let typed = Arc::new(AtomicUsize::new(0));
+    let may_type = typed.clone();
+    let thread = std::thread::spawn(move || {
+        let mut left = most;
+        while left > 0 && !is_out.load(Ordering::Acquire) {
+            let may = may_pass.load(Ordering::Acquire);
+            if may > 0 {
+                let carried = carry(&daemon.ours, &tool.ours);
+                left = left.saturating_sub(carried);
+                if may != usize::MAX {
+                    may_pass.store(may.saturating_sub(carried), Ordering::Release);
+                }
+            }
+            may_type.fetch_add(carry(&tool.ours, &daemon.ours), Ordering::AcqRel);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A device that is gone has no name; its number may be the next one's.
+        names.iter().for_each(|name| drop(fs::remove_file(name)));
+    });
+    Cable { out, passes, typed, thread: Some(thread) }
 }
 
 /// Some sixty characters without much order.

@@ -3,6 +3,7 @@
 //! Invariant 32 of ARCHITECTURE.md.
 
 mod cable;
+mod required;
 
 use std::process::{Command, Output};
 
