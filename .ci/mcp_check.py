@@ -95,10 +95,10 @@ async def every_tool(client):
     return len(tools)
 
 
-async def reads_only(client):
+async def reads_only(client, why="omir:write"):
     assert set(await listed(client)) == READING
     error = await refusal(client, "remember", text="a secret")
-    assert error["code"] == "UNAUTHORIZED" and "omir:write" in error["message"], error
+    assert error["code"] == "UNAUTHORIZED" and why in error["message"], error
     assert (await ask(client, "recall"))["total"] == 0
 
 
@@ -179,11 +179,13 @@ async def main(omird, omir):
             count = 0
             for mode in ("auto", "legacy"):
                 async with Client(stdio(omir, "--data", data), mode=mode) as client:
-                    await reads_only(client)
+                    await reads_only(client, "--write")
                 async with Client(stdio(omir, "--data", data, "--write"), mode=mode) as client:
                     count += await every_tool(client)
                 url = f"http://{daemon.address}"
                 async with Client(stdio(omir, "--url", url, OMIR_TOKEN=writer), mode=mode) as client:
+                    await reads_only(client, "--write")
+                async with Client(stdio(omir, "--url", url, "--write", OMIR_TOKEN=writer), mode=mode) as client:
                     count += await every_tool(client)
                 async with Client(stdio(omir, "--data", data, "--write", OMIR_TOKEN=reader), mode=mode) as client:
                     await reads_only(client)
