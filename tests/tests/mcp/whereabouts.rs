@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
 use omir_core::spatial::SPATIAL_POSE_URL;
-use omird::engine::Clock as _;
+use omird::engine::{Clock as _, Settings};
 use omird::router::Scopes;
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::random::{Random, seeds};
@@ -166,4 +166,42 @@ async fn where_is_answers_as_a_look_through_a_list_would() {
     }
     // Each case came.
     assert_eq!(answers.len(), 5, "{answers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sighting_that_the_card_has_lost_is_not_passed_over_in_silence() {
+    let disk = CutDisk::new();
+    // Nothing is sealed meanwhile.
+    let settings = Settings { segment_bytes: 1 << 20, segment_max_bytes: 1 << 21, ..settings() };
+    let rig = Rig::over(Arc::new(disk.clone()), settings, Scopes::All).await;
+    let start = rig.clock.now().as_micros() - 100 * MINUTE;
+    let seen = (0..12_i64).map(|n| {
+        let mut one =
+            memory(&format!("n{n}"), &format!("the mug, time {n:03}"), start + n * MINUTE);
+        one["extension"] = place("map", n as f64);
+        one
+    });
+    rig.record(&seen.collect());
+    let asked = json!({"thing": "mug"});
+    let found = rig.ask("where_is", asked.clone()).await;
+    assert_eq!((&found["x"], found.get("unreadable")), (&json!(11.0), None));
+    let lose = |n: i64| {
+        let words = format!("time {n:03}");
+        for path in disk.paths() {
+            disk.rot(&path, |bytes| {
+                let at = bytes.windows(words.len()).position(|bytes| bytes == words.as_bytes());
+                // Two bits: a single one would be turned back.
+                at.into_iter().for_each(|at| bytes[at] ^= 3);
+            });
+        }
+    };
+    lose(11);
+    lose(10);
+    let found = rig.ask("where_is", asked.clone()).await;
+    assert_eq!((&found["x"], &found["unreadable"]), (&json!(9.0), &json!(true)), "{found}");
+    // Too many to look behind: that is no "not found".
+    (0..10).for_each(lose);
+    let refused = rig.refusal("where_is", asked).await;
+    assert_eq!(refused["code"], "INTERNAL", "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("does not give back"), "{refused}");
 }
