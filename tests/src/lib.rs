@@ -18,6 +18,7 @@ pub mod process;
 pub mod random;
 pub mod rot;
 pub mod session;
+pub mod slow_disk;
 pub mod wire;
 pub mod years;
 

@@ -1,74 +1,20 @@
 //! A disk that takes its time holds up who waits for it, and nothing that comes over the network.
 
-use std::io;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use omird::disk::{Disk, DiskFile, Mode};
 use omird::protocols::Protocols;
 use omird::service::{Keys, Network, Service};
-use omird::store::pass_on;
-use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::{Client, free_endpoint};
 use omird_tests::session::{Session, TestClock, settings};
+use omird_tests::slow_disk::{Gate, SlowDisk};
 use serde_json::json;
 use zenoh::Wait;
-
-/// True if what is written may become durable.
-#[derive(Default)]
-struct Gate {
-    is_shut: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn shut(&self) {
-        *self.is_shut.lock().unwrap() = true;
-    }
-
-    fn open(&self) {
-        *self.is_shut.lock().unwrap() = false;
-        self.opened.notify_all();
-    }
-
-    fn pass(&self) {
-        let is_shut = self.is_shut.lock().unwrap();
-        drop(self.opened.wait_while(is_shut, |is_shut| *is_shut).unwrap());
-    }
-}
-
-#[derive(Clone)]
-struct SlowDisk {
-    card: CutDisk,
-    gate: Arc<Gate>,
-}
-
-struct SlowFile {
-    file: Arc<dyn DiskFile>,
-    gate: Arc<Gate>,
-}
-
-impl Disk for SlowDisk {
-    pass_on!(card: create_dir list rename remove sync_dir);
-
-    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(SlowFile { file: self.card.open(path, mode)?, gate: self.gate.clone() }))
-    }
-}
-
-impl DiskFile for SlowFile {
-    pass_on!(file: len read_at write_at truncate);
-
-    fn sync(&self) -> io::Result<()> {
-        self.gate.pass();
-        self.file.sync()
-    }
-}
 
 #[test]
 fn a_delete_of_all_that_matches_waits_for_the_disk_and_holds_up_nobody() {
     let gate = Arc::new(Gate::default());
-    let disk = Arc::new(SlowDisk { card: CutDisk::new(), gate: gate.clone() });
+    let disk = Arc::new(SlowDisk::behind(&gate));
     let session = Session::open_with(disk, &TestClock::new(), settings(), None).unwrap();
     let endpoint = free_endpoint();
     let network = Network { listen: Some(vec![endpoint.clone()]), ..Network::default() };

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{FileExt as _, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use omir_core::value::Value;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::grant::{Grant, InvalidGrant};
+use crate::grant::{Grant, InvalidGrant, instant};
 use crate::secret::{Digest, Secret};
 
 /// The folder of a data folder that has the keys.
@@ -50,6 +51,13 @@ struct Contents {
 }
 
 impl Record {
+    /// Returns the token as it is listed: what it grants, and when it was made. Its digest is nobody's business.
+    pub fn to_value(&self) -> Value {
+        let mut members = self.grant.to_map();
+        members.insert("created", instant(self.created));
+        Value::Object(members)
+    }
+
     /// Returns the SHA-256 of the token.
     pub(crate) fn digest(&self) -> Option<Digest> {
         unhex(&self.sha256)
@@ -240,11 +248,34 @@ impl TokenStore {
                 removed => Ok(removed.and_then(|()| File::open(&self.folder)?.sync_all())?),
             };
         }
-        self.change(|tokens| {
+        let removed = self.change(|tokens| {
             let at = tokens.iter().position(|token| token.grant.name == name);
             tokens.remove(at.ok_or_else(not_found)?);
             Ok(())
-        })
+        });
+        match removed {
+            Err(TokenError::Disk(error)) if is_full(&error) => self.blot_out(name),
+            removed => removed,
+        }
+    }
+
+    /// Overwrites the digest of a token where it stands, so that nothing fits it: a full disk has no room for another file,
+    /// and a token that was stolen must end all the same. Its name stays until it is revoked once more.
+    pub(crate) fn blot_out(&self, name: &str) -> Result<(), TokenError> {
+        let _lock = self.lock()?;
+        let tokens = self.list()?;
+        let token = tokens.iter().find(|token| token.grant.name == name);
+        let token = token.ok_or_else(|| TokenError::NotFound(name.to_owned()))?;
+        let bytes = read(&self.file()).map_err(|why| TokenError::Unreadable(self.file(), why))?;
+        let text = bytes.unwrap_or_default();
+        let digest = token.sha256.as_bytes();
+        let at = text.windows(digest.len()).position(|part| part == digest);
+        let at = at.ok_or_else(|| TokenError::NotFound(name.to_owned()))?;
+        let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        let file = OpenOptions::new().write(true).custom_flags(flags).open(self.file())?;
+        // Each digit is right by itself: a cut in between leaves a file that can be read.
+        file.write_all_at(&vec![b'0'; digest.len()], at as u64)?;
+        Ok(file.sync_all()?)
     }
 
     /// Returns the token of the person at the machine, if there is one.
@@ -336,6 +367,10 @@ impl TokenStore {
         fs::rename(temporary, self.folder.join(name))?;
         File::open(&self.folder)?.sync_all()
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Returns the bytes of a file, or `None` if there is none. No link is followed, and no pipe is waited for.

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use omir_core::instant::Timestamp;
+use omir_core::value::{Map, Value};
 use omird_router::Scope;
 use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
 
 /// Characters of a name and of a tenant.
 const LONGEST_NAME: usize = 64;
@@ -69,6 +73,31 @@ impl fmt::Display for InvalidGrant {
 impl std::error::Error for InvalidGrant {}
 
 impl Grant {
+    /// Returns the members of a token in answers.
+    pub(crate) fn to_map(&self) -> Map {
+        let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
+        let mut members = Map::new();
+        members.insert("name", self.name.as_str());
+        members.insert("scopes", texts(&self.scopes));
+        members.insert("tenant", self.tenant.as_deref());
+        members.insert("agents", texts(&self.agents));
+        members.insert("authority", self.authority);
+        members.insert("expires", instant(self.expires));
+        members.insert("rate", self.rate);
+        members.insert("perHour", self.per_hour);
+        members
+    }
+
+    /// Returns the answer to who has added it: the text of the token, which is shown this once, and what it grants.
+    pub fn to_answer(&self, secret: &Secret) -> Value {
+        let mut answer = Map::new();
+        answer.insert("token", secret.as_str());
+        for (name, value) in self.to_map().iter() {
+            answer.insert(name, value.clone());
+        }
+        Value::Object(answer)
+    }
+
     /// Checks a grant for a new token, of which every scope must be known.
     ///
     /// # Errors
@@ -126,6 +155,12 @@ impl Grant {
         }
         Ok(())
     }
+}
+
+/// Returns seconds since 1970 as RFC 3339 has them.
+pub(crate) fn instant(seconds: Option<i64>) -> Value {
+    let text = seconds.map(|seconds| Timestamp::from_unix(seconds, 0).writable().to_string());
+    text.into()
 }
 
 /// Returns true if a token may have this name.

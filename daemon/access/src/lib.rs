@@ -29,7 +29,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use omir_core::value::{Map, Value};
 use omird_router::{Caller, Refusal, Remedy, Scope, Scopes, Unauthenticated};
 
-pub use self::clock::Clock;
+pub use self::clock::{Clock, NO_EARLIER};
 pub use self::expiry::expiry;
 pub use self::file::{
     LOCAL, LOCAL_NAME, Record, TokenError, TokenStore, Unreadable, parse as parse_tokens,

@@ -1,7 +1,7 @@
 //! The identities of a folder, as transports see them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -255,6 +255,24 @@ fn no_two_who_add_at_once_lose_a_token() {
     assert_eq!(left.len(), 2, "nothing is left over: {left:?}");
     let mode = fs::metadata(dir.path().join("keys/tokens.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn on_a_full_disk_a_token_is_revoked_where_it_stands() {
+    let (dir, clock, access) = set_up();
+    let [a, b] = ["a", "b"].map(|name| access.add(grant(name)).unwrap());
+    let file = dir.path().join("keys/tokens.json");
+    let before = fs::metadata(&file).unwrap();
+    TokenStore::of(dir.path()).blot_out("a").unwrap();
+    let after = fs::metadata(&file).unwrap();
+    assert_eq!((before.ino(), before.len()), (after.ino(), after.len()), "nothing was made");
+    clock.pass(1000);
+    assert_eq!(why(&access, a.as_str()), Unauthenticated::Unknown);
+    assert!(access.identify("http", b.as_str()).is_ok());
+    assert_eq!(access.tokens().unwrap().len(), 2, "its name stays until there is room");
+    access.revoke("a").unwrap();
+    assert_eq!(access.tokens().unwrap().len(), 1);
+    assert!(access.identify("http", b.as_str()).is_ok());
 }
 
 #[test]

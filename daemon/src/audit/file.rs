@@ -139,10 +139,11 @@ fn moved(from: &Path, to: &Path) -> io::Result<()> {
 
 impl Open {
     fn at(path: &Path) -> io::Result<Self> {
-        // A pipe would wait for somebody to read it.
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        // A pipe would wait for somebody to read it, and what a link leads to is not omird's to close to others.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+        let flags = flags.bits().cast_signed();
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(MODE).custom_flags(nonblocking);
+        options.read(true).append(true).create(true).mode(MODE).custom_flags(flags);
         let file = options.open(path)?;
         let found = file.metadata()?;
         if !found.is_file() {

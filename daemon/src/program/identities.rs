@@ -3,16 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use omird_access::{Access, Clock};
+use omird_access::{Access, Clock, NO_EARLIER};
 
 use super::random;
 use crate::config::Config;
 use crate::engine::{Clock as _, ClockState, Engine, Source, SystemClock};
 use crate::protocols::Protocols;
 use crate::service::{Keys, Network, rules};
-
-/// No omird was built before this, in seconds since 1970 (2026-01-01T00:00:00Z): an earlier clock is not set.
-const EARLIEST: i64 = 1_767_225_600;
 
 /// Opens the identities.
 pub(super) fn open(config: &Config, engine: &Engine) -> io::Result<Access> {
@@ -111,7 +108,7 @@ impl Clock for DaemonClock {
             Source::Simulated => (self.system.now(), true),
         };
         let seconds = now.as_micros().div_euclid(1_000_000);
-        (is_trusted && seconds >= EARLIEST).then_some(seconds)
+        (is_trusted && seconds >= NO_EARLIER).then_some(seconds)
     }
 
     fn monotonic(&self) -> Duration {

@@ -1,72 +1,22 @@
 //! A call that takes long: progress is told while it waits for the disk, and a cancelled one holds up nobody.
 
 use std::collections::HashSet;
-use std::io;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use omird::disk::{Disk, DiskFile, Mode};
 use omird::router::Scopes;
-use omird::store::pass_on;
-use omird_tests::cut_disk::CutDisk;
 use omird_tests::process::eventually;
 use omird_tests::session::settings;
+use omird_tests::slow_disk::{Gate, SlowDisk};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use rmcp::service::PeerRequestOptions;
 use serde_json::json;
 
 use crate::rig::Rig;
 
-/// True if what is written may become durable.
-#[derive(Default)]
-struct Gate {
-    is_shut: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn set(&self, is_shut: bool) {
-        *self.is_shut.lock().unwrap() = is_shut;
-        self.opened.notify_all();
-    }
-
-    fn pass(&self) {
-        let is_shut = self.is_shut.lock().unwrap();
-        drop(self.opened.wait_while(is_shut, |is_shut| *is_shut).unwrap());
-    }
-}
-
-#[derive(Clone)]
-struct SlowDisk {
-    card: CutDisk,
-    gate: Arc<Gate>,
-}
-
-struct SlowFile {
-    file: Arc<dyn DiskFile>,
-    gate: Arc<Gate>,
-}
-
-impl Disk for SlowDisk {
-    pass_on!(card: create_dir list rename remove sync_dir);
-
-    fn open(&self, path: &str, mode: Mode) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(SlowFile { file: self.card.open(path, mode)?, gate: self.gate.clone() }))
-    }
-}
-
-impl DiskFile for SlowFile {
-    pass_on!(file: len read_at write_at truncate);
-
-    fn sync(&self) -> io::Result<()> {
-        self.gate.pass();
-        self.file.sync()
-    }
-}
-
 async fn slow() -> (Rig, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
-    let disk = Arc::new(SlowDisk { card: CutDisk::new(), gate: gate.clone() });
+    let disk = Arc::new(SlowDisk::behind(&gate));
     (Rig::over(disk, settings(), Scopes::All).await, gate)
 }
 
@@ -79,14 +29,14 @@ fn remember(text: &str) -> ClientRequest {
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_is_told_while_a_memory_waits_for_the_disk() {
     let (rig, gate) = slow().await;
-    gate.set(true);
+    gate.shut();
     let options = PeerRequestOptions::no_options();
     let call = rig.client.send_cancellable_request(remember("a cup"), options).await.unwrap();
     let token = call.progress_token.clone();
     while rig.heard.0.lock().unwrap().len() < 3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    gate.set(false);
+    gate.open();
     call.await_response().await.unwrap();
     let heard = rig.heard.0.lock().unwrap().clone();
     assert!(heard.iter().all(|note| note.progress_token == token));
@@ -98,7 +48,7 @@ async fn progress_is_told_while_a_memory_waits_for_the_disk() {
 async fn cancelled_calls_are_given_up_and_hold_up_nobody() {
     let (rig, gate) = slow().await;
     rig.ask("remember", json!({"text": "before"})).await;
-    gate.set(true);
+    gate.shut();
     rig.policy.lines();
     let mut calls = Vec::new();
     for number in 0..4 {
@@ -125,7 +75,7 @@ async fn cancelled_calls_are_given_up_and_hold_up_nobody() {
     // Over the same connection, while nothing becomes durable.
     let found = rig.ask("recall", json!({"query": "before"})).await;
     assert_eq!(found["total"], 1);
-    gate.set(false);
+    gate.open();
     rig.ask("remember", json!({"text": "after"})).await;
     // The changes had been handed over: they are made, and their lines say so.
     let mut lines = Vec::new();

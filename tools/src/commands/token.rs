@@ -4,7 +4,7 @@ use std::path::Path;
 
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
-use omird::access::{Grant, Record, TokenError, TokenStore, expiry};
+use omird::access::{Grant, NO_EARLIER, Record, TokenError, TokenStore, expiry};
 use omird::engine::{Clock as _, SystemClock};
 use omird::protocols::Protocols;
 
@@ -16,8 +16,6 @@ use crate::table::{self, Column};
 
 /// Where the daemon has its tokens (docs/access.md).
 const PATH: &str = "/access/v1/tokens";
-/// No clock of a machine is earlier, unless it is not set: 2026-01-01T00:00:00Z.
-const EARLIEST: i64 = 1_767_225_600;
 const ONCE: &str = "this is the only time that the token is shown";
 
 pub(super) fn run(globals: &Globals, args: &TokenArgs) -> Result<()> {
@@ -98,7 +96,7 @@ fn texts(texts: &[String]) -> Value {
 
 fn add_to(data: &Path, args: &TokenAddArgs) -> Result<Value> {
     let now = SystemClock::default().now().as_micros().div_euclid(1_000_000);
-    let now = (now >= EARLIEST).then_some(now);
+    let now = (now >= NO_EARLIER).then_some(now);
     let invalid = |why| refused(data, TokenError::Invalid(why));
     let end = |text: &String| expiry(text, now);
     let grant = Grant {
@@ -119,10 +117,7 @@ fn add_to(data: &Path, args: &TokenAddArgs) -> Result<Value> {
     })?;
     let added = TokenStore::of(data).add(grant.clone(), random, now);
     let secret = added.map_err(|error| refused(data, error))?;
-    let mut answer = Map::new();
-    answer.insert("token", secret.as_str());
-    granted(&mut answer, &grant);
-    Ok(Value::Object(answer))
+    Ok(grant.to_answer(&secret))
 }
 
 fn list_of(data: &Path) -> Result<Value> {
@@ -130,30 +125,7 @@ fn list_of(data: &Path) -> Result<Value> {
         return Err(refused(data, TokenError::NoDataFolder(data.to_owned())));
     }
     let tokens = TokenStore::of(data).list().map_err(|error| refused(data, error))?;
-    let shown = |record: &Record| {
-        let mut members = Map::new();
-        granted(&mut members, &record.grant);
-        members.insert("created", instant(record.created));
-        Value::Object(members)
-    };
-    Ok(output::object([("tokens", tokens.iter().map(shown).collect())]))
-}
-
-/// The same members as the daemon's answers have.
-fn granted(members: &mut Map, grant: &Grant) {
-    members.insert("name", grant.name.as_str());
-    members.insert("scopes", texts(&grant.scopes));
-    members.insert("tenant", grant.tenant.as_deref());
-    members.insert("agents", texts(&grant.agents));
-    members.insert("authority", grant.authority);
-    members.insert("expires", instant(grant.expires));
-    members.insert("rate", grant.rate);
-    members.insert("perHour", grant.per_hour);
-}
-
-fn instant(seconds: Option<i64>) -> Value {
-    let text = seconds.map(|seconds| Timestamp::from_unix(seconds, 0).writable().to_string());
-    text.into()
+    Ok(output::object([("tokens", tokens.iter().map(Record::to_value).collect())]))
 }
 
 fn refused(data: &Path, error: TokenError) -> Error {

@@ -7,7 +7,6 @@
 mod methods;
 
 use omir_core::decode::Limits;
-use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_access::{Access, Grant, InvalidGrant, LOCAL_NAME, Record, TokenError, expiry, is_name};
@@ -34,7 +33,7 @@ impl Tokens {
     /// The tokens cannot be read.
     pub fn list(&self, admitted: Admitted) -> Result<Value, Error> {
         let listed = self.access.tokens().map_err(worded).map(|tokens| {
-            let tokens: Value = tokens.iter().map(shown).collect();
+            let tokens: Value = tokens.iter().map(Record::to_value).collect();
             Value::Object([("tokens", tokens)].into_iter().collect())
         });
         admitted.finish(&listed);
@@ -49,10 +48,7 @@ impl Tokens {
         let added = grant(asked, self.access.now()).and_then(|grant| {
             touch(&mut admitted, &grant.name);
             let secret = self.access.add(grant.clone()).map_err(worded)?;
-            let mut answer = Map::new();
-            answer.insert("token", secret.as_str());
-            granted(&mut answer, &grant);
-            Ok(Value::Object(answer))
+            Ok(grant.to_answer(&secret))
         });
         admitted.finish(&added);
         added
@@ -131,34 +127,6 @@ fn grant(asked: &Value, now: Option<i64>) -> Result<Grant, Error> {
         }
     }
     Ok(grant)
-}
-
-/// A token, as it is listed.
-fn shown(record: &Record) -> Value {
-    let mut members = Map::new();
-    granted(&mut members, &record.grant);
-    members.insert("created", instant(record.created));
-    Value::Object(members)
-}
-
-fn granted(members: &mut Map, grant: &Grant) {
-    members.insert("name", grant.name.as_str());
-    members.insert("scopes", texts(&grant.scopes));
-    members.insert("tenant", grant.tenant.as_deref());
-    members.insert("agents", texts(&grant.agents));
-    members.insert("authority", grant.authority);
-    members.insert("expires", instant(grant.expires));
-    members.insert("rate", grant.rate);
-    members.insert("perHour", grant.per_hour);
-}
-
-fn texts(texts: &[String]) -> Value {
-    texts.iter().map(String::as_str).collect()
-}
-
-fn instant(seconds: Option<i64>) -> Value {
-    let text = seconds.map(|seconds| Timestamp::from_unix(seconds, 0).writable().to_string());
-    text.into()
 }
 
 fn invalid(InvalidGrant { field, message }: InvalidGrant) -> Error {
