@@ -451,6 +451,24 @@ fn of_many_that_store_one_name_at_once_one_is_told_that_it_is_new() {
     assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
 }
 
+/// What is stored without a condition meets none, also where others delete it all the time.
+#[test]
+fn without_a_condition_no_put_is_refused() {
+    let rig = Rig::start(&[]);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut line = rig.line();
+                for _ in 0..20 {
+                    let stored = line.json("PUT /omir/v1/memory/Entity/new", &entity("new"));
+                    assert!(matches!(stored.status, 200 | 201), "{stored:?}");
+                    line.ask("DELETE /omir/v1/memory/Entity/new", "", b"");
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn a_flood_of_parameters_is_refused_at_once() {
     let rig = Rig::start(&[]);

@@ -64,6 +64,9 @@ impl Record {
     }
 }
 
+/// The digest of a token that was revoked where it stands.
+const BLOTTED: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
 /// The tokens of a data folder. Any number of processes may use it at once.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
@@ -201,7 +204,11 @@ impl TokenStore {
     pub fn list(&self) -> Result<Vec<Record>, TokenError> {
         let file = self.file();
         match read(&file) {
-            Ok(Some(bytes)) => parse(&bytes).map_err(|why| TokenError::Unreadable(file, why)),
+            Ok(Some(bytes)) => {
+                let mut tokens = parse(&bytes).map_err(|why| TokenError::Unreadable(file, why))?;
+                tokens.retain(|token| token.sha256 != BLOTTED);
+                Ok(tokens)
+            }
             Ok(None) => Ok(Vec::new()),
             Err(why) => Err(TokenError::Unreadable(file, why)),
         }
@@ -259,8 +266,8 @@ impl TokenStore {
         }
     }
 
-    /// Overwrites the digest of a token where it stands, so that nothing fits it: a full disk has no room for another file,
-    /// and a token that was stolen must end all the same. Its name stays until it is revoked once more.
+    /// Overwrites the digest of a token where it stands, so that it is none any more: a full disk has no room for another
+    /// file, and a token that was stolen must end all the same. The next change leaves it out.
     pub(crate) fn blot_out(&self, name: &str) -> Result<(), TokenError> {
         let _lock = self.lock()?;
         let tokens = self.list()?;
@@ -274,7 +281,7 @@ impl TokenStore {
         let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let file = OpenOptions::new().write(true).custom_flags(flags).open(self.file())?;
         // Each digit is right by itself: a cut in between leaves a file that can be read.
-        file.write_all_at(&vec![b'0'; digest.len()], at as u64)?;
+        file.write_all_at(BLOTTED.as_bytes(), at as u64)?;
         Ok(file.sync_all()?)
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
+use rustix::io::Errno;
 use subtle::ConstantTimeEq as _;
 
 use crate::clock::Clock;
@@ -14,6 +15,10 @@ use crate::secret::{Digest, Secret};
 
 /// A change of the files beside the daemon is in force after this at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What is known is so old only where nobody has asked for a while. Then all who ask wait for the look.
+const TOO_OLD: Duration = Duration::from_millis(1250);
+/// Time for which tokens stay in force that the disk does not give any more for a reason that may pass.
+const BORNE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -32,10 +37,10 @@ struct Files {
 }
 
 struct Looked {
-    /// The time of the last look, by the daemon's clock.
+    /// The time at which the last look that has ended began, by the daemon's clock.
     at: Duration,
-    /// The look that is under way, by the machine's.
-    since: Option<Instant>,
+    /// The look that is under way: its number, and when it began.
+    under_way: Option<(u64, Instant)>,
     /// The number of the last look that began, and of the last that ended.
     begun: u64,
     ended: u64,
@@ -53,6 +58,8 @@ pub(crate) struct Tokens {
     local: Option<Digest>,
     /// The reason why a file cannot be read.
     pub(crate) trouble: Option<String>,
+    /// Since then a file could not be read for a reason that may pass.
+    borne_since: Option<Instant>,
 }
 
 #[derive(Clone)]
@@ -75,7 +82,7 @@ impl Known {
     pub(crate) fn of(store: TokenStore, scopes: Arc<[Scope]>, clock: &dyn Clock) -> Self {
         let looked = Looked {
             at: clock.monotonic(),
-            since: None,
+            under_way: None,
             begun: 0,
             ended: 0,
             stamps: None,
@@ -83,7 +90,8 @@ impl Known {
         };
         let (looked, ended) = (Mutex::new(looked), Condvar::new());
         let files = Files { store, scopes, looked, ended };
-        files.look(files.lock());
+        let turn = files.lock().begin(clock.monotonic());
+        files.read(turn, None);
         Self(Arc::new(files))
     }
 
@@ -91,34 +99,36 @@ impl Known {
         &self.0.store
     }
 
-    /// Returns the tokens in force. A thread of its own looks at the files, and requests wait for it as long as a disk that
-    /// answers may take.
+    /// Returns the tokens in force. A thread of its own looks at the files. The request that begins a look waits for it, as
+    /// long as a disk that answers may take; others do where what is known is older than it may be.
     pub(crate) fn tokens(&self, clock: &dyn Clock) -> Arc<Tokens> {
         let mut looked = self.0.lock();
         let now = clock.monotonic();
-        if looked.since.is_none() && now.saturating_sub(looked.at) >= LOOK_EVERY {
-            looked.at = now;
-            looked.since = Some(Instant::now());
+        let age = now.saturating_sub(looked.at);
+        let mut waits = age >= TOO_OLD;
+        if looked.under_way.is_none() && age >= LOOK_EVERY {
             let files = self.0.clone();
+            let turn = looked.begin(now);
             let builder = std::thread::Builder::new().name("omird-keys".to_owned());
-            if builder.spawn(move || files.look(files.lock())).is_err() {
+            match builder.spawn(move || files.read(turn, None)) {
+                Ok(_) => waits = true,
                 // No thread to be had: it is tried again with the next request.
-                looked.since = None;
-                looked.at = now.saturating_sub(LOOK_EVERY);
+                Err(_) => looked.under_way = None,
             }
         }
-        if let Some(left) = looked.since.and_then(|since| PATIENCE.checked_sub(since.elapsed())) {
-            let waited = self.0.ended.wait_timeout_while(looked, left, |it| it.since.is_some());
+        let left = looked.under_way.and_then(|(_, began)| PATIENCE.checked_sub(began.elapsed()));
+        if let Some(left) = left.filter(|_| waits) {
+            let waited = self.0.ended.wait_timeout_while(looked, left, |it| it.under_way.is_some());
             looked = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         looked.tokens.clone()
     }
 
-    /// Reads the files again at once: this daemon has changed them.
-    pub(crate) fn refresh(&self, clock: &dyn Clock) {
-        let mut looked = self.0.lock();
-        looked.at = clock.monotonic();
-        self.0.look(looked);
+    /// Reads the files again at once: this daemon has changed them. The token `revoked` is in force no longer, also where
+    /// the disk does not give the file now.
+    pub(crate) fn refresh(&self, clock: &dyn Clock, revoked: Option<&str>) {
+        let turn = self.0.lock().begin(clock.monotonic());
+        self.0.read(turn, revoked);
     }
 }
 
@@ -127,56 +137,106 @@ impl Files {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files if they have changed. Nothing is locked meanwhile; of two looks at once the one that began last counts.
-    fn look(&self, mut looked: MutexGuard<'_, Looked>) {
-        looked.begun += 1;
-        let (turn, known, before) = (looked.begun, looked.stamps, looked.tokens.clone());
-        drop(looked);
+    /// Reads the files if they have changed, in the turn that [`Looked::begin`] gave. Nothing is locked meanwhile; of two
+    /// looks at once the one that began last counts.
+    fn read(&self, turn: Turn, revoked: Option<&str>) {
+        // However it ends: a look that never ended would be the last.
+        let _ending = Ending { files: self, turn: turn.number };
         // Taken before reading: a file that changes meanwhile is read once more.
         let stamps = self.store.stamps();
-        let read = (known.as_ref() != Some(&stamps))
-            .then(|| Tokens::read(&self.store, &self.scopes, &before));
+        let read = (turn.stamps.as_ref() != Some(&stamps)).then(|| {
+            let (mut tokens, is_whole) = Tokens::read(&self.store, &self.scopes, &turn.tokens);
+            tokens.tokens.retain(|token| is_whole || revoked != Some(&*token.caller.name));
+            (tokens, is_whole)
+        });
         let mut looked = self.lock();
-        if turn > looked.ended {
-            looked.ended = turn;
-            if let Some((tokens, is_whole)) = read {
-                looked.stamps = is_whole.then_some(stamps);
-                looked.tokens = Arc::new(tokens);
-            }
+        if turn.number <= looked.ended {
+            return;
         }
-        looked.since = None;
-        self.ended.notify_all();
+        looked.ended = turn.number;
+        looked.at = looked.at.max(turn.at);
+        if let Some((tokens, is_whole)) = read {
+            looked.stamps = is_whole.then_some(stamps);
+            looked.tokens = Arc::new(tokens);
+        }
+    }
+}
+
+/// What a look begins with.
+struct Turn {
+    number: u64,
+    at: Duration,
+    stamps: Option<[Option<Stamp>; 2]>,
+    tokens: Arc<Tokens>,
+}
+
+impl Looked {
+    fn begin(&mut self, now: Duration) -> Turn {
+        self.begun += 1;
+        self.under_way = Some((self.begun, Instant::now()));
+        let (stamps, tokens) = (self.stamps, self.tokens.clone());
+        Turn { number: self.begun, at: now, stamps, tokens }
+    }
+}
+
+/// The end of a look.
+struct Ending<'a> {
+    files: &'a Files,
+    turn: u64,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut looked = self.files.lock();
+        if looked.under_way.is_some_and(|(turn, _)| turn == self.turn) {
+            looked.under_way = None;
+        }
+        drop(looked);
+        self.files.ended.notify_all();
     }
 }
 
 impl Tokens {
-    /// Reads the files, and returns true if the disk gave both. What it does not give for now, such as for want of a
-    /// descriptor, stays as it was `before`: a passing fault locks nobody out.
+    /// Reads the files, and returns true if the disk gave both. What it does not give for now, for want of a descriptor
+    /// above all, stays as it was `before` for a moment: a passing fault locks nobody out, and keeps nobody in.
     fn read(store: &TokenStore, known: &[Scope], before: &Self) -> (Self, bool) {
+        let now = Instant::now();
+        let is_borne = before.borne_since.is_none_or(|since| now - since < BORNE);
         let mut trouble = Vec::new();
         let mut is_whole = true;
+        let mut bear = |message: String, error: Option<&io::Error>| {
+            let passes = error.is_some_and(may_pass);
+            is_whole &= !passes;
+            let stays = passes && is_borne;
+            let rest =
+                if stays { "; what was read before stays in force for a moment" } else { "" };
+            trouble.push(format!("{message}{rest}"));
+            stays
+        };
         let tokens = match store.list() {
             Ok(records) => records.iter().filter_map(|record| Token::of(record, known)).collect(),
             Err(error) => {
-                let is_passing = matches!(&error, TokenError::Unreadable(_, Unreadable::Disk(why)) if may_pass(why));
-                trouble.push(error.to_string());
-                is_whole &= !is_passing;
-                if is_passing { before.tokens.clone() } else { Vec::new() }
+                let disk = match &error {
+                    TokenError::Unreadable(_, Unreadable::Disk(why)) => Some(why),
+                    _ => None,
+                };
+                if bear(error.to_string(), disk) { before.tokens.clone() } else { Vec::new() }
             }
         };
         let local = match store.local_secret() {
             Ok(secret) => secret.map(|secret| secret.digest()),
             Err(error) => {
-                trouble.push(format!("{}: {error}", store.local().display()));
-                is_whole &= !may_pass(&error);
-                before.local.filter(|_| may_pass(&error))
+                let message = format!("{}: {error}", store.local().display());
+                let stays = bear(message, Some(&error));
+                before.local.filter(|_| stays)
             }
         };
         let trouble = (!trouble.is_empty()).then(|| trouble.join("; "));
         if let Some(trouble) = trouble.as_ref().filter(|_| trouble != before.trouble) {
             tracing::error!("{trouble}");
         }
-        (Self { tokens, local, trouble }, is_whole)
+        let borne_since = (!is_whole).then(|| before.borne_since.unwrap_or(now));
+        (Self { tokens, local, trouble, borne_since }, is_whole)
     }
 
     /// Returns the number of tokens, that of the person at the machine among them.
@@ -216,7 +276,9 @@ impl Tokens {
 
 /// Returns true if the same file may be read a little later, although nobody has changed it.
 fn may_pass(error: &io::Error) -> bool {
-    !matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData)
+    let wants_room = |code| matches!(Errno::from_raw_os_error(code), Errno::MFILE | Errno::NFILE);
+    error.raw_os_error().is_some_and(wants_room)
+        || matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Interrupted)
 }
 
 impl Token {

@@ -195,7 +195,7 @@ impl Access {
         let kept = self.kept()?;
         grant.check_new(&self.0.scopes).map_err(TokenError::Invalid)?;
         let secret = kept.known.store().add(grant, (kept.random)(), kept.clock.now());
-        kept.known.refresh(&*kept.clock);
+        kept.known.refresh(&*kept.clock, None);
         secret
     }
 
@@ -206,7 +206,7 @@ impl Access {
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
         let kept = self.kept()?;
         let revoked = kept.known.store().revoke(name);
-        kept.known.refresh(&*kept.clock);
+        kept.known.refresh(&*kept.clock, revoked.is_ok().then_some(name));
         revoked
     }
 

@@ -34,8 +34,13 @@ pub(super) fn reload(
             if !reloaded.taken.is_empty() {
                 engine.reconfigure(running.config().settings.clone());
             }
+            let was_required = access.is_required();
             // Also where no key has changed: the files of keys that it names may have.
             access.reconfigure(running.config().access.clone());
+            if access.is_required() != was_required {
+                // The ways in are closed, or open, from now on.
+                reloaded.waiting.push("the rules of Zenoh for access.require".to_owned());
+            }
             let is_log_new = reloaded.taken.iter().any(|key| key == "log");
             let mut told = String::new();
             if is_log_new && !logs.follow(&filter(&running.config().log)) {

@@ -24,9 +24,19 @@ const MEETING: [&str; 9] = [
     "declare_liveliness_subscriber",
 ];
 
-/// Returns Zenoh's section `access_control`. Others may ask, subscribe to events, which carry references only, and meet in
-/// the graph of ROS of domain `graph`, if there is one.
-pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Value {
+/// Rules of Zenoh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Its section `access_control`.
+    pub(super) control: Value,
+    /// `scouting/gossip/target`: those whom omird tells of others. Peers that hear of each other connect to each other, past
+    /// these rules.
+    pub(super) told: &'static str,
+}
+
+/// Returns the rules. Others may ask, subscribe to events, which carry references only, and meet in the graph of ROS of
+/// domain `graph`, if there is one.
+pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Rules {
     let events = [keys.operation("event/**"), keys.event_of_any()];
     let both = ["ingress", "egress"];
     let mut rules = vec![
@@ -36,8 +46,9 @@ pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Value {
                "messages": ["declare_subscriber"], "key_exprs": events}),
         json!({"id": "is told events", "permission": "allow", "flows": ["egress"], "messages": ["put"],
                "key_exprs": [keys.operation("event/**")]}),
+        // No queries: to a router Zenoh passes on what nobody has asked for.
         json!({"id": "is answered", "permission": "allow", "flows": ["egress"],
-               "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token", "query"],
+               "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token"],
                "key_exprs": ["**"]}),
     ];
     if let Some(domain) = graph {
@@ -48,11 +59,14 @@ pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Value {
                           "messages": MEETING, "key_exprs": keys}));
     }
     let ids: Vec<_> = rules.iter().map(|rule| rule["id"].clone()).collect();
-    json!({
+    let control = json!({
         "enabled": true,
         "default_permission": "deny",
         "rules": rules,
         "subjects": [{"id": "everybody"}],
         "policies": [{"subjects": ["everybody"], "rules": ids}],
-    })
+    });
+    // Nodes of ROS find each other by what routers tell, and omird by what it tells its router.
+    let told = if graph.is_some() { "{ peer: [\"router\"] }" } else { "{ peer: [] }" };
+    Rules { control, told }
 }

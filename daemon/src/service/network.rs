@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::{EndpointError, EndpointFault, NetworkError};
+use super::listeners::Rules;
 
 /// Default endpoint to listen on.
 pub const DEFAULT_LISTEN: &str = "tcp/127.0.0.1:7448";
@@ -57,9 +58,9 @@ pub struct Network {
     pub connect: Option<Vec<String>>,
     /// Zenoh's own configuration file, for TLS, users and access control.
     pub file: Option<PathBuf>,
-    /// Zenoh's section `access_control`, where its file has none: [`rules`](super::listeners::rules). A router passes on
-    /// what others say to each other, and a client hears nobody but its router, so neither has it.
-    pub rules: Option<serde_json::Value>,
+    /// The rules under `access.require`, where Zenoh's file has none. A router passes on what others say to each other, and a
+    /// client hears nobody but its router, so neither has them.
+    pub rules: Option<Rules>,
 }
 
 /// Returns an error of Zenoh in one line: without the places in its source that it appends, the types that it shows,
@@ -169,10 +170,11 @@ impl Network {
         // Keep trying for ever, without giving up the start: the router may come later. A client is nobody without it,
         // and Zenoh would not come back from opening it.
         let patient = |value| (!is_client).then_some(value);
-        let rules =
-            self.rules.as_ref().filter(|_| !is_router && !is_client).map(|it| it.to_string());
+        let rules = self.rules.as_ref().filter(|_| !is_router && !is_client);
+        let control = rules.map(|rules| rules.control.to_string());
         let closed = [
-            (RULES, rules.as_deref()),
+            (RULES, control.as_deref()),
+            ("scouting/gossip/target", rules.map(|rules| rules.told)),
             ("scouting/multicast/enabled", Some("false")),
             ("timestamping/enabled", Some("true")),
             ("connect/timeout_ms", patient("-1")),
@@ -192,14 +194,20 @@ impl Network {
 
     /// Returns the reason why the rules under `access.require` are not those of omird, if they are not.
     pub fn has_other_rules(&self) -> Option<&'static str> {
-        let config = self.to_zenoh(0).ok()?;
-        let taken = config.get_json(RULES).ok()?;
-        let taken = serde_json::from_str::<serde_json::Value>(&taken).ok()?;
-        if taken.get("enabled") != Some(&serde_json::Value::Bool(true)) {
-            return Some("a router, or a client of one, has none of its own");
+        let rules = self.rules.as_ref()?;
+        let taken = |network: &Self| network.to_zenoh(0).ok()?.get_json(RULES).ok();
+        if let Some(file) = &self.file
+            && taken(&Self { file: Some(file.clone()), ..Self::default() })
+                != taken(&Self::default())
+        {
+            return Some("Zenoh's own file has others");
         }
-        let ours = self.rules.as_ref().map(|rules| &rules["default_permission"]);
-        (ours != taken.get("default_permission")).then_some("Zenoh's own file has others")
+        let is_ours = taken(self)
+            .and_then(|taken| serde_json::from_str::<serde_json::Value>(&taken).ok())
+            .is_some_and(|taken| {
+                taken["default_permission"] == rules.control["default_permission"]
+            });
+        (!is_ours).then_some("a router, or a client of one, has none of its own")
     }
 
     /// The endpoints it comes to listen on.

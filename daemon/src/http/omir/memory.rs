@@ -139,6 +139,7 @@ pub(in crate::http) async fn store(
     let mut admitted = router.admit_named(&caller, &PUT, incoming, named)?;
     let conditions = Conditions::of(&parts.headers);
     let (bytes, omir) = (Arc::new(read.bytes), &context.protocols.omir);
+    let mut is_found = false;
     for _ in 0..TRIES {
         let live = omir.live_version(&admitted, &name).map(|(version, _)| version);
         if !conditions.hold(live) {
@@ -146,26 +147,33 @@ pub(in crate::http) async fn store(
             return Err(Conditions::failed(live));
         }
         let precondition = match live {
-            // So that of many who store it at once one is told that it is new.
+            // Without a condition it is stored in any case. The first try tells one of many at once that it is new.
+            _ if conditions.are_none() && is_found => Precondition::None,
             None => Precondition::Absent,
             Some(_) if conditions.are_none() => Precondition::None,
             Some(version) => Precondition::Version(version),
         };
+        let is_absent = matches!(precondition, Precondition::Absent);
         let is_conditional = !matches!(precondition, Precondition::None);
         let (again, receipt) =
             put(&context, admitted, &name, &bytes, content, precondition).await?;
         admitted = again;
         match receipt {
-            // It may hold for what is stored now: that is looked at again.
+            // The condition may hold for what is stored now: that is looked at again. Without one there is no second look.
             Err(error)
                 if error.code == Code::Conflict
                     && is_conditional
-                    && omir.live_version(&admitted, &name).map(|(version, _)| version) != live => {}
+                    && (is_absent && conditions.are_none()
+                        || omir.live_version(&admitted, &name).map(|(version, _)| version)
+                            != live) =>
+            {
+                is_found = true;
+            }
             Err(error) => return Err(failed(admitted, error)),
             Ok(receipt) => {
                 admitted.note_receipt(&receipt);
                 admitted.done();
-                return Ok(stored(&receipt, live.is_none(), encoding));
+                return Ok(stored(&receipt, is_absent, encoding));
             }
         }
     }
