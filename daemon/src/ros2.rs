@@ -23,8 +23,10 @@ use crate::engine::{
     Code, Encoding, Engine, Error, Event, Frames, Listening, Lookup, REBASE_CAUSE, SimulatedClock,
 };
 use crate::protocols::Protocols;
-use crate::protocols::omir::{CLOCK, GET, Params, Payload, Response, method, reference, worded};
-use crate::router::{Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused, Scope};
+use crate::protocols::omir::{CLOCK, GET, Params, Payload, Response, method, reference};
+use crate::router::{
+    Admitted, Bounds, Caller, Incoming, Method, Refusal as Refused, Scope, worded,
+};
 
 /// The way in, for audit lines and counts.
 const ROS2: &str = "ros2";

@@ -30,8 +30,10 @@ use zenoh::query::{Query, Queryable};
 
 use crate::engine::{Code, Engine, Error, Listening, RequestLimits, SimulatedClock};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{GET, is_handed_over, method, worded, worded_for};
-use crate::router::{Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated};
+use crate::protocols::omir::{GET, is_handed_over, method};
+use crate::router::{
+    Admitted, Caller, Incoming, Method, Refusal, Router, Unauthenticated, worded, worded_for,
+};
 
 use self::deleting::{Deleter, Deletes};
 use self::identity::{ZENOH, identified};

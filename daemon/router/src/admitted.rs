@@ -9,6 +9,7 @@ use super::Router;
 use super::audit::{AuditLine, Outcome, Touched};
 use super::caller::Caller;
 use super::method::{Effect, Method};
+use super::rate::RateUsage;
 use super::refusal::Refusal;
 use omird_engine::{ImportPermit, Receipt};
 
@@ -57,6 +58,11 @@ impl Admitted {
     /// Returns the bytes it came in.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Returns what is left of the caller's second rate, if it has one for this method.
+    pub fn usage(&self) -> Option<RateUsage> {
+        self.router.usage(&self.caller, self.method)
     }
 
     /// Takes the permit for a large payload, if it needs one. The change has it until it is made.

@@ -195,7 +195,9 @@ mod tests {
         let weight = |effect, scope, outcome, is_change| {
             let (protocol, name, about) = ("toy", "do", About::NOTHING);
             let payload = Payload::None;
-            let method = Method { protocol, name, effect, streams: false, payload, scope, about };
+            let rates = [None, None];
+            let streams = false;
+            let method = Method { protocol, name, effect, streams, payload, scope, rates, about };
             let (method, took): (&'static Method, _) =
                 (Box::leak(Box::new(method)), Duration::ZERO);
             let (caller, touched) = (&somebody(&[]), &Touched::default());

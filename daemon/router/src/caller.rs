@@ -28,6 +28,8 @@ pub struct Caller {
     pub bounds: Bounds,
     /// The way a caller of this kind gets the scope that it lacks, for the refusal.
     pub remedy: Option<Remedy>,
+    /// Came with a key of its own, so that the rates of a protocol hold where the key states none.
+    pub has_key: bool,
     /// Asked to be held to reading, whatever its scopes: a program that hands what it may do on to another.
     pub only_reads: bool,
     /// Asks again by itself when a refusal may pass, so that such a refusal is none to be counted.
@@ -57,6 +59,7 @@ impl Caller {
             scopes: Scopes::All,
             bounds: Bounds::default(),
             remedy: None,
+            has_key: false,
             only_reads: false,
             retries: false,
         }
@@ -132,7 +135,7 @@ impl Bounds {
         let Some(decoded) = self.decoded else { return Ok(()) };
         let most = match method.payload {
             Payload::Resources => decoded.resources,
-            Payload::Parameters | Payload::None => decoded.parameters,
+            Payload::Parameters | Payload::None | Payload::Message(_) => decoded.parameters,
         };
         if bytes > most {
             return Err(Refusal::TooLarge { bytes, most, size: Size::Decoded });

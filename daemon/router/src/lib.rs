@@ -13,6 +13,7 @@
 mod admitted;
 mod audit;
 mod caller;
+mod exchange;
 mod gate;
 mod method;
 mod rate;
@@ -22,6 +23,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod tool;
+mod wording;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,10 +34,13 @@ use omir_core::reference::Ref;
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
+pub use self::exchange::{Answer, Denial, Denied, Exchange, Message, Reply};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
+pub use self::rate::RateUsage;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};
+pub use self::wording::{error_value, worded, worded_for};
 use omird_engine::{Engine, ImportPermit, NotAdmitted};
 
 /// The facts about the memory that the router decides by. The engine has them; a test brings its own.
@@ -146,13 +151,14 @@ impl Router {
         named: Option<&Ref>,
         now: Duration,
     ) -> Result<Admitted, Refusal> {
-        let decided = self.check(caller, method, incoming).and_then(|()| {
-            let merges = incoming.merges && method.payload == Payload::Resources;
-            let permit = self.0.policy.admit(incoming.bytes, merges)?;
-            // The last reason to refuse: what is refused costs nothing of the rate.
-            self.rates().take(caller, now)?;
-            Ok(permit)
-        });
+        let mut decided =
+            self.check(caller, method, incoming).and_then(|()| self.permit(method, incoming));
+        // The last reason to refuse. What is refused costs nothing of the rate that a key states, and something of the rate of
+        // a protocol, which says so.
+        if decided.is_ok() || method.rates != [None, None] {
+            let counted = self.rates().take(caller, method, now);
+            decided = decided.and_then(|permit| counted.map(|()| permit));
+        }
         let mut admitted = Admitted::new(self.clone(), caller.clone(), method, incoming.bytes);
         admitted.touched(named);
         match decided {
@@ -219,11 +225,31 @@ impl Router {
         Admitted::new(self.clone(), caller.clone(), method, bytes).done();
     }
 
+    /// Bounds the size of a request, and gives the permit that a large one needs.
+    fn permit(
+        &self,
+        method: &Method,
+        Incoming { bytes, merges, .. }: Incoming,
+    ) -> Result<Option<ImportPermit>, Refusal> {
+        match method.payload {
+            Payload::Message(most) if bytes > most => {
+                Err(Refusal::TooLarge { bytes, most, size: Size::Message })
+            }
+            Payload::Message(_) => Ok(None),
+            kind => Ok(self.0.policy.admit(bytes, merges && kind == Payload::Resources)?),
+        }
+    }
+
     fn check_change(&self, caller: &Caller) -> Result<(), Refusal> {
         if self.0.policy.is_read_only() {
             return Err(Refusal::ReadOnly);
         }
         if caller.only_reads { Err(Refusal::OnlyReads) } else { Ok(()) }
+    }
+
+    /// Returns what is left of the caller's second rate, if it has one for this method.
+    pub fn usage(&self, caller: &Caller, method: &Method) -> Option<RateUsage> {
+        self.rates().usage(caller, method, self.0.began.elapsed())
     }
 
     fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::caller::Rate;
+
 /// A protocol: its name and its methods. It opens no socket and knows no transport.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
@@ -35,6 +37,9 @@ pub struct Method {
     pub payload: Payload,
     /// The scope that a caller must hold.
     pub scope: Scope,
+    /// The rates of a caller whose key states none, as for a second and for an hour. The methods of a protocol count
+    /// together, and what is refused counts as well.
+    pub rates: [Option<Rate>; 2],
     /// What documents and tools say of it: the OpenAPI document and the tools of MCP are made of this.
     pub about: &'static About,
 }
@@ -152,6 +157,8 @@ pub enum Payload {
     Parameters,
     /// Resources.
     Resources,
+    /// A message of the protocol's own, of at most so many bytes: [`Exchange`](super::Exchange).
+    Message(usize),
 }
 
 /// A right that a caller may hold: `PROTOCOL:ROLE`.

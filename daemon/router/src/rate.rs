@@ -5,43 +5,224 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::caller::{Caller, Rate};
+use super::method::Method;
 use super::refusal::Refusal;
 
 /// Callers whose rate is kept before those that are at rest are let go of.
 const MOST_KEPT: usize = 1024;
+/// Parts of a long time, which are counted apart: the oldest of them leaves as a whole.
+const PARTS: usize = 60;
+/// A time from which on requests are counted in a window. In a shorter one they are spread.
+const LONG: Duration = Duration::from_secs(60);
 
-type Name = (Arc<str>, Option<Arc<str>>);
+/// The caller, its tenant, and the protocol whose rate it is where the caller's key states none.
+type Name = (Arc<str>, Option<Arc<str>>, Option<&'static str>);
 
-/// The requests of callers lately: for each caller, and each of its rates, the time at which all of them are paid for (the
-/// generic cell rate algorithm of ITU-T I.371).
+/// The state of a rate after a request, for those who are to know how much is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateUsage {
+    /// The rate.
+    pub rate: Rate,
+    /// Requests that would be heard now.
+    pub remaining: u32,
+    /// The time until one more would be.
+    pub reset: Duration,
+}
+
+/// The requests of callers lately.
 #[derive(Debug, Default)]
-pub(super) struct Rates(HashMap<Name, [Duration; 2]>);
+pub(super) struct Rates(HashMap<Name, [Spent; 2]>);
 
 impl Rates {
     /// Counts one request. `now` is since any fixed moment.
     ///
     /// # Errors
     /// `TooOften`; the request counts in none of the rates.
-    pub(super) fn take(&mut self, caller: &Caller, now: Duration) -> Result<(), Refusal> {
-        let rates = caller.bounds.rates;
-        if rates == [None, None] {
-            return Ok(());
-        }
+    pub(super) fn take(
+        &mut self,
+        caller: &Caller,
+        method: &Method,
+        now: Duration,
+    ) -> Result<(), Refusal> {
+        let Some((name, rates)) = of(caller, method) else { return Ok(()) };
         if self.0.len() >= MOST_KEPT {
-            self.0.retain(|_, paid| paid.iter().any(|paid| *paid > now));
+            self.0.retain(|_, spent| spent.iter().any(|spent| !spent.is_at_rest(now)));
         }
-        let paid = self.0.entry((caller.name.clone(), caller.tenant.clone())).or_default();
-        let mut paid_then = *paid;
+        let spent = self.0.entry(name).or_default();
+        let mut spent_then = spent.clone();
         let mut retry_after = Duration::ZERO;
-        for (rate, paid) in rates.iter().zip(&mut paid_then) {
-            let Some(Rate { requests, per }) = *rate else { continue };
-            *paid = now.max(*paid) + per / requests.max(1);
-            retry_after = retry_after.max(paid.saturating_sub(now + per));
+        for (rate, spent) in rates.iter().zip(&mut spent_then) {
+            let Some(rate) = rate else { continue };
+            if let Err(wait) = spent.take(*rate, now) {
+                retry_after = retry_after.max(wait);
+            }
         }
         if !retry_after.is_zero() {
             return Err(Refusal::TooOften { retry_after });
         }
-        *paid = paid_then;
+        *spent = spent_then;
         Ok(())
     }
+
+    /// Returns what is left of the second rate of a caller.
+    pub(super) fn usage(
+        &self,
+        caller: &Caller,
+        method: &Method,
+        now: Duration,
+    ) -> Option<RateUsage> {
+        let (name, rates) = of(caller, method)?;
+        let rate = rates[1]?;
+        let (used, reset) = match self.0.get(&name) {
+            Some([_, spent]) => spent.used(rate, now),
+            None => (0, Duration::ZERO),
+        };
+        Some(RateUsage { rate, remaining: rate.requests.saturating_sub(used), reset })
+    }
+}
+
+/// Returns the rates that hold for a caller, and the name they are kept by.
+fn of(caller: &Caller, method: &Method) -> Option<(Name, [Option<Rate>; 2])> {
+    let stated = caller.bounds.rates;
+    let default = if caller.has_key { method.rates } else { [None, None] };
+    let rates = [stated[0].or(default[0]), stated[1].or(default[1])];
+    if rates == [None, None] {
+        return None;
+    }
+    // What a protocol asks for is counted for that protocol alone.
+    let of = (rates != stated).then_some(method.protocol);
+    Some(((caller.name.clone(), caller.tenant.clone(), of), rates))
+}
+
+/// The requests of one caller that one of its rates counts.
+#[derive(Debug, Clone, Default)]
+enum Spent {
+    /// None yet.
+    #[default]
+    Nothing,
+    /// All are paid for at this time (the generic cell rate algorithm of ITU-T I.371).
+    PaidAt(Duration),
+    /// So many in each part of the time that ends now.
+    Window(Box<Window>),
+}
+
+impl Spent {
+    /// Counts a request, or says how long to wait.
+    fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
+        if rate.per >= LONG {
+            return self.window(rate, now).take(rate, now);
+        }
+        let paid = match self {
+            Self::PaidAt(paid) => *paid,
+            _ => Duration::ZERO,
+        };
+        let paid = now.max(paid) + rate.per / rate.requests.max(1);
+        match paid.saturating_sub(now + rate.per) {
+            Duration::ZERO => {
+                *self = Self::PaidAt(paid);
+                Ok(())
+            }
+            wait => Err(wait),
+        }
+    }
+
+    fn window(&mut self, rate: Rate, now: Duration) -> &mut Window {
+        let part = rate.per / PARTS as u32;
+        if !matches!(self, Self::Window(window) if window.part == part) {
+            *self = Self::Window(Box::new(Window::from(part, now)));
+        }
+        let Self::Window(window) = self else { unreachable!("it was just made") };
+        window
+    }
+
+    /// Returns the requests that count now, and the time until one of them does no more.
+    fn used(&self, rate: Rate, now: Duration) -> (u32, Duration) {
+        match self {
+            Self::Nothing => (0, Duration::ZERO),
+            Self::PaidAt(paid) => {
+                let owed = paid.saturating_sub(now);
+                let one = rate.per / rate.requests.max(1);
+                let used = owed.as_nanos().div_ceil(one.as_nanos().max(1));
+                (u32::try_from(used).unwrap_or(u32::MAX), owed.min(one))
+            }
+            Self::Window(window) => {
+                let mut window = window.clone();
+                window.go_on(now);
+                (window.total, window.next_gone(now))
+            }
+        }
+    }
+
+    fn is_at_rest(&self, now: Duration) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::PaidAt(paid) => *paid <= now,
+            Self::Window(window) => window.ends() <= now,
+        }
+    }
+}
+
+/// The requests of the last [`PARTS`] parts of a time.
+#[derive(Debug, Clone)]
+struct Window {
+    /// The time of one part.
+    part: Duration,
+    /// The number of the newest part, since the moment that all times are since.
+    newest: u64,
+    /// The requests of each part, by its number.
+    counts: [u32; PARTS],
+    total: u32,
+}
+
+impl Window {
+    fn from(part: Duration, now: Duration) -> Self {
+        let part = part.max(Duration::from_nanos(1));
+        Self { part, newest: number(part, now), counts: [0; PARTS], total: 0 }
+    }
+
+    fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
+        self.go_on(now);
+        if self.total >= rate.requests {
+            return Err(self.next_gone(now).max(Duration::from_nanos(1)));
+        }
+        self.counts[slot(self.newest)] += 1;
+        self.total += 1;
+        Ok(())
+    }
+
+    /// Drops the parts that are over.
+    fn go_on(&mut self, now: Duration) {
+        let newest = number(self.part, now).max(self.newest);
+        for number in self.newest + 1..=newest.min(self.newest + PARTS as u64) {
+            self.total -= std::mem::take(&mut self.counts[slot(number)]);
+        }
+        self.newest = newest;
+    }
+
+    /// Returns the time until the oldest part with a request in it is over.
+    fn next_gone(&self, now: Duration) -> Duration {
+        let oldest = (self.newest + 1).saturating_sub(PARTS as u64);
+        let first = (oldest..=self.newest).find(|&number| self.counts[slot(number)] > 0);
+        let Some(first) = first else { return Duration::ZERO };
+        self.begin(first + PARTS as u64).saturating_sub(now)
+    }
+
+    /// Returns the time from which on nothing counts.
+    fn ends(&self) -> Duration {
+        self.begin(self.newest + PARTS as u64)
+    }
+
+    fn begin(&self, number: u64) -> Duration {
+        let nanos = self.part.as_nanos().saturating_mul(u128::from(number));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// Returns the number of the part that a time is in.
+fn number(part: Duration, now: Duration) -> u64 {
+    u64::try_from(now.as_nanos() / part.as_nanos().max(1)).unwrap_or(u64::MAX)
+}
+
+fn slot(number: u64) -> usize {
+    usize::try_from(number % PARTS as u64).unwrap_or(0)
 }

@@ -82,6 +82,8 @@ pub enum Size {
     Payload(&'static str),
     /// The memory it takes once it is decoded.
     Decoded,
+    /// The message, beside the bound of its method.
+    Message,
 }
 
 impl Refusal {

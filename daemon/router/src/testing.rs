@@ -135,9 +135,13 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         let refused = closed.then_some(Refusal::Unauthenticated(Unauthenticated::Missing));
         assert_eq!(ask(&open, &nobody, small), refused, "{}", method.name);
 
-        let large = Incoming { bytes: 1001, ..small };
-        let (bytes, most) = (1001, 1000);
-        let refused = Refusal::TooLarge { bytes, most, size: Size::Payload("payloads") };
+        let (most, size) = match method.payload {
+            Payload::Message(most) => (most, Size::Message),
+            _ => (1000, Size::Payload("payloads")),
+        };
+        let bytes = most + 1;
+        let large = Incoming { bytes, ..small };
+        let refused = Refusal::TooLarge { bytes, most, size };
         assert_eq!(ask(&open, &everything, large), Some(refused), "{}", method.name);
         let refused = (method.payload != Payload::Resources).then_some(refused);
         assert_eq!(ask(&open, &everything, Incoming { merges: true, ..large }), refused);

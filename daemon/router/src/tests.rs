@@ -8,7 +8,16 @@ use super::testing::{Facts, Overheard, each_method_is_decided, somebody};
 use super::*;
 
 const fn method(name: &'static str, effect: Effect, payload: Payload, scope: Scope) -> Method {
-    Method { protocol: "toy", name, effect, streams: false, payload, scope, about: About::NOTHING }
+    Method {
+        protocol: "toy",
+        name,
+        effect,
+        streams: false,
+        payload,
+        scope,
+        rates: [None, None],
+        about: About::NOTHING,
+    }
 }
 
 const ADMIN: Scope = Scope("toy:admin");
@@ -98,11 +107,51 @@ fn each_of_several_rates_holds_and_none_counts_what_another_refuses() {
     };
     let heard = |seconds| (0..9).filter(|_| ask(seconds).is_none()).count();
     assert_eq!((heard(0), heard(1), heard(2), heard(3)), (2, 2, 2, 0), "six in this hour");
-    // One more each ten minutes; what the second refused has not used the hour up.
-    let retry_after = Duration::from_secs(597);
+    // They count in the minute from 60 to 120, for an hour; what the second refused has not used the hour up.
+    let retry_after = Duration::from_secs(60 + 3600 - 103);
     assert_eq!(ask(3), Some(Refusal::TooOften { retry_after }));
-    assert_eq!((heard(600), heard(1200)), (1, 1));
-    assert_eq!(heard(1200 + 3600), 2, "the second bounds what the hour has saved up");
+    assert_eq!((heard(1800), heard(3559)), (0, 0), "no seventh within the hour");
+    assert_eq!((heard(3560), heard(3561), heard(3562), heard(3563)), (2, 2, 2, 0));
+}
+
+#[test]
+fn what_is_left_of_an_hour_is_told() {
+    static RATED: Method = Method {
+        rates: [Some(Rate { requests: 20, per: Duration::from_secs(1) }), HOUR],
+        ..method("look", Effect::Reads, Payload::Parameters, Scope::READ)
+    };
+    const HOUR: Option<Rate> = Some(Rate { requests: 30, per: Duration::from_secs(3600) });
+    let router = Router::new(Facts::default());
+    let caller = Caller { has_key: true, ..somebody(&ALL) };
+    let stranger = Caller { has_key: false, name: "b".into(), ..somebody(&ALL) };
+    let admit = |caller: &Caller, seconds: u64| {
+        let now = NOW + Duration::from_secs(seconds);
+        router.admit_at(caller, &RATED, Incoming::default(), now).map(Admitted::done)
+    };
+    let left = |caller: &Caller, seconds: u64| {
+        let now = NOW + Duration::from_secs(seconds);
+        let usage = router.rates().usage(caller, &RATED, now)?;
+        Some((usage.remaining, usage.reset.as_secs()))
+    };
+    assert_eq!(left(&caller, 0), Some((30, 0)));
+    admit(&caller, 0).unwrap();
+    assert_eq!(left(&caller, 0), Some((29, 60 + 3600 - 100)));
+    assert!((0..19).all(|_| admit(&caller, 0).is_ok()) && admit(&caller, 0).is_err());
+    assert_eq!(left(&caller, 0), Some((10, 3560)));
+    // Without the scope it costs something all the same, for the table says so.
+    let other = Caller { scopes: Scopes::only(&[]), ..caller.clone() };
+    assert!(matches!(admit(&other, 30), Err(Refusal::Scope { .. })));
+    assert_eq!(left(&caller, 30), Some((9, 3530)));
+    assert_eq!(left(&caller, 3559), Some((9, 1)));
+    assert_eq!(left(&caller, 3560), Some((29, 60)), "the first minute has left the hour");
+    assert_eq!(left(&caller, 7200), Some((30, 0)));
+    // The rate of a protocol is for those who came with a key; a key that states its own has that one.
+    assert!((0..99).all(|_| admit(&stranger, 0).is_ok()));
+    assert_eq!(left(&stranger, 0), None);
+    let mut stated = Caller { name: "c".into(), ..caller.clone() };
+    stated.bounds.rates[1] = Some(Rate { requests: 2, ..HOUR.unwrap() });
+    assert_eq!((admit(&stated, 0), admit(&stated, 0)), (Ok(()), Ok(())));
+    assert!(admit(&stated, 1).is_err());
 }
 
 #[test]

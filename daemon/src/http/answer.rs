@@ -8,8 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 
 use crate::engine::{Code, Encoding, Error};
-use crate::protocols::omir::{error_value, worded};
-use crate::router::Refusal;
+use crate::router::{Refusal, error_value, worded};
 
 /// The wait that is proposed where nothing says how long it takes.
 const SOON: Duration = Duration::from_secs(1);

@@ -10,8 +10,7 @@ use super::Context;
 use super::answer::Refused;
 use super::body;
 use super::connection::Arrival;
-use crate::protocols::omir::worded_for;
-use crate::router::{Caller, Method, Refusal, Unauthenticated};
+use crate::router::{Caller, Method, Refusal, Unauthenticated, worded_for};
 
 /// Longest token that is looked at. A JWT with many scopes has some hundred bytes.
 const LONGEST: usize = 4096;

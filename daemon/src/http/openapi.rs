@@ -284,7 +284,7 @@ fn body(row: &'static Method) -> Option<Map> {
     };
     let description = match row.payload {
         Payload::Resources => "What is stored.",
-        Payload::Parameters | Payload::None => {
+        Payload::Parameters | Payload::None | Payload::Message(_) => {
             "The parameters by name. They may stand in the query as well, which wins."
         }
     };

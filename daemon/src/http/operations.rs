@@ -16,7 +16,16 @@ use crate::router::{About, Effect, Incoming, Method, Payload, Scope};
 
 const fn row(name: &'static str, scope: Scope) -> Method {
     let (effect, payload, about) = (Effect::Reads, Payload::None, About::NOTHING);
-    Method { protocol: "http", name, effect, streams: false, payload, scope, about }
+    Method {
+        protocol: "http",
+        name,
+        effect,
+        streams: false,
+        payload,
+        scope,
+        rates: [None, None],
+        about,
+    }
 }
 
 /// `/metrics`: what the memory is like is read.

@@ -10,8 +10,8 @@ use rmcp::model::{
 use super::Mcp;
 use super::tools::broken;
 use crate::engine::{Code, Error};
-use crate::protocols::omir::{GET, STATUS, error_value, worded};
-use crate::router::{Caller, Incoming};
+use crate::protocols::omir::{GET, STATUS};
+use crate::router::{Caller, Incoming, error_value, worded};
 
 const STATUS_URI: &str = "omir://status";
 const MEMORY: &str = "omir://memory/";

@@ -14,9 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Mcp;
 use super::waiting::{Progress, Waiting};
 use crate::engine::{Code, Error};
-use crate::protocols::omir::error_value;
 use crate::router::tool::{Tool, Toolbox, check, schema};
-use crate::router::{Caller, Incoming};
+use crate::router::{Caller, Incoming, error_value};
 
 /// Time for which a call waits for one of the slots.
 const PATIENCE: Duration = Duration::from_secs(10);

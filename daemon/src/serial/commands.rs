@@ -8,8 +8,8 @@ use super::share::Turn;
 use super::spool::{MOST_PACKED, Spool};
 use crate::protocols::Protocols;
 use crate::protocols::omir::console::{Command, HELP, NotAppended, Terminal, error_line};
-use crate::protocols::omir::{Unwanted, Work, worded};
-use crate::router::{Caller, Incoming};
+use crate::protocols::omir::{Unwanted, Work};
+use crate::router::{Caller, Incoming, worded};
 
 /// Output of a command.
 pub enum Output {

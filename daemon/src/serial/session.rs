@@ -19,10 +19,10 @@ use self::job::{Job, Message};
 use super::share::Budget;
 use crate::engine::{Code, Error};
 use crate::protocols::Protocols;
+use crate::protocols::omir::Work as _;
 use crate::protocols::omir::link::{self, Exchange as _, PUSH, Readings, UNKNOWN, failed};
-use crate::protocols::omir::{Work as _, worded};
 use crate::router::{
-    AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method,
+    AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method, worded,
 };
 
 /// Requests of a session that wait; more are answered `BUSY`.

@@ -11,8 +11,8 @@ use super::identity::{ZENOH, identified};
 use super::keys::Keys;
 use crate::engine::{Code, SimulatedClock};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{CLOCK, instant, worded};
-use crate::router::{Caller, Incoming};
+use crate::protocols::omir::{CLOCK, instant};
+use crate::router::{Caller, Incoming, worded};
 
 /// Sets `clock` with every PUT on its key.
 pub(super) fn set_by(

@@ -1,5 +1,6 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer. Invariant 38 of ARCHITECTURE.md.
 
+use crate::router::error_value;
 use omir_core::event::EventKind;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
@@ -10,7 +11,6 @@ use zenoh::bytes::Encoding;
 
 use super::keys::Keys;
 use crate::engine::{Code, Error, Event, RotFinding};
-use crate::protocols::omir::error_value;
 
 /// The way out for events.
 #[derive(Clone)]

@@ -15,8 +15,8 @@ use super::identity::{ZENOH, identified};
 use super::request::{Request, stated};
 use crate::engine::{Code, Encoding, Error, Unread, decode_stored};
 use crate::protocols::Protocols;
-use crate::protocols::omir::{DELETE, GET, Named, PUT, no_resource, worded};
-use crate::router::{Admitted, Caller, Incoming};
+use crate::protocols::omir::{DELETE, GET, Named, PUT, no_resource};
+use crate::router::{Admitted, Caller, Incoming, worded};
 
 /// Longest time that a GET waits for earlier PUTs and DELETEs to be committed.
 const COMMITTING: Duration = Duration::from_secs(2);

@@ -12,8 +12,9 @@ use zenoh::query::Query;
 use super::keys::Keys;
 use super::pool::{Pool, UnderWay};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
-use crate::protocols::omir::{Encoded, Params, Payload, add_parameter, error_value};
+use crate::protocols::omir::{Encoded, Params, Payload, add_parameter};
 use crate::router;
+use crate::router::error_value;
 
 /// Bytes of a selector's parameters.
 pub const MOST_PARAMETERS: usize = 64 << 10;

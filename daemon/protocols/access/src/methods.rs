@@ -10,7 +10,16 @@ const fn row(
     payload: Payload,
     about: &'static About,
 ) -> Method {
-    Method { protocol: NAME, name, effect, streams: false, payload, scope: Scope::ADMIN, about }
+    Method {
+        protocol: NAME,
+        name,
+        effect,
+        streams: false,
+        payload,
+        scope: Scope::ADMIN,
+        rates: [None, None],
+        about,
+    }
 }
 
 const fn parameter(name: &'static str, kind: Kind, about: &'static str) -> Parameter {

@@ -38,7 +38,7 @@ pub use self::params::{
     Named, Parameters, add as add_parameter, add_members as add_parameters, reference,
 };
 pub use self::schema::schemas;
-pub use self::wording::{error_value, no_resource, worded, worded_for};
+pub use self::wording::no_resource;
 #[cfg(feature = "link")]
 pub use self::work::{Unwanted, Work};
 

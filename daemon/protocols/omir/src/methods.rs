@@ -9,7 +9,16 @@ const NAME: &str = "omir";
 
 const fn reads(name: &'static str, payload: Payload, about: &'static About) -> Method {
     let (effect, scope) = (Effect::Reads, Scope::READ);
-    Method { protocol: NAME, name, effect, streams: false, payload, scope, about }
+    Method {
+        protocol: NAME,
+        name,
+        effect,
+        streams: false,
+        payload,
+        scope,
+        rates: [None, None],
+        about,
+    }
 }
 
 const fn streams(name: &'static str, payload: Payload, about: &'static About) -> Method {

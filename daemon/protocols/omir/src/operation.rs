@@ -9,11 +9,11 @@ use omir_core::value::{Map, Value};
 
 pub use self::request::{Params, Payload};
 pub use self::response::{Encoded, Response};
+use super::Omir;
 use super::params::{self, Named};
-use super::{Omir, worded};
 use super::{about, methods};
 use omird_engine::{Change, Code, CompactionScope, Error, Precondition, Query, unanswered};
-use omird_router::Admitted;
+use omird_router::{Admitted, worded};
 
 /// Returns true if a thread of the engine works on it, so that [`Omir::serve`] hands it over and returns. The others are
 /// worked on where they are served.

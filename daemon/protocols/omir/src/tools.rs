@@ -16,9 +16,9 @@ use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_engine::{Code, Error};
 use omird_router::tool::{Tool, Toolbox, Watch};
-use omird_router::{Admitted, Refusal};
+use omird_router::{Admitted, Refusal, worded};
 
-use crate::{Omir, worded};
+use crate::Omir;
 
 pub use self::table::TOOLS;
 

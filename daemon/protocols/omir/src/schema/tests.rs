@@ -8,12 +8,12 @@ use jsonschema::Validator;
 use omir_core::operation::Operation;
 use omir_core::reference::Ref;
 use omird_engine::{Encoding, Engine, Following};
-use omird_router::{Admitted, Caller, Incoming, Method, Router};
+use omird_router::{Admitted, Caller, Incoming, Method, Router, error_value};
 use serde_json::json;
 
 use super::*;
 use crate::methods::{DELETE, EVENTS, OMIR, PUT};
-use crate::{Omir, Params, Payload, error_value, method};
+use crate::{Omir, Params, Payload, method};
 
 fn all() -> serde_json::Value {
     serde_json::from_str(&json::to_string(&Value::Object(schemas(DEFINITIONS)))).unwrap()

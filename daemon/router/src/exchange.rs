@@ -1,0 +1,115 @@
+//! Exchanges: protocols whose methods take one message and give one answer, so that any transport may carry them.
+//!
+//! A transport knows from its own table which method a path or key means. It asks [`Router::admit`](super::Router::admit),
+//! reads the message, and hands both to [`Exchange::answer`]. A request that does not get so far is worded by
+//! [`Exchange::refuse`]: each protocol has its own form of an error.
+
+use std::time::{Duration, Instant};
+
+use omir_core::value::Map;
+use omird_engine::Error;
+
+use super::admitted::Admitted;
+use super::method::{Method, Protocol};
+use super::rate::RateUsage;
+use super::refusal::Refusal;
+
+/// Takes the answer, on any thread. Dropped without one, the client is told of a bug.
+pub type Reply = Box<dyn FnOnce(Answer) + Send>;
+
+/// A protocol of one message and one answer each.
+pub trait Exchange: Send + Sync {
+    /// Returns its table.
+    fn protocol(&self) -> &'static Protocol;
+
+    /// Works on a request, on a thread that may wait. What waits for the disk replies from the writer's thread, so that many
+    /// changes share one flush.
+    fn answer(&self, admitted: Admitted, message: Message, reply: Reply);
+
+    /// Words a request that is not worked on. Its audit line is written.
+    fn refuse(&self, denied: &Denied) -> Answer;
+
+    /// Returns the JSON Schemas (2020-12) of its messages and answers, by name, for the OpenAPI document. `place` is where
+    /// they lie there: `#/components/schemas/`.
+    fn schemas(&self, place: &str) -> Map;
+}
+
+/// A request as it came in.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// The payload; JSON, unless it is empty.
+    pub body: Vec<u8>,
+    /// What the path names, and the parameters of the query or selector, decoded. No name is there twice.
+    pub parameters: Vec<(String, String)>,
+    /// The name that the client gave the request outside of its payload, as `X-Request-ID` does.
+    pub request_id: Option<String>,
+    /// The moment at which it began to come in.
+    pub began: Instant,
+}
+
+impl Message {
+    /// Returns the parameter of this name.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A request that is not worked on.
+#[derive(Debug, Clone)]
+pub struct Denied {
+    /// What was asked.
+    pub method: &'static Method,
+    /// The reason.
+    pub why: Denial,
+    /// As [`Message::request_id`].
+    pub request_id: Option<String>,
+    /// What is left of the caller's second rate, where it is known who asks and there is one.
+    pub rate: Option<RateUsage>,
+}
+
+/// A reason not to work on a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denial {
+    /// The router refuses.
+    Refusal(Refusal),
+    /// The transport does: the payload is too large, too slow or of another kind, or too much is under way.
+    Transport {
+        /// The status, as HTTP counts them.
+        status: u16,
+        /// What is wrong.
+        error: Error,
+    },
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The status, as HTTP counts them. From 400 on it is an error wherever it goes.
+    pub status: u16,
+    /// JSON, or nothing.
+    pub body: Vec<u8>,
+    /// What HTTP says beside it.
+    pub headers: Vec<(&'static str, String)>,
+    /// The time until asking again may help.
+    pub retry_after: Option<Duration>,
+}
+
+impl Answer {
+    /// Returns an answer without anything beside it.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, body: body.into(), headers: Vec::new(), retry_after: None }
+    }
+
+    /// Adds a header of HTTP.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Returns true if it is an error.
+    pub fn is_error(&self) -> bool {
+        self.status >= 400
+    }
+}
