@@ -106,7 +106,8 @@ impl Request {
         let bytes = std::mem::take(&mut self.payload).to_bytes().into_owned();
         let payload = match kind {
             _ if bytes.is_empty() => Payload::None,
-            router::Payload::None => Payload::None,
+            // A protocol of exchanges reads its own messages.
+            router::Payload::None | router::Payload::Message(_) => Payload::None,
             router::Payload::Resources => Payload::Resources(bytes, self.encoding),
             router::Payload::Parameters => {
                 let encoding = self.encoding;
