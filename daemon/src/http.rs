@@ -11,6 +11,7 @@
 //! | `guard` | pages of other sites in a browser next door |
 //! | `negotiate`, `body` | headers that a request depends on, and its body |
 //! | `tokens` | the protocol of tokens |
+//! | `exchanges` | protocols of one message and one answer each |
 //! | `answer` | refusals, and their statuses |
 //! | `work` | what may be under way at a time, and what may wait |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
@@ -26,6 +27,7 @@ mod connection;
 mod endpoints;
 mod events;
 mod exchange;
+mod exchanges;
 mod guard;
 mod health;
 mod listen;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::router::tool::Toolbox;
-use crate::router::{Router, Scope};
+use crate::router::{Description, Exchange, Router, Scope};
 
 use self::access::Tokens;
 use self::omir::Omir;
@@ -28,11 +28,21 @@ pub struct Protocols {
     pub omir: Omir,
     /// The protocol of `docs/access.md`, "Tokens over HTTP".
     pub tokens: Tokens,
+    /// The protocols of one message and one answer each, in the order of [`Protocols::DESCRIPTIONS`].
+    exchanges: Arc<[Arc<dyn Exchange>]>,
 }
 
 impl Protocols {
     /// The scopes of all protocols: what a token may be given.
     pub const SCOPES: &[Scope] = omir::OMIR.scopes;
+
+    /// The protocols of one message and one answer each, as transports and documents know them.
+    pub const DESCRIPTIONS: &[&Description] = &[];
+
+    /// Returns the protocol of that name, if it is one of one message and one answer each.
+    pub fn exchange(&self, name: &str) -> Option<&Arc<dyn Exchange>> {
+        self.exchanges.iter().find(|exchange| exchange.description().protocol.name == name)
+    }
 
     /// Returns the tools of all protocols that have some.
     pub fn tools(&self) -> Vec<Arc<dyn Toolbox>> {
@@ -53,6 +63,7 @@ impl Protocols {
     pub fn routed(engine: &Engine, robot: &str, access: Access, router: Router) -> Self {
         let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
-        Self { access, router, omir, tokens }
+        let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([]);
+        Self { access, router, omir, tokens, exchanges }
     }
 }

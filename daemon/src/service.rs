@@ -5,6 +5,7 @@ mod clock;
 mod deleting;
 mod error;
 mod events;
+mod exchanges;
 mod identity;
 mod keys;
 mod listeners;
@@ -36,6 +37,7 @@ use crate::router::{
 };
 
 use self::deleting::{Deleter, Deletes};
+use self::exchanges::Exchanged;
 use self::identity::{ZENOH, identified};
 use self::pool::{Load, Pool, Running, UnderWay};
 use self::request::Request;
@@ -225,6 +227,7 @@ struct Context {
 enum Served {
     Memory,
     Operation(Operation),
+    Exchange(Exchanged),
 }
 
 /// The one question that is answered to everybody, with less to those without a token.
@@ -233,26 +236,31 @@ const STATUS: Served = Served::Operation(Operation::Status);
 impl Served {
     fn all() -> impl Iterator<Item = Self> {
         let operations = Operation::ALL.into_iter().map(Self::Operation);
-        std::iter::once(Self::Memory).chain(operations)
+        let exchanges = Exchanged::all().map(Self::Exchange);
+        std::iter::once(Self::Memory).chain(operations).chain(exchanges)
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory/**",
             Self::Operation(operation) => operation.as_str(),
+            Self::Exchange(exchanged) => exchanged.key(),
         }
     }
 
     /// Returns true if a key expression that matches it means it. `**/recall` matches a memory with the id `recall`
     /// as well, and means none.
     fn is_meant_by(self, key: &str) -> bool {
-        let last = key.rsplit('/').next().unwrap_or_default();
+        let ends_with = |name: &str| {
+            let before = key.strip_suffix(name);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
         match self {
             Self::Memory => {
-                let is_other = Self::all().any(|other| other != self && other.name() == last);
+                let is_other = Self::all().any(|other| other != self && ends_with(other.name()));
                 !is_other || key.split('/').any(|chunk| chunk == "memory")
             }
-            _ => last == self.name(),
+            _ => ends_with(self.name()),
         }
     }
 
@@ -260,6 +268,7 @@ impl Served {
         match self {
             Self::Memory => &GET,
             Self::Operation(operation) => method(operation),
+            Self::Exchange(exchanged) => exchanged.method(),
         }
     }
 }
@@ -302,6 +311,9 @@ impl Context {
             return pool.hand_over(0, move |_| drop(query));
         };
         let request = Request::new(query, self.keys.clone(), pool.clone(), under_way);
+        if let Served::Exchange(exchanged) = served {
+            return exchanges::take_on(self, exchanged, request, identified, exact);
+        }
         match identified {
             Ok(_) => {}
             // That there is a daemon, and that it needs a token, is no secret.
@@ -329,7 +341,7 @@ impl Context {
         };
         let is_handed_over = match served {
             Served::Operation(operation) => is_handed_over(operation),
-            Served::Memory => false,
+            Served::Memory | Served::Exchange(_) => false,
         };
         if is_handed_over && size <= INLINE_BYTES {
             self.answer(served, request, admitted);
@@ -348,6 +360,8 @@ impl Context {
         match served {
             Served::Memory => memory::get(self, request, admitted),
             Served::Operation(operation) => operations::serve(self, operation, request, admitted),
+            // Taken on by itself.
+            Served::Exchange(_) => {}
         }
     }
 }

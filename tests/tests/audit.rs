@@ -31,7 +31,8 @@ impl Scene {
         let engine: &Engine = &session;
         let policy = Overheard::new(engine.clone());
         let router = Router::new(policy.clone());
-        let protocols = Protocols { router, ..Protocols::over(engine, "r1") };
+        let access = Protocols::over(engine, "r1").access;
+        let protocols = Protocols::routed(engine, "r1", access, router);
         let endpoint = free_endpoint();
         let network = Network { listen: Some(vec![endpoint.clone()]), ..Network::default() };
         let keys = Keys::new("omir", "r1");

@@ -65,6 +65,11 @@ impl Admitted {
         self.router.usage(&self.caller, self.method)
     }
 
+    /// Notes the size of a message that was admitted before it came in.
+    pub fn came_in(&mut self, bytes: usize) {
+        self.bytes = bytes;
+    }
+
     /// Takes the permit for a large payload, if it needs one. The change has it until it is made.
     pub fn take_permit(&mut self) -> Option<ImportPermit> {
         self.permit.take()

@@ -19,8 +19,8 @@ pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
 /// A protocol of one message and one answer each.
 pub trait Exchange: Send + Sync {
-    /// Returns its table.
-    fn protocol(&self) -> &'static Protocol;
+    /// Returns what transports and documents know of it.
+    fn description(&self) -> &'static Description;
 
     /// Works on a request, on a thread that may wait. What waits for the disk replies from the writer's thread, so that many
     /// changes share one flush.
@@ -28,11 +28,25 @@ pub trait Exchange: Send + Sync {
 
     /// Words a request that is not worked on. Its audit line is written.
     fn refuse(&self, denied: &Denied) -> Answer;
-
-    /// Returns the JSON Schemas (2020-12) of its messages and answers, by name, for the OpenAPI document. `place` is where
-    /// they lie there: `#/components/schemas/`.
-    fn schemas(&self, place: &str) -> Map;
 }
+
+/// The facts about an [`Exchange`] that do not change.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// Its table.
+    pub protocol: &'static Protocol,
+    /// One sentence for the OpenAPI document.
+    pub about: &'static str,
+    /// Returns the JSON Schemas (2020-12) of its messages and answers, by name. The argument is the place at which they lie
+    /// in the document: `#/components/schemas/`.
+    pub schemas: fn(&str) -> Map,
+    /// Returns the statuses that a method answers with, and the name of the schema of each: one of its own, [`ERROR`], or
+    /// nothing.
+    pub answers: fn(&'static Method) -> &'static [(u16, &'static str)],
+}
+
+/// The name of the schema of `{"code", "message", "path"}`, which the document has anyway.
+pub const ERROR: &str = "Error";
 
 /// A request as it came in.
 #[derive(Debug, Clone)]

@@ -34,7 +34,7 @@ use omir_core::reference::Ref;
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
-pub use self::exchange::{Answer, Denial, Denied, Exchange, Message, Reply};
+pub use self::exchange::{Answer, Denial, Denied, Description, ERROR, Exchange, Message, Reply};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
 pub use self::rate::RateUsage;

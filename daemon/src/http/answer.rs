@@ -71,9 +71,7 @@ impl IntoResponse for Refused {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         if let Some(after) = self.retry_after {
-            // Rounded up: a client that waits so long is heard.
-            let seconds = u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+            headers.insert(RETRY_AFTER, in_seconds(after));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -94,6 +92,12 @@ pub(super) fn rendered(mut response: Response, encoding: Encoding, is_head: bool
         *response.body_mut() = Body::from(bytes);
     }
     response
+}
+
+/// Returns whole seconds, rounded up: a client that waits so long is heard.
+pub(super) fn in_seconds(after: Duration) -> HeaderValue {
+    let seconds = u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+    HeaderValue::from(seconds.max(1))
 }
 
 /// Returns the media type of an encoding.

@@ -97,7 +97,10 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// Reads a body of at most so many bytes.
-async fn read(
+///
+/// # Errors
+/// 413, 408, 400, or `BUSY`.
+pub(super) async fn read(
     work: &Work,
     headers: &HeaderMap,
     mut body: Body,

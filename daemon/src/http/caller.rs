@@ -34,7 +34,7 @@ pub(crate) fn ask_who(
 ) -> Result<Caller, Refused> {
     identify(context, parts).map_err(|refusal| {
         let bytes = body::stated_length(&parts.headers).unwrap_or(0);
-        let nobody = Caller::unknown(transport(parts));
+        let nobody = nobody(parts);
         context.protocols.router.refuse_named(&nobody, method, bytes, named, refusal.code());
         let mut error = worded_for(refusal, method);
         if refusal == Refusal::Unauthenticated(Unauthenticated::Missing) {
@@ -58,6 +58,11 @@ pub(crate) fn identify(context: &Context, parts: &Parts) -> Result<Caller, Refus
     };
     let only_reads = parts.headers.contains_key(READ_ONLY);
     Ok(Caller { only_reads, ..caller })
+}
+
+/// Returns the caller of a request that says of nobody who it is from.
+pub(super) fn nobody(parts: &Parts) -> Caller {
+    Caller::unknown(transport(parts))
 }
 
 /// Returns the way by which a request came in, as audit lines name it.

@@ -8,12 +8,15 @@ use omir_core::operation::Operation;
 
 use crate::protocols::access::{ADD, LIST, REVOKE};
 use crate::protocols::omir::{CLOCK, DELETE, EVENTS, GET, PUT, method};
-use crate::router::{Effect, Method};
+use crate::router::{Effect, Method, Scope};
 
 /// The paths of the OMIR protocol begin so.
 const OMIR: &str = "/omir/v1/";
 /// The tokens: `docs/access.md`, "Tokens over HTTP".
 const TOKENS: &str = "/access/v1/tokens";
+
+/// The paths of protocols of one message and one answer each. What stands in braces is a parameter of the method.
+const EXCHANGES: &[(Verb, &str, &Method)] = &[];
 
 /// A verb on a path.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ pub(super) struct Endpoint {
 }
 
 /// What answers at an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Serves {
     /// An operation.
     Operation(Operation),
@@ -47,6 +50,8 @@ pub(super) enum Serves {
     AddToken,
     /// A token is revoked.
     RevokeToken,
+    /// A method of a protocol of one message and one answer each.
+    Exchange(&'static Method),
     /// The daemon lives.
     Live,
     /// The daemon is ready.
@@ -70,13 +75,18 @@ impl Serves {
             Self::Tokens => Some(&LIST),
             Self::AddToken => Some(&ADD),
             Self::RevokeToken => Some(&REVOKE),
+            Self::Exchange(method) => Some(method),
             Self::Live | Self::Ready | Self::Metrics | Self::Document => None,
         }
     }
 
     /// Returns true if nobody need say who asks.
     pub(super) fn is_open(self) -> bool {
-        matches!(self, Self::Live | Self::Ready)
+        match self {
+            Self::Live | Self::Ready => true,
+            Self::Exchange(method) => method.scope == Scope::OPEN,
+            _ => false,
+        }
     }
 }
 
@@ -105,6 +115,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     add(TOKENS, Verb::GET, Serves::Tokens);
     add(TOKENS, Verb::POST, Serves::AddToken);
     add(&format!("{TOKENS}/{{name}}"), Verb::DELETE, Serves::RevokeToken);
+    for (verb, path, method) in EXCHANGES {
+        add(path, verb.clone(), Serves::Exchange(method));
+    }
     add("/health/live", Verb::GET, Serves::Live);
     add("/health/ready", Verb::GET, Serves::Ready);
     add("/metrics", Verb::GET, Serves::Metrics);
@@ -117,6 +130,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::protocols::Protocols;
     use crate::protocols::access::ACCESS;
     use crate::protocols::omir::OMIR as PROTOCOL;
 
@@ -126,7 +140,8 @@ mod tests {
     #[test]
     fn each_method_of_the_protocol_has_a_path() {
         let all = endpoints();
-        for method in PROTOCOL.methods.iter().chain(ACCESS.methods) {
+        let exchanges = Protocols::DESCRIPTIONS.iter().flat_map(|known| known.protocol.methods);
+        for method in PROTOCOL.methods.iter().chain(ACCESS.methods).chain(exchanges) {
             let is_served = all.iter().any(|endpoint| endpoint.serves.row() == Some(*method));
             assert_ne!(is_served, ELSEWHERE.contains(&method.name), "{}", method.name);
         }

@@ -200,7 +200,7 @@ fn answer_encoding(
 ///
 /// # Errors
 /// `INVALID_QUERY`, naming the parameter that is given twice or is no text.
-fn query_parameters(parts: &Parts) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn query_parameters(parts: &Parts) -> Result<Vec<(String, String)>, Error> {
     let mut list: Vec<(String, String)> = Vec::new();
     let query = parts.uri.query().unwrap_or_default();
     for part in query.split('&').filter(|part| !part.is_empty()) {

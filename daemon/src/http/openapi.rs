@@ -1,5 +1,6 @@
 //! `/openapi.json`: the OpenAPI document (3.1), made of the table of paths and of the tables of methods.
 
+mod exchanges;
 mod statuses;
 
 use hyper::Method as Verb;
@@ -41,12 +42,12 @@ fn openapi() -> Map {
         }
     }
     let mut all_schemas = schemas(SCHEMAS);
-    for (name, schema) in access::schemas() {
+    for (name, schema) in access::schemas().into_iter().chain(exchanges::schemas()) {
         all_schemas.insert(name, schema);
     }
     let with_body = endpoints().into_iter().filter(|one| one.verb == Verb::POST);
     for row in with_body.filter_map(|endpoint| endpoint.serves.row()) {
-        if is_of_parameters(row.about) {
+        if !matches!(row.payload, Payload::Message(_)) && is_of_parameters(row.about) {
             all_schemas.insert(request_name(row), members(row.about));
         }
     }
@@ -114,12 +115,16 @@ fn tags() -> Value {
         tag("daemon", "The daemon"),
     ]
     .into_iter()
+    .chain(exchanges::tags().map(|(name, about)| tag(name, about)))
     .collect()
 }
 
 /// One verb on a path.
 fn operation(endpoint: &Endpoint) -> Map {
     let Endpoint { verb, serves, .. } = endpoint;
+    if let Serves::Exchange(row) = serves {
+        return exchanges::operation(endpoint, row);
+    }
     let row = serves.row();
     let about = row.map_or(About::NOTHING, |row| row.about);
     let mut map = Map::new();
@@ -167,6 +172,7 @@ fn name(serves: Serves, verb: &Verb) -> String {
         Serves::Tokens => "listTokens".to_owned(),
         Serves::AddToken => "addToken".to_owned(),
         Serves::RevokeToken => "revokeToken".to_owned(),
+        Serves::Exchange(row) => row.name.to_owned(),
         Serves::Live => "isLive".to_owned(),
         Serves::Ready => "isReady".to_owned(),
         Serves::Metrics => "metrics".to_owned(),
@@ -182,6 +188,7 @@ fn tag(serves: Serves) -> &'static str {
             "memory"
         }
         Serves::Tokens | Serves::AddToken | Serves::RevokeToken => "access",
+        Serves::Exchange(row) => row.protocol,
         Serves::Clock | Serves::Live | Serves::Ready | Serves::Metrics | Serves::Document => {
             "daemon"
         }
@@ -450,6 +457,7 @@ fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
             let about = "Server-sent events: the name of an event is its kind, its data an `Event` as JSON.";
             vec![("200", text("text/event-stream", about).into())]
         }
+        Serves::Exchange(_) => Vec::new(),
         Serves::Live => vec![("200", health("It lives.").into())],
         Serves::Ready => vec![
             ("200", health("It is ready.").into()),

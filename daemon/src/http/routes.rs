@@ -11,7 +11,7 @@ use super::Context;
 use super::answer::Refused;
 use super::endpoints::{Endpoint, Serves, endpoints};
 use super::omir::{self, clock, events, memory};
-use super::{operations, tokens};
+use super::{exchanges, operations, tokens};
 use crate::engine::Code;
 
 /// What `/` says.
@@ -47,6 +47,7 @@ fn served(way: MethodFilter, serves: Serves) -> MethodRouter<Arc<Context>> {
         Serves::Tokens => on(way, tokens::list),
         Serves::AddToken => on(way, tokens::add),
         Serves::RevokeToken => on(way, tokens::revoke),
+        Serves::Exchange(method) => exchanges::served(way, method),
         Serves::Live => on(way, operations::live),
         Serves::Ready => on(way, operations::ready),
         Serves::Metrics => on(way, operations::metrics),

@@ -122,6 +122,41 @@ impl Request {
         Ok(Params { parameters, payload })
     }
 
+    /// Returns the bytes of the payload.
+    pub(super) fn payload_bytes(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// Takes the payload.
+    pub(super) fn take_payload(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.payload).to_bytes().into_owned()
+    }
+
+    /// Checks that the payload is not said to be anything but JSON.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`.
+    pub(super) fn expect_json(&self) -> Result<(), Error> {
+        let encoding = self.query.as_ref().and_then(Query::encoding);
+        match stated(encoding) {
+            Some(Encoding::Cbor) => {
+                Err(Error::new(Code::InvalidQuery, "this key takes JSON, not CBOR"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers on `omir/<robot>/<key>` with these bytes.
+    pub(super) fn reply_with(self, key: &str, bytes: Vec<u8>, encoding: Encoding) {
+        let (key, encoding) = (self.keys.operation(key), zenoh_encoding(encoding));
+        self.finish(Parcel::Answer { key, encoding, beside: None, bytes });
+    }
+
+    /// Answers that it is refused, in these words.
+    pub(super) fn refuse_with(self, bytes: Vec<u8>, encoding: Encoding) {
+        self.finish(Parcel::Refusal { bytes, encoding: zenoh_encoding(encoding) });
+    }
+
     /// Answers on `omir/<robot>/<operation>`. What is missing goes beside the answer, as JSON in the attachment.
     pub(super) fn reply(self, operation: &str, encoded: Encoded) {
         let Encoded { bytes, encoding, left_out } = encoded;

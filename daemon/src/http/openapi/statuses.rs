@@ -13,7 +13,8 @@ pub(super) struct Status {
     pub(super) number: u16,
     /// The name in the document.
     pub(super) name: &'static str,
-    about: &'static str,
+    /// What is said of it.
+    pub(super) about: &'static str,
     /// A header that comes with it, and its meaning.
     header: Option<(&'static str, &'static str)>,
 }

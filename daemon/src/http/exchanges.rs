@@ -1,0 +1,271 @@
+//! Protocols of one message and one answer each ([`Exchange`]) over HTTP: JSON in a body, and what a path or query names.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request, State};
+use axum::response::Response;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+
+use super::Context;
+use super::answer::{Refused, content_type, in_seconds};
+use super::body::{self, Most, Read};
+use super::caller::{identify, nobody};
+use super::exchange::held;
+use super::negotiate;
+use super::omir::query_parameters;
+use crate::engine::{Code, Encoding, Error, unanswered};
+use crate::router::{
+    Admitted, Answer, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Payload, Scope,
+};
+
+/// The name that a client gives its request.
+const REQUEST_ID: &str = "x-request-id";
+/// Characters of that name.
+const LONGEST_ID: usize = 128;
+
+/// Returns the handler of a method.
+pub(super) fn served(way: MethodFilter, method: &'static Method) -> MethodRouter<Arc<Context>> {
+    on(way, async move |State(context): State<Arc<Context>>, names, request| {
+        serve(&context, method, names, request).await
+    })
+}
+
+/// What a path names, percent-decoded; or that it is no text.
+type Names = Result<RawPathParams, axum::extract::rejection::RawPathParamsRejection>;
+
+async fn serve(
+    context: &Arc<Context>,
+    method: &'static Method,
+    names: Names,
+    request: Request,
+) -> Result<Response, Refused> {
+    let Some(exchange) = context.protocols.exchange(method.protocol) else {
+        let message = "this protocol is not served here";
+        return Err(Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message));
+    };
+    let (parts, body) = request.into_parts();
+    let asked = Asked { context, exchange, method, request_id: request_id(&parts.headers) };
+    let answer = match asked.answered(&parts, names, body).await {
+        Ok(answer) => answer,
+        Err(denied) => exchange.refuse(&denied),
+    };
+    sent(context, answer).await
+}
+
+/// A request, as far as its head tells.
+struct Asked<'a> {
+    context: &'a Context,
+    exchange: &'a Arc<dyn Exchange>,
+    method: &'static Method,
+    request_id: Option<String>,
+}
+
+impl Asked<'_> {
+    async fn answered(
+        self,
+        parts: &Parts,
+        names: Names,
+        body: Body,
+    ) -> Result<Answer, Box<Denied>> {
+        let began = Instant::now();
+        let (context, method) = (self.context, self.method);
+        let caller = self.caller(parts)?;
+        // Before the body comes: what is refused is not read, and what is read has been counted.
+        let bytes = body::stated_length(&parts.headers).unwrap_or(0);
+        let incoming = Incoming { bytes, ..Incoming::default() };
+        let admitted = context.protocols.router.admit(&caller, method, incoming);
+        let mut admitted =
+            admitted.map_err(|refusal| self.denied(&caller, Denial::Refusal(refusal)))?;
+        let (parameters, Read { bytes, room }) = match self.read(parts, names, body).await {
+            Ok(read) => read,
+            Err(refused) => return Err(self.turned_down(&caller, admitted, refused)),
+        };
+        admitted.came_in(bytes.len());
+        let place = match context.work.place() {
+            Ok(place) => place,
+            Err(error) => return Err(self.turned_down(&caller, admitted, error.into())),
+        };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let message =
+            Message { body: bytes, parameters, request_id: self.request_id.clone(), began };
+        let exchange = self.exchange.clone();
+        let worked = place.work(move || {
+            let _room = room;
+            // A client that is gone does not wait for it.
+            let reply = Box::new(move |answer| drop(tell.send(answer)));
+            exchange.answer(admitted, message, reply);
+        });
+        let failed = |error: Error| self.denied(&caller, refused_by_us(error.into()));
+        worked.await.map_err(failed)?;
+        told.await.map_err(|_| failed(unanswered()))
+    }
+
+    /// Finds out who asks. Nobody need say so for what is open.
+    fn caller(&self, parts: &Parts) -> Result<Caller, Box<Denied>> {
+        let (context, method) = (self.context, self.method);
+        identify(context, parts).or_else(|refusal| {
+            let nobody = nobody(parts);
+            if method.scope == Scope::OPEN {
+                return Ok(nobody);
+            }
+            let bytes = body::stated_length(&parts.headers).unwrap_or(0);
+            context.protocols.router.refuse(&nobody, method, bytes, refusal.code());
+            Err(self.denied(&nobody, Denial::Refusal(refusal)))
+        })
+    }
+
+    /// Reads what the path and the query name, and the body.
+    async fn read(
+        &self,
+        parts: &Parts,
+        names: Names,
+        body: Body,
+    ) -> Result<(Vec<(String, String)>, Read), Refused> {
+        let mut parameters = query_parameters(parts)?;
+        let names = names.map_err(|_| Error::query("", "the path is not UTF-8"))?;
+        for (name, value) in &names {
+            // What the path names is not named once more.
+            parameters.retain(|(known, _)| known != name);
+            parameters.push((name.to_owned(), value.to_owned()));
+        }
+        let most = match self.method.payload {
+            Payload::Message(most) => {
+                expect_json(&parts.headers)?;
+                Most { bytes: most, limit: None }
+            }
+            _ => Most { bytes: 0, limit: None },
+        };
+        Ok((parameters, body::read(&self.context.work, &parts.headers, body, most).await?))
+    }
+
+    /// Ends a request that was admitted.
+    fn turned_down(&self, caller: &Caller, admitted: Admitted, refused: Refused) -> Box<Denied> {
+        admitted.failed(refused.error.code);
+        self.denied(caller, refused_by_us(refused))
+    }
+
+    fn denied(&self, caller: &Caller, why: Denial) -> Box<Denied> {
+        let (method, request_id) = (self.method, self.request_id.clone());
+        let rate = self.context.protocols.router.usage(caller, method);
+        Box::new(Denied { method, why, request_id, rate })
+    }
+}
+
+fn refused_by_us(refused: Refused) -> Denial {
+    Denial::Transport { status: refused.status.as_u16(), error: refused.error }
+}
+
+/// Refuses a body of another kind. One without a kind is none of ours either.
+fn expect_json(headers: &HeaderMap) -> Result<(), Refused> {
+    match negotiate::content(headers)? {
+        Encoding::Json => Ok(()),
+        Encoding::Cbor => {
+            let message = "this path takes JSON: send `Content-Type: application/json`";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(Refused::new(status, Code::InvalidQuery, message))
+        }
+    }
+}
+
+/// Returns the name that the client gave the request, if it may stand in a header again.
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    let is_visible = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
+    (is_visible && id.len() <= LONGEST_ID).then(|| id.to_owned())
+}
+
+/// Returns the response, once there is room for it.
+async fn sent(context: &Context, answer: Answer) -> Result<Response, Refused> {
+    let room = context.work.room_for_answer(answer.body.len()).await?;
+    let (mut response, body) = head(answer);
+    let length = HeaderValue::from(body.len());
+    response.headers_mut().insert(CONTENT_LENGTH, length);
+    *response.body_mut() = held(Body::from(body), room);
+    Ok(response)
+}
+
+/// Returns the response without its body.
+fn head(answer: Answer) -> (Response, Vec<u8>) {
+    let Answer { status, body, headers: beside, retry_after } = answer;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    if !body.is_empty() {
+        headers.insert(CONTENT_TYPE, content_type(Encoding::Json));
+    }
+    if status == StatusCode::UNAUTHORIZED.as_u16() {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(after) = retry_after {
+        headers.insert(RETRY_AFTER, in_seconds(after));
+    }
+    for (name, value) in beside {
+        // A value that no header can have would be a bug of the protocol, and splits no response.
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value))
+        {
+            headers.insert(name, value);
+        }
+    }
+    (response, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_head_says_what_the_answer_does() {
+        let mut answer = Answer::new(429, "{}")
+            .header("X-RateLimit-Limit", "2000")
+            .header("X-Request-ID", "a\r\nSet-Cookie: b");
+        answer.retry_after = Some(Duration::from_millis(1));
+        let (response, body) = head(answer);
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        assert_eq!((response.status().as_u16(), body.as_slice()), (429, b"{}".as_slice()));
+        assert_eq!(header("content-type"), Some("application/json"));
+        assert_eq!((header("x-ratelimit-limit"), header("retry-after")), (Some("2000"), Some("1")));
+        assert_eq!(header("x-request-id"), None, "no header is made of two lines");
+        let (response, _) = head(Answer::new(401, ""));
+        assert!(response.headers().contains_key("www-authenticate"));
+        assert!(!response.headers().contains_key("content-type"), "there is no body");
+    }
+
+    #[test]
+    fn a_request_has_a_name_that_a_header_may_bear() {
+        let of = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(REQUEST_ID, HeaderValue::from_bytes(value).unwrap());
+            request_id(&headers)
+        };
+        assert_eq!(of(b"r-1").as_deref(), Some("r-1"));
+        for wrong in [&b""[..], b"a b", b"\xe9", &[b'x'; LONGEST_ID + 1]] {
+            assert_eq!(of(wrong), None);
+        }
+    }
+
+    #[test]
+    fn a_body_is_json() {
+        let of = |value: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
+            }
+            expect_json(&headers).map_err(|refused| refused.status.as_u16())
+        };
+        assert_eq!(of(Some("application/json; charset=utf-8")), Ok(()));
+        for wrong in ["application/cbor", "text/plain"] {
+            assert_eq!(of(Some(wrong)), Err(415), "{wrong}");
+        }
+    }
+}

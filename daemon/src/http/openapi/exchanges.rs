@@ -1,0 +1,87 @@
+//! Protocols of one message and one answer each in the document: made of their descriptions.
+
+use hyper::Method as Verb;
+use omir_core::value::{Map, Value};
+
+use super::super::endpoints::Endpoint;
+use super::statuses::{ALL, Answered};
+use super::{JSON, SCHEMAS, as_value, object, query_parameter, reference, schema_of};
+use crate::protocols::Protocols;
+use crate::router::{Description, Method, Parameter, Payload, Scope};
+
+/// Returns their schemas by name.
+pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
+    Protocols::DESCRIPTIONS.iter().flat_map(|known| (known.schemas)(SCHEMAS))
+}
+
+/// Returns their tags: one for each protocol.
+pub(super) fn tags() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Protocols::DESCRIPTIONS.iter().map(|known| (known.protocol.name, known.about))
+}
+
+/// Returns one verb on a path.
+pub(super) fn operation(endpoint: &Endpoint, row: &'static Method) -> Map {
+    let about = row.about;
+    let mut map = Map::new();
+    map.insert("operationId", name(row));
+    map.insert("tags", [row.protocol].into_iter().collect::<Value>());
+    map.insert("summary", about.summary);
+    if row.scope == Scope::OPEN {
+        map.insert("security", Value::Array(Vec::new()));
+    } else {
+        map.insert("description", format!("Needs the scope `{}`.", row.scope));
+    }
+    let parameters: Vec<Map> =
+        about.parameters.iter().map(|known| parameter(known, &endpoint.path)).collect();
+    if !parameters.is_empty() {
+        map.insert("parameters", parameters.into_iter().collect::<Value>());
+    }
+    if matches!(row.payload, Payload::Message(_)) && endpoint.verb != Verb::GET {
+        let content = object([(JSON, schema_of(reference(about.payload)))]);
+        let body = object([("required", true.into()), ("content", content.into())]);
+        map.insert("requestBody", body);
+    }
+    map.insert("responses", responses(row));
+    map
+}
+
+/// Returns the name of a function in a generated client, such as `experienceRecord`.
+fn name(row: &Method) -> String {
+    let mut name = row.protocol.to_owned();
+    for word in row.name.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
+}
+
+/// A parameter, which the path names in braces, or else the query.
+fn parameter(known: &Parameter, path: &str) -> Map {
+    if !path.contains(&format!("{{{}}}", known.name)) {
+        return query_parameter(known);
+    }
+    object([
+        ("name", known.name.into()),
+        ("in", "path".into()),
+        ("required", true.into()),
+        ("description", known.about.into()),
+        ("schema", as_value(known.kind).into()),
+    ])
+}
+
+fn responses(row: &'static Method) -> Map {
+    let description = |known: &&&Description| known.protocol.name == row.protocol;
+    let known = Protocols::DESCRIPTIONS.iter().find(description);
+    let answers = known.map_or(&[][..], |known| (known.answers)(row));
+    let mut map = Map::new();
+    for &(status, schema) in answers {
+        let about = ALL.iter().find(|known| known.number == status);
+        let mut answer = Answered::new(about.map_or("Done.", |known| known.about));
+        if !schema.is_empty() {
+            answer = answer.content(object([(JSON, schema_of(reference(schema)))]));
+        }
+        map.insert(status.to_string(), Map::from(answer));
+    }
+    map
+}
