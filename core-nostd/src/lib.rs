@@ -7,7 +7,7 @@
 //!
 //! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
 //! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash;
-//! with `link` the serial link. With `alloc` come the dynamic [`value`], the typed [`model`], both encodings
+//! with `link` the serial link, with `merkle` proofs that an entry is in a list. With `alloc` come the dynamic [`value`], the typed [`model`], both encodings
 //! and the validator; `std`, on by default, adds the float routines of the dependencies and [`quantity`].
 //!
 //! ```
@@ -61,6 +61,9 @@ pub mod reference;
 pub mod crc;
 #[cfg(feature = "link")]
 pub mod link;
+
+#[cfg(feature = "merkle")]
+pub mod merkle;
 
 #[cfg(feature = "alloc")]
 pub mod cbor;

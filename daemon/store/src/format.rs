@@ -33,8 +33,8 @@ pub mod sidecar {
 /// Seals of segments.
 pub mod signature {
     pub use crate::digest::{Digest, digest};
-    pub use crate::merkle::Root;
     pub use crate::signature::{Contents, Seal, SealFault, chain_breaks};
+    pub use omir_core::merkle::Root;
 }
 
 /// Logs.

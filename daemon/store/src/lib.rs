@@ -38,7 +38,6 @@ mod log;
 mod manifest;
 mod mark;
 mod mending;
-mod merkle;
 mod names;
 mod read;
 mod recovery;

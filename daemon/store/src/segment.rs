@@ -19,6 +19,7 @@ use std::ops::Range;
 use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
+use omir_core::merkle::Root;
 use omir_core::model::Resource;
 use omir_core::value::Value;
 
@@ -29,7 +30,6 @@ use crate::digest::{self, Digest};
 use crate::draw::{BlockOf, Draw};
 use crate::locate::{self, BadSegment, bad};
 use crate::manifest::{self, FoundManifest, Manifest, Older};
-use crate::merkle::Root;
 pub use crate::names::{
     SEGMENTS as DIR, segment_number as number_of, segment_path as path, sidecar_path,
     signature_path,

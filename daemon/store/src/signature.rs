@@ -10,7 +10,7 @@
 //! big-endian integers, where `previous` is the link of the segment before (zeros for the first). The link of
 //! a segment is its SHA-256. So a segment can be neither changed, nor left out, nor put in another order
 //! without the chain telling. `entriesRoot` is the root of the tree over the items of its `entry`
-//! ([`merkle`](super::merkle)), so that one of them can be shown to be in it without the others.
+//! ([`omir_core::merkle`]), so that one of them can be shown to be in it without the others.
 //!
 //! A compacted segment takes the place of a run of others in the chain: `previous` is that of the first it
 //! replaces, and one more member, `last`, is the link of the last; it is signed behind `previous`. The segments
@@ -24,11 +24,11 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
 use omir_core::decode::Limits;
 use omir_core::json;
+use omir_core::merkle::Root;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
 use crate::digest::{Digest, digest, hex, unhex};
-use crate::merkle::Root;
 
 const FORMAT: &str = "omird-signature-3";
 /// The format of a seal without a root.
