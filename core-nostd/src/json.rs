@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 
 pub use events::Events;
 pub use places::Places;
+#[cfg(feature = "jcs")]
+pub(crate) use write::write_text;
 pub use write::{to_string, to_string_pretty, write_pretty};
 
 use crate::decode::{Budget, DecodeError, DecodeErrorKind, Limits, check_length};

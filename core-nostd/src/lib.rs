@@ -7,8 +7,9 @@
 //!
 //! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
 //! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash;
-//! with `link` the serial link, with `merkle` proofs that an entry is in a list. With `alloc` come the dynamic [`value`], the typed [`model`], both encodings
-//! and the validator; `std`, on by default, adds the float routines of the dependencies and [`quantity`].
+//! with `link` the serial link, with `merkle` proofs that an entry is in a list. With `alloc` come the dynamic
+//! [`value`], the typed [`model`], both encodings and the validator; with `jcs` the canonical form of JSON;
+//! `std`, on by default, adds the float routines of the dependencies and [`quantity`].
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]
@@ -73,6 +74,8 @@ pub mod decode;
 pub mod extension;
 #[cfg(feature = "fixed")]
 pub mod fixed;
+#[cfg(feature = "jcs")]
+pub mod jcs;
 #[cfg(feature = "alloc")]
 pub mod json;
 #[cfg(feature = "alloc")]

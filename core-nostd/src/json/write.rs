@@ -83,7 +83,7 @@ fn new_line(out: &mut String, level: usize) {
 }
 
 /// RFC 8259 §7: quotation mark, backslash and control characters must be escaped, nothing else is.
-fn write_text(out: &mut String, text: &str) {
+pub(crate) fn write_text(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
