@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::caller::Rate;
+use super::field::Field;
 
 /// A protocol: its name and its methods. It opens no socket and knows no transport.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +51,7 @@ pub struct About {
     /// One sentence, verb first.
     pub summary: &'static str,
     /// The parameters it takes by name.
-    pub parameters: &'static [Parameter],
+    pub parameters: &'static [Field],
     /// The schema of its payload, where that has more than the parameters: a name among the schemas of its protocol; else
     /// empty.
     pub payload: &'static str,
@@ -67,61 +68,6 @@ impl About {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.parameters.iter().map(|parameter| parameter.name)
     }
-}
-
-/// A parameter of a method.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// The values it takes.
-    pub kind: Kind,
-    /// A request without it is refused.
-    pub is_required: bool,
-    /// One sentence: the meaning, the unit, the default.
-    pub about: &'static str,
-}
-
-/// The values that a parameter takes.
-///
-/// A list is written with commas in a selector, a query of HTTP or a command line. In a payload it is a list, or that text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
-    /// Any text.
-    Text,
-    /// A text of this form, as a regular expression that JSON Schema takes.
-    Pattern(&'static str),
-    /// An instant as RFC 3339 writes it.
-    Instant,
-    /// A number, from one to the other.
-    Number {
-        /// The least; [`f64::MIN_POSITIVE`] where it is above 0.
-        least: f64,
-        /// The most.
-        most: f64,
-    },
-    /// A whole number, from one to the other.
-    Integer {
-        /// The least.
-        least: i64,
-        /// The most.
-        most: i64,
-    },
-    /// `true` or `false`.
-    Flag,
-    /// One of these.
-    OneOf(&'static [&'static str]),
-    /// A list of these.
-    ListOf(&'static [&'static str]),
-    /// A list of texts of this form, as [`Kind::Pattern`] has it.
-    List(&'static str),
-    /// A list of numbers: at least so many, at most so many.
-    Numbers {
-        /// The fewest.
-        least: usize,
-        /// The most.
-        most: usize,
-    },
 }
 
 /// The effect of a method on the memory.

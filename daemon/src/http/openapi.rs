@@ -1,6 +1,14 @@
 //! `/openapi.json`: the OpenAPI document (3.1), made of the table of paths and of the tables of methods.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `schemas` | the schemas of what is sent and answered |
+//! | `answers`, `statuses` | answers by status, and the refusals that an endpoint may give |
+//! | `exchanges` | protocols of one message and one answer each |
 
+mod answers;
 mod exchanges;
+mod schemas;
 mod statuses;
 
 use hyper::Method as Verb;
@@ -8,22 +16,17 @@ use omir_core::json;
 use omir_core::operation::Operation;
 use omir_core::value::{Map, Value};
 
-use self::statuses::{Answered, Status};
+use self::schemas::{
+    SCHEMAS, entity_tags, in_both, is_of_parameters, object, pattern, reference, request_name,
+};
 use super::endpoints::{Endpoint, Serves, endpoints};
-use crate::protocols::access::{self, REVOKE};
-use crate::protocols::omir::schemas;
-use crate::router::{About, Kind, Method, Parameter, Payload};
+use crate::protocols::access::REVOKE;
+use crate::router::{About, Field, Method, Payload, Shape};
 
-/// The place of schemas in the document.
-const SCHEMAS: &str = "#/components/schemas/";
-const JSON: &str = "application/json";
-const CBOR: &str = "application/cbor";
 /// The form of `Last-Event-ID`.
 const EVENT_ID: &str = "^[0-9]{1,19}(?:\\.[0-9]{1,19})?$";
 /// The types of resources.
 const TYPES: [&str; 4] = ["MemoryRecord", "Entity", "Relationship", "Episode"];
-/// The schema of a sign of health.
-const HEALTH: &str = "Health";
 
 /// Returns the document as text.
 pub(super) fn document() -> String {
@@ -41,17 +44,6 @@ fn openapi() -> Map {
             path.insert(verb, operation(&endpoint));
         }
     }
-    let mut all_schemas = schemas(SCHEMAS);
-    for (name, schema) in access::schemas().into_iter().chain(exchanges::schemas()) {
-        all_schemas.insert(name, schema);
-    }
-    let with_body = endpoints().into_iter().filter(|one| one.verb == Verb::POST);
-    for row in with_body.filter_map(|endpoint| endpoint.serves.row()) {
-        if !matches!(row.payload, Payload::Message(_)) && is_of_parameters(row.about) {
-            all_schemas.insert(request_name(row), members(row.about));
-        }
-    }
-    all_schemas.insert(HEALTH, health());
     let security: Value = [object([("bearer", Value::Array(Vec::new()))])].into_iter().collect();
     object([
         ("openapi", "3.1.0".into()),
@@ -63,8 +55,8 @@ fn openapi() -> Map {
         (
             "components",
             object([
-                ("schemas", all_schemas.into()),
-                ("responses", statuses::responses().into()),
+                ("schemas", schemas::all().into()),
+                ("responses", answers::refusals().into()),
                 ("securitySchemes", object([("bearer", bearer().into())]).into()),
             ])
             .into(),
@@ -154,7 +146,7 @@ fn operation(endpoint: &Endpoint) -> Map {
     {
         map.insert("requestBody", body);
     }
-    map.insert("responses", responses(*serves, has_body));
+    map.insert("responses", answers::of(*serves, has_body));
     map
 }
 
@@ -217,27 +209,27 @@ fn path_parameters(serves: Serves) -> Vec<Map> {
     };
     match serves {
         Serves::Read | Serves::Store | Serves::Forget => {
-            let types = as_value(Kind::OneOf(&TYPES));
+            let types = Shape::OneOf(&TYPES).schema(SCHEMAS);
             vec![
                 parameter("type", "The type of the resource.", types),
                 parameter("id", "Its id.", reference("Id")),
             ]
         }
         Serves::RevokeToken => {
-            let of_path = |one: &Parameter| parameter(one.name, one.about, as_value(one.kind));
+            let of_path = |one: &Field| parameter(one.name, one.about, one.shape.schema(SCHEMAS));
             REVOKE.about.parameters.iter().map(of_path).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn query_parameter(parameter: &Parameter) -> Map {
+fn query_parameter(parameter: &Field) -> Map {
     object([
         ("name", parameter.name.into()),
         ("in", "query".into()),
         ("required", parameter.is_required.into()),
         ("description", parameter.about.into()),
-        ("schema", as_text(parameter.kind).into()),
+        ("schema", parameter.shape.text_schema(SCHEMAS).into()),
     ])
 }
 
@@ -251,8 +243,8 @@ fn headers(serves: Serves) -> Vec<Map> {
             ("schema", schema.into()),
         ])
     };
-    let matches = |about| header("If-Match", about, tags_or_any());
-    let none_match = |about| header("If-None-Match", about, tags_or_any());
+    let matches = |about| header("If-Match", about, entity_tags());
+    let none_match = |about| header("If-None-Match", about, entity_tags());
     match serves {
         Serves::Read => vec![
             none_match("The version that is known: 304 if it is that still."),
@@ -270,11 +262,6 @@ fn headers(serves: Serves) -> Vec<Map> {
         )],
         _ => Vec::new(),
     }
-}
-
-/// `*`, or entity tags, which are versions in quotes.
-fn tags_or_any() -> Map {
-    pattern("^(?:\\*|\"[0-9]{1,19}\"(?: ?, ?\"[0-9]{1,19}\")*)$")
 }
 
 /// The body of a request: resources, or the parameters by name.
@@ -300,217 +287,6 @@ fn body(row: &'static Method) -> Option<Map> {
         ("required", is_required.into()),
         ("content", in_both(schema).into()),
     ]))
-}
-
-/// Returns true if a body is an object of parameters.
-fn is_of_parameters(about: &About) -> bool {
-    about.payload.is_empty() && !about.parameters.is_empty()
-}
-
-/// The name of the schema of a body that is an object of parameters, such as `RecallRequest`.
-fn request_name(row: &Method) -> String {
-    let (first, rest) = row.name.split_at(1);
-    let of = if row.protocol == "access" { "Token" } else { "" };
-    format!("{}{rest}{of}Request", first.to_ascii_uppercase())
-}
-
-/// An object of the parameters of a method.
-fn members(about: &'static About) -> Map {
-    let property = |parameter: &Parameter| {
-        let mut schema = as_value(parameter.kind);
-        schema.insert("description", parameter.about);
-        (parameter.name, schema)
-    };
-    let required = about.parameters.iter().filter(|parameter| parameter.is_required);
-    let required: Value = required.map(|parameter| parameter.name).collect();
-    let mut schema = object([
-        ("type", "object".into()),
-        ("properties", about.parameters.iter().map(property).collect::<Map>().into()),
-        ("additionalProperties", false.into()),
-    ]);
-    if required.as_array().is_some_and(|names| !names.is_empty()) {
-        schema.insert("required", required);
-    }
-    schema
-}
-
-/// The schema of a parameter in a query, where it is text.
-fn as_text(kind: Kind) -> Map {
-    let joined = |one: &str| pattern(&format!("^{one}(?:,{one})*$"));
-    match kind {
-        Kind::ListOf(words) => joined(&format!("(?:{})", words.join("|"))),
-        Kind::List(form) => joined(form.trim_start_matches('^').trim_end_matches('$')),
-        Kind::Numbers { least, most } => {
-            let number = "-?[0-9]{1,9}(?:\\.[0-9]{1,9})?";
-            let more = match (least.saturating_sub(1), most.saturating_sub(1)) {
-                (least, most) if least == most => format!("{{{least}}}"),
-                (least, most) => format!("{{{least},{most}}}"),
-            };
-            pattern(&format!("^{number}(?:,{number}){more}$"))
-        }
-        kind => as_value(kind),
-    }
-}
-
-/// The schema of a parameter in a body.
-fn as_value(kind: Kind) -> Map {
-    let list = |items: Map| {
-        object([("type", "array".into()), ("items", items.into()), ("minItems", 1.into())])
-    };
-    match kind {
-        Kind::Text => object([("type", "string".into())]),
-        Kind::Pattern(form) => pattern(form),
-        Kind::Instant => reference("Instant"),
-        Kind::Number { least, most } => {
-            let mut schema = object([("type", "number".into())]);
-            if least == f64::MIN_POSITIVE {
-                schema.insert("exclusiveMinimum", 0);
-            } else if least > f64::MIN {
-                schema.insert("minimum", least);
-            }
-            if most < f64::MAX {
-                schema.insert("maximum", most);
-            }
-            schema
-        }
-        Kind::Integer { least, most } => {
-            let mut schema = object([("type", "integer".into()), ("minimum", least.into())]);
-            schema.insert("maximum", most);
-            schema
-        }
-        Kind::Flag => object([("type", "boolean".into())]),
-        Kind::OneOf(words) => {
-            object([("type", "string".into()), ("enum", words.iter().copied().collect())])
-        }
-        Kind::ListOf(words) => list(as_value(Kind::OneOf(words))),
-        Kind::List(form) => list(pattern(form)),
-        Kind::Numbers { least, most } => {
-            let mut schema = list(object([("type", "number".into())]));
-            schema.insert("minItems", least as u64);
-            schema.insert("maxItems", most as u64);
-            schema
-        }
-    }
-}
-
-/// The answers by status.
-fn responses(serves: Serves, has_body: bool) -> Map {
-    let mut map = Map::new();
-    for (status, answer) in answers(serves) {
-        map.insert(status, answer);
-    }
-    for status in statuses::refusals(serves, has_body) {
-        let Status { number, name, .. } = status;
-        map.insert(
-            number.to_string(),
-            object([("$ref", format!("#/components/responses/{name}").into())]),
-        );
-    }
-    map
-}
-
-/// What is answered where nothing is refused.
-fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
-    let about = serves.row().map_or(About::NOTHING, |row| row.about);
-    let told = |text: &str| Answered::new(text).content(in_both(reference(about.response)));
-    let text = |media: &str, about: &str| {
-        Answered::new(about).content(object([(
-            media,
-            object([("schema", object([("type", "string".into())]).into())]).into(),
-        )]))
-    };
-    let health =
-        |about: &str| Answered::new(about).content(object([(JSON, schema_of(reference(HEALTH)))]));
-    let etag = "The version of the resource, in quotes.";
-    match serves {
-        Serves::Operation(Operation::Backup) => {
-            let bytes = object([("type", "string".into()), ("format", "binary".into())]);
-            let mut content = in_both(reference(about.response));
-            content.insert("application/octet-stream", schema_of(bytes));
-            vec![("200", Answered::new("The list, or bytes of a segment.").content(content).into())]
-        }
-        Serves::Operation(Operation::Export) => {
-            let left_out =
-                "Names what the card did not give back, as JSON; missing if all is there.";
-            vec![("200", told("The Bundle.").header("Omir-Left-Out", left_out).into())]
-        }
-        Serves::Operation(_) | Serves::Clock | Serves::Tokens | Serves::RevokeToken => {
-            vec![("200", told("Done.").into())]
-        }
-        Serves::AddToken => {
-            let place = "The list of the tokens.";
-            vec![("201", told("Added.").header("Location", place).into())]
-        }
-        Serves::Read => vec![
-            ("200", told("The resource.").header("ETag", etag).into()),
-            (
-                "304",
-                Answered::new("The version is the one that is known.").header("ETag", etag).into(),
-            ),
-        ],
-        Serves::Store => vec![
-            ("200", told("Updated, or the same already.").header("ETag", etag).into()),
-            ("201", told("Stored for the first time.").header("ETag", etag).into()),
-        ],
-        Serves::Forget => vec![("200", told("Forgotten, if it was there.").into())],
-        Serves::Events => {
-            let about = "Server-sent events: the name of an event is its kind, its data an `Event` as JSON.";
-            vec![("200", text("text/event-stream", about).into())]
-        }
-        Serves::Exchange(_) => Vec::new(),
-        Serves::Live => vec![("200", health("It lives.").into())],
-        Serves::Ready => vec![
-            ("200", health("It is ready.").into()),
-            ("503", health("It is not, for these reasons.").into()),
-        ],
-        Serves::Metrics => {
-            let media = "application/openmetrics-text";
-            vec![("200", text(media, "OpenMetrics text, version 1.0.0.").into())]
-        }
-        Serves::Document => {
-            let any = object([("type", "object".into())]);
-            let content = object([(JSON, schema_of(any))]);
-            vec![("200", Answered::new("This document.").content(content).into())]
-        }
-    }
-}
-
-/// The state of the daemon, for who watches it.
-fn health() -> Map {
-    let reasons = object([
-        ("description", "Why it is not ready; for people".into()),
-        ("type", "array".into()),
-        ("items", object([("type", "string".into())]).into()),
-    ]);
-    let states = ["live", "ready", "unready"];
-    let status = object([("type", "string".into()), ("enum", states.into_iter().collect())]);
-    object([
-        ("description", "A sign of life".into()),
-        ("type", "object".into()),
-        ("properties", object([("status", status.into()), ("reasons", reasons.into())]).into()),
-        ("required", ["status", "reasons"].into_iter().collect()),
-    ])
-}
-
-/// The same schema in each encoding.
-fn in_both(schema: Map) -> Map {
-    object([(JSON, schema_of(schema.clone())), (CBOR, schema_of(schema))])
-}
-
-fn schema_of(schema: Map) -> Value {
-    object([("schema", schema.into())]).into()
-}
-
-fn pattern(form: &str) -> Map {
-    object([("type", "string".into()), ("pattern", form.into())])
-}
-
-fn reference(name: &str) -> Map {
-    object([("$ref", format!("{SCHEMAS}{name}").into())])
-}
-
-fn object<const N: usize>(members: [(&str, Value); N]) -> Map {
-    members.into_iter().collect()
 }
 
 #[cfg(test)]

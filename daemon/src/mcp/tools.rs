@@ -14,7 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Mcp;
 use super::waiting::{Progress, Waiting};
 use crate::engine::{Code, Error};
-use crate::router::tool::{Tool, Toolbox, check, schema};
+use crate::router::field::{check, object_schema};
+use crate::router::tool::{Tool, Toolbox};
 use crate::router::{Caller, Incoming, error_value};
 
 /// Time for which a call waits for one of the slots.
@@ -27,9 +28,9 @@ pub(super) fn described(tool: &'static Tool) -> rmcp::model::Tool {
         .destructive(tool.is_destructive)
         .idempotent(tool.is_idempotent)
         .open_world(false);
-    rmcp::model::Tool::new(tool.name, tool.about, object(schema(tool.inputs, true)))
+    rmcp::model::Tool::new(tool.name, tool.about, object(object_schema(tool.inputs, true, "")))
         .with_title(tool.title)
-        .with_raw_output_schema(Arc::new(object(schema(tool.outputs, false))))
+        .with_raw_output_schema(Arc::new(object(object_schema(tool.outputs, false, ""))))
         .with_annotations(hints)
 }
 

@@ -1,6 +1,7 @@
 //! The table of methods.
 
-use omird_router::{About, Effect, Kind, Method, Parameter, Payload, Protocol, Scope};
+use omird_router::field::ANY_TEXT;
+use omird_router::{About, Effect, Field, Method, Payload, Protocol, Scope, Shape};
 
 const NAME: &str = "access";
 
@@ -22,20 +23,20 @@ const fn row(
     }
 }
 
-const fn parameter(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter { name, kind, is_required: false, about }
-}
-
 /// A name: `daemon/access/src/grant.rs`.
-const NAMED: Kind = Kind::Pattern("^[A-Za-z0-9._-]{1,64}$");
-const SCOPES: Kind = Kind::List("^[A-Za-z0-9._:-]{1,64}$");
-const AGENTS: Kind = Kind::List("^[^\\s,]{1,256}$");
-const AUTHORITY: Kind = Kind::Integer { least: 0, most: u32::MAX as i64 };
-const RATE: Kind = Kind::Integer { least: 1, most: u32::MAX as i64 };
-const TOKEN: Parameter = Parameter {
-    is_required: true,
-    ..parameter("name", NAMED, "The name of the token: of a person, a program or a robot.")
-};
+const NAMED: Shape = Shape::Form("^[A-Za-z0-9._-]{1,64}$");
+const SCOPES: Shape = some(&Shape::Form("^[A-Za-z0-9._:-]{1,64}$"));
+const AGENTS: Shape = some(&Shape::Form("^[^\\s,]{1,256}$"));
+const AUTHORITY: Shape = Shape::Integer(0, u32::MAX as i64);
+const RATE: Shape = Shape::Integer(1, u32::MAX as i64);
+const TOKEN: Field =
+    Field::new("name", NAMED, "The name of the token: of a person, a program or a robot.")
+        .required();
+
+/// One or more of a shape.
+const fn some(of: &'static Shape) -> Shape {
+    Shape::List(of, 1, usize::MAX)
+}
 
 /// The tokens are listed, without their texts.
 pub static LIST: Method = row(
@@ -59,28 +60,21 @@ pub static ADD: Method = row(
         summary: "Adds a token, which the answer shows this once.",
         parameters: &[
             TOKEN,
-            Parameter {
-                is_required: true,
-                ..parameter("scopes", SCOPES, "What it may do: scopes such as omir:read.")
-            },
-            parameter(
+            Field::new("scopes", SCOPES, "What it may do: scopes such as omir:read.").required(),
+            Field::new(
                 "tenant",
                 NAMED,
                 "The part of the memory that it is for; by default `default`.",
             ),
-            parameter(
+            Field::new(
                 "agents",
                 AGENTS,
                 "The agents it speaks as, the first one where a protocol knows one.",
             ),
-            parameter("authority", AUTHORITY, "Its authority among agents (Akashik)."),
-            parameter(
-                "expires",
-                Kind::Text,
-                "A time from now such as 30d, or an RFC 3339 instant.",
-            ),
-            parameter("rate", RATE, "Requests a second."),
-            parameter("perHour", RATE, "Requests an hour."),
+            Field::new("authority", AUTHORITY, "Its authority among agents (Akashik)."),
+            Field::new("expires", ANY_TEXT, "A time from now such as 30d, or an RFC 3339 instant."),
+            Field::new("rate", RATE, "Requests a second."),
+            Field::new("perHour", RATE, "Requests an hour."),
         ],
         payload: "",
         response: "NewToken",

@@ -2,9 +2,10 @@
 //!
 //! The parser refuses what is not in here, and takes nothing else: [`Named`](crate::Named).
 
-use omir_core::vocabulary::{ExperienceType, Kind as MemoryKind, Label};
+use omir_core::vocabulary::{ExperienceType, Kind, Label};
 use omird_engine::{MAX_LIMIT, MAX_PIECE, Order};
-use omird_router::{About, Kind, Parameter};
+use omird_router::field::{ANY_NUMBER, ANY_TEXT};
+use omird_router::{About, Field, Shape};
 
 /// A name: `Type/id`.
 const REFERENCE: &str = "^(?:MemoryRecord|Entity|Relationship|Episode)/[A-Za-z0-9._:-]{1,128}$";
@@ -13,21 +14,26 @@ const ENTITY: &str = "^Entity/[A-Za-z0-9._:-]{1,128}$";
 const TYPES: &[&str] = &["MemoryRecord", "Entity", "Relationship", "Episode"];
 const TIERS: &[&str] = &["working", "session", "longterm", "archive"];
 
-const UNIT: Kind = Kind::Number { least: 0.0, most: 1.0 };
+const UNIT: Shape = Shape::Number(0.0, 1.0);
 /// A count that a computer of 32 bits can hold.
-const COUNT: Kind = Kind::Integer { least: 0, most: u32::MAX as i64 };
+const COUNT: Shape = Shape::Integer(0, u32::MAX as i64);
 
-const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter { name, kind, is_required: false, about }
+const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field::new(name, shape, about)
 }
 
-const fn required(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter { name, kind, is_required: true, about }
+const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field::new(name, shape, about).required()
+}
+
+/// One or more of a shape.
+const fn some(of: &'static Shape) -> Shape {
+    Shape::List(of, 1, usize::MAX)
 }
 
 const fn says(
     summary: &'static str,
-    parameters: &'static [Parameter],
+    parameters: &'static [Field],
     response: &'static str,
 ) -> About {
     About { summary, parameters, payload: "", response }
@@ -37,90 +43,98 @@ const fn takes(payload: &'static str, about: About) -> About {
     About { payload, ..about }
 }
 
-const RECALL_PARAMETERS: &[Parameter] = &[
-    optional("q", Kind::Text, "Words to look for: any of them matches, ranked by BM25."),
+const RECALL_PARAMETERS: &[Field] = &[
+    optional("q", ANY_TEXT, "Words to look for: any of them matches, ranked by BM25."),
     optional(
         "near",
-        Kind::Numbers { least: 2, most: 3 },
+        Shape::List(&ANY_NUMBER, 2, 3),
         "A place x,y or x,y,z in metres, in `frame`; two numbers mean distance in the plane. Without `radius` and `q` the \
          nearest comes first.",
     ),
     optional(
         "frame",
-        Kind::Pattern("."),
+        Shape::Form("."),
         "The frame of `near` and `box`; alone, everything with a pose in it. Default: the fixed frame, `map`.",
     ),
     optional(
         "radius",
-        Kind::Number { least: 0.0, most: f64::MAX },
+        Shape::Number(0.0, f64::INFINITY),
         "Metres around `near` or `geo`, which it needs; the edge counts. Default: no bound.",
     ),
     optional(
         "box",
-        Kind::Numbers { least: 6, most: 6 },
+        Shape::List(&ANY_NUMBER, 6, 6),
         "Two opposite corners x0,y0,z0,x1,y1,z1 in metres, in `frame`; edges count.",
     ),
     optional(
         "geo",
-        Kind::Numbers { least: 2, most: 3 },
+        Shape::List(&ANY_NUMBER, 2, 3),
         "A place lat,lon or lat,lon,alt on WGS 84 in degrees; distances are great-circle metres, and `alt` is ignored.",
     ),
     optional(
         "_time",
-        Kind::Pattern("^[\\[\\]].*(?:\\.\\.|;).*[\\[\\]]$"),
+        Shape::Form("^[\\[\\]].*(?:\\.\\.|;).*[\\[\\]]$"),
         "A range [from..to] of eventTime, else createdAt: RFC 3339 or now(-1h), open ends allowed; ] and [ turned outwards \
          exclude the end.",
     ),
-    optional("type", Kind::ListOf(TYPES), "Resources of these types. Default: all."),
-    optional("kind", Kind::ListOf(MemoryKind::WORDS), "Records of these kinds. Default: all."),
-    optional("tier", Kind::ListOf(TIERS), "Memories in these tiers. Default: all."),
+    optional("type", some(&Shape::OneOf(TYPES)), "Resources of these types. Default: all."),
+    optional("kind", some(&Shape::OneOf(Kind::WORDS)), "Records of these kinds. Default: all."),
+    optional("tier", some(&Shape::OneOf(TIERS)), "Memories in these tiers. Default: all."),
     optional(
         "experienceType",
-        Kind::ListOf(ExperienceType::WORDS),
+        some(&Shape::OneOf(ExperienceType::WORDS)),
         "Records of these types of experience. Default: all but `intention`.",
     ),
     optional(
         "entity",
-        Kind::List(ENTITY),
+        some(&Shape::Form(ENTITY)),
         "Memories that mention any of these entities, and Relationships of them.",
     ),
-    optional("label", Kind::ListOf(Label::WORDS), "Entities with these labels. Default: all."),
+    optional(
+        "label",
+        some(&Shape::OneOf(Label::WORDS)),
+        "Entities with these labels. Default: all.",
+    ),
     optional("minImportance", UNIT, "Only resources that state at least this importance."),
     optional("minConfidence", UNIT, "Only resources that state at least this confidence."),
     optional("minRetrievability", UNIT, "Only memories that have not faded below this."),
     optional(
         "includeExpired",
-        Kind::Flag,
+        Shape::Flag,
         "Also finds what is past `validUntil` or `invalidatedAt`. Default: false.",
     ),
     optional(
         "includeIntentions",
-        Kind::Flag,
+        Shape::Flag,
         "Also finds records of the experience type `intention`. Default: false.",
     ),
     optional(
         "includeForgotten",
-        Kind::Flag,
+        Shape::Flag,
         "Also finds what was forgotten and is not compacted away. Default: false.",
     ),
     optional(
         "asOf",
-        Kind::Instant,
+        Shape::Named("Instant"),
         "Finds what was known at that instant; one in the future shows how far memories will have faded. Default: now.",
     ),
     optional(
         "order",
-        Kind::OneOf(&Order::WORDS),
+        Shape::OneOf(&Order::WORDS),
         "The order of the hits: best score, latest or earliest event, or nearest first. Default: score.",
     ),
     optional(
         "limit",
-        Kind::Integer { least: 0, most: MAX_LIMIT as i64 },
+        Shape::Integer(0, MAX_LIMIT as i64),
         "The most hits on the page. Default: 10; an export has no limit.",
     ),
     optional("offset", COUNT, "Hits to skip. Default: 0."),
-    optional("touch", Kind::Flag, "Counts the hits as accessed; never with `asOf`. Default: true."),
-    optional("explain", Kind::Flag, "Adds the parts of each score. Default: false."),
+    optional(
+        "touch",
+        Shape::Flag,
+        "Counts the hits as accessed; never with `asOf`. Default: true.",
+    ),
+    optional("explain", Shape::Flag, "Adds the parts of each score. Default: false."),
 ];
 
 pub(super) static REMEMBER: About = takes(
@@ -130,17 +144,17 @@ pub(super) static REMEMBER: About = takes(
         &[
             optional(
                 "merge",
-                Kind::OneOf(&["true", "overwrite"]),
+                Shape::OneOf(&["true", "overwrite"]),
                 "Merges as an import does: the newer one stays; with `overwrite` the one in the payload. Default: not merged.",
             ),
             optional(
                 "ifAbsent",
-                Kind::Flag,
+                Shape::Flag,
                 "Stores only if none of the resources is stored, else CONFLICT. Default: false.",
             ),
             optional(
                 "ifVersion",
-                Kind::Integer { least: 1, most: i64::MAX },
+                Shape::Integer(1, i64::MAX),
                 "Stores only if this is the version of each of them, else CONFLICT.",
             ),
         ],
@@ -153,7 +167,7 @@ pub(super) static FORGET: About = says(
     "Forgets resources, and what cannot exist without them.",
     &[required(
         "ref",
-        Kind::List(REFERENCE),
+        some(&Shape::Form(REFERENCE)),
         "The resources, as Type/id with commas between: all or none. One that is not stored is no error.",
     )],
     "Forgotten",
@@ -161,23 +175,23 @@ pub(super) static FORGET: About = says(
 pub(super) static ANCHOR: About = says(
     "Anchors a record, so that it never fades below its floor and is never merged, expired or evicted.",
     &[
-        required("ref", Kind::Pattern(RECORD), "The record, as MemoryRecord/id."),
-        optional("anchored", Kind::Flag, "`false` lets it go. Default: true."),
+        required("ref", Shape::Form(RECORD), "The record, as MemoryRecord/id."),
+        optional("anchored", Shape::Flag, "`false` lets it go. Default: true."),
     ],
     "Anchored",
 );
 pub(super) static FEEDBACK: About = says(
     "Says whether acting on a record confirmed it, which revises its confidence, Beta(α, β).",
     &[
-        required("ref", Kind::Pattern(RECORD), "The record, as MemoryRecord/id."),
+        required("ref", Shape::Form(RECORD), "The record, as MemoryRecord/id."),
         required(
             "outcome",
-            Kind::OneOf(&["confirmed", "contradicted"]),
+            Shape::OneOf(&["confirmed", "contradicted"]),
             "Whether it was confirmed or contradicted.",
         ),
         optional(
             "weight",
-            Kind::Number { least: f64::MIN_POSITIVE, most: 1000.0 },
+            Shape::Number(f64::MIN_POSITIVE, 1000.0),
             "How many observations it stands for: above 0. Default: 1.",
         ),
     ],
@@ -192,7 +206,7 @@ pub(super) static COMPACT: About = says(
     "Rewrites segments without dead data, and answers when that is done.",
     &[optional(
         "scope",
-        Kind::OneOf(&["due", "forgotten", "all"]),
+        Shape::OneOf(&["due", "forgotten", "all"]),
         "`due`: what is worth it; `forgotten`: all segments with something forgotten in them; `all`: into as few segments as \
          possible. Default: due.",
     )],
@@ -200,12 +214,12 @@ pub(super) static COMPACT: About = says(
 );
 pub(super) static SWEEP: About = says(
     "Announces moves between tiers, merges, expires and evicts now instead of in idle time.",
-    &[optional("dryRun", Kind::Flag, "Only reports what it would do. Default: false.")],
+    &[optional("dryRun", Shape::Flag, "Only reports what it would do. Default: false.")],
     "Swept",
 );
 pub(super) static EXPLAIN: About = says(
     "Explains the tier of a memory, how far it has faded, and when it will be forgotten.",
-    &[required("ref", Kind::Pattern(REFERENCE), "The resource, as Type/id; a forgotten one too.")],
+    &[required("ref", Shape::Form(REFERENCE), "The resource, as Type/id; a forgotten one too.")],
     "Explanation",
 );
 pub(super) static REBASE: About = takes(
@@ -215,10 +229,10 @@ pub(super) static REBASE: About = takes(
         &[
             optional(
                 "undo",
-                Kind::Pattern(RECORD),
+                Shape::Form(RECORD),
                 "The record of the step to take back, instead of keyframes in the payload; the last one first.",
             ),
-            optional("dryRun", Kind::Flag, "Only counts what it would move. Default: false."),
+            optional("dryRun", Shape::Flag, "Only counts what it would move. Default: false."),
         ],
         "Rebased",
     ),
@@ -235,12 +249,12 @@ pub(super) static BACKUP: About = says(
         ),
         optional(
             "offset",
-            Kind::Integer { least: 0, most: i64::MAX },
+            Shape::Integer(0, i64::MAX),
             "The first byte, not behind the segment's end. Default: 0.",
         ),
         optional(
             "length",
-            Kind::Integer { least: 0, most: MAX_PIECE as i64 },
+            Shape::Integer(0, MAX_PIECE as i64),
             "The most bytes; fewer come at the segment's end. Default: 1 MiB.",
         ),
     ],

@@ -174,19 +174,21 @@ pub(super) fn backup(parameters: Parameters) -> Result<Backup, Error> {
 
 #[cfg(test)]
 mod tests {
-    use omird_router::{Kind, Method, Parameter};
+    use omird_router::{Field, Method, Shape};
 
     use super::*;
     use crate::methods;
 
-    /// Of each kind of parameter a value that is read.
-    fn some_value(kind: Kind) -> &'static str {
-        match kind {
-            Kind::Pattern(_) | Kind::List(_) => "MemoryRecord/a",
-            Kind::OneOf(words) | Kind::ListOf(words) => words[0],
-            Kind::Instant => "2026-05-30T11:42:05Z",
-            Kind::Flag => "true",
-            Kind::Text | Kind::Number { .. } | Kind::Integer { .. } | Kind::Numbers { .. } => "1",
+    /// Returns a value of this shape that is read.
+    fn some_value(shape: Shape) -> &'static str {
+        match shape {
+            Shape::Form(_) => "MemoryRecord/a",
+            Shape::OneOf(words) => words[0],
+            Shape::List(of, ..) => some_value(*of),
+            Shape::Named(_) => "2026-05-30T11:42:05Z",
+            Shape::Flag => "true",
+            Shape::Text(_) | Shape::Number(..) | Shape::Integer(..) => "1",
+            Shape::Object(_) | Shape::Anything => panic!("{shape:?} is no parameter"),
         }
     }
 
@@ -217,12 +219,13 @@ mod tests {
                 continue;
             }
             for asked in about.parameters {
-                let of_one = |other: &&Parameter| {
+                let of_one = |other: &&Field| {
                     let needs_segment = method.name == "backup" && other.name == "segment";
                     other.is_required || needs_segment || **other == *asked
                 };
                 let given = about.parameters.iter().filter(of_one);
-                let given = given.map(|one| (one.name.to_owned(), some_value(one.kind).to_owned()));
+                let given =
+                    given.map(|one| (one.name.to_owned(), some_value(one.shape).to_owned()));
                 read(method, given.collect()).unwrap();
                 taken += 1;
             }

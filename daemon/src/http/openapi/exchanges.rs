@@ -4,10 +4,12 @@ use hyper::Method as Verb;
 use omir_core::value::{Map, Value};
 
 use super::super::endpoints::Endpoint;
-use super::statuses::{ALL, Answered};
-use super::{JSON, SCHEMAS, as_value, object, query_parameter, reference, schema_of};
+use super::answers::Answered;
+use super::query_parameter;
+use super::schemas::{JSON, SCHEMAS, object, reference, schema_of};
+use super::statuses::ALL;
 use crate::protocols::Protocols;
-use crate::router::{Description, Method, Parameter, Payload, Scope};
+use crate::router::{Description, Field, Method, Payload, Scope};
 
 /// Returns their schemas by name.
 pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
@@ -57,7 +59,7 @@ fn name(row: &Method) -> String {
 }
 
 /// A parameter, which the path names in braces, or else the query.
-fn parameter(known: &Parameter, path: &str) -> Map {
+fn parameter(known: &Field, path: &str) -> Map {
     if !path.contains(&format!("{{{}}}", known.name)) {
         return query_parameter(known);
     }
@@ -66,7 +68,7 @@ fn parameter(known: &Parameter, path: &str) -> Map {
         ("in", "path".into()),
         ("required", true.into()),
         ("description", known.about.into()),
-        ("schema", as_value(known.kind).into()),
+        ("schema", known.shape.schema(SCHEMAS).into()),
     ])
 }
 

@@ -1,10 +1,8 @@
-//! The statuses of answers: which refusals an endpoint may give, and what is said of each in the document.
+//! Refusals by their status: which of them an endpoint may give, and what is said of each in the document.
 
 use omir_core::operation::Operation;
-use omir_core::value::{Map, Value};
 
 use super::super::endpoints::Serves;
-use super::{in_both, object, reference};
 use crate::router::Effect;
 
 /// A refusal by its status.
@@ -13,10 +11,10 @@ pub(super) struct Status {
     pub(super) number: u16,
     /// The name in the document.
     pub(super) name: &'static str,
-    /// What is said of it.
+    /// The reason, in words.
     pub(super) about: &'static str,
     /// A header that comes with it, and its meaning.
-    header: Option<(&'static str, &'static str)>,
+    pub(super) header: Option<(&'static str, &'static str)>,
 }
 
 const RETRY_AFTER: Option<(&str, &str)> =
@@ -84,45 +82,5 @@ fn may_give(serves: Serves, has_body: bool, status: u16) -> bool {
         413 | 429 | 500 | 503 => !serves.is_open(),
         507 => changes && serves != Serves::Clock,
         _ => false,
-    }
-}
-
-/// Returns all refusals by name.
-pub(super) fn responses() -> Map {
-    let one = |status: &Status| {
-        let mut answered = Answered::new(status.about).content(in_both(reference("Error")));
-        if let Some((name, about)) = status.header {
-            answered = answered.header(name, about);
-        }
-        (status.name, Map::from(answered))
-    };
-    ALL.iter().map(one).collect()
-}
-
-/// One answer in the document.
-pub(super) struct Answered(Map);
-
-impl Answered {
-    pub(super) fn new(about: &str) -> Self {
-        Self(object([("description", about.into())]))
-    }
-
-    pub(super) fn content(mut self, content: Map) -> Self {
-        self.0.insert("content", content);
-        self
-    }
-
-    pub(super) fn header(mut self, name: &str, about: &str) -> Self {
-        let schema = object([("type", "string".into())]);
-        let header = object([("description", about.into()), ("schema", schema.into())]);
-        let headers: Value = object([(name, header.into())]).into();
-        self.0.insert("headers", headers);
-        self
-    }
-}
-
-impl From<Answered> for Map {
-    fn from(answered: Answered) -> Self {
-        answered.0
     }
 }

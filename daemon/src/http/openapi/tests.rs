@@ -72,17 +72,3 @@ fn only_signs_of_health_need_no_token() {
         assert_eq!(is_open, serves.is_open(), "{path}");
     }
 }
-
-/// What a query may hold as a text is what the parser takes.
-#[test]
-fn forms_of_lists_are_those_of_the_parser() {
-    let form = |kind: Kind| {
-        let schema = as_text(kind);
-        schema.get("pattern").and_then(Value::as_str).map(str::to_owned).unwrap()
-    };
-    assert_eq!(form(Kind::ListOf(&["a", "b"])), "^(?:a|b)(?:,(?:a|b))*$");
-    assert_eq!(form(Kind::List("^Entity/[a-z]+$")), "^Entity/[a-z]+(?:,Entity/[a-z]+)*$");
-    let number = "-?[0-9]{1,9}(?:\\.[0-9]{1,9})?";
-    let place = form(Kind::Numbers { least: 2, most: 3 });
-    assert_eq!(place, format!("^{number}(?:,{number}){{1,2}}$"));
-}

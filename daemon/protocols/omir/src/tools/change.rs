@@ -9,7 +9,8 @@ use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Encoding, Error, Precondition, Receipt};
 use omird_router::Admitted;
-use omird_router::tool::{ANY_NUMBER, Field, Shape};
+use omird_router::field::{ANY_NUMBER, ANY_TEXT};
+use omird_router::{Field, Shape};
 
 use super::Call;
 use super::look::{in_reference, read_reference};
@@ -19,11 +20,10 @@ use crate::params::{self, Parameters};
 /// Attempts at a change beside somebody who makes or forgets the same things.
 const ATTEMPTS: usize = 4;
 
-const TEXT: Shape = Shape::Text(usize::MAX);
 const DURABLE: Field =
     Field::new("durable", Shape::Flag, "True if it survives a power cut from now on.").required();
 const VERSION: Field = Field::new("version", ANY_NUMBER, "Its version now.").required();
-const REFERENCE: Field = Field::new("reference", TEXT, "The memory.").required();
+const REFERENCE: Field = Field::new("reference", ANY_TEXT, "The memory.").required();
 
 /// The result of `remember`.
 pub(super) const REMEMBERED: &[Field] = &[
@@ -32,7 +32,7 @@ pub(super) const REMEMBERED: &[Field] = &[
     DURABLE,
     Field::new(
         "created_entities",
-        Shape::List(&TEXT, usize::MAX),
+        Shape::List(&ANY_TEXT, 0, usize::MAX),
         "Entities that were not stored before.",
     ),
 ];

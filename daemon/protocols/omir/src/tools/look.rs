@@ -5,7 +5,8 @@ use omir_core::reference::Ref;
 use omir_core::value::Map;
 use omir_core::words::words;
 use omird_engine::{Code, Error};
-use omird_router::tool::{ANY_NUMBER, Field, Shape};
+use omird_router::field::{ANY_NUMBER, ANY_TEXT};
+use omird_router::{Field, Shape};
 
 use super::Call;
 use super::ask::decoded;
@@ -18,34 +19,30 @@ const LONG: usize = 8_000;
 
 /// The result of `explain`.
 pub(super) const EXPLANATION: &[Field] = &[
-    Field::new("reference", Shape::Text(usize::MAX), "The memory.").required(),
+    Field::new("reference", ANY_TEXT, "The memory.").required(),
     Field::new("version", ANY_NUMBER, "Its version; each change adds one."),
-    Field::new("recorded", Shape::Text(usize::MAX), "When this version was recorded, RFC 3339."),
-    Field::new("tier", Shape::Text(usize::MAX), "working, session, longterm or archive."),
-    Field::new("reason", Shape::Text(usize::MAX), "Why it is in that tier, or was forgotten."),
+    Field::new("recorded", ANY_TEXT, "When this version was recorded, RFC 3339."),
+    Field::new("tier", ANY_TEXT, "working, session, longterm or archive."),
+    Field::new("reason", ANY_TEXT, "Why it is in that tier, or was forgotten."),
     Field::new("retrievability", ANY_NUMBER, "How far it has not faded yet, 0 to 1."),
     Field::new(
         "half_life_hours",
         ANY_NUMBER,
         "Hours after the last access at which retrievability is 0.5.",
     ),
-    Field::new("last_access", Shape::Text(usize::MAX), "When it was last used, RFC 3339."),
+    Field::new("last_access", ANY_TEXT, "When it was last used, RFC 3339."),
     Field::new("access_count", ANY_NUMBER, "How often it was used."),
     Field::new("anchored", Shape::Flag, "True if it resists forgetting."),
     Field::new("strength", ANY_NUMBER, "What decides its next tier, 0 to 1."),
-    Field::new("next_tier", Shape::Text(usize::MAX), "The tier it moves to if nobody uses it."),
-    Field::new("next_tier_at", Shape::Text(usize::MAX), "When, RFC 3339."),
-    Field::new(
-        "fades_at",
-        Shape::Text(usize::MAX),
-        "When it falls to the archive if nobody uses it, RFC 3339.",
-    ),
-    Field::new("valid_until", Shape::Text(usize::MAX), "The end of its validity, RFC 3339."),
+    Field::new("next_tier", ANY_TEXT, "The tier it moves to if nobody uses it."),
+    Field::new("next_tier_at", ANY_TEXT, "When, RFC 3339."),
+    Field::new("fades_at", ANY_TEXT, "When it falls to the archive if nobody uses it, RFC 3339."),
+    Field::new("valid_until", ANY_TEXT, "The end of its validity, RFC 3339."),
     Field::new("is_valid", Shape::Flag, "True until then."),
     Field::new("evictable", Shape::Flag, "True if it may be forgotten to make room."),
     Field::new("observations", ANY_NUMBER, "Number of observations merged into it."),
     Field::new("forgotten", Shape::Flag, "True if it was forgotten."),
-    Field::new("forgotten_at", Shape::Text(usize::MAX), "When it was forgotten, RFC 3339."),
+    Field::new("forgotten_at", ANY_TEXT, "When it was forgotten, RFC 3339."),
     Field::new("unreadable", Shape::Flag, "True if the card has lost its newest version."),
 ];
 

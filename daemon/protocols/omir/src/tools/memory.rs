@@ -5,7 +5,8 @@ use omir_core::reference::Ref;
 use omir_core::spatial::SPATIAL_POSE_URL;
 use omir_core::value::{Map, Value};
 use omir_core::words::{name, words};
-use omird_router::tool::{ANY_NUMBER, Field, Shape};
+use omird_router::field::{ANY_NUMBER, ANY_TEXT};
+use omird_router::{Field, Shape};
 
 /// Most characters of a memory's text in a list.
 const SHORT: usize = 400;
@@ -14,20 +15,16 @@ const MOST_ENTITIES: usize = 8;
 
 /// The members that each memory of a result may have.
 pub(super) const MEMORY: &[Field] = &[
-    Field::new(
-        "reference",
-        Shape::Text(usize::MAX),
-        "Type/id, for get, forget, anchor, feedback and explain.",
-    )
-    .required(),
-    Field::new("text", Shape::Text(usize::MAX), "The words of the memory.").required(),
+    Field::new("reference", ANY_TEXT, "Type/id, for get, forget, anchor, feedback and explain.")
+        .required(),
+    Field::new("text", ANY_TEXT, "The words of the memory.").required(),
     Field::new(
         "text_is_cut",
         Shape::Flag,
         "True if `text` is only the beginning; get has all of it.",
     ),
-    Field::new("time", Shape::Text(usize::MAX), "When it happened, RFC 3339."),
-    Field::new("age", Shape::Text(usize::MAX), "How long ago that is, in words."),
+    Field::new("time", ANY_TEXT, "When it happened, RFC 3339."),
+    Field::new("age", ANY_TEXT, "How long ago that is, in words."),
     Field::new(
         "age_seconds",
         ANY_NUMBER,
@@ -36,16 +33,16 @@ pub(super) const MEMORY: &[Field] = &[
     Field::new("x", ANY_NUMBER, "Metres along the x axis of `frame`."),
     Field::new("y", ANY_NUMBER, "Metres along the y axis of `frame`."),
     Field::new("z", ANY_NUMBER, "Metres along the z axis of `frame`."),
-    Field::new("frame", Shape::Text(usize::MAX), "The coordinate frame of x, y and z."),
+    Field::new("frame", ANY_TEXT, "The coordinate frame of x, y and z."),
     Field::new("latitude", ANY_NUMBER, "Degrees, WGS 84."),
     Field::new("longitude", ANY_NUMBER, "Degrees, WGS 84."),
     Field::new("distance_m", ANY_NUMBER, "Metres from the place that was asked about."),
     Field::new(
         "entities",
-        Shape::List(&Shape::Text(usize::MAX), usize::MAX),
+        Shape::List(&ANY_TEXT, 0, usize::MAX),
         "References of the things it mentions.",
     ),
-    Field::new("experience_type", Shape::Text(usize::MAX), "The nature of the experience."),
+    Field::new("experience_type", ANY_TEXT, "The nature of the experience."),
     Field::new("importance", ANY_NUMBER, "0 to 1, as stated."),
     Field::new("confidence", ANY_NUMBER, "0 to 1."),
     Field::new("score", ANY_NUMBER, "How well it fits the question, 0 to 1."),

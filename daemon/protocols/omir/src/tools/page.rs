@@ -9,7 +9,8 @@ use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::{Error, Query, Snapshot};
-use omird_router::tool::{ANY_NUMBER, Field, Shape};
+use omird_router::field::{ANY_NUMBER, ANY_TEXT};
+use omird_router::{Field, Shape};
 
 use super::memory::MEMORY;
 
@@ -36,13 +37,13 @@ pub(super) const CURSOR: Field = Field::new(
 pub(super) const PAGE: &[Field] = &[
     Field::new(
         "memories",
-        Shape::List(&Shape::Object(MEMORY), usize::MAX),
+        Shape::List(&Shape::Object(MEMORY), 0, usize::MAX),
         "The memories of this page, in order.",
     )
     .required(),
     Field::new("total", Shape::Integer(0, i64::MAX), "Number of all that match.").required(),
     Field::new("more", Shape::Flag, "True if there are more behind this page.").required(),
-    Field::new("next_cursor", Shape::Text(usize::MAX), "Gives the next page; missing on the last."),
+    Field::new("next_cursor", ANY_TEXT, "Gives the next page; missing on the last."),
     Field::new(
         "unreadable",
         ANY_NUMBER,

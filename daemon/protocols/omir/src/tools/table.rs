@@ -1,7 +1,9 @@
 //! The table of tools.
 
 use omir_core::model::ExperienceType;
-use omird_router::tool::{ANY_NUMBER, Field, Shape, Tool};
+use omird_router::field::ANY_NUMBER;
+use omird_router::tool::Tool;
+use omird_router::{Field, Shape};
 
 use super::change::{ANCHORED, BELIEVED, FORGOTTEN, REMEMBERED};
 use super::look::{EXPLANATION, RESOURCE};
@@ -88,7 +90,7 @@ pub static TOOLS: &[Tool] = &[
             FRAME,
             Field::new(
                 "entities",
-                Shape::List(&ENTITY, 32),
+                Shape::List(&ENTITY, 0, 32),
                 "Things it is about, as Entity/<id>, such as Entity/red-mug.",
             ),
             Field::new("event_time", MOMENT, "When it happened, RFC 3339; now if left out."),
@@ -158,7 +160,7 @@ pub static TOOLS: &[Tool] = &[
         about: "Forgets memories for good, and with an Entity its Relationships: all of them, or none if it fails. A \
                 memory that is not stored is no error and does not count.",
         method: &methods::FORGET,
-        inputs: &[Field::new("references", Shape::List(&ANY, 100), "The memories, as Type/id.")
+        inputs: &[Field::new("references", Shape::List(&ANY, 0, 100), "The memories, as Type/id.")
             .required()],
         outputs: FORGOTTEN,
         is_destructive: true,

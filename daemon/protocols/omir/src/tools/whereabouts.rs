@@ -8,7 +8,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omir_core::words::words;
 use omird_engine::{Code, Error, Hit, Order, Query, Span};
-use omird_router::tool::{Field, Shape};
+use omird_router::field::ANY_TEXT;
+use omird_router::{Field, Shape};
 
 use super::ask::decoded;
 use super::memory::{MEMORY, has_place};
@@ -23,16 +24,17 @@ const SPARE: usize = 10;
 /// Microseconds by which the clock of whoever saw it may be ahead.
 const SLACK: i64 = 60_000_000;
 
-const TEXT: Shape = Shape::Text(usize::MAX);
-const THING: &[Field] =
-    &[Field::new("reference", TEXT, "").required(), Field::new("name", TEXT, "").required()];
+const THING: &[Field] = &[
+    Field::new("reference", ANY_TEXT, "").required(),
+    Field::new("name", ANY_TEXT, "").required(),
+];
 
 /// The members of the result beside those of the sighting.
 pub(super) const FOUND: [Field; 6] = [
     Field::new("found", Shape::Flag, "True if a place is known; then x, y, z and frame tell it.")
         .required(),
-    Field::new("thing", TEXT, "The entity that was meant; missing if no entity has that name."),
-    Field::new("name", TEXT, "Its name."),
+    Field::new("thing", ANY_TEXT, "The entity that was meant; missing if no entity has that name."),
+    Field::new("name", ANY_TEXT, "Its name."),
     Field::new(
         "matched_by",
         Shape::OneOf(&["entity", "words"]),
@@ -40,7 +42,7 @@ pub(super) const FOUND: [Field; 6] = [
     ),
     Field::new(
         "alternatives",
-        Shape::List(&Shape::Object(THING), ALTERNATIVES),
+        Shape::List(&Shape::Object(THING), 0, ALTERNATIVES),
         "Other entities that the name may mean.",
     ),
     Field::new("unreadable", Shape::Flag, "True if the card does not give back a later sighting."),
