@@ -21,8 +21,7 @@ use omir_core::value::{Map, Value};
 
 use self::file::{Rotating, Trouble};
 use self::throttle::Throttle;
-use crate::engine::{ImportPermit, NotAdmitted};
-use crate::router::{AUDIT, AuditLine, Outcome, Policy, Weight};
+use crate::router::{AUDIT, AuditLine, Outcome, Sink, Weight};
 
 /// Lines that may wait for the disk.
 const WAITING: usize = 1024;
@@ -112,33 +111,6 @@ impl Audit {
         })))
     }
 
-    /// Takes a line. It never waits.
-    pub fn note(&self, line: &AuditLine<'_>) {
-        let Inner { counts, throttles, began, .. } = &*self.0;
-        if let Outcome::Refused(_) = line.outcome {
-            let throttle = &throttles[usize::from(line.caller.is_unknown())];
-            let mut throttle = throttle.lock().unwrap_or_else(PoisonError::into_inner);
-            let taken = throttle.take(began.elapsed());
-            drop(throttle);
-            match taken {
-                None => {
-                    counts.passed_over.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
-                Some(0) => {}
-                Some(passed_over) => self.say_passed_over(passed_over),
-            }
-        }
-        line.log();
-        let is_kept = match line.weight() {
-            Weight::Notable | Weight::Change => true,
-            Weight::Read => false,
-        };
-        if is_kept {
-            self.write(|now| written(line, now));
-        }
-    }
-
     fn say_passed_over(&self, count: u64) {
         tracing::info!(target: AUDIT, count, "refusals came too fast to be told one by one");
         self.write(|now| {
@@ -199,6 +171,34 @@ impl Audit {
     }
 }
 
+impl Sink for Audit {
+    fn note(&self, line: &AuditLine<'_>) {
+        let Inner { counts, throttles, began, .. } = &*self.0;
+        if let Outcome::Refused(_) = line.outcome {
+            let throttle = &throttles[usize::from(line.caller.is_unknown())];
+            let mut throttle = throttle.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = throttle.take(began.elapsed());
+            drop(throttle);
+            match taken {
+                None => {
+                    counts.passed_over.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Some(0) => {}
+                Some(passed_over) => self.say_passed_over(passed_over),
+            }
+        }
+        line.log();
+        let is_kept = match line.weight() {
+            Weight::Notable | Weight::Change => true,
+            Weight::Read => false,
+        };
+        if is_kept {
+            self.write(|now| written(line, now));
+        }
+    }
+}
+
 /// Writes lines until it is told to stop.
 fn write(mut file: Rotating, waiting: &Receiver<Message>, counts: &Counts) {
     // Lines that were dropped, as far as the file says so.
@@ -255,37 +255,6 @@ fn written(line: &AuditLine<'_>, now: Timestamp) -> Map {
     map.insert("outcome", line.outcome.as_str());
     map.insert("micros", number(u64::try_from(line.took.as_micros()).unwrap_or(u64::MAX)));
     map
-}
-
-/// A policy whose audit lines go to an [`Audit`].
-pub struct Audited<P> {
-    policy: P,
-    audit: Audit,
-}
-
-impl<P> Audited<P> {
-    /// Returns the same policy, audited.
-    pub fn new(policy: P, audit: Audit) -> Self {
-        Self { policy, audit }
-    }
-}
-
-impl<P: Policy> Policy for Audited<P> {
-    fn is_read_only(&self) -> bool {
-        self.policy.is_read_only()
-    }
-
-    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
-        self.policy.admit(bytes, merges)
-    }
-
-    fn note_rejected(&self) {
-        self.policy.note_rejected();
-    }
-
-    fn audit(&self, line: &AuditLine<'_>) {
-        self.audit.note(line);
-    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 
 use self::figures::Figures;
 use self::process::Process;
-pub use self::requests::{Counted, Requests};
+pub use self::requests::Requests;
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -22,7 +22,7 @@ use self::error::{DataFault, ServeError};
 use self::neighbours::{Beside, Neighbours};
 use self::rebuild::Rebuild;
 use self::signals::Signals;
-use crate::audit::{Audit, Audited};
+use crate::audit::Audit;
 use crate::config::reload::Running;
 use crate::config::{self, Config, Host};
 use crate::engine::Events;
@@ -30,10 +30,10 @@ use crate::engine::{Clock, SimulatedClock, Source, SystemClock};
 use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
 #[cfg(feature = "http")]
-use crate::metrics::{Counted, Requests};
+use crate::metrics::Requests;
 use crate::protocols::Protocols;
 use crate::restart;
-use crate::router::Router;
+use crate::router::{Router, Sink};
 use crate::service::{Keys, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
@@ -149,12 +149,14 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
             return Err(ServeError::Audit(error));
         }
     };
-    let policy = Audited::new(engine.clone(), audit.clone());
     #[cfg(feature = "http")]
     let requests = Requests::default();
-    #[cfg(feature = "http")]
-    let policy = Counted::new(policy, requests.clone());
-    let router = Router::new(policy);
+    let sinks: Vec<Box<dyn Sink>> = vec![
+        #[cfg(feature = "http")]
+        Box::new(requests.clone()),
+        Box::new(audit.clone()),
+    ];
+    let router = Router::new(engine.clone(), sinks);
     let protocols = Protocols::routed(&engine, &config.robot, access.clone(), router);
     let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
     let service =

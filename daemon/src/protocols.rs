@@ -56,7 +56,7 @@ impl Protocols {
 
     /// Returns the protocols over `engine`, of the robot of this name, for those that `access` knows.
     pub fn guarded(engine: &Engine, robot: &str, access: Access) -> Self {
-        Self::routed(engine, robot, access, Router::new(engine.clone()))
+        Self::routed(engine, robot, access, Router::new(engine.clone(), []))
     }
 
     /// Returns the protocols over `engine`, of the robot of this name, behind this router.

@@ -369,25 +369,26 @@ impl Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::testing::{Facts, Overheard};
+    use crate::router::testing::{AuditLines, Facts};
 
     /// Invariant 37 of ARCHITECTURE.md.
     #[test]
     fn a_query_too_many_leaves_an_audit_line_and_is_counted() {
         let running = Pool::start(1).unwrap();
         let facts = Facts::default();
-        let policy = Overheard::new(facts.clone());
-        let (router, caller) = (Router::new(policy.clone()), Caller::trusted("zenoh", "zenoh"));
+        let lines = AuditLines::default();
+        let router = Router::new(facts.clone(), [lines.sink()]);
+        let caller = Caller::trusted("zenoh", "zenoh");
         let take_on = || super::take_on(running.pool(), &router, &caller, &GET, 7);
         let mut taken = Vec::new();
         while let Some(under_way) = take_on() {
             taken.push(under_way);
         }
         assert!(!taken.is_empty());
-        assert_eq!(policy.lines(), ["zenoh omir.get 7 BUSY"]);
+        assert_eq!(lines.take(), ["zenoh omir.get 7 BUSY"]);
         assert_eq!(facts.rejected.load(std::sync::atomic::Ordering::Relaxed), 1);
         drop(taken);
         assert!(take_on().is_some());
-        assert!(policy.lines().is_empty());
+        assert!(lines.take().is_empty());
     }
 }

@@ -5,7 +5,7 @@
 use omird::engine::Engine;
 use omird::protocols::Protocols;
 use omird::router::Router;
-use omird::router::testing::Overheard;
+use omird::router::testing::AuditLines;
 use omird::service::{Keys, Network, Service};
 use omird_tests::process::{Client, Daemon, eventually, free_endpoint};
 use omird_tests::session::{Session, TestClock, settings};
@@ -16,7 +16,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
 /// A service whose audit lines are kept, and a client of it.
 struct Scene {
     client: Client,
-    policy: Overheard<Engine>,
+    audit: AuditLines,
     service: Option<Service>,
     _session: Session,
 }
@@ -29,8 +29,8 @@ impl Scene {
         let disk = std::sync::Arc::new(omird_tests::cut_disk::CutDisk::new());
         let session = Session::open_with(disk, &TestClock::new(), settings, None).unwrap();
         let engine: &Engine = &session;
-        let policy = Overheard::new(engine.clone());
-        let router = Router::new(policy.clone());
+        let audit = AuditLines::default();
+        let router = Router::new(engine.clone(), [audit.sink()]);
         let access = Protocols::over(engine, "r1").access;
         let protocols = Protocols::routed(engine, "r1", access, router);
         let endpoint = free_endpoint();
@@ -38,15 +38,15 @@ impl Scene {
         let keys = Keys::new("omir", "r1");
         let service = Service::start(engine, &protocols, &keys, &network, 2).unwrap();
         let client = Client::connect(&endpoint);
-        policy.lines();
-        Self { client, policy, service: Some(service), _session: session }
+        audit.take();
+        Self { client, audit, service: Some(service), _session: session }
     }
 
     /// Waits for a line, which follows the answer.
     fn expect(&self, line: &str) {
         let mut lines = Vec::new();
         eventually(line, || {
-            lines.extend(self.policy.lines());
+            lines.extend(self.audit.take());
             !lines.is_empty()
         });
         assert_eq!(lines, [line]);
@@ -120,14 +120,14 @@ fn each_delete_that_waits_at_a_stop_leaves_its_line() {
     for n in 0..40 {
         scene.client.ask_json("omir/r1/remember", &entity(n)).value();
     }
-    scene.policy.lines();
+    scene.audit.take();
     for _ in 0..DELETES {
         scene.client.delete("omir/r1/memory/**");
     }
     // It comes behind them.
     scene.client.one("omir/r1/recall", None).value();
     scene.service.take().unwrap().stop();
-    let lines = scene.policy.lines();
+    let lines = scene.audit.take();
     let deletes = lines.iter().filter(|line| line.starts_with("zenoh omir.delete 0 "));
     assert_eq!(deletes.count(), DELETES, "{lines:?}");
 }

@@ -5,12 +5,12 @@ use std::time::Instant;
 use omir_core::code::Code;
 use omir_core::reference::Ref;
 
-use super::Router;
 use super::audit::{AuditLine, Outcome, Touched};
 use super::caller::Caller;
 use super::method::{Effect, Method};
 use super::rate::RateUsage;
 use super::refusal::Refusal;
+use super::{Inner, Router};
 use omird_engine::{ImportPermit, Receipt};
 
 /// A request that may be worked on. Whoever has answered it says how it ended; one that is dropped before counts as given
@@ -138,13 +138,13 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        let policy = &self.router.0.policy;
+        let Inner { policy, sinks, .. } = &*self.router.0;
         if let Outcome::Refused(code) = self.outcome
             && !(self.caller.retries && code.may_pass())
         {
             policy.note_rejected();
         }
-        policy.audit(&AuditLine {
+        let line = AuditLine {
             caller: &self.caller,
             method: self.method,
             bytes: self.bytes,
@@ -152,6 +152,9 @@ impl Drop for Admitted {
             touched: &self.touched,
             is_change: self.is_change,
             took: self.began.elapsed(),
-        });
+        };
+        for sink in sinks {
+            sink.note(&line);
+        }
     }
 }

@@ -35,6 +35,12 @@ pub struct AuditLine<'a> {
     pub took: Duration,
 }
 
+/// Takes the audit line of each request: a log, a file, counts.
+pub trait Sink: Send + Sync {
+    /// Takes the line of a request that is over. It must not wait: the request has been answered by this thread.
+    fn note(&self, line: &AuditLine<'_>);
+}
+
 /// The way a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

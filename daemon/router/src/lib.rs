@@ -5,8 +5,8 @@
 //! read-only mode, scope, size and rate from the two. What a protocol works on is the [`Admitted`] request that comes
 //! back, and nobody else can make one. So no transport reaches a protocol around the router.
 //!
-//! A [`Refusal`] carries facts. Each protocol words it in its own form. Each request leaves one line under the tracing
-//! target [`AUDIT`], refused or not.
+//! A [`Refusal`] carries facts. Each protocol words it in its own form. Each request leaves one [`AuditLine`], refused or
+//! not, which each [`Sink`] takes.
 //!
 //! Protocols bring the tables, transports the callers, and the engine is the [`Policy`].
 
@@ -33,7 +33,7 @@ use omir_core::code::Code;
 use omir_core::reference::Ref;
 
 pub use self::admitted::Admitted;
-pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Touched, Weight};
+pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Sink, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
 pub use self::exchange::{Answer, Denial, Denied, Description, ERROR, Exchange, Message, Reply};
 pub use self::field::{Field, Shape};
@@ -58,11 +58,6 @@ pub trait Policy: Send + Sync {
 
     /// Counts a refusal, for `status`.
     fn note_rejected(&self);
-
-    /// Takes the audit line of a request that is over; the log has it.
-    fn audit(&self, line: &AuditLine<'_>) {
-        line.log();
-    }
 }
 
 impl Policy for Engine {
@@ -97,15 +92,20 @@ pub struct Router(Arc<Inner>);
 
 struct Inner {
     policy: Box<dyn Policy>,
+    sinks: Vec<Box<dyn Sink>>,
     rates: Mutex<Rates>,
     began: Instant,
 }
 
 impl Router {
-    /// Returns a router that decides by `policy`.
-    pub fn new(policy: impl Policy + 'static) -> Self {
+    /// Returns a router that decides by `policy`, and tells each of `sinks` of each request that is over.
+    pub fn new(
+        policy: impl Policy + 'static,
+        sinks: impl IntoIterator<Item = Box<dyn Sink>>,
+    ) -> Self {
         let (policy, rates) = (Box::new(policy), Mutex::default());
-        Self(Arc::new(Inner { policy, rates, began: Instant::now() }))
+        let sinks = sinks.into_iter().collect();
+        Self(Arc::new(Inner { policy, sinks, rates, began: Instant::now() }))
     }
 
     /// Admits a request, or refuses it.

@@ -1,5 +1,5 @@
-//! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, and one that
-//! keeps audit lines. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
+//! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, and its audit
+//! lines. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use omird_engine::{ImportPermit, NotAdmitted};
 
 use crate::{
     Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
-    Refusal, Remedy, Router, Scope, Scopes, Size, Unauthenticated,
+    Refusal, Remedy, Router, Scope, Scopes, Sink, Size, Unauthenticated,
 };
 
 /// Facts that a test sets.
@@ -38,45 +38,30 @@ impl Policy for Facts {
     }
 }
 
-/// A policy whose audit lines are kept, as `CALLER PROTOCOL.METHOD BYTES OUTCOME REFERENCE ...`.
-#[derive(Debug, Clone)]
-pub struct Overheard<P> {
-    policy: P,
-    lines: Arc<Mutex<Vec<String>>>,
-}
+/// The audit lines of a router, as `CALLER PROTOCOL.METHOD BYTES OUTCOME REFERENCE ...`. Cloning gives another handle.
+#[derive(Debug, Clone, Default)]
+pub struct AuditLines(Arc<Mutex<Vec<String>>>);
 
-impl<P> Overheard<P> {
-    /// Returns the same policy, overheard.
-    pub fn new(policy: P) -> Self {
-        Self { policy, lines: Arc::default() }
+impl AuditLines {
+    /// Returns the sink that they come from.
+    pub fn sink(&self) -> Box<dyn Sink> {
+        Box::new(self.clone())
     }
 
     /// Takes the lines so far.
-    pub fn lines(&self) -> Vec<String> {
-        std::mem::take(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl<P: Policy> Policy for Overheard<P> {
-    fn is_read_only(&self) -> bool {
-        self.policy.is_read_only()
-    }
-
-    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
-        self.policy.admit(bytes, merges)
-    }
-
-    fn note_rejected(&self) {
-        self.policy.note_rejected();
-    }
-
-    fn audit(&self, line: &AuditLine<'_>) {
+impl Sink for AuditLines {
+    fn note(&self, line: &AuditLine<'_>) {
         let AuditLine { caller, method, bytes, outcome, touched, .. } = line;
         let (protocol, name) = (method.protocol, method.name);
         let outcome = outcome.as_str();
         let mut line = format!("{} {protocol}.{name} {bytes} {outcome}", caller.name);
         touched.names().iter().for_each(|name| line.push_str(&format!(" {name}")));
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 }
 
@@ -102,12 +87,12 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         let small = Incoming { bytes: 10, decoded: 10, merges: false };
         let ask = |facts: &Facts, caller: &Caller, incoming| {
             let before = facts.rejected.load(Ordering::Relaxed);
-            let policy = Overheard::new(facts.clone());
-            let router = Router::new(policy.clone());
+            let lines = AuditLines::default();
+            let router = Router::new(facts.clone(), [lines.sink()]);
             let refusal = router.admit(caller, method, incoming).map(Admitted::done).err();
             let outcome = refusal.map_or("ok", |refusal| refusal.code().as_str());
             let line = format!("a {}.{} {} {outcome}", protocol.name, method.name, incoming.bytes);
-            assert_eq!(policy.lines(), [line]);
+            assert_eq!(lines.take(), [line]);
             let counted = facts.rejected.load(Ordering::Relaxed) - before;
             assert_eq!(counted, u64::from(refusal.is_some()), "{}", method.name);
             refusal
@@ -156,12 +141,12 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
 
         let mut slow = everything.clone();
         slow.bounds.rates[0] = Some(Rate { requests: 1, per: Duration::from_secs(60) });
-        let policy = Overheard::new(open.clone());
-        let router = Router::new(policy.clone());
+        let lines = AuditLines::default();
+        let router = Router::new(open.clone(), [lines.sink()]);
         let at = |seconds| {
             let now = Duration::from_secs(seconds);
             let refusal = router.admit_at(&slow, method, small, now).map(Admitted::done).err();
-            assert_eq!(policy.lines().len(), 1);
+            assert_eq!(lines.take().len(), 1);
             refusal
         };
         let retry_after = Duration::from_secs(50);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use omird_engine::Error;
 
-use super::testing::{Facts, Overheard, each_method_is_decided, somebody};
+use super::testing::{AuditLines, Facts, each_method_is_decided, somebody};
 use super::*;
 
 const fn method(name: &'static str, effect: Effect, payload: Payload, scope: Scope) -> Method {
@@ -65,7 +65,7 @@ fn each_refusal_has_its_code() {
 
 #[test]
 fn what_a_caller_may_not_do_costs_it_nothing_of_its_rate() {
-    let router = Router::new(Facts { most: 1000, ..Facts::default() });
+    let router = Router::new(Facts { most: 1000, ..Facts::default() }, []);
     let mut caller = somebody(&[Scope::READ]);
     caller.bounds.rates[0] = Some(Rate { requests: 1, per: Duration::from_secs(60) });
     let ask = |name| {
@@ -79,7 +79,7 @@ fn what_a_caller_may_not_do_costs_it_nothing_of_its_rate() {
 
 #[test]
 fn a_burst_is_heard_at_once_and_then_evenly() {
-    let router = Router::new(Facts::default());
+    let router = Router::new(Facts::default(), []);
     let mut caller = somebody(&ALL);
     caller.bounds.rates[0] = Some(Rate { requests: 4, per: Duration::from_secs(4) });
     let other = Caller { name: "b".into(), ..caller.clone() };
@@ -96,7 +96,7 @@ fn a_burst_is_heard_at_once_and_then_evenly() {
 
 #[test]
 fn each_of_several_rates_holds_and_none_counts_what_another_refuses() {
-    let router = Router::new(Facts::default());
+    let router = Router::new(Facts::default(), []);
     let mut caller = somebody(&ALL);
     let rate = |requests, seconds| Some(Rate { requests, per: Duration::from_secs(seconds) });
     caller.bounds.rates = [rate(2, 1), rate(6, 3600)];
@@ -121,7 +121,7 @@ fn what_is_left_of_an_hour_is_told() {
         ..method("look", Effect::Reads, Payload::Parameters, Scope::READ)
     };
     const HOUR: Option<Rate> = Some(Rate { requests: 30, per: Duration::from_secs(3600) });
-    let router = Router::new(Facts::default());
+    let router = Router::new(Facts::default(), []);
     let caller = Caller { has_key: true, ..somebody(&ALL) };
     let stranger = Caller { has_key: false, name: "b".into(), ..somebody(&ALL) };
     let admit = |caller: &Caller, seconds: u64| {
@@ -157,8 +157,8 @@ fn what_is_left_of_an_hour_is_told() {
 #[test]
 fn a_request_says_how_it_ended_once() {
     let facts = Facts::default();
-    let policy = Overheard::new(facts.clone());
-    let router = Router::new(policy.clone());
+    let (lines, other) = (AuditLines::default(), AuditLines::default());
+    let router = Router::new(facts.clone(), [lines.sink(), other.sink()]);
     let look = TOY.methods[0];
     let caller = somebody(&ALL);
     let patient = Caller { retries: true, ..somebody(&ALL) };
@@ -177,14 +177,15 @@ fn a_request_says_how_it_ended_once() {
         "a toy.look 0 CONFLICT",
         "a toy.look 7 INVALID_QUERY",
     ];
-    assert_eq!(policy.lines(), expected);
+    assert_eq!(lines.take(), expected);
+    assert_eq!(other.take(), expected, "each sink takes each line");
     let rejected = facts.rejected.load(Ordering::Relaxed);
     assert_eq!(rejected, 3, "who asks again by itself is not refused");
 }
 
 #[test]
 fn an_answer_in_parts_has_no_bound_as_a_whole() {
-    let router = Router::new(Facts::default());
+    let router = Router::new(Facts::default(), []);
     let mut caller = somebody(&ALL);
     caller.bounds.reply_bytes = Some(500);
     let bound = |name| {
@@ -197,7 +198,7 @@ fn an_answer_in_parts_has_no_bound_as_a_whole() {
 #[test]
 fn a_dry_run_is_no_change() {
     let ask = |is_read_only| {
-        let router = Router::new(Facts { is_read_only, ..Facts::default() });
+        let router = Router::new(Facts { is_read_only, ..Facts::default() }, []);
         let tidy = TOY.method("tidy").unwrap();
         let mut admitted = router.admit(&somebody(&ALL), tidy, Incoming::default()).unwrap();
         admitted.expect_change()
@@ -207,7 +208,7 @@ fn a_dry_run_is_no_change() {
 
 #[test]
 fn whoever_asked_to_be_held_to_reading_is() {
-    let router = Router::new(Facts::default());
+    let router = Router::new(Facts::default(), []);
     let caller = Caller { only_reads: true, ..Caller::trusted("test", "a") };
     let ask = |name| router.admit(&caller, TOY.method(name).unwrap(), Incoming::default());
     assert!(ask("look").is_ok());

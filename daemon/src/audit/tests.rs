@@ -7,6 +7,10 @@ use crate::protocols::omir::{DELETE, GET, PUT};
 use crate::router::testing::Facts;
 use crate::router::{Caller, Incoming, Router};
 
+fn sink(audit: &Audit) -> Box<dyn Sink> {
+    Box::new(audit.clone())
+}
+
 struct Bench {
     folder: tempfile::TempDir,
     audit: Audit,
@@ -26,7 +30,7 @@ impl Bench {
         let now = move || Timestamp::from_micros(micros.fetch_add(1, Ordering::Relaxed));
         let audit = Audit::start(&settings, Box::new(now)).unwrap();
         let facts = Facts { most: 1000, ..Facts::default() };
-        let router = Router::new(Audited::new(facts, audit.clone()));
+        let router = Router::new(facts, [sink(&audit)]);
         Self { folder, audit, router }
     }
 
@@ -111,7 +115,7 @@ fn a_disk_that_refuses_holds_nobody_up_and_what_is_lost_is_counted() {
 fn without_a_file_there_is_nothing_to_write() {
     let now = || Timestamp::from_micros(0);
     let audit = Audit::start(&AuditSettings::default(), Box::new(now)).unwrap();
-    let router = Router::new(Audited::new(Facts::default(), audit.clone()));
+    let router = Router::new(Facts::default(), [sink(&audit)]);
     router.refuse(&somebody(), &PUT, 0, Code::Unauthorized);
     audit.stop();
     assert_eq!(audit.status().get("file"), Some(&Value::Null));

@@ -1,4 +1,4 @@
-//! Requests by protocol, method, way in and outcome, and how long they take: a policy that counts the audit lines of another.
+//! Requests by protocol, method, way in and outcome, and how long they take, counted from audit lines.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -6,8 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::engine::{ImportPermit, NotAdmitted};
-use crate::router::{AuditLine, Policy};
+use crate::router::{AuditLine, Sink};
 
 /// Seconds. A recall in memory takes tens of microseconds, a durable write what the card takes.
 const BUCKETS: [f64; 14] = [
@@ -58,7 +57,9 @@ impl Requests {
         let help = "Bytes that requests came in";
         registry.register_with_unit("request_payload", help, Unit::Bytes, self.bytes.clone());
     }
+}
 
+impl Sink for Requests {
     fn note(&self, line: &AuditLine<'_>) {
         let (protocol, method) = (line.method.protocol, line.method.name);
         let transport = line.caller.transport;
@@ -70,37 +71,5 @@ impl Requests {
         if !line.method.streams {
             self.took.get_or_create(&asked).observe(line.took.as_secs_f64());
         }
-    }
-}
-
-/// A policy whose requests are counted.
-pub struct Counted<P> {
-    policy: P,
-    requests: Requests,
-}
-
-impl<P> Counted<P> {
-    /// Returns the same policy, counted.
-    pub fn new(policy: P, requests: Requests) -> Self {
-        Self { policy, requests }
-    }
-}
-
-impl<P: Policy> Policy for Counted<P> {
-    fn is_read_only(&self) -> bool {
-        self.policy.is_read_only()
-    }
-
-    fn admit(&self, bytes: usize, merges: bool) -> Result<Option<ImportPermit>, NotAdmitted> {
-        self.policy.admit(bytes, merges)
-    }
-
-    fn note_rejected(&self) {
-        self.policy.note_rejected();
-    }
-
-    fn audit(&self, line: &AuditLine<'_>) {
-        self.requests.note(line);
-        self.policy.audit(line);
     }
 }

@@ -5,7 +5,7 @@ use crate::engine::testing::parts;
 use crate::protocols::Protocols;
 use crate::protocols::omir::{Params, method};
 use crate::router::testing::Facts;
-use crate::router::{Caller, Incoming, Router};
+use crate::router::{Caller, Incoming, Router, Sink};
 use omir_core::operation::Operation;
 
 /// The lines of a text that are measures, as name with labels and value.
@@ -55,7 +55,8 @@ fn requests_are_counted_without_names() {
     let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
     let requests = Requests::default();
     let mut protocols = Protocols::over(&engine, "r1");
-    protocols.router = Router::new(Counted::new(engine.clone(), requests.clone()));
+    let sinks: [Box<dyn Sink>; 1] = [Box::new(requests.clone())];
+    protocols.router = Router::new(engine.clone(), sinks);
     let caller = Caller::trusted("http", "somebody-with-a-name");
     for (operation, parameters) in
         [(Operation::Recall, vec![]), (Operation::Explain, vec![("ref", "Entity/a")])]
@@ -100,7 +101,8 @@ fn the_page_tells_of_every_measure_and_of_no_other() {
     let status: Value = Value::Null;
     let requests = Requests::default();
     // A family without a sample is not told.
-    let router = Router::new(Counted::new(Facts::default(), requests.clone()));
+    let sinks: [Box<dyn Sink>; 1] = [Box::new(requests.clone())];
+    let router = Router::new(Facts::default(), sinks);
     let caller = Caller::trusted("http", "somebody");
     router.admit(&caller, method(Operation::Status), Incoming::default()).unwrap().done();
     let text = Metrics::new(&requests, move || status.clone()).text().unwrap();

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use super::*;
 use crate::engine::testing::parts;
 use crate::engine::{ImportPermit, NotAdmitted, Parts, RequestLimits, Settings};
-use crate::router::testing::Overheard;
+use crate::router::testing::AuditLines;
 use crate::router::{Policy, Router};
 
 /// A memory on a disk of its own, with small limits.
@@ -149,7 +149,7 @@ fn what_the_rules_try_again_is_no_rejected_request_and_what_a_caller_is_refused_
     let mut bench = Bench::new();
     let small = bench.file("small", 2);
     let rejected = Arc::new(AtomicU64::new(0));
-    bench.memory.protocols.router = Router::new(AlwaysBusy(rejected.clone()));
+    bench.memory.protocols.router = Router::new(AlwaysBusy(rejected.clone()), []);
     let memory = &bench.memory;
     assert_eq!(code(memory.record(vec![value(&record("a"))])), Code::Busy);
     assert_eq!(code(memory.get("MemoryRecord/a")), Code::Busy);
@@ -192,8 +192,8 @@ fn a_service_acts_with_the_scopes_of_the_graph_and_the_rules_as_the_daemon() {
 fn each_request_leaves_one_audit_line() {
     let mut bench = Bench::new();
     let (small, huge) = (bench.file("small", 2), bench.file("huge", 50));
-    let policy = Overheard::new(bench.engine.clone());
-    bench.memory.protocols.router = Router::new(policy.clone());
+    let audit = AuditLines::default();
+    bench.memory.protocols.router = Router::new(bench.engine.clone(), [audit.sink()]);
     let _ = bench.memory.remember(vec![value("{}")], None);
     let _ = bench.memory.get("MemoryRecord/a");
     let _ = bench.memory.ask(Operation::Recall, &Map::new());
@@ -203,7 +203,7 @@ fn each_request_leaves_one_audit_line() {
     bench.memory.show(Stamp::ZERO);
     bench.memory.simulated = Some(Arc::default());
     bench.memory.show(Stamp::ZERO);
-    let lines = policy.lines();
+    let lines = audit.take();
     let expected = [
         ("remember", "INVALID_RESOURCE"),
         ("get", "ok"),

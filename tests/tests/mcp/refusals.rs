@@ -105,11 +105,11 @@ async fn a_read_only_daemon_lists_and_takes_no_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_leaves_one_audit_line() {
     let rig = Rig::of(&[Scope::READ]).await;
-    rig.policy.lines();
+    rig.audit.take();
     rig.ask("where_is", json!({"thing": "cup"})).await;
     rig.refusal("recall", json!({"limit": 0})).await;
     rig.refusal("forget", json!({"references": []})).await;
-    let lines = rig.policy.lines();
+    let lines = rig.audit.take();
     assert_eq!(
         lines,
         [
@@ -119,11 +119,11 @@ async fn each_call_leaves_one_audit_line() {
         ]
     );
     let rig = Rig::of(&[Scope::WRITE]).await;
-    rig.policy.lines();
+    rig.audit.take();
     let stored = rig.ask("remember", json!({"text": "a", "entities": ["Entity/b"]})).await;
     rig.ask("forget", json!({"references": ["Entity/b"]})).await;
     let name = stored["reference"].as_str().unwrap();
-    let lines = rig.policy.lines();
+    let lines = rig.audit.take();
     assert_eq!(
         lines,
         [

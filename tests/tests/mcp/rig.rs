@@ -7,7 +7,7 @@ use omird::disk::Disk;
 use omird::engine::{Encoding, Engine, Settings};
 use omird::mcp::Mcp;
 use omird::protocols::Protocols;
-use omird::router::testing::Overheard;
+use omird::router::testing::AuditLines;
 use omird::router::{Caller, Router, Scope, Scopes};
 use omird_tests::cut_disk::CutDisk;
 use omird_tests::session::{Session, TestClock, settings};
@@ -34,7 +34,7 @@ pub struct Rig {
     pub client: RunningService<RoleClient, Listener>,
     pub heard: Listener,
     pub clock: Arc<TestClock>,
-    pub policy: Overheard<Engine>,
+    pub audit: AuditLines,
     _server: RunningService<RoleServer, Mcp>,
     session: Session,
 }
@@ -54,8 +54,8 @@ impl Rig {
         let clock = TestClock::new();
         let session = Session::open_with(disk, &clock, settings, None).unwrap();
         let engine: &Engine = &session;
-        let policy = Overheard::new(engine.clone());
-        let router = Router::new(policy.clone());
+        let audit = AuditLines::default();
+        let router = Router::new(engine.clone(), [audit.sink()]);
         let protocols = Protocols { router, ..Protocols::over(engine, "r1") };
         let caller = Caller { scopes, ..Caller::trusted("mcp", "tester") };
         let mcp = Mcp::of_caller(&protocols, caller, Duration::from_millis(20));
@@ -63,7 +63,7 @@ impl Rig {
         let heard = Listener::default();
         let (server, client) = tokio::join!(mcp.serve(ours), heard.clone().serve(theirs));
         let (_server, client) = (server.unwrap(), client.unwrap());
-        Self { client, heard, clock, policy, _server, session }
+        Self { client, heard, clock, audit, _server, session }
     }
 
     /// Records resources as they are, in one transaction.

@@ -16,7 +16,7 @@ fn lines(rig: &Rig) -> Vec<String> {
         words.remove(1);
         words.join(" ")
     };
-    rig.policy.lines().into_iter().map(line).collect()
+    rig.audit.take().into_iter().map(line).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use omird::engine::Encoding;
 use omird::engine::Engine;
 use omird::protocols::Protocols;
-use omird::router::testing::Overheard;
+use omird::router::testing::AuditLines;
 use omird::router::{AccessPolicy, Router};
 use omird::serial::{Port, Ports, Share};
 use omird_access::Access;
@@ -26,7 +26,7 @@ pub struct Rig {
     pub clock: Arc<TestClock>,
     pub ports: Option<Ports>,
     /// The router's, with the audit lines so far.
-    pub policy: Overheard<Engine>,
+    pub audit: AuditLines,
     folder: TempDir,
 }
 
@@ -58,10 +58,10 @@ impl Rig {
             session.execute(change).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
-        let policy = Overheard::new(Engine::clone(&session));
-        let router = Router::new(policy.clone());
+        let audit = AuditLines::default();
+        let router = Router::new(Engine::clone(&session), [audit.sink()]);
         let protocols = Protocols::routed(&session, "r2", identities, router);
-        let mut rig = Rig { disk, session, clock, ports: None, policy, folder };
+        let mut rig = Rig { disk, session, clock, ports: None, audit, folder };
         let port = Port { path: rig.name(), baud: 921_600, access, share: Share::new(1.0) };
         rig.ports = Some(Ports::start(&protocols, &[port]).unwrap());
         rig

@@ -34,7 +34,7 @@ fn access(data: &Path) -> Access {
 }
 
 fn admitted(method: &'static Method) -> Admitted {
-    let router = Router::new(Facts { most: 1000, ..Facts::default() });
+    let router = Router::new(Facts { most: 1000, ..Facts::default() }, []);
     router.admit(&somebody(&[Scope::ADMIN]), method, Incoming::default()).unwrap()
 }
 

@@ -268,7 +268,7 @@ fn write<E>(
 #[cfg(test)]
 mod tests {
     use omird_engine::{Engine, Event, Events};
-    use omird_router::testing::Overheard;
+    use omird_router::testing::AuditLines;
     use omird_router::{Caller, Incoming, Router};
 
     use super::*;
@@ -314,15 +314,16 @@ mod tests {
     fn a_file_that_nobody_wanted_to_the_end_was_given_up() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(omird_engine::testing::parts(dir.path()), &mut |_| {}).unwrap();
-        let policy = Overheard::new(engine.clone());
-        let (router, omir) = (Router::new(policy.clone()), Omir::new(engine, "r1"));
+        let lines = AuditLines::default();
+        let router = Router::new(engine.clone(), [lines.sink()]);
+        let omir = Omir::new(engine, "r1");
         for (line, ends) in [("sz", "given up"), ("status", "ok"), ("get Entity/no", "NOT_FOUND")] {
             let command = Command::parse(line).unwrap().unwrap();
             let method = command.method().unwrap();
             let caller = Caller::trusted("serial", "console");
             let admitted = router.admit(&caller, method, Incoming::default()).unwrap();
             omir.console(admitted, &command, &mut Paper::default());
-            let told = policy.lines();
+            let told = lines.take();
             assert!(told.len() == 1 && told[0].ends_with(ends), "{line}: {told:?}");
         }
     }

@@ -140,7 +140,7 @@ impl Omir {
 mod tests {
     use omir_core::link::message::Pull;
     use omird_engine::Engine;
-    use omird_router::testing::Overheard;
+    use omird_router::testing::AuditLines;
     use omird_router::{Caller, Incoming, Router};
 
     use super::*;
@@ -174,15 +174,16 @@ mod tests {
     fn a_pull_whose_end_nobody_heard_was_given_up() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(omird_engine::testing::parts(dir.path()), &mut |_| {}).unwrap();
-        let policy = Overheard::new(engine.clone());
-        let (router, omir) = (Router::new(policy.clone()), Omir::new(engine, "r1"));
+        let lines = AuditLines::default();
+        let router = Router::new(engine.clone(), [lines.sink()]);
+        let omir = Omir::new(engine, "r1");
         // Of an empty memory: the beginning and the end.
         for (answers, ends) in [(0, "given up"), (1, "given up"), (2, "ok")] {
             let caller = Caller::trusted("serial", "line");
             let admitted = router.admit(&caller, &methods::PULL, Incoming::default()).unwrap();
             let request = Request::Pull(Pull::default());
             omir.exchange(admitted, request, &Readings::default(), &mut Line(answers));
-            let told = policy.lines();
+            let told = lines.take();
             assert!(told.len() == 1 && told[0].ends_with(ends), "{answers}: {told:?}");
         }
     }

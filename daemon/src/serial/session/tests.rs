@@ -4,7 +4,7 @@ use omir_core::decode::Limits;
 use super::*;
 use crate::protocols::omir::link::MOST_TOLD;
 use crate::router::Router;
-use crate::router::testing::Overheard;
+use crate::router::testing::AuditLines;
 use crate::serial::Share;
 use crate::serial::testing::Bench;
 
@@ -113,9 +113,9 @@ fn what_nobody_waits_for_does_not_go_on_in_any_number() {
 #[test]
 fn each_request_leaves_one_audit_line() {
     let bench = Bench::new();
-    let policy = Overheard::new(bench.engine.clone());
+    let audit = AuditLines::default();
     let mut handler = handler(&bench);
-    handler.protocols.router = Router::new(policy.clone());
+    handler.protocols.router = Router::new(bench.engine.clone(), [audit.sink()]);
     ask(&mut handler, 1, r#""op":"info""#).unwrap();
     ask(&mut handler, 2, r#""op":"push","items":[]"#).unwrap();
     ask(&mut handler, 3, r#""op":"unlock","token":"sesame42""#).unwrap();
@@ -125,7 +125,7 @@ fn each_request_leaves_one_audit_line() {
     ask(&mut handler, 7, r#""op":"cancel","of":6"#).unwrap();
     ask(&mut handler, 8, r#""op":"pull""#).unwrap();
     handler.clear();
-    let lines = policy.lines();
+    let lines = audit.take();
     let told: Vec<String> = lines
         .iter()
         .map(|line| {

@@ -15,7 +15,7 @@ struct Protocols {
 
 impl Protocols {
     fn over(engine: &Engine) -> Self {
-        Self { router: Router::new(engine.clone()), omir: Omir::new(engine.clone(), "r1") }
+        Self { router: Router::new(engine.clone(), []), omir: Omir::new(engine.clone(), "r1") }
     }
 }
 
@@ -170,7 +170,7 @@ fn one_large_import_is_let_in_at_a_time() {
     let mut parts = omird_engine::testing::parts(dir.path());
     parts.settings.limits.max_payload_bytes = 1000;
     let engine = Engine::open(parts, &mut |_| {}).unwrap();
-    let router = Router::new(engine.clone());
+    let router = Router::new(engine.clone(), []);
     let large = Incoming { bytes: 1001, merges: true, ..Incoming::default() };
     let caller = Caller::trusted("test", "a");
     let admit = || router.admit(&caller, methods::method(Operation::Remember), large);

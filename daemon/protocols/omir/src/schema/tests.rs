@@ -60,7 +60,7 @@ impl Asked {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(omird_engine::testing::parts(dir.path()), &mut |_| {}).unwrap();
-        let (router, omir) = (Router::new(engine.clone()), Omir::new(engine.clone(), "r1"));
+        let (router, omir) = (Router::new(engine.clone(), []), Omir::new(engine.clone(), "r1"));
         Self { _dir: dir, engine, router, omir }
     }
 
