@@ -56,7 +56,8 @@ impl Rig {
         let engine: &Engine = &session;
         let audit = AuditLines::default();
         let router = Router::new(engine.clone(), [audit.sink()]);
-        let protocols = Protocols { router, ..Protocols::over(engine, "r1") };
+        let access = Protocols::over(engine, "r1").access;
+        let protocols = Protocols::routed(engine, "r1", access, router);
         let caller = Caller { scopes, ..Caller::trusted("mcp", "tester") };
         let mcp = Mcp::of_caller(&protocols, caller, Duration::from_millis(20));
         let (ours, theirs) = tokio::io::duplex(1 << 20);
