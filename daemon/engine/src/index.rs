@@ -17,4 +17,3 @@ pub(crate) mod scores;
 pub(crate) mod space;
 pub(crate) mod text;
 pub(crate) mod time;
-pub(crate) mod tokenizer;

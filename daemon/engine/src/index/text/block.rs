@@ -19,8 +19,9 @@
 use super::postings::{MAX_DOCS, Postings, Reader, encode, read_varint, write_varint};
 use super::terms::{DocTerms, saturated};
 use crate::index::doc::DocId;
-use crate::index::tokenizer::MAX_TOKEN_BYTES;
+
 use hashbrown::HashMap;
+use omird_text::MAX_TERM_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -201,7 +202,7 @@ fn next_term(
         previous.get(..shared.into()).ok_or("shares more than the previous term has")?,
     );
     term.extend_from_slice(suffix);
-    if term.len() > MAX_TOKEN_BYTES {
+    if term.len() > MAX_TERM_BYTES {
         return Err("term too long");
     }
     // The empty term cannot be above any other, so this rules it out as well.

@@ -1,7 +1,5 @@
 //! The terms of one document.
 
-use crate::index::tokenizer;
-
 /// The terms of one document with their counts, sorted. Made outside any lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocTerms {
@@ -17,7 +15,7 @@ impl DocTerms {
     pub fn of<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut all, mut spans) = (String::new(), Vec::new());
         for field in fields {
-            tokenizer::tokens(field, |token| {
+            omird_text::terms(field, |token| {
                 let start = all.len();
                 all.push_str(token);
                 spans.push((start, all.len()));

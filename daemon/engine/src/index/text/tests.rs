@@ -2,13 +2,12 @@
 
 use super::query::{B, COMMON_FROM, K1};
 use super::*;
-use crate::index::tokenizer;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    tokenizer::tokens(text, |token| out.push(token.to_owned()));
+    omird_text::terms(text, |token| out.push(token.to_owned()));
     out
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Recall by words works only if a record and a question written differently still meet: "Docks",
 //! "dock" and "dock_station_2" share a term, "café" and "CAFE" are one. The same function serves
-//! both sides, so whatever it decides, it decides alike. Ranking ([`text`](super::text)) sees only
-//! its output; changing a rule here invalidates every stored text block.
+//! both sides, so whatever it decides, it decides alike. The engine's ranking sees only its output.
+//! Changing a rule here invalidates every stored text block.
 //!
 //! The steps, in order:
 //!
@@ -18,13 +18,13 @@
 //! 3. Lower case; `ß` becomes `ss` and final `ς` becomes `σ`.
 //! 4. Plurals: Harman's S-stemmer (1991), with one rule before it for the sibilants it would leave
 //!    apart from their singular (box and boxes). Only ASCII words of more than three letters.
-//! 5. At most [`MAX_TOKEN_BYTES`]: a longer term is cut at a character and not stemmed.
+//! 5. At most [`MAX_TERM_BYTES`]: a longer term is cut at a character and not stemmed.
 //!
 //! An ASCII CamelCase name is one term and also its parts: `DockStation2` gives `dockstation2`,
 //! `dock`, `station`, `2`. Names with a part of fewer than three letters (`LiDAR`, `iPhone`,
 //! `WiFi`) are ordinary words in fancy dress and stay whole.
 //!
-//! Invariants: terms are never empty, never longer than [`MAX_TOKEN_BYTES`], and pure ASCII text
+//! Invariants: terms are never empty, never longer than [`MAX_TERM_BYTES`], and pure ASCII text
 //! gives the same terms by the fast path as by the general one.
 
 use unicode_normalization::UnicodeNormalization;
@@ -32,7 +32,7 @@ use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Longest term handed out, in bytes of UTF-8.
-pub(crate) const MAX_TOKEN_BYTES: usize = 64;
+pub const MAX_TERM_BYTES: usize = 64;
 
 /// Fewest letters each part of a CamelCase name must have for the parts to count as words.
 const MIN_CAMEL_PART: usize = 3;
@@ -41,8 +41,8 @@ const MIN_CAMEL_PART: usize = 3;
 ///
 /// Never fails, whatever the text. Allocates one small buffer a call, and for text that is not
 /// ASCII a second one as long as the longest stretch without white space.
-pub(crate) fn tokens(text: &str, mut f: impl FnMut(&str)) {
-    let mut token = String::with_capacity(MAX_TOKEN_BYTES);
+pub fn terms(text: &str, mut f: impl FnMut(&str)) {
+    let mut token = String::with_capacity(MAX_TERM_BYTES);
     if text.is_ascii() {
         return ascii_words(text, &mut token, &mut f);
     }
@@ -165,12 +165,12 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
 
 fn emit_one_ascii(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
     token.clear();
-    if word.len() <= MAX_TOKEN_BYTES {
+    if word.len() <= MAX_TERM_BYTES {
         token.push_str(word);
         token.make_ascii_lowercase();
         strip_plural(token);
     } else {
-        token.push_str(&word[..MAX_TOKEN_BYTES]);
+        token.push_str(&word[..MAX_TERM_BYTES]);
         token.make_ascii_lowercase();
     }
     f(token);
@@ -185,7 +185,7 @@ fn emit_general(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
             _ => &[c],
         };
         for &c in folded {
-            if token.len() + c.len_utf8() > MAX_TOKEN_BYTES {
+            if token.len() + c.len_utf8() > MAX_TERM_BYTES {
                 break 'word;
             }
             token.push(c);
@@ -223,7 +223,7 @@ mod tests {
 
     fn list(text: &str) -> Vec<String> {
         let mut out = Vec::new();
-        tokens(text, |token| out.push(token.to_owned()));
+        terms(text, |token| out.push(token.to_owned()));
         out
     }
 
@@ -296,6 +296,27 @@ mod tests {
         assert_eq!(list(&"한".repeat(100)), ["한".repeat(21)]);
     }
 
+    /// FNV-1a over the terms of a text, each with its end.
+    fn fingerprint(text: &str, mut hash: u64) -> u64 {
+        terms(text, |term| {
+            for byte in term.bytes().chain([0xff]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        });
+        hash
+    }
+
+    /// The index on disk holds these terms. If this fails, stored text blocks no longer fit: raise their format number.
+    #[test]
+    fn terms_are_those_of_the_index_on_disk() {
+        let mut hash = 0xcbf2_9ce4_8422_2325;
+        let sampled = (1..0x3100).chain((0x3100..0x1_0000).step_by(16));
+        for c in sampled.filter_map(char::from_u32) {
+            hash = fingerprint(&format!("Ab{c}Cds 2{c}3"), hash);
+        }
+        assert_eq!(hash, 0x72d6_6f23_1bbf_f41d);
+    }
+
     proptest! {
         #[test]
         fn ascii_paths_agree(text in "[ -~]{0,60}|[a-cA-C0-2s'._:, ]{0,30}") {
@@ -305,7 +326,7 @@ mod tests {
         #[test]
         fn terms_are_short_lower_case_and_stable(text in "\\PC{0,80}") {
             for token in list(&text) {
-                prop_assert!(!token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
+                prop_assert!(!token.is_empty() && token.len() <= MAX_TERM_BYTES);
                 prop_assert!(!token.contains(|c: char| c.is_ascii_uppercase() || c.is_whitespace()));
             }
         }
