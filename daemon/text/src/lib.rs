@@ -7,6 +7,10 @@
 
 #![warn(unreachable_pub)]
 
+mod language;
+mod stop_words;
 mod terms;
 
-pub use self::terms::{MAX_TERM_BYTES, terms};
+pub use self::language::{Language, UnknownLanguage};
+pub use self::stop_words::is_stop_word;
+pub use self::terms::{MAX_TERM_BYTES, terms, words};

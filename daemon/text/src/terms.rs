@@ -41,8 +41,32 @@ const MIN_CAMEL_PART: usize = 3;
 ///
 /// Never fails, whatever the text. Allocates one small buffer a call, and for text that is not
 /// ASCII a second one as long as the longest stretch without white space.
-pub fn terms(text: &str, mut f: impl FnMut(&str)) {
-    let mut token = String::with_capacity(MAX_TERM_BYTES);
+pub fn terms(text: &str, f: impl FnMut(&str)) {
+    split(text, Plurals::Stripped, f);
+}
+
+/// Calls `f` with every word of `text`: its terms, with plurals as they stand (step 4 is left out).
+///
+/// A stemmer works on these: it has rules of its own for plurals.
+pub fn words(text: &str, f: impl FnMut(&str)) {
+    split(text, Plurals::Kept, f);
+}
+
+/// What becomes of an English plural.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plurals {
+    Stripped,
+    Kept,
+}
+
+/// The term under way.
+struct Buffer {
+    text: String,
+    plurals: Plurals,
+}
+
+fn split(text: &str, plurals: Plurals, mut f: impl FnMut(&str)) {
+    let mut token = Buffer { text: String::with_capacity(MAX_TERM_BYTES), plurals };
     if text.is_ascii() {
         return ascii_words(text, &mut token, &mut f);
     }
@@ -58,7 +82,7 @@ pub fn terms(text: &str, mut f: impl FnMut(&str)) {
 }
 
 /// Words of any text; `folded` is a buffer for its normalized form.
-fn general_words(text: &str, folded: &mut String, token: &mut String, f: &mut impl FnMut(&str)) {
+fn general_words(text: &str, folded: &mut String, token: &mut Buffer, f: &mut impl FnMut(&str)) {
     folded.clear();
     let decomposed = text.nfkd().filter(|&c| !is_accent(c) && !is_invisible(c));
     // Typographic and plain apostrophe mean the same; later steps know only the plain one.
@@ -93,7 +117,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The fast path: in ASCII, the rules come down to runs of letters and digits.
-fn ascii_words(text: &str, token: &mut String, f: &mut impl FnMut(&str)) {
+fn ascii_words(text: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let is = |at: usize, class: fn(&u8) -> bool| bytes.get(at).is_some_and(class);
     let mut at = 0;
@@ -127,7 +151,7 @@ fn ascii_words(text: &str, token: &mut String, f: &mut impl FnMut(&str)) {
 }
 
 /// Hands out one ASCII word, and its parts if it is a CamelCase name.
-fn emit_ascii(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
+fn emit_ascii(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
     emit_one_ascii(word, token, f);
     let bytes = word.as_bytes();
     let humps =
@@ -163,21 +187,21 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn emit_one_ascii(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
-    token.clear();
+fn emit_one_ascii(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
+    token.text.clear();
     if word.len() <= MAX_TERM_BYTES {
-        token.push_str(word);
-        token.make_ascii_lowercase();
+        token.text.push_str(word);
+        token.text.make_ascii_lowercase();
         strip_plural(token);
     } else {
-        token.push_str(&word[..MAX_TERM_BYTES]);
-        token.make_ascii_lowercase();
+        token.text.push_str(&word[..MAX_TERM_BYTES]);
+        token.text.make_ascii_lowercase();
     }
-    f(token);
+    f(&token.text);
 }
 
-fn emit_general(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
-    token.clear();
+fn emit_general(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
+    token.text.clear();
     'word: for c in word.chars().flat_map(char::to_lowercase) {
         let folded = match c {
             'ß' => ['s', 's'].as_slice(),
@@ -185,21 +209,25 @@ fn emit_general(word: &str, token: &mut String, f: &mut impl FnMut(&str)) {
             _ => &[c],
         };
         for &c in folded {
-            if token.len() + c.len_utf8() > MAX_TERM_BYTES {
+            if token.text.len() + c.len_utf8() > MAX_TERM_BYTES {
                 break 'word;
             }
-            token.push(c);
+            token.text.push(c);
         }
     }
     // Folding can leave plain ASCII ("Straße"), which must meet its other spelling's stem.
-    if token.is_ascii() {
+    if token.text.is_ascii() {
         strip_plural(token);
     }
-    f(token);
+    f(&token.text);
 }
 
 /// Harman's S-stemmer; the first rule whose ending fits and is not excepted applies.
-fn strip_plural(word: &mut String) {
+fn strip_plural(token: &mut Buffer) {
+    if token.plurals == Plurals::Kept {
+        return;
+    }
+    let word = &mut token.text;
     let len = word.len();
     if len <= 3 || !word.ends_with('s') || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return;
@@ -228,7 +256,8 @@ mod tests {
     }
 
     fn by_general_path(text: &str) -> Vec<String> {
-        let (mut out, mut folded, mut token) = (Vec::new(), String::new(), String::new());
+        let (mut out, mut folded) = (Vec::new(), String::new());
+        let mut token = Buffer { text: String::new(), plurals: Plurals::Stripped };
         folded.extend(text.nfkd());
         for word in folded.unicode_words() {
             ascii_words(word, &mut token, &mut |token: &str| out.push(token.to_owned()));
@@ -271,6 +300,13 @@ mod tests {
         }
         assert_eq!(list("gas bus status glass 120s"), ["gas", "bus", "status", "glass", "120s"]);
         assert_eq!(list("robot's robots' robot’s don't"), ["robot", "robot", "robot", "don", "t"]);
+    }
+
+    #[test]
+    fn words_keep_their_plurals() {
+        let mut out = Vec::new();
+        words("Batteries of DockStations, cafés", |word| out.push(word.to_owned()));
+        assert_eq!(out, ["batteries", "of", "dockstations", "dock", "stations", "cafes"]);
     }
 
     #[test]
