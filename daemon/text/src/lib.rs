@@ -7,10 +7,18 @@
 
 #![warn(unreachable_pub)]
 
+mod embedding;
 mod language;
+mod sentences;
+mod similarity;
 mod stop_words;
 mod terms;
+mod tokens;
 
+pub use self::embedding::{DIMENSIONS, Embedding, HashedEmbedding};
 pub use self::language::{Language, UnknownLanguage};
+pub use self::sentences::sentences;
+pub use self::similarity::{Rarity, StemSet, WeightedStems};
 pub use self::stop_words::is_stop_word;
 pub use self::terms::{MAX_TERM_BYTES, terms, words};
+pub use self::tokens::{Approx1, TokenCounter};
