@@ -58,6 +58,14 @@ impl Engine {
         if is_damaged { State::Damaged.as_str() } else { State::Ok.as_str() }
     }
 
+    /// Returns the number of changes that wait for the disk, and how many may.
+    pub fn queue_load(&self) -> (u64, u64) {
+        let queue = &self.inner.shared.queue;
+        let accepted = queue.accepted.load(Ordering::Relaxed);
+        let committed = queue.committed.load(Ordering::Relaxed);
+        (accepted.saturating_sub(committed), self.settings().queue_requests as u64)
+    }
+
     /// Returns the number of live resources.
     pub fn live(&self) -> u64 {
         self.catalog().counts.live().into_iter().sum()
@@ -110,10 +118,9 @@ impl Engine {
         let scrubbed = (scrubbed != 0).then(|| Timestamp::from_micros(scrubbed).to_string());
         disk.insert("lastScrub", scrubbed.map_or(Value::Null, Value::from));
         let mut queue = Map::new();
-        let accepted = shared.queue.accepted.load(Ordering::Relaxed);
-        let committed = shared.queue.committed.load(Ordering::Relaxed);
-        queue.insert("waiting", int(accepted.saturating_sub(committed)));
-        queue.insert("capacity", int(self.settings().queue_requests as u64));
+        let (waiting, capacity) = self.queue_load();
+        queue.insert("waiting", int(waiting));
+        queue.insert("capacity", int(capacity));
         queue.insert("bytes", int(shared.queue.bytes.load(Ordering::Relaxed) as u64));
 
         let bounds = self.settings().limits.for_import();

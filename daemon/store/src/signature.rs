@@ -22,11 +22,13 @@
 use std::fmt;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
+use hmac::{Hmac, Mac as _};
 use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::merkle::Root;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use sha2::Sha256;
 
 use crate::digest::{Digest, digest, hex, unhex};
 
@@ -49,6 +51,15 @@ impl DeviceKey {
     /// The public half, as lower-case hex.
     pub fn public_hex(&self) -> String {
         hex(self.0.verifying_key().as_bytes())
+    }
+
+    /// Returns a key for something else than signing, drawn from this one: the same for the same purpose, and telling nothing
+    /// of this one or of another purpose (HMAC-SHA-256 of the purpose under the secret, RFC 2104).
+    pub fn derived(&self, purpose: &str) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes())
+            .expect("HMAC takes a key of any length");
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
     }
 
     /// Signs segment `number`, which follows the one whose link is `previous`. One that replaces a run of others has

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use omir_core::spatial::SpatialPose;
+
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::recall::frames::{Frames, in_fixed_frame};
@@ -42,5 +44,19 @@ impl Engine {
     /// `INVALID_QUERY` if the frame of the query is unknown.
     pub fn goes_by_place(&self, query: &Query) -> Result<bool, Error> {
         Ok(self.moved(&self.framed(query))?.is_some())
+    }
+
+    /// Returns the pose of `frame` right now in the fixed frame that it is tied to, or `None` where nothing ties it to one, or
+    /// that was heard of too long ago.
+    pub fn pose_of(&self, frame: &str) -> Option<SpatialPose> {
+        let (fixed, pose) = self.inner.frames.get()?.fixed(frame).ok()??;
+        let (now, _) = self.now();
+        let position = pose.translation.vector.into();
+        Some(SpatialPose {
+            orientation: Some(pose.rotation),
+            stamp: Some(now.into()),
+            child_frame: Some(frame.to_owned()),
+            ..SpatialPose::new(fixed, position)
+        })
     }
 }

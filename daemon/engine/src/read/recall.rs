@@ -1,5 +1,6 @@
 //! Ranked recall: the search, its hits read from disk, and the note of their accesses.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::encoded::mentions_of;
@@ -8,6 +9,7 @@ use super::outgoing::Outgoing;
 use crate::Engine;
 use crate::encoded::id_of;
 use crate::error::Error;
+use crate::index::catalog::Catalog;
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::recall::query::{Query, Snapshot};
@@ -16,6 +18,9 @@ use crate::recall::score::Weights;
 use crate::recall::search::search;
 use crate::shared;
 
+/// Hits whose rows are taken in one hold of the lock.
+const AT_ONCE: usize = 64;
+
 /// A hit as the catalog has it, before its bytes are read.
 struct Row {
     key: RefKey,
@@ -23,6 +28,32 @@ struct Row {
     forgotten: bool,
     counts_access: bool,
     outgoing: Outgoing,
+}
+
+impl Row {
+    /// Takes what a hit is made of. `now` is the time, `at` the one that the query is judged by.
+    fn of(catalog: &Catalog, ranked: &Ranked, query: &Query, now: i64, at: i64) -> Self {
+        let doc = catalog.doc(ranked.doc);
+        Self {
+            key: doc.key,
+            age: now.saturating_sub(doc.when.as_micros()),
+            forgotten: doc.forgotten,
+            counts_access: doc.access.is_some() && doc.is_live(),
+            outgoing: Outgoing::of(catalog, ranked.doc, query.as_of.is_some(), at),
+        }
+    }
+
+    fn hit(&self, query: &Query, ranked: &Ranked, weights: Weights, resource: Vec<u8>) -> Hit {
+        Hit {
+            resource,
+            score: ranked.score,
+            retrievability: ranked.scores[ScorePart::Retrievability],
+            distance: ranked.distance,
+            reason: reason(query, ranked, self),
+            parts: query.explain.then_some((ranked.scores, weights)),
+            forgotten: self.forgotten,
+        }
+    }
 }
 
 impl Engine {
@@ -49,6 +80,71 @@ impl Engine {
         self.recall_in(query, few)
     }
 
+    /// Calls `f` with each hit of a recall, best first, until it breaks off, and returns the number of matches in all. One
+    /// hit is in memory at a time, so that a caller with a deadline or with little room stops where it must. What cannot be
+    /// read is left out and logged. Nothing counts as accessed, whatever the query says: [`Engine::touch`] does.
+    ///
+    /// # Errors
+    /// As [`Engine::recall`].
+    pub fn recall_each(
+        &self,
+        query: &Query,
+        mut f: impl FnMut(Hit) -> ControlFlow<()>,
+    ) -> Result<u64, Error> {
+        let query = &*self.placed(query)?;
+        let now = self.inner.shared.time.moment().now.as_micros();
+        let at = query.at(now);
+        let weights = Weights::of(query);
+        let found = search(&self.catalog(), query, now);
+        for part in found.page.chunks(AT_ONCE) {
+            let rows: Vec<(&Ranked, Row)> = {
+                let catalog = self.catalog();
+                // What was forgotten since the lock was let go is no hit any more.
+                let is_there =
+                    |ranked: &&Ranked| query.include_forgotten || catalog.doc(ranked.doc).is_live();
+                let of = |ranked| (ranked, Row::of(&catalog, ranked, query, now, at));
+                part.iter().filter(is_there).map(of).collect()
+            };
+            for (ranked, row) in rows {
+                match self.counted(self.emit(&row.outgoing)) {
+                    Ok(resource) => {
+                        if f(row.hit(query, ranked, weights, resource)).is_break() {
+                            return Ok(found.total);
+                        }
+                    }
+                    Err(error) => tracing::error!(%error, "left out of a recall"),
+                }
+            }
+        }
+        Ok(found.total)
+    }
+
+    /// Notes that memories were used: those that an answer rests on, where the recall itself counted nothing. Each is the
+    /// resource as CBOR, as a hit has it.
+    pub fn touch<'r>(&self, resources: impl IntoIterator<Item = &'r [u8]>) {
+        if self.settings().read_only {
+            return;
+        }
+        let at = self.inner.shared.time.moment().monotonic;
+        let named = resources.into_iter().filter_map(|resource| {
+            let target = format!("MemoryRecord/{}", id_of(resource)?);
+            Some((RefKey::of_text(&target), target, resource))
+        });
+        let accesses: Vec<shared::AccessEvent> = {
+            let catalog = self.catalog();
+            let has_bonds = catalog.has_bonds();
+            let counts = |key: &RefKey| {
+                catalog.live(key).is_some_and(|id| catalog.doc(id).access.is_some())
+            };
+            let event = |(key, target, resource)| {
+                let mentions = if has_bonds { mentions_of(resource) } else { Vec::new() };
+                shared::AccessEvent { key, target, at, mentions }
+            };
+            named.filter(|(key, _, _)| counts(key)).map(event).collect()
+        };
+        self.inner.shared.accesses.note(accesses);
+    }
+
     fn recall_in(&self, query: &Query, few: usize) -> Result<(Recall, Option<Snapshot>), Error> {
         let began = Instant::now();
         let query = &*self.placed(query)?;
@@ -60,20 +156,8 @@ impl Engine {
             let catalog = self.catalog();
             let has_bonds = catalog.has_bonds();
             let found = search(&catalog, query, now);
-            let rows: Vec<Row> = found
-                .page
-                .iter()
-                .map(|ranked| {
-                    let doc = catalog.doc(ranked.doc);
-                    Row {
-                        key: doc.key,
-                        age: now.saturating_sub(doc.when.as_micros()),
-                        forgotten: doc.forgotten,
-                        counts_access: doc.access.is_some() && doc.is_live(),
-                        outgoing: Outgoing::of(&catalog, ranked.doc, query.as_of.is_some(), at),
-                    }
-                })
-                .collect();
+            let row = |ranked| Row::of(&catalog, ranked, query, now, at);
+            let rows: Vec<Row> = found.page.iter().map(row).collect();
             let snapshot = (found.total > query.offset.saturating_add(few) as u64).then(|| {
                 let of_now = || Snapshot { seq: catalog.newest(), at: moment.now };
                 query.snapshot.unwrap_or_else(of_now)
@@ -100,15 +184,7 @@ impl Engine {
                     mentions: if has_bonds { mentions_of(&resource) } else { Vec::new() },
                 }));
             }
-            hits.push(Hit {
-                resource,
-                score: ranked.score,
-                retrievability: ranked.scores[ScorePart::Retrievability],
-                distance: ranked.distance,
-                reason: reason(query, ranked, &row),
-                parts: query.explain.then_some((ranked.scores, weights)),
-                forgotten: row.forgotten,
-            });
+            hits.push(row.hit(query, ranked, weights, resource));
         }
         if !accesses.is_empty() && !self.settings().read_only {
             self.inner.shared.accesses.note(accesses);
