@@ -7,9 +7,10 @@
 //!
 //! Without features only the numeric modules remain (instants on the time line, geometry, forgetting).
 //! With `fixed` come records for machines without an allocator: their CBOR, and a ring of them in flash;
-//! with `link` the serial link, with `merkle` proofs that an entry is in a list. With `alloc` come the dynamic
-//! [`value`], the typed [`model`], both encodings and the validator; with `jcs` the canonical form of JSON;
-//! `std`, on by default, adds the float routines of the dependencies and [`quantity`].
+//! with `link` the serial link, with `merkle` paths that show an entry to be in a list. With `alloc` come the dynamic
+//! [`value`], the typed [`model`], both encodings and the validator; with `jcs` the canonical form of JSON, with
+//! `proof` seals of segments and proofs of memories; `std`, on by default, adds the float routines of the dependencies
+//! and [`quantity`].
 //!
 //! ```
 //! # #[cfg(feature = "alloc")]
@@ -74,6 +75,8 @@ pub mod decode;
 pub mod extension;
 #[cfg(feature = "fixed")]
 pub mod fixed;
+#[cfg(feature = "proof")]
+pub mod hex;
 #[cfg(feature = "jcs")]
 pub mod jcs;
 #[cfg(feature = "alloc")]
@@ -88,8 +91,12 @@ pub mod number;
 pub mod pointer;
 #[cfg(feature = "alloc")]
 pub mod profile;
+#[cfg(feature = "proof")]
+pub mod proof;
 #[cfg(feature = "std")]
 pub mod quantity;
+#[cfg(feature = "proof")]
+pub mod seal;
 #[cfg(feature = "alloc")]
 pub mod spatial;
 #[cfg(feature = "alloc")]
