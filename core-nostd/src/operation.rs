@@ -19,11 +19,12 @@ pub enum Operation {
     Rebase,
     Status,
     Backup,
+    Prove,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Remember,
         Self::Recall,
         Self::Forget,
@@ -36,6 +37,7 @@ impl Operation {
         Self::Rebase,
         Self::Status,
         Self::Backup,
+        Self::Prove,
     ];
 
     /// Returns the name in `docs/keys.md`.
@@ -53,6 +55,7 @@ impl Operation {
             Self::Rebase => "rebase",
             Self::Status => "status",
             Self::Backup => "backup",
+            Self::Prove => "prove",
         }
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     /// Held by whoever prepares a backup.
     pub(crate) backing_up: Mutex<()>,
+    /// Held by whoever makes a proof, which takes the memory of a segment.
+    pub(crate) proving: Mutex<()>,
     pub(crate) announced: Mutex<Announced>,
     /// Wakes the sweeping thread, and ends it when it is dropped.
     pub(crate) sweeping: Mutex<Option<Sender<()>>>,

@@ -176,6 +176,7 @@ impl Engine {
             imports: ImportPermits::default(),
             events,
             backing_up: Mutex::default(),
+            proving: Mutex::default(),
             announced: Mutex::default(),
             sweeping: Mutex::new(Some(sweeping)),
             threads: Mutex::new(threads),

@@ -10,3 +10,4 @@ pub(crate) mod outgoing;
 pub(crate) mod proof;
 pub(crate) mod reading;
 pub(crate) mod recall;
+pub(crate) mod sealed_proof;

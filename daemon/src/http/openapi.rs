@@ -174,7 +174,9 @@ fn name(serves: Serves, verb: &Verb) -> String {
 
 fn tag(serves: Serves) -> &'static str {
     match serves {
-        Serves::Operation(Operation::Compact | Operation::Sweep | Operation::Backup) => "store",
+        Serves::Operation(
+            Operation::Compact | Operation::Sweep | Operation::Backup | Operation::Prove,
+        ) => "store",
         Serves::Operation(Operation::Status) => "daemon",
         Serves::Operation(_) | Serves::Read | Serves::Store | Serves::Forget | Serves::Events => {
             "memory"

@@ -33,6 +33,7 @@ mod check;
 mod estimate;
 mod finding;
 mod history;
+mod prove;
 mod repair;
 mod restored;
 mod salvage;
@@ -55,6 +56,7 @@ pub use cat::{CatError, Reader};
 pub use check::{Report, check};
 pub use finding::{Finding, Kind, Severity, Verdict};
 pub use history::{Act, Chapter, Event, FileRow, History, Position, Row, State, Version};
+pub use prove::NoProof;
 pub use repair::{KeyOrigin, RepairError, Repaired, repair};
 
 /// The ending of the name of a file that was set aside.

@@ -95,7 +95,8 @@ impl Records {
             | Operation::Sweep
             | Operation::Explain
             | Operation::Status
-            | Operation::Backup => {
+            | Operation::Backup
+            | Operation::Prove => {
                 return Err(Refused::new("", format!("{operation} has no service in ROS")));
             }
         }

@@ -260,6 +260,15 @@ pub(super) static BACKUP: About = says(
     ],
     "Backup",
 );
+pub(super) static PROVE: About = says(
+    "Gives a document that shows, without the segment, that this device sealed a resource.",
+    &[required(
+        "ref",
+        Shape::Form(REFERENCE),
+        "The resource, as Type/id: its newest version, once it is sealed.",
+    )],
+    "Proof",
+);
 
 pub(super) static GET: About = says("Gives the resource of that name.", &[], "Resource");
 pub(super) static PUT: About = takes(

@@ -67,6 +67,8 @@ pub(super) static BACKUP: Method = Method {
     effect: Effect::Maintains,
     ..administers(Operation::Backup.as_str(), Payload::None, &about::BACKUP)
 };
+pub(super) static PROVE: Method =
+    reads(Operation::Prove.as_str(), Payload::Parameters, &about::PROVE);
 
 // Memories under their names: the memory keys of docs/keys.md, and `get` of a console.
 
@@ -104,8 +106,8 @@ pub static OMIR: Protocol = Protocol {
     scopes: &[Scope::READ, Scope::WRITE, Scope::ADMIN],
     methods: &[
         &REMEMBER, &RECALL, &FORGET, &ANCHOR, &FEEDBACK, &EXPORT, &COMPACT, &SWEEP, &EXPLAIN,
-        &REBASE, &STATUS, &BACKUP, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &CLOCK, &INFO, &UNLOCK,
-        &CANCEL, &PULL, &PUSH, &UNKNOWN,
+        &REBASE, &STATUS, &BACKUP, &PROVE, &GET, &PUT, &DELETE, &EVENTS, &DOCUMENT, &CLOCK, &INFO,
+        &UNLOCK, &CANCEL, &PULL, &PUSH, &UNKNOWN,
     ],
 };
 
@@ -124,6 +126,7 @@ pub fn method(operation: Operation) -> &'static Method {
         Operation::Rebase => &REBASE,
         Operation::Status => &STATUS,
         Operation::Backup => &BACKUP,
+        Operation::Prove => &PROVE,
     }
 }
 

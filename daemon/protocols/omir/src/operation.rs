@@ -4,6 +4,7 @@ mod request;
 mod response;
 
 use omir_core::operation::Operation;
+use omir_core::proof::Proof;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
@@ -30,7 +31,8 @@ pub fn is_handed_over(operation: Operation) -> bool {
         | Operation::Sweep
         | Operation::Explain
         | Operation::Status
-        | Operation::Backup => false,
+        | Operation::Backup
+        | Operation::Prove => false,
     }
 }
 
@@ -44,6 +46,7 @@ enum Command {
     Explain(Ref),
     Status,
     Backup(params::Backup),
+    Prove(Ref),
 }
 
 /// Returns the resources that a change names by itself; what is stored names its receipt.
@@ -68,6 +71,13 @@ fn note(admitted: &mut Admitted, response: &Response) {
         }
         _ => {}
     }
+}
+
+/// The document of a proof.
+fn proof_value(proof: &Proof) -> Result<Value, Error> {
+    proof.to_value().map_err(|fault| {
+        Error::new(Code::Internal, format!("a stored resource cannot be read: {fault}"))
+    })
 }
 
 impl Omir {
@@ -126,6 +136,10 @@ impl Omir {
             Ok(Command::Backup(params::Backup::Piece { segment, offset, length })) => {
                 answer(engine.segment_piece(segment, offset, length).map(Response::Piece));
             }
+            Ok(Command::Prove(target)) => {
+                let proof = engine.prove(&target).and_then(|proof| proof_value(&proof));
+                answer(proof.map(Response::Proof));
+            }
         }
     }
 
@@ -176,6 +190,7 @@ impl Omir {
                 Command::Status
             }
             Operation::Backup => Command::Backup(params::backup(params.parameters)?),
+            Operation::Prove => Command::Prove(params::prove(params.merged()?)?),
         })
     }
 

@@ -140,6 +140,17 @@ pub fn explain(parameters: Parameters) -> Result<Ref, Error> {
     Ok(target)
 }
 
+/// `prove`: `ref`.
+///
+/// # Errors
+/// `INVALID_QUERY`.
+pub fn prove(parameters: Parameters) -> Result<Ref, Error> {
+    let mut named = Named::of(&about::PROVE, parameters);
+    let target = reference("ref", &named.need("ref")?)?;
+    named.finish("")?;
+    Ok(target)
+}
+
 /// The part of a backup that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backup {
@@ -203,6 +214,7 @@ mod tests {
             "sweep" => sweep(parameters).map(drop),
             "explain" => explain(parameters).map(drop),
             "backup" => backup(parameters).map(drop),
+            "prove" => prove(parameters).map(drop),
             "remember" => {
                 let mut named = Named::of(&about::REMEMBER, parameters);
                 let merge = named.take("merge").map(|text| precedence(&text)).transpose();
@@ -250,6 +262,7 @@ mod tests {
             compact(asked()).unwrap_err(),
             sweep(asked()).unwrap_err(),
             explain(with(&[("ref", "Entity/a")])).unwrap_err(),
+            prove(with(&[("ref", "Entity/a")])).unwrap_err(),
         ];
         for error in refusals {
             assert_eq!(error.path, "/format");

@@ -28,6 +28,8 @@ pub enum Response {
     Status(Value),
     /// The segments there are.
     Backup(Value),
+    /// A proof of one resource.
+    Proof(Value),
     /// Bytes of a segment.
     Piece(Vec<u8>),
 }
@@ -55,7 +57,10 @@ impl Response {
             Self::Export(export) => export.to_value(),
             Self::Compaction(compaction) => compaction.to_value(),
             Self::Sweep(report) => report.to_value(),
-            Self::Explanation(value) | Self::Status(value) | Self::Backup(value) => value,
+            Self::Explanation(value)
+            | Self::Status(value)
+            | Self::Backup(value)
+            | Self::Proof(value) => value,
             Self::Piece(_) => {
                 let message = "a piece of a segment is bytes, and no value";
                 return Err(Error::new(Code::InvalidQuery, message));

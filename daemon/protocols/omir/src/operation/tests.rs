@@ -72,6 +72,10 @@ fn each_operation_is_answered() {
         (Operation::Status, "how=well", "unknown parameter `how`"),
         (Operation::Backup, "", r#""segments""#),
         (Operation::Backup, "segment=1;length=9000000", "more than 1048576 bytes"),
+        // The backup sealed it.
+        (Operation::Prove, "ref=MemoryRecord/a", r#""format":"omird-proof-1""#),
+        (Operation::Prove, "ref=MemoryRecord/b", "MemoryRecord/b is not in the store"),
+        (Operation::Prove, "", "`ref`"),
         (Operation::Forget, "ref=MemoryRecord/a", r#""forgotten":1"#),
     ] {
         let params = Params { parameters: parameters(text), ..Params::default() };
@@ -154,6 +158,7 @@ fn a_read_only_memory_is_read_swept_dry_and_backed_up() {
                 | Operation::Explain
                 | Operation::Status
                 | Operation::Backup
+                | Operation::Prove
         );
         assert_eq!(is_refused(""), !reads, "{}", operation.as_str());
         if operation == Operation::Sweep {
