@@ -64,6 +64,8 @@ pub mod crc;
 #[cfg(feature = "link")]
 pub mod link;
 
+#[cfg(feature = "manifesto")]
+pub mod manifesto;
 #[cfg(feature = "merkle")]
 pub mod merkle;
 
