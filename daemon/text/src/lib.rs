@@ -7,18 +7,38 @@
 
 #![warn(unreachable_pub)]
 
+#[cfg(test)]
+mod bounds;
+mod claims;
+mod cues;
 mod embedding;
+mod entities;
+mod facts;
+mod keywords;
 mod language;
+mod lexeme;
+mod opposites;
+mod quality;
 mod sentences;
 mod similarity;
 mod stop_words;
+mod summary;
 mod terms;
 mod tokens;
+mod unit;
+mod work;
 
+pub use self::claims::{Claim, Opposition};
+pub use self::cues::{constraint_cue, outcome_cue};
 pub use self::embedding::{DIMENSIONS, Embedding, HashedEmbedding};
+pub use self::entities::{Entity, EntityKind, entities};
+pub use self::facts::{critical_facts, facts};
+pub use self::keywords::keywords;
 pub use self::language::{Language, UnknownLanguage};
+pub use self::quality::{coherence, compression_ratio, retention};
 pub use self::sentences::sentences;
 pub use self::similarity::{Rarity, StemSet, WeightedStems};
 pub use self::stop_words::is_stop_word;
+pub use self::summary::{BudgetTooSmall, EXTRACT_1, Extract, Passage, Summarizer, Summary};
 pub use self::terms::{MAX_TERM_BYTES, terms, words};
 pub use self::tokens::{Approx1, TokenCounter};

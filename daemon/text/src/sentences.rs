@@ -9,6 +9,8 @@
 //! - A full stop behind an abbreviation ([`ABBREVIATIONS`]) ends nothing.
 //! - A full stop behind one of [`BEFORE_NUMBERS`] ends nothing if a digit follows: `approx. 3 m` is one fact.
 
+use crate::work::steps;
+
 /// Abbreviations that never end a sentence, in lower case and without their last full stop.
 const ABBREVIATIONS: &[&str] =
     &["bzw", "cf", "d.h", "dr", "e.g", "i.e", "mr", "mrs", "ms", "prof", "u.a", "vs", "z.b"];
@@ -60,6 +62,7 @@ impl<'a> Iterator for Line<'a> {
 fn end_of_first(line: &str) -> usize {
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
+        steps(1);
         let is_wide = matches!(c, '。' | '！' | '？');
         if !is_wide && !matches!(c, '.' | '!' | '?') {
             continue;

@@ -31,6 +31,8 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::work::steps;
+
 /// Longest term handed out, in bytes of UTF-8.
 pub const MAX_TERM_BYTES: usize = 64;
 
@@ -66,6 +68,7 @@ struct Buffer {
 }
 
 fn split(text: &str, plurals: Plurals, mut f: impl FnMut(&str)) {
+    steps(text.len());
     let mut token = Buffer { text: String::with_capacity(MAX_TERM_BYTES), plurals };
     if text.is_ascii() {
         return ascii_words(text, &mut token, &mut f);
@@ -189,6 +192,7 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
 
 fn emit_one_ascii(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
     token.text.clear();
+    steps(word.len());
     if word.len() <= MAX_TERM_BYTES {
         token.text.push_str(word);
         token.text.make_ascii_lowercase();
@@ -202,6 +206,7 @@ fn emit_one_ascii(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
 
 fn emit_general(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
     token.text.clear();
+    steps(word.len());
     'word: for c in word.chars().flat_map(char::to_lowercase) {
         let folded = match c {
             'ß' => ['s', 's'].as_slice(),
