@@ -49,6 +49,9 @@ const UNITS: &[(&str, &str, f64)] = &[
 impl Unit {
     /// Returns the unit that `text` begins with, and its length in bytes. A unit ends where no letter follows it.
     pub(crate) fn first_of(text: &str) -> Option<(Self, usize)> {
+        if text.starts_with(|c: char| c.is_ascii_digit() || c.is_whitespace()) {
+            return None;
+        }
         steps(UNITS.len());
         let mut best: Option<(Self, usize)> = None;
         for &(spelling, base, size) in UNITS {

@@ -1,4 +1,4 @@
-//! Targets that need nothing but `omir-core`.
+//! Targets that need no daemon.
 
 pub mod cbor;
 pub mod document;
@@ -11,5 +11,6 @@ pub mod pose;
 pub mod profile;
 pub mod reference;
 pub mod stream;
+pub mod text;
 pub mod uri;
 pub mod value;

@@ -27,7 +27,7 @@ const fn target(name: &'static str, run: fn(&[u8])) -> Target {
     Target { name, run }
 }
 
-/// The decoders of the core.
+/// The decoders of the core, and text work.
 pub const CORE: &[Target] = &[
     target("cbor", core::cbor::run),
     target("document", core::document::run),
@@ -40,6 +40,7 @@ pub const CORE: &[Target] = &[
     target("profile", core::profile::run),
     target("reference", core::reference::run),
     target("stream", core::stream::run),
+    target("text", core::text::run),
     target("uri", core::uri::run),
     target("value", core::value::run),
 ];
