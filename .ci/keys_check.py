@@ -21,6 +21,7 @@ DOCS = pathlib.Path(__file__).parent.parent / "docs"
 NEEDED = {
     "forget": "ref=Entity/a",
     "explain": "ref=Entity/a",
+    "prove": "ref=Entity/a",
     "anchor": "ref=MemoryRecord/a",
     "feedback": "ref=MemoryRecord/a;outcome=confirmed",
 }

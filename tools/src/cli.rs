@@ -36,6 +36,7 @@ mod daemon;
 mod import;
 mod mcp;
 mod memory;
+mod proof;
 mod rebase;
 mod recall;
 mod schema;
@@ -51,6 +52,7 @@ pub use daemon::{CompactArgs, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, Wa
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use mcp::McpArgs;
 pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
+pub use proof::{ProveArgs, VerifyArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
@@ -63,7 +65,7 @@ pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
 
 /// Record, recall, inspect and move robot memories.
 ///
-/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `schema`,
+/// `omir` asks the memory daemon `omird` over Zenoh; `convert`, `validate`, `verify`, `schema`,
 /// `store`, `restore` and `completions` need no daemon.
 #[derive(Debug, Parser)]
 #[command(
@@ -195,6 +197,10 @@ pub enum Command {
     Backup(BackupArgs),
     /// Make a data folder of a backup
     Restore(RestoreArgs),
+    /// Show that a robot sealed a memory, without handing over its segment
+    Prove(ProveArgs),
+    /// Check such a proof by a public key, offline
+    Verify(VerifyArgs),
     /// Convert between .omir and .omirb, or into linked data (.nt)
     Convert(ConvertArgs),
     /// Check files against OMIR R1

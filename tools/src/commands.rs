@@ -15,6 +15,7 @@ mod forget;
 mod get;
 mod import;
 mod mcp;
+mod prove;
 mod pull;
 mod push;
 mod rebase;
@@ -28,6 +29,7 @@ mod store;
 mod sweep;
 mod token;
 mod validate;
+mod verify;
 mod view;
 mod watch;
 
@@ -62,6 +64,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Push(args) => push::run(globals, &args),
         Command::Backup(args) => backup::run(globals, &args),
         Command::Restore(args) => restore::run(globals, &args),
+        Command::Prove(args) => prove::run(globals, &args),
+        Command::Verify(args) => verify::run(globals, &args),
         Command::Convert(args) => convert::run(globals, &args),
         Command::Validate(args) => validate::run(globals, &args),
         Command::Schema(args) => schema::run(&args),

@@ -25,7 +25,7 @@ use crate::selector::Parameters;
 use crate::{progress, table};
 
 /// A piece over a slow radio, or a daemon that seals first, takes its time.
-const AT_LEAST: Duration = Duration::from_secs(90);
+pub(super) const AT_LEAST: Duration = Duration::from_secs(90);
 /// Number of new requests for the list because the daemon has rewritten segments meanwhile.
 const ROUNDS: usize = 10;
 /// Time for which a busy daemon is asked again.
@@ -96,7 +96,7 @@ pub(super) fn looking<T>(
     })
 }
 
-fn list(client: &Client, robot: &str) -> Result<Offer> {
+pub(super) fn list(client: &Client, robot: &str) -> Result<Offer> {
     let reply = ask(client, robot, &Parameters::new())?;
     Offer::from_value(&reply.value()?).ok_or_else(|| {
         Error::Partial(format!("the answer of {robot} is no list of segments; is it older?"))

@@ -7,6 +7,7 @@ mod repair;
 
 use std::path::Path;
 
+pub(super) use self::cat::meant;
 use indicatif::ProgressBar;
 use omir_core::instant::Timestamp;
 use omird::engine::{Clock as _, SystemClock};
@@ -25,7 +26,7 @@ pub(super) fn run(globals: &Globals, args: &StoreArgs) -> Result<()> {
     }
 }
 
-fn open(globals: &Globals, path: &Path) -> Result<Store> {
+pub(super) fn open(globals: &Globals, path: &Path) -> Result<Store> {
     let unusable = |why: inspect::OpenError| Error::Input { message: why.to_string(), path: None };
     let store = Store::open(path, SystemClock::default().now()).map_err(unusable)?;
     if let Some(remark) = store.remark() {
@@ -52,7 +53,7 @@ fn show(bar: &ProgressBar, passed: Progress) {
     bar.set_position(passed.done / 1024);
 }
 
-fn read(globals: &Globals, store: &Store, path: &Path) -> Result<History> {
+pub(super) fn read(globals: &Globals, store: &Store, path: &Path) -> Result<History> {
     with_bar(globals, "reading (KiB)", |progress| store.history(progress))
         .map_err(|why| Error::input(path, why))
 }

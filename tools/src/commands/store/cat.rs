@@ -72,7 +72,7 @@ pub(super) fn run(globals: &Globals, args: &StoreCatArgs) -> Result<()> {
 }
 
 /// The resource of that name, or else the only live one whose id begins so.
-fn meant(history: &History, named: Ref) -> Result<Ref> {
+pub(in crate::commands) fn meant(history: &History, named: Ref) -> Result<Ref> {
     let rows = history.rows();
     if rows.iter().any(|row| row.version.target == named) {
         return Ok(named);

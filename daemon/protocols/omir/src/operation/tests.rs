@@ -75,7 +75,7 @@ fn each_operation_is_answered() {
         // The backup sealed it.
         (Operation::Prove, "ref=MemoryRecord/a", r#""format":"omird-proof-1""#),
         (Operation::Prove, "ref=MemoryRecord/b", "MemoryRecord/b is not in the store"),
-        (Operation::Prove, "", "`ref`"),
+        (Operation::Prove, "", "ref"),
         (Operation::Forget, "ref=MemoryRecord/a", r#""forgotten":1"#),
     ] {
         let params = Params { parameters: parameters(text), ..Params::default() };

@@ -168,6 +168,9 @@ fn each_operation_answers_by_its_schema() {
     asked.ask(Compact, "scope=all", none());
     let backup = asked.ask(Backup, "", none());
     assert!(backup["segments"][0]["sha256"].is_string(), "{backup}");
+    let proof = asked.ask(Prove, "ref=MemoryRecord/sticks", none());
+    assert_eq!(proof["resource"]["id"], "sticks", "{proof}");
+    asked.ask(Prove, "ref=Entity/none", none());
     asked.ask(Status, "", none());
     let mut kinds = 0;
     while let Some(event) = asked.next(&events) {
