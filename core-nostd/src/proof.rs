@@ -17,6 +17,7 @@
 //! what was written, to the last member.
 
 mod read;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use core::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+pub use self::verdict::{judge, report};
 use crate::cbor;
 use crate::decode::Limits;
 use crate::hex;

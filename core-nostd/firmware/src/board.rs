@@ -5,10 +5,12 @@ mod clock;
 mod file;
 mod flash;
 mod stack;
+mod ticks;
 mod uart;
 
 pub use clock::Clock;
 pub use file::{File, argument};
 pub use flash::{CutFlash, FlashFault};
 pub use stack::worst_stack;
+pub use ticks::Ticks;
 pub use uart::Uart;

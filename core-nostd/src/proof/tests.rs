@@ -99,6 +99,28 @@ fn each_fault_has_its_name() {
     assert_eq!(fault(&short), ProofFault::Path(length));
 }
 
+#[test]
+fn a_verdict_says_what_is_proved_or_why_nothing_is() {
+    let text = proof(2, 5).to_json().unwrap();
+    let other = SigningKey::from_bytes(&[8; 32]).verifying_key().to_bytes();
+    let good = json::to_string(&report(&judge(text.as_bytes(), &[other, key()])));
+    assert!(
+        good.starts_with(
+            r#"{"valid":true,"ref":"Entity/cup-2","segment":3,"entry":2,"entries":5,"#
+        ),
+        "{good}"
+    );
+    for (text, keys, fault) in [
+        (&*text, &[][..], "other-key"),
+        (&text, &[other], "other-key"),
+        (&text.replace("\"index\":2", "\"index\":1"), &[key()], "not-included"),
+        ("{}", &[key()], "unreadable"),
+    ] {
+        let bad = json::to_string(&report(&judge(text.as_bytes(), keys)));
+        assert!(bad.starts_with(&format!(r#"{{"valid":false,"fault":"{fault}","#)), "{bad}");
+    }
+}
+
 /// A node of the tree is no entry: its hash is made in another way.
 #[test]
 fn a_node_is_not_passed_off_as_an_entry() {

@@ -4,14 +4,11 @@ use std::path::Path;
 
 use omir_core::hex;
 use omir_core::json;
-use omir_core::number::Number;
-use omir_core::proof::{Proof, ProofFault, PublicKey, Verified};
-use omir_core::value::Value;
+use omir_core::proof::{self, Proof, ProofFault, PublicKey, Verified};
 
 use crate::cli::{Globals, VerifyArgs};
-use crate::document;
 use crate::error::{Error, Result};
-use crate::output::{self, object};
+use crate::{document, output};
 
 pub(super) fn run(globals: &Globals, args: &VerifyArgs) -> Result<()> {
     let mut keys = Vec::new();
@@ -19,59 +16,32 @@ pub(super) fn run(globals: &Globals, args: &VerifyArgs) -> Result<()> {
         keys.extend(keys_of(given)?);
     }
     let text = document::read_bytes(&args.file)?;
-    match judge(&text, &keys) {
-        Ok((proof, verified)) => report(globals, &proof, &verified),
+    let verdict = proof::judge(&text, &keys);
+    if globals.json {
+        output::print_json(&proof::report(&verdict))?;
+    }
+    match verdict {
+        Ok(_) if globals.json => Ok(()),
+        Ok((proof, verified)) => tell(&proof, &verified),
+        Err(fault @ (ProofFault::Unreadable { .. } | ProofFault::OtherFormat(_))) => {
+            Err(Error::input(&args.file, fault))
+        }
         Err(fault) => {
-            if globals.json {
-                output::print_json(&object([
-                    ("valid", false.into()),
-                    ("fault", fault.name().into()),
-                    ("message", fault.to_string().into()),
-                ]))?;
-            }
-            Err(match fault {
-                ProofFault::Unreadable { .. } | ProofFault::OtherFormat(_) => {
-                    Error::input(&args.file, fault)
-                }
-                fault => {
-                    let message = format!("{}: not valid: {fault}", args.file.display());
-                    Error::Negative { code: "INVALID", message }
-                }
-            })
+            let message = format!("{}: not valid: {fault}", args.file.display());
+            Err(Error::Negative { code: "INVALID", message })
         }
     }
 }
 
-/// The proof, if one of the keys made it.
-fn judge(text: &[u8], keys: &[PublicKey]) -> std::result::Result<(Proof, Verified), ProofFault> {
-    let proof = Proof::from_json(text)?;
-    let found = proof.seal.public_key;
-    let key = keys.iter().find(|&&key| key == found).ok_or(ProofFault::OtherKey { found })?;
-    let verified = proof.verify(key)?;
-    Ok((proof, verified))
-}
-
-fn report(globals: &Globals, proof: &Proof, verified: &Verified) -> Result<()> {
+fn tell(proof: &Proof, verified: &Verified) -> Result<()> {
     let Verified { segment, index, entries } = *verified;
     let key = hex::encode(&proof.seal.public_key);
-    let resource = proof.resource().unwrap_or(Value::Null);
+    let resource = document::in_schema_order(proof.resource().unwrap_or_default());
     let target = proof.reference().map(|target| target.to_string());
-    if globals.json {
-        let int = |number: u64| Value::Number(Number::from(number));
-        return Ok(output::print_json(&object([
-            ("valid", true.into()),
-            ("ref", target.into()),
-            ("segment", int(segment)),
-            ("entry", int(index)),
-            ("entries", int(entries)),
-            ("publicKey", key.into()),
-            ("resource", resource),
-        ]))?);
-    }
     let target = target.as_deref().unwrap_or("a resource without a name");
     Ok(output::print(&format!(
         "valid: {target}, sealed as entry {index} of {entries} (counted from 0) in segment {segment}\nby {key}\n{}",
-        json::to_string_pretty(&document::in_schema_order(resource))
+        json::to_string_pretty(&resource)
     ))?)
 }
 
