@@ -3,13 +3,15 @@
 
 check          clippy has nothing to say; the golden numbers are those of this machine, to the last bit; a life of
                many starts, cut at a different step of the flash each time and killed once, loses nothing; and
-               record, decay, pose and encoding keep to the room they are to have
+               record, decay, pose and encoding keep to the room they are to have; and golden proofs are verified by their
+               key, and refused where a byte is changed
 sizes          prints the table of sizes of docs/microcontroller.md
 sizes --write  puts it there
 
 Invariant 30 of ARCHITECTURE.md.
 """
 
+import json
 import os
 import pathlib
 import struct
@@ -47,6 +49,11 @@ AIM = "decay,pose,encode"
 AIM_FLASH, AIM_RAM = 24 * 1024, 4 * 1024
 # Which workloads of `measure` are part of the aim.
 AIM_WORKLOADS = ["retrievability", "access, and its tier", "poses composed", "record encoded"]
+# What verifies has an allocator, and the RAM of a larger board.
+VERIFIER = "thumbv7em-none-eabihf"
+PROOFS = ROOT / "tests" / "golden_proofs"
+# Bytes of a golden proof that are changed, one after the other.
+CHANGED = 12
 BEGIN, END = "<!-- sizes: .ci/firmware.py -->\n", "<!-- end of sizes -->\n"
 
 
@@ -104,7 +111,8 @@ def lint():
         print("what is for the boards alone is left to a compiler with rustup's targets")
         return
     for target in MACHINES:
-        words = ["--features", "board", "--lib", "--bins", "--target", target, "--target-dir", BUILD / "lint"]
+        features = "board,verify" if target == VERIFIER else "board"
+        words = ["--features", features, "--lib", "--bins", "--target", target, "--target-dir", BUILD / "lint"]
         subprocess.run(["cargo", "clippy", "--quiet", "--locked", *words, *deny], cwd=FIRMWARE, check=True)
 
 
@@ -122,6 +130,35 @@ def check():
         print(f"{core} ({machine}): {len(golden.splitlines())} golden numbers agree to the last bit")
         live(target)
         aim(target, image(target, AIM), measure(target))
+    verifies()
+
+
+def judged(folder, key, document, check=0):
+    """The verdict of the emulated board on a document, and what it cost: stack and instructions."""
+    case = key + document
+    pathlib.Path(folder, "case.bin").write_bytes(case)
+    verdict, cost = start(VERIFIER, "verify", f"bytes={len(case)}", f"check={check}", cwd=folder).splitlines()
+    return json.loads(verdict), [int(number) for number in cost.split()[1:]]
+
+
+def verifies():
+    cargo("build", "--release", "--features", "verify", "--bin", "verify", "--target", VERIFIER)
+    flash, ram = sections(firmware(VERIFIER, "verify"))
+    print(f"{MACHINES[VERIFIER][1]}, verifying: {flash:,} bytes of flash, {ram:,} of RAM, its heap included")
+    key = bytes.fromhex((PROOFS / "device.pub").read_text().strip())
+    with tempfile.TemporaryDirectory() as folder:
+        for file in sorted(PROOFS.glob("*.json")):
+            text = file.read_bytes()
+            verdict, (stack, instructions) = judged(folder, key, text)
+            if verdict != {**verdict, "valid": True, "resource": json.loads(text)["resource"]}:
+                sys.exit(f"{file.name}: {verdict}")
+            print(f"    {file.name}: {len(text):,} bytes, valid in {instructions:,} instructions and {stack:,} of stack")
+            for at in range(0, len(text), len(text) // CHANGED):
+                changed = text[:at] + bytes([text[at] ^ 1 << at % 8]) + text[at + 1 :]
+                if judged(folder, key, changed)[0]["valid"]:
+                    sys.exit(f"{file.name}: byte {at} is changed and nobody notices")
+            if judged(folder, bytes([key[0] ^ 1]) + key[1:], text)[0].get("fault") != "other-key":
+                sys.exit(f"{file.name}: another key, and nobody notices")
 
 
 def live(target):

@@ -135,7 +135,7 @@ def main():
                 tar.extractall(folder, filter="data")
             listing = subprocess.run([omir, "store", "ls", folder, "--json"], capture_output=True, text=True, check=True)
             key = bytes.fromhex(pathlib.Path(folder, "keys/device.pub").read_text().strip())
-            for row in json.loads(listing.stdout)["resources"]:
+            for row in map(json.loads, listing.stdout.splitlines()):
                 words = [omir, "prove", row["ref"], "--data", folder]
                 done = subprocess.run(words, capture_output=True, text=True, timeout=60)
                 if done.returncode == 1 and "not sealed yet" in done.stderr:
