@@ -39,6 +39,7 @@ mod write;
 use omird_store::{PRODUCER, disk};
 
 // A running engine, and how it fails.
+pub use crate::card::health::State as CardState;
 pub use crate::card::integrity::RotFinding;
 pub use crate::contained::contain;
 pub use crate::encoded::id_of;

@@ -48,14 +48,14 @@ fn named(files: &[&str]) -> String {
 }
 
 impl Engine {
-    /// Returns the state of the card, as `disk.state` of the status names it.
-    pub fn card_state(&self) -> &'static str {
+    /// Returns the state of the card, which is `disk.state` of the status.
+    pub fn card_state(&self) -> State {
         let shared = &self.inner.shared;
-        if let Some(trouble) = shared.faults.health().worst() {
-            return trouble.state.as_str();
+        if let Some(fault) = shared.faults.health().worst() {
+            return fault.state;
         }
         let is_damaged = !self.damaged_files(&shared.integrity.losses()).is_empty();
-        if is_damaged { State::Damaged.as_str() } else { State::Ok.as_str() }
+        if is_damaged { State::Damaged } else { State::Ok }
     }
 
     /// Returns the number of changes that wait for the disk, and how many may.

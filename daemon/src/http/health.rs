@@ -14,7 +14,7 @@ use omir_core::value::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::answer::content_type;
-use crate::engine::Encoding;
+use crate::engine::{CardState, Encoding};
 use crate::witnesses::Witnesses;
 
 /// Longest wait for a proof.
@@ -22,13 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Time for which a look is good: whoever asks more often, without a token, causes no more work.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// The states of the card in which nothing that is stored survives a power cut, or nothing can be read.
-const UNFIT: [&str; 3] = ["stuck", "failing", "gone"];
-
 /// Looks whether the daemon is ready.
 pub(super) struct Health {
     witnesses: Witnesses,
-    card: Arc<dyn Fn() -> &'static str + Send + Sync>,
+    card: Arc<dyn Fn() -> CardState + Send + Sync>,
     /// The last look. Who asks meanwhile waits for the one under way.
     last: Mutex<Option<(Instant, Vec<String>)>>,
 }
@@ -37,7 +34,7 @@ impl Health {
     /// Asks these witnesses, and `card` for the state of the card.
     pub(super) fn new(
         witnesses: Witnesses,
-        card: impl Fn() -> &'static str + Send + Sync + 'static,
+        card: impl Fn() -> CardState + Send + Sync + 'static,
     ) -> Self {
         Self { witnesses, card: Arc::new(card), last: Mutex::default() }
     }
@@ -55,8 +52,8 @@ impl Health {
             let silent = witnesses.silent(Instant::now() + PATIENCE, &crossbeam_channel::never());
             let silent = silent.unwrap_or_default().into_iter();
             let silent = silent.map(|name| format!("no sign of life from {name}"));
-            let card = Some(card()).filter(|state| UNFIT.contains(state));
-            silent.chain(card.map(|state| format!("the card is {state}"))).collect()
+            let card = Some(card()).filter(|state| state.is_unfit());
+            silent.chain(card.map(|state| format!("the card is {}", state.as_str()))).collect()
         });
         // Where all threads that may wait hang, the look does not even begin.
         let reasons = match tokio::time::timeout(2 * PATIENCE, look).await {
@@ -98,7 +95,7 @@ mod tests {
     use super::*;
     use crate::witnesses::Ask;
 
-    fn health(is_silent: Arc<AtomicBool>, asked: Arc<AtomicUsize>, card: &'static str) -> Health {
+    fn health(is_silent: Arc<AtomicBool>, asked: Arc<AtomicUsize>, card: CardState) -> Health {
         let ask: Ask = Box::new(move |_| {
             asked.fetch_add(1, Ordering::Relaxed);
             let (sign, given) = crossbeam_channel::bounded(1);
@@ -113,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn who_is_silent_makes_it_unready_and_a_look_is_good_for_a_while() {
         let (is_silent, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
-        let health = health(is_silent.clone(), asked.clone(), "full");
+        let health = health(is_silent.clone(), asked.clone(), CardState::Full);
         assert_eq!(health.reasons().await, ["no sign of life from the writer"]);
         is_silent.store(false, Ordering::Relaxed);
         // A thousand who ask cause one look.
@@ -128,7 +125,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_card_that_takes_nothing_makes_it_unready() {
-        let health = health(Arc::default(), Arc::default(), "gone");
+        let health = health(Arc::default(), Arc::default(), CardState::Gone);
         assert_eq!(health.reasons().await, ["the card is gone"]);
         assert_eq!(ready(&health).await.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(live().status(), StatusCode::OK);

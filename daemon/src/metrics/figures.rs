@@ -9,6 +9,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
+use crate::engine::{CardState, ClockState};
+
 /// One measure.
 pub(super) struct Figure {
     /// The name behind `omird_`.
@@ -26,7 +28,7 @@ enum At {
     /// An object of numbers: the label has the names of its members.
     Each(&'static str, &'static str),
     /// A word of a list: 1 for the one that holds and 0 for the others, by the label.
-    Word(&'static str, &'static str, &'static [&'static str]),
+    Word(&'static str, &'static str, fn() -> Vec<&'static str>),
 }
 
 const fn gauge(name: &'static str, at: &'static str, help: &'static str) -> Figure {
@@ -42,8 +44,13 @@ const fn by(at: At, name: &'static str, help: &'static str) -> Figure {
     Figure { name, help, is_total: false, at }
 }
 
-const CARD: &[&str] = &["ok", "damaged", "stuck", "full", "readOnly", "failing", "gone"];
-const CLOCK: &[&str] = &["unknown", "coarse", "synchronised"];
+fn card_states() -> Vec<&'static str> {
+    CardState::ALL.map(CardState::as_str).to_vec()
+}
+
+fn clock_states() -> Vec<&'static str> {
+    ClockState::ALL.map(ClockState::as_str).to_vec()
+}
 
 /// All of them.
 pub(super) static FIGURES: [Figure; 36] = [
@@ -62,7 +69,7 @@ pub(super) static FIGURES: [Figure; 36] = [
     gauge("store_log_bytes", "/disk/logBytes", "Bytes of all logs that are not sealed"),
     gauge("store_damaged_files", "/disk/damagedFiles", "Files that are damaged beyond repair"),
     counter("store_repairs", "/disk/repairs", "Files that were damaged and repaired"),
-    by(At::Word("state", "/disk/state", CARD), "card_state", "1 for the state of the card"),
+    by(At::Word("state", "/disk/state", card_states), "card_state", "1 for the state of the card"),
     gauge("card_free_bytes", "/disk/freeBytes", "Bytes that are free on the card"),
     counter(
         "card_written_bytes",
@@ -88,7 +95,11 @@ pub(super) static FIGURES: [Figure; 36] = [
         "Bytes a day for work that can wait; missing if there is no bound",
     ),
     gauge("card_written_bytes_today", "/wear/budget/writtenToday", "Bytes of it written today"),
-    by(At::Word("state", "/clock/state", CLOCK), "clock_state", "1 for the state of the clock"),
+    by(
+        At::Word("state", "/clock/state", clock_states),
+        "clock_state",
+        "1 for the state of the clock",
+    ),
     gauge(
         "clock_offset_seconds",
         "/clock/offsetSeconds",
@@ -165,7 +176,7 @@ impl Figure {
             At::Word(label, at, words) => {
                 let Some(holds) = status.pointer(at).and_then(Value::as_str) else { return Ok(()) };
                 let mut metric = encoder.encode_descriptor(self.name, self.help, None, kind)?;
-                for &word in words {
+                for word in words() {
                     let value = if word == holds { 1.0 } else { 0.0 };
                     self.encode_value(value, metric.encode_family(&[(label, word)])?)?;
                 }

@@ -23,7 +23,7 @@ const READING: Duration = Duration::from_secs(600);
 
 /// State of the card. A later one is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum State {
+pub enum State {
     /// Nothing is wrong.
     #[default]
     Ok,
@@ -42,8 +42,19 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// All of them, the worst last.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::Damaged,
+        Self::Stalled,
+        Self::Full,
+        Self::ReadOnly,
+        Self::Failing,
+        Self::Gone,
+    ];
+
     /// The name in `status`.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Damaged => "damaged",
@@ -53,6 +64,12 @@ impl State {
             Self::Failing => "failing",
             Self::Gone => "gone",
         }
+    }
+
+    /// Returns true if a daemon on such a card is of no use until somebody has seen to it: what is stored does not survive a
+    /// power cut, or cannot be read.
+    pub fn is_unfit(self) -> bool {
+        matches!(self, Self::Stalled | Self::Failing | Self::Gone)
     }
 
     /// Explanation for a person, with what can be done; empty if all is well.

@@ -135,6 +135,9 @@ pub enum ClockState {
 }
 
 impl ClockState {
+    /// All of them, the most trusted last.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Coarse, Self::Synchronised];
+
     /// The name shown in `status`.
     pub fn as_str(self) -> &'static str {
         match self {
