@@ -56,9 +56,10 @@ use tokio_util::task::TaskTracker;
 use crate::engine::{Engine, Listening, SimulatedClock};
 use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
+use crate::socket;
 use crate::witnesses::Witnesses;
 
-pub use self::listen::{ListenError, SOCKET};
+pub use self::listen::ListenError;
 pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
 pub use self::tls::TlsError;
 
@@ -173,7 +174,7 @@ impl Http {
                 Some(path)
             }
             Err(error) => {
-                let path = data.join(SOCKET);
+                let path = data.join(socket::NAME);
                 tracing::warn!(path = %path.display(), %error, "going on without HTTP on a socket");
                 None
             }

@@ -43,6 +43,7 @@ pub mod ros2;
 pub mod serial;
 pub mod service;
 mod service_manager;
+pub mod socket;
 pub mod witnesses;
 mod zenoh_threads;
 

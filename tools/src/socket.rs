@@ -1,9 +1,6 @@
 //! A daemon on this machine, asked over HTTP through the socket in its data folder. Whoever may open it is the owner.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,17 +13,14 @@ use omir_core::decode::Limits;
 use omir_core::json;
 use omir_core::value::Value;
 use omird::config::Host;
+use omird::socket::{Address, NAME};
 use tokio::net::UnixStream;
 
 use crate::cli::Globals;
 use crate::error::{Error, Result};
 
-/// The name of the socket in a data folder.
-pub(crate) const NAME: &str = "http.sock";
 /// Bytes of an answer.
 const MOST_BYTES: usize = 16 << 20;
-/// Longest path of a socket (`sun_path` of unix(7), with the zero at its end).
-const LONGEST: usize = 107;
 
 /// Returns the data folder of the daemon that this user would start: `$OMIRD_DATA`, or the default one.
 pub(crate) fn data_of_this_user() -> PathBuf {
@@ -34,14 +28,9 @@ pub(crate) fn data_of_this_user() -> PathBuf {
     stated.map_or_else(|| Host::ask().data(), PathBuf::from)
 }
 
-/// Connects to the socket in a data folder. The path of a socket is short, that of a folder need not be.
+/// Connects to the socket in a data folder.
 pub(crate) async fn connect(data: &Path) -> io::Result<UnixStream> {
-    let path = data.join(NAME);
-    if path.as_os_str().as_bytes().len() <= LONGEST {
-        return UnixStream::connect(path).await;
-    }
-    let folder = File::open(data)?;
-    UnixStream::connect(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd())).await
+    UnixStream::connect(Address::of(data)?.path()).await
 }
 
 /// The socket of a daemon.

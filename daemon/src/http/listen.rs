@@ -1,11 +1,9 @@
 //! The port and the socket.
 
 use std::fmt;
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -13,13 +11,10 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
 
 use super::settings::{DEFAULT_LISTEN, Listen};
 use super::tls::TlsError;
+use crate::socket::{Address, NAME};
 
-/// The name of the socket in the data folder.
-pub const SOCKET: &str = "http.sock";
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: u32 = 1024;
-/// Longest path of a socket (`sun_path` of unix(7), with the zero at its end).
-const LONGEST: usize = 107;
 
 /// A transport that does not start.
 #[derive(Debug)]
@@ -95,21 +90,16 @@ pub(super) fn port(
 /// Listens on the socket in the data folder, which is locked: a socket that lies there is of a daemon that is dead. Called
 /// within the runtime.
 pub(super) fn socket(data: &Path) -> io::Result<(UnixListener, PathBuf)> {
-    let path = data.join(SOCKET);
+    let path = data.join(NAME);
     match path.symlink_metadata() {
         Ok(found) if found.file_type().is_socket() => std::fs::remove_file(&path)?,
         Ok(_) => return Err(io::Error::other("something else than a socket lies there")),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let folder = File::open(data)?;
-    let short = match path.as_os_str().as_bytes().len() {
-        0..=LONGEST => path.clone(),
-        _ => PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd())),
-    };
-    let socket = UnixSocket::new_stream()?;
-    socket.bind(short)?;
+    let unbound = UnixSocket::new_stream()?;
+    unbound.bind(Address::of(data)?.path())?;
     // Nobody can connect before it listens, and so nobody but the owner ever.
     std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-    Ok((socket.listen(BACKLOG)?, path))
+    Ok((unbound.listen(BACKLOG)?, path))
 }

@@ -134,7 +134,7 @@ impl Endpoint {
     pub(super) fn not_there(&self, why: &io::Error) -> Error {
         Error::Unreachable(match &self.place {
             Place::Socket(data) => {
-                let path = data.join(socket::NAME);
+                let path = data.join(omird::socket::NAME);
                 let path = path.display();
                 match why.kind() {
                     io::ErrorKind::PermissionDenied => format!(
