@@ -2,6 +2,7 @@
 //!
 //! | part | holds |
 //! |---|---|
+//! | `bearer` | the token in what a caller sends |
 //! | `secret` | the text of a token, and what is kept of it |
 //! | `grant` | what a token grants |
 //! | `file` | the tokens of a data folder, for a daemon and for `omir token --data` beside it |
@@ -12,6 +13,7 @@
 
 #![warn(unreachable_pub)]
 
+mod bearer;
 mod clock;
 mod expiry;
 mod file;
@@ -27,8 +29,9 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use omir_core::value::{Map, Value};
-use omird_router::{Caller, Refusal, Remedy, Scope, Scopes, Unauthenticated};
+use omird_router::{Caller, Refusal, Scope, Scopes, Unauthenticated};
 
+pub use self::bearer::{ENOUGH_OF_CREDENTIAL, LONGEST_TOKEN, bearer};
 pub use self::clock::{Clock, NO_EARLIER};
 pub use self::expiry::expiry;
 pub use self::file::{
@@ -37,7 +40,7 @@ pub use self::file::{
 pub use self::grant::{DEFAULT_TENANT, Grant, InvalidGrant, is_name};
 pub use self::jwt::{InvalidKey, JwtKey, JwtSettings};
 use self::known::{Bearer, Known};
-pub use self::secret::{PREFIX, Secret, bearer};
+pub use self::secret::{PREFIX, Secret};
 
 /// Random bytes for a new token.
 pub type Random = Box<dyn Fn() -> [u8; 32] + Send + Sync>;
@@ -129,8 +132,11 @@ impl Access {
     /// # Errors
     /// `Unauthenticated`.
     pub fn identify(&self, transport: &'static str, token: &str) -> Result<Caller, Refusal> {
-        let kept =
-            self.0.kept.as_ref().ok_or(Refusal::Unauthenticated(Unauthenticated::Unknown))?;
+        let unknown = Refusal::Unauthenticated(Unauthenticated::Unknown);
+        let kept = self.0.kept.as_ref().ok_or(unknown)?;
+        if token.len() > LONGEST_TOKEN {
+            return Err(unknown);
+        }
         let found = if jwt::is_one(token) {
             let settings = self.settings();
             let now = kept.clock.now();
@@ -159,12 +165,6 @@ impl Access {
     /// Returns the person at the machine: who opened the socket in the data folder, or has `keys/local.token`.
     pub fn owner(&self, transport: &'static str) -> Caller {
         Caller { scopes: self.0.owner.clone(), ..Caller::trusted(transport, LOCAL_NAME) }
-    }
-
-    /// Returns the caller that nobody knows: it holds nothing, and is told that a token is needed.
-    pub fn nobody(&self, transport: &'static str) -> Caller {
-        let (scopes, remedy) = (Scopes::only(&[]), Some(Remedy::Token));
-        Caller { scopes, remedy, ..Caller::trusted(transport, transport) }
     }
 
     /// Returns whoever asks in a ROS graph, which has no tokens. It acts with `[ros2] scopes`; without the key, with

@@ -47,15 +47,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns the token in `Bearer TOKEN` (RFC 6750, section 2.1; the scheme in any case), as an `Authorization` header and a
-/// Zenoh attachment have it.
-pub fn bearer(text: &str) -> Option<&str> {
-    let (scheme, token) = text.trim().split_once(' ')?;
-    let token = token.trim_start();
-    let is_one = scheme.eq_ignore_ascii_case("bearer") && !token.is_empty();
-    (is_one && !token.contains(char::is_whitespace)).then_some(token)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,14 +62,5 @@ mod tests {
         }
         assert_eq!(Secret::parse(&secret.as_str().replace('-', "é")), None);
         assert!(!format!("{secret:?}").contains(&secret.as_str()[6..]), "{secret:?}");
-    }
-
-    #[test]
-    fn a_bearer_has_a_scheme_and_one_word() {
-        assert_eq!(bearer("Bearer abc"), Some("abc"));
-        assert_eq!(bearer("bearer  abc "), Some("abc"));
-        for none in ["", "Bearer", "Bearer ", "Basic abc", "abc", "Bearer a b", "Bearera b"] {
-            assert_eq!(bearer(none), None, "{none:?}");
-        }
     }
 }

@@ -162,6 +162,31 @@ fn wrong_tokens_by_the_thousand_are_all_refused() {
 }
 
 #[test]
+fn a_jwt_is_as_long_as_a_token_may_be() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use hmac::{Hmac, Mac as _};
+
+    const SECRET: &[u8] = b"a secret of more than 32 bytes, as RFC 7518 asks";
+    let (_dir, _, access) = set_up();
+    let jwt = JwtSettings { keys: vec![JwtKey::hs256(SECRET).unwrap()], audience: None };
+    access.reconfigure(AccessSettings { jwt, ..AccessSettings::default() });
+    let of_length = |more: usize| {
+        let (filled, exp) = ("x".repeat(more), NOW + 60);
+        let claims =
+            format!(r#"{{"sub":"anna","scope":"omir:read","exp":{exp},"note":"{filled}"}}"#);
+        let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        let message = format!("{}.{}", part(r#"{"alg":"HS256"}"#), part(&claims));
+        let mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET).unwrap().chain_update(&message);
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+    };
+    let (fits, long) = (of_length(5900), of_length(6100));
+    assert!(fits.len() <= LONGEST_TOKEN && long.len() > LONGEST_TOKEN, "{}", long.len());
+    assert!(access.identify("zenoh", &fits).is_ok());
+    assert_eq!(why(&access, &long), Unauthenticated::Unknown);
+}
+
+#[test]
 fn what_changes_beside_a_daemon_is_in_force_within_a_second() {
     let (dir, clock, access) = set_up();
     let beside = TokenStore::of(dir.path());

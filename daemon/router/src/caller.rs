@@ -38,9 +38,10 @@ pub struct Caller {
 
 impl Caller {
     /// Returns the caller whom nobody knows: its token is none of ours, or it has none where one is needed. It may do
-    /// nothing, and is there for the audit line.
+    /// nothing but what everybody may, and is told that a token is needed.
     pub fn unknown(transport: &'static str) -> Self {
-        Self { scopes: Scopes::only(&[]), ..Self::trusted(transport, UNKNOWN) }
+        let (scopes, remedy) = (Scopes::only(&[]), Some(Remedy::Token));
+        Self { scopes, remedy, ..Self::trusted(transport, UNKNOWN) }
     }
 
     /// Returns true if nobody knows who it is.

@@ -259,7 +259,7 @@ impl Console {
     fn caller(&self) -> Caller {
         let (access, name) = (&self.protocols.access, self.name.clone());
         if access.is_required() {
-            return Caller { name, ..access.nobody("serial") };
+            return Caller { name, ..Caller::unknown("serial") };
         }
         Caller { scopes: Scopes::only(&[Scope::READ]), ..Caller::trusted("serial", name) }
     }

@@ -2,17 +2,15 @@
 //! "Tokens").
 //! Invariant 38 of ARCHITECTURE.md.
 
-use omird_access::Access;
+use std::io::Read;
+
+use omird_access::{Access, ENOUGH_OF_CREDENTIAL, bearer};
 use zenoh::bytes::ZBytes;
 
-use crate::router::{Caller, Refusal, Unauthenticated};
+use crate::router::{Caller, Refusal};
 
 /// The way in, for audit lines and counts.
 pub(super) const ZENOH: &str = "zenoh";
-/// The word before a token, as in HTTP (RFC 6750).
-const BEARER: &str = "Bearer";
-/// Bytes of an attachment that is looked at. A longer one holds no token of ours.
-const MOST_BYTES: usize = 16 << 10;
 
 /// Returns who asks with this attachment. Something that is no token at all says nothing, as ever: other programs may
 /// attach what they like.
@@ -20,70 +18,50 @@ const MOST_BYTES: usize = 16 << 10;
 /// # Errors
 /// `Unauthenticated`: a token that is wrong is refused, also where none is needed.
 pub(super) fn identified(access: &Access, attachment: Option<&ZBytes>) -> Result<Caller, Refusal> {
-    match attachment.map_or(Attached::Nothing, Attached::read) {
-        Attached::Nothing => access.without_token(ZENOH),
-        Attached::Token(token) => access.identify(ZENOH, &token),
-        Attached::TooLong => Err(Refusal::Unauthenticated(Unauthenticated::Unknown)),
+    let credential = attachment.map(beginning).unwrap_or_default();
+    match bearer(&credential).map_err(Refusal::Unauthenticated)? {
+        Some(token) => access.identify(ZENOH, token),
+        None => access.without_token(ZENOH),
     }
 }
 
-/// The meaning of an attachment.
-#[derive(Debug, PartialEq, Eq)]
-enum Attached {
-    /// It says nothing of who asks.
-    Nothing,
-    /// This token.
-    Token(String),
-    /// A token that cannot be one.
-    TooLong,
-}
-
-impl Attached {
-    fn read(attachment: &ZBytes) -> Self {
-        let begins = attachment.slices().next().unwrap_or_default();
-        if attachment.len() > MOST_BYTES {
-            let is_meant = after_bearer(&begins[..begins.len().min(BEARER.len() + 1)]).is_some();
-            return if is_meant { Self::TooLong } else { Self::Nothing };
-        }
-        let bytes = attachment.to_bytes();
-        let Some(token) = after_bearer(&bytes) else { return Self::Nothing };
-        // Bytes that are no text are no token, and are refused as one.
-        Self::Token(String::from_utf8_lossy(token).trim().to_owned())
-    }
-}
-
-/// Returns what stands behind the word, in capitals or not, and a blank.
-fn after_bearer(bytes: &[u8]) -> Option<&[u8]> {
-    let (word, token) = bytes.split_at_checked(BEARER.len())?;
-    let is_word = word.eq_ignore_ascii_case(BEARER.as_bytes());
-    let ends = token.first().is_none_or(u8::is_ascii_whitespace);
-    (is_word && ends).then_some(token)
+/// Returns as much of an attachment as tells of a token: others may be large.
+fn beginning(attachment: &ZBytes) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Memory gives what it has.
+    let _ = attachment.reader().take(ENOUGH_OF_CREDENTIAL as u64).read_to_end(&mut bytes);
+    bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocols::Protocols;
+    use crate::router::Unauthenticated;
 
     #[test]
-    fn a_token_stands_behind_its_word_and_anything_else_is_none() {
-        let token = |text: &str| Attached::Token(text.to_owned());
-        let long = format!("Bearer {}", "x".repeat(MOST_BYTES));
-        for (text, expected) in [
-            ("Bearer abc", token("abc")),
-            ("bearer  abc\n", token("abc")),
-            ("Bearer", token("")),
-            ("Bearer ", token("")),
-            ("Bearer a b", token("a b")),
-            ("Bearers abc", Attached::Nothing),
-            ("abc", Attached::Nothing),
-            ("", Attached::Nothing),
-            ("{\"cause\":\"Bearer abc\"}", Attached::Nothing),
-            (&long, Attached::TooLong),
-            (&long[7..], Attached::Nothing),
-        ] {
-            assert_eq!(Attached::read(&ZBytes::from(text)), expected, "{text:.20}");
+    fn a_token_is_known_and_any_other_attachment_says_nothing() {
+        let access = Access::open_to_all(Protocols::SCOPES);
+        let unknown = Refusal::Unauthenticated(Unauthenticated::Unknown);
+        let long = format!("Bearer {}", "x".repeat(1 << 20));
+        for wrong in ["Bearer abc", "bearer  abc\n", "Bearer", "Bearer a b", &long] {
+            let refusal = identified(&access, Some(&ZBytes::from(wrong))).unwrap_err();
+            assert_eq!(refusal, unknown, "{wrong:.20}");
         }
-        let no_text = [b"Bearer ".as_slice(), &[0xff]].concat();
-        assert_eq!(Attached::read(&ZBytes::from(no_text)), token("\u{fffd}"));
+        for other in ["Bearers abc", "abc", "", "{\"cause\":\"Bearer abc\"}", &long[7..]] {
+            let caller = identified(&access, Some(&ZBytes::from(other))).unwrap();
+            assert_eq!(&*caller.name, ZENOH, "{other:.20}");
+        }
+        assert_eq!(&*identified(&access, None).unwrap().name, ZENOH);
+    }
+
+    /// An attachment may come in pieces, none of which holds the word.
+    #[test]
+    fn a_token_is_read_from_pieces() {
+        let mut writer = ZBytes::writer();
+        for piece in ["Bea", "rer", " a"] {
+            writer.append(ZBytes::from(piece));
+        }
+        assert_eq!(bearer(&beginning(&writer.finish())), Ok(Some("a")));
     }
 }

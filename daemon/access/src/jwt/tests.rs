@@ -213,9 +213,7 @@ fn unsound_claims_are_named() {
 }
 
 #[test]
-fn huge_and_garbled_claims_are_refused() {
-    let huge = with("scope", json!("omir:read ".repeat(100_000)));
-    assert_eq!(why(&eddsa(&json!({"alg": "EdDSA"}), &huge)), Unauthenticated::Unknown);
+fn large_and_garbled_claims_are_refused() {
     let many = with("scope", json!("omir:read ".repeat(400)));
     assert!(matches!(why(&eddsa(&json!({"alg": "EdDSA"}), &many)), Unauthenticated::Unsound(_)));
     let list = r#"["anna","omir:read",null,null,1790000060,null,null]"#;
