@@ -19,7 +19,7 @@ use omir_core::json;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 
-use self::file::{Rotating, Trouble};
+use self::file::{Rotating, WriteError};
 use self::throttle::Throttle;
 use crate::router::{AUDIT, AuditLine, Outcome, Sink, Weight};
 
@@ -73,7 +73,7 @@ struct Counts {
     dropped: AtomicU64,
     /// Refusals that came too fast to be told one by one.
     passed_over: AtomicU64,
-    trouble: Mutex<Option<Trouble>>,
+    fault: Mutex<Option<WriteError>>,
 }
 
 enum Message {
@@ -140,14 +140,14 @@ impl Audit {
         let Inner { file, counts, .. } = &*self.0;
         let number = |count: &AtomicU64| Value::Number(Number::from(count.load(Ordering::Relaxed)));
         let file = file.as_ref().map(|file| file.display().to_string());
-        let trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let trouble = trouble.as_ref().map(Trouble::to_string);
+        let fault = counts.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = fault.as_ref().map(WriteError::to_string);
         let mut map = Map::new();
         map.insert("file", file.map_or(Value::Null, Value::from));
         map.insert("written", number(&counts.written));
         map.insert("dropped", number(&counts.dropped));
         map.insert("passedOver", number(&counts.passed_over));
-        map.insert("trouble", trouble.map_or(Value::Null, Value::from));
+        map.insert("trouble", fault.map_or(Value::Null, Value::from));
         Value::Object(map)
     }
 
@@ -220,18 +220,18 @@ fn write(mut file: Rotating, waiting: &Receiver<Message>, counts: &Counts) {
             // Before those that came behind it.
             text.insert_str(0, &format!("{{\"dropped\":{}}}\n", dropped - told));
         }
-        let trouble = file.append(text.as_bytes()).err();
-        if trouble.is_none() {
+        let fault = file.append(text.as_bytes()).err();
+        if fault.is_none() {
             told = dropped.max(told);
         }
-        let count = if trouble.is_none() { &counts.written } else { &counts.dropped };
+        let count = if fault.is_none() { &counts.written } else { &counts.dropped };
         count.fetch_add(lines, Ordering::Relaxed);
         // Not held while the disk is asked: `status` looks at it.
-        let mut last = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Some(trouble)) = (&*last, &trouble) {
-            tracing::warn!(%trouble, "audit lines are lost until the file can be written");
+        let mut last = counts.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(fault)) = (&*last, &fault) {
+            tracing::warn!(%fault, "audit lines are lost until the file can be written");
         }
-        *last = trouble;
+        *last = fault;
     }
 }
 

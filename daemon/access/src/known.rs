@@ -57,7 +57,7 @@ pub(crate) struct Tokens {
     /// The digest of `local.token`.
     local: Option<Digest>,
     /// The reason why a file cannot be read.
-    pub(crate) trouble: Option<String>,
+    pub(crate) fault: Option<String>,
     /// Since then a file could not be read for a reason that may pass.
     borne_since: Option<Instant>,
 }
@@ -202,7 +202,7 @@ impl Tokens {
     fn read(store: &TokenStore, known: &[Scope], before: &Self) -> (Self, bool) {
         let now = Instant::now();
         let is_borne = before.borne_since.is_none_or(|since| now - since < BORNE);
-        let mut trouble = Vec::new();
+        let mut fault = Vec::new();
         let mut is_whole = true;
         let mut bear = |message: String, error: Option<&io::Error>| {
             let passes = error.is_some_and(may_pass);
@@ -210,7 +210,7 @@ impl Tokens {
             let stays = passes && is_borne;
             let rest =
                 if stays { "; what was read before stays in force for a moment" } else { "" };
-            trouble.push(format!("{message}{rest}"));
+            fault.push(format!("{message}{rest}"));
             stays
         };
         let tokens = match store.list() {
@@ -231,12 +231,12 @@ impl Tokens {
                 before.local.filter(|_| stays)
             }
         };
-        let trouble = (!trouble.is_empty()).then(|| trouble.join("; "));
-        if let Some(trouble) = trouble.as_ref().filter(|_| trouble != before.trouble) {
-            tracing::error!("{trouble}");
+        let fault = (!fault.is_empty()).then(|| fault.join("; "));
+        if let Some(fault) = fault.as_ref().filter(|_| fault != before.fault) {
+            tracing::error!("{fault}");
         }
         let borne_since = (!is_whole).then(|| before.borne_since.unwrap_or(now));
-        (Self { tokens, local, trouble, borne_since }, is_whole)
+        (Self { tokens, local, fault, borne_since }, is_whole)
     }
 
     /// Returns the number of tokens, that of the person at the machine among them.

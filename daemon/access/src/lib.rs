@@ -67,10 +67,11 @@ struct Inner {
     /// The scopes of the person at the machine.
     owner: Scopes,
     /// Those who may be known by a token; without them none is.
-    kept: Option<Kept>,
+    issuer: Option<Issuer>,
 }
 
-struct Kept {
+/// The tokens of a data folder, and what new ones are made with.
+struct Issuer {
     known: Known,
     clock: Box<dyn Clock>,
     random: Random,
@@ -102,14 +103,14 @@ impl Access {
             made => made?,
         }
         let known = Known::of(store, scopes.into(), &*clock);
-        Ok(Self::new(settings, scopes, Some(Kept { known, clock, random })))
+        Ok(Self::new(settings, scopes, Some(Issuer { known, clock, random })))
     }
 
-    fn new(settings: AccessSettings, scopes: &[Scope], kept: Option<Kept>) -> Self {
+    fn new(settings: AccessSettings, scopes: &[Scope], issuer: Option<Issuer>) -> Self {
         let settings = RwLock::new(Arc::new(settings));
         let held = scopes.iter().copied().filter(|scope| scope.0 != grant::MANIFESTO_AUTHORITY);
         let owner = Scopes::Only(held.collect());
-        Self(Arc::new(Inner { settings, scopes: scopes.into(), owner, kept }))
+        Self(Arc::new(Inner { settings, scopes: scopes.into(), owner, issuer }))
     }
 
     /// Takes over what the configuration says now.
@@ -133,17 +134,17 @@ impl Access {
     /// `Unauthenticated`.
     pub fn identify(&self, transport: &'static str, token: &str) -> Result<Caller, Refusal> {
         let unknown = Refusal::Unauthenticated(Unauthenticated::Unknown);
-        let kept = self.0.kept.as_ref().ok_or(unknown)?;
+        let issuer = self.0.issuer.as_ref().ok_or(unknown)?;
         if token.len() > LONGEST_TOKEN {
             return Err(unknown);
         }
         let found = if jwt::is_one(token) {
             let settings = self.settings();
-            let now = kept.clock.now();
+            let now = issuer.clock.now();
             jwt::identify(&settings.jwt, &self.0.scopes, transport, token, now)
         } else {
-            let tokens = kept.known.tokens(&*kept.clock);
-            tokens.bearer(token, transport, &*kept.clock).map(|bearer| match bearer {
+            let tokens = issuer.known.tokens(&*issuer.clock);
+            tokens.bearer(token, transport, &*issuer.clock).map(|bearer| match bearer {
                 Bearer::Owner => self.owner(transport),
                 Bearer::Holder(caller) => caller,
             })
@@ -179,12 +180,12 @@ impl Access {
         Caller { scopes, ..Caller::trusted(transport, transport) }
     }
 
-    /// Returns the tokens that are kept. That of the person at the machine is not among them.
+    /// Returns the tokens that are issuer. That of the person at the machine is not among them.
     ///
     /// # Errors
     /// See [`TokenError`].
     pub fn tokens(&self) -> Result<Vec<Record>, TokenError> {
-        self.0.kept.as_ref().map_or_else(|| Ok(Vec::new()), |kept| kept.known.store().list())
+        self.0.issuer.as_ref().map_or_else(|| Ok(Vec::new()), |issuer| issuer.known.store().list())
     }
 
     /// Adds a token, in force on return.
@@ -192,10 +193,10 @@ impl Access {
     /// # Errors
     /// See [`TokenError`].
     pub fn add(&self, grant: Grant) -> Result<Secret, TokenError> {
-        let kept = self.kept()?;
+        let issuer = self.issuer()?;
         grant.check_new(&self.0.scopes).map_err(TokenError::Invalid)?;
-        let secret = kept.known.store().add(grant, (kept.random)(), kept.clock.now());
-        kept.known.refresh(&*kept.clock, None);
+        let secret = issuer.known.store().add(grant, (issuer.random)(), issuer.clock.now());
+        issuer.known.refresh(&*issuer.clock, None);
         secret
     }
 
@@ -204,27 +205,27 @@ impl Access {
     /// # Errors
     /// See [`TokenError`].
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
-        let kept = self.kept()?;
-        let revoked = kept.known.store().revoke(name);
-        kept.known.refresh(&*kept.clock, revoked.is_ok().then_some(name));
+        let issuer = self.issuer()?;
+        let revoked = issuer.known.store().revoke(name);
+        issuer.known.refresh(&*issuer.clock, revoked.is_ok().then_some(name));
         revoked
     }
 
     /// Returns the seconds since 1970, or `None` while the clock cannot be trusted.
     pub fn now(&self) -> Option<i64> {
-        self.0.kept.as_ref()?.clock.now()
+        self.0.issuer.as_ref()?.clock.now()
     }
 
-    fn kept(&self) -> Result<&Kept, TokenError> {
+    fn issuer(&self) -> Result<&Issuer, TokenError> {
         let none = || io::Error::new(io::ErrorKind::Unsupported, "this daemon keeps no tokens");
-        self.0.kept.as_ref().ok_or_else(|| TokenError::Disk(none()))
+        self.0.issuer.as_ref().ok_or_else(|| TokenError::Disk(none()))
     }
 
     /// Returns what `status` says of it, where the ways in `open` ask for no token as long as none is required.
     pub fn status(&self, open: &[&str]) -> Value {
         let settings = self.settings();
         let mut status = Map::new();
-        let tokens = self.0.kept.as_ref().map(|kept| kept.known.tokens(&*kept.clock));
+        let tokens = self.0.issuer.as_ref().map(|issuer| issuer.known.tokens(&*issuer.clock));
         status.insert("requireToken", settings.require);
         let count = tokens.as_ref().map_or(0, |tokens| tokens.count());
         status.insert("tokens", count as u64);
@@ -233,8 +234,8 @@ impl Access {
         let is_open = |way: &&&str| !settings.require || **way == "ros2";
         let open: Vec<Value> = open.iter().filter(is_open).map(|way| (*way).into()).collect();
         status.insert("openTransports", Value::Array(open));
-        let trouble = tokens.and_then(|tokens| tokens.trouble.clone());
-        status.insert("trouble", trouble.map_or(Value::Null, Value::from));
+        let fault = tokens.and_then(|tokens| tokens.fault.clone());
+        status.insert("trouble", fault.map_or(Value::Null, Value::from));
         Value::Object(status)
     }
 }

@@ -237,9 +237,9 @@ fn a_file_that_cannot_be_read_opens_nothing_and_is_not_written_over() {
         clock.pass(1000);
         assert_eq!(why(&access, token.as_str()), Unauthenticated::Unknown, "{expected}");
         assert!(access.identify("http", local.trim()).is_ok(), "the owner can mend it");
-        let trouble = access.status(&[]).get("trouble").cloned();
-        let trouble = trouble.as_ref().and_then(Value::as_str).unwrap();
-        assert!(trouble.contains("tokens.json") && trouble.contains(expected), "{trouble}");
+        let fault = access.status(&[]).get("trouble").cloned();
+        let fault = fault.as_ref().and_then(Value::as_str).unwrap();
+        assert!(fault.contains("tokens.json") && fault.contains(expected), "{fault}");
         assert!(matches!(access.add(grant("b")), Err(TokenError::Unreadable(..))));
         assert!(matches!(access.revoke("a"), Err(TokenError::Unreadable(..))));
         assert_eq!(fs::read(&file).unwrap(), bad);

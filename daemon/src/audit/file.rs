@@ -15,12 +15,12 @@ const MODE: u32 = 0o600;
 
 /// Lines that were not written, and why.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct WriteError {
     file: PathBuf,
     error: io::Error,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.file.display(), self.error)
     }
@@ -56,10 +56,10 @@ impl Rotating {
     }
 
     /// Appends lines.
-    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), WriteError> {
         if self.failed.is_some_and(|failed| failed.elapsed() < RETRY) {
             let error = io::Error::other("it could not be written a moment ago");
-            return Err(self.trouble(error));
+            return Err(self.fault(error));
         }
         match self.try_append(lines) {
             Ok(()) => {
@@ -70,13 +70,13 @@ impl Rotating {
                 self.failed = Some(Instant::now());
                 // A part of a line may be there: it is ended where the file is opened again.
                 self.open = None;
-                Err(self.trouble(error))
+                Err(self.fault(error))
             }
         }
     }
 
-    fn trouble(&self, error: io::Error) -> Trouble {
-        Trouble { file: self.path.clone(), error }
+    fn fault(&self, error: io::Error) -> WriteError {
+        WriteError { file: self.path.clone(), error }
     }
 
     fn try_append(&mut self, lines: &[u8]) -> io::Result<()> {
@@ -208,8 +208,8 @@ mod tests {
         let (folder, path) = folder();
         let mut file = Rotating::new(&path, 1000, 1);
         // There is no folder, as where a card was pulled out, and none is made.
-        let trouble = file.append(b"one\n").unwrap_err();
-        assert!(trouble.to_string().contains("audit.jsonl"), "{trouble}");
+        let fault = file.append(b"one\n").unwrap_err();
+        assert!(fault.to_string().contains("audit.jsonl"), "{fault}");
         fs::create_dir(folder.path().join("logs")).unwrap();
         file.append(b"two\n").unwrap_err();
         file.failed = file.failed.and_then(|failed| failed.checked_sub(RETRY));

@@ -107,8 +107,8 @@ fn a_disk_that_refuses_holds_nobody_up_and_what_is_lost_is_counted() {
     bench.audit.stop();
     assert_eq!((bench.count("written"), bench.count("dropped")), (0, 3000));
     let status = bench.audit.status();
-    let trouble = status.get("trouble").and_then(Value::as_str).unwrap();
-    assert!(trouble.contains("audit.jsonl"), "{trouble}");
+    let fault = status.get("trouble").and_then(Value::as_str).unwrap();
+    assert!(fault.contains("audit.jsonl"), "{fault}");
 }
 
 #[test]

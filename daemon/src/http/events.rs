@@ -58,33 +58,33 @@ impl FromStr for EventId {
 }
 
 /// An event, or a finding about a file.
-enum Told {
+enum Announcement {
     Event(Event),
     Finding(RotFinding),
 }
 
 /// An event that is kept.
-pub(crate) struct Kept {
+pub(crate) struct Entry {
     id: EventId,
-    told: Told,
+    announced: Announcement,
     /// Made when the first client asks for it.
     text: OnceLock<Bytes>,
 }
 
-impl Kept {
+impl Entry {
     fn bytes(&self) -> usize {
-        match &self.told {
-            Told::Event(event) => event.resource.len(),
-            Told::Finding(finding) => finding.message.len(),
+        match &self.announced {
+            Announcement::Event(event) => event.resource.len(),
+            Announcement::Finding(finding) => finding.message.len(),
         }
     }
 
     /// Returns the event as a stream of events has it (HTML, section 9.2.6).
     pub(crate) fn text(&self) -> Bytes {
         let text = self.text.get_or_init(|| {
-            let (kind, data) = match &self.told {
-                Told::Event(event) => (event.kind, of_event(event)),
-                Told::Finding(finding) => (finding.kind, of_finding(finding)),
+            let (kind, data) = match &self.announced {
+                Announcement::Event(event) => (event.kind, of_event(event)),
+                Announcement::Finding(finding) => (finding.kind, of_finding(finding)),
             };
             // JSON has no line breaks.
             let data = json::to_string(&Value::Object(data));
@@ -121,7 +121,7 @@ fn of_finding(finding: &RotFinding) -> Map {
 
 /// The events that are kept.
 struct Ring {
-    kept: VecDeque<Arc<Kept>>,
+    kept: VecDeque<Arc<Entry>>,
     /// Number of events that were let go of: the position of the first that is kept.
     begins: u64,
     bytes: usize,
@@ -141,14 +141,14 @@ impl Ring {
     }
 
     /// Keeps an event of a transaction; a finding is of the last one.
-    fn push(&mut self, seq: Option<u64>, told: Told) {
+    fn push(&mut self, seq: Option<u64>, announced: Announcement) {
         let last = self.last.unwrap_or_default();
         let id = match seq {
             Some(seq) if self.last.is_none() || seq > last.seq => EventId { seq, ordinal: 0 },
             _ => EventId { seq: last.seq, ordinal: last.ordinal + 1 },
         };
         self.last = Some(id);
-        let kept = Arc::new(Kept { id, told, text: OnceLock::new() });
+        let kept = Arc::new(Entry { id, announced, text: OnceLock::new() });
         self.bytes += kept.bytes();
         self.kept.push_back(kept);
         while self.kept.len() > MOST || (self.bytes > MOST_BYTES && self.kept.len() > 1) {
@@ -180,7 +180,7 @@ pub(crate) struct Events {
 /// The events that come next for a client.
 pub(crate) enum Next {
     /// These, oldest first.
-    Events(Vec<Arc<Kept>>),
+    Events(Vec<Arc<Entry>>),
     /// Some are gone before the client got them. It goes on behind them.
     Missed,
 }
@@ -191,11 +191,11 @@ impl Events {
         let events = Self::after(None);
         let (listener, finder) = (events.clone(), events.clone());
         // Listens before it looks: what is committed between the two is kept, though it counts as gone.
-        let listening = engine
-            .events()
-            .listen(move |event| listener.keep(Some(event.seq), Told::Event(event.clone())));
+        let listening = engine.events().listen(move |event| {
+            listener.keep(Some(event.seq), Announcement::Event(event.clone()))
+        });
         engine.on_finding(Box::new(move |finding| {
-            finder.keep(None, Told::Finding(finding.clone()));
+            finder.keep(None, Announcement::Finding(finding.clone()));
         }));
         // All of an earlier run are gone. Nobody knows how many its last transaction had, nor what was found since.
         let seq = engine.last_before();
@@ -210,17 +210,17 @@ impl Events {
         Self { ring: Arc::new(Mutex::new(Ring::after(gone))), end: watch::Sender::new(0) }
     }
 
-    fn keep(&self, seq: Option<u64>, told: Told) {
+    fn keep(&self, seq: Option<u64>, announced: Announcement) {
         let mut ring = self.ring();
-        ring.push(seq, told);
+        ring.push(seq, announced);
         self.end.send_replace(ring.end());
     }
 
     /// Returns a place in the row: behind an event that the client had, or at the end.
-    pub(crate) fn place(&self, had: Option<EventId>) -> Place {
+    pub(crate) fn cursor(&self, had: Option<EventId>) -> Cursor {
         let ring = self.ring();
         let behind = had.map(|had| ring.behind(had));
-        Place {
+        Cursor {
             events: self.clone(),
             at: behind.flatten().unwrap_or(ring.end()),
             has_missed: behind == Some(None),
@@ -234,14 +234,14 @@ impl Events {
 }
 
 /// The place of one client in the row of events.
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     events: Events,
     at: u64,
     has_missed: bool,
     end: watch::Receiver<u64>,
 }
 
-impl Place {
+impl Cursor {
     /// Waits for the next events, of which it returns at most so many.
     pub(crate) async fn next(&mut self, most: usize) -> Next {
         loop {
@@ -275,9 +275,9 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn event(seq: u64) -> Told {
+    fn event(seq: u64) -> Announcement {
         let (kind, target) = (EventKind::Recorded, "Entity/a".parse().unwrap());
-        Told::Event(Event { kind, target, resource: vec![0; 10], cause: None, seq })
+        Announcement::Event(Event { kind, target, resource: vec![0; 10], cause: None, seq })
     }
 
     fn ids(next: Next) -> Vec<String> {
@@ -309,7 +309,7 @@ mod tests {
         }
         events.keep(
             None,
-            Told::Finding(RotFinding {
+            Announcement::Finding(RotFinding {
                 kind: EventKind::Lost,
                 file: "f".into(),
                 message: "m".into(),
@@ -325,32 +325,32 @@ mod tests {
             // Of another store.
             ("9", &["missed"]),
         ] {
-            assert_eq!(ids(events.place(had(from)).next(100).await), expected, "{from}");
+            assert_eq!(ids(events.cursor(had(from)).next(100).await), expected, "{from}");
         }
-        let mut place = events.place(had("9"));
-        assert_eq!(ids(place.next(9).await), ["missed"]);
+        let mut cursor = events.cursor(had("9"));
+        assert_eq!(ids(cursor.next(9).await), ["missed"]);
         events.keep(Some(8), event(8));
-        assert_eq!(ids(place.next(9).await), ["8"]);
+        assert_eq!(ids(cursor.next(9).await), ["8"]);
     }
 
     #[tokio::test]
     async fn who_is_too_slow_hears_that_it_missed_some() {
         let events = Events::after(None);
-        let mut place = events.place(None);
+        let mut cursor = events.cursor(None);
         for seq in 0..MOST as u64 + 2 {
             events.keep(Some(seq), event(seq));
         }
-        assert_eq!(ids(place.next(1).await), ["missed"]);
-        assert_eq!(ids(place.next(1).await), ["2"]);
-        assert_eq!(ids(events.place(had("1")).next(1).await), ["2"]);
-        assert_eq!(ids(events.place(had("0")).next(1).await), ["missed"]);
+        assert_eq!(ids(cursor.next(1).await), ["missed"]);
+        assert_eq!(ids(cursor.next(1).await), ["2"]);
+        assert_eq!(ids(events.cursor(had("1")).next(1).await), ["2"]);
+        assert_eq!(ids(events.cursor(had("0")).next(1).await), ["missed"]);
     }
 
     #[tokio::test]
     async fn who_waits_is_woken() {
         let events = Events::after(None);
-        let mut place = events.place(None);
-        let waiting = tokio::spawn(async move { ids(place.next(5).await) });
+        let mut cursor = events.cursor(None);
+        let waiting = tokio::spawn(async move { ids(cursor.next(5).await) });
         tokio::task::yield_now().await;
         events.keep(Some(1), event(1));
         assert_eq!(waiting.await.unwrap(), ["1"]);
@@ -360,9 +360,9 @@ mod tests {
     fn large_events_make_room_sooner() {
         let mut ring = Ring::after(None);
         for seq in 0..10 {
-            let Told::Event(mut large) = event(seq) else { unreachable!() };
+            let Announcement::Event(mut large) = event(seq) else { unreachable!() };
             large.resource = vec![0; MOST_BYTES / 2];
-            ring.push(Some(seq), Told::Event(large));
+            ring.push(Some(seq), Announcement::Event(large));
         }
         assert_eq!((ring.kept.len(), ring.begins, ring.bytes), (2, 8, MOST_BYTES));
     }

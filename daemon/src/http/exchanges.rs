@@ -88,15 +88,15 @@ impl Asked<'_> {
             Err(refused) => return Err(self.turned_down(&caller, admitted, refused)),
         };
         admitted.came_in(bytes.len());
-        let place = match context.work.place() {
-            Ok(place) => place,
+        let slot = match context.work.slot() {
+            Ok(slot) => slot,
             Err(error) => return Err(self.turned_down(&caller, admitted, error.into())),
         };
         let (tell, told) = tokio::sync::oneshot::channel();
         let message =
             Message { body: bytes, parameters, request_id: self.request_id.clone(), began };
         let exchange = self.exchange.clone();
-        let worked = place.work(move || {
+        let worked = slot.work(move || {
             let _room = room;
             // A client that is gone does not wait for it.
             let reply = Box::new(move |answer| drop(tell.send(answer)));

@@ -23,7 +23,7 @@ use super::answer::{Refused, content_type};
 use super::body::{self, Asked, Most};
 use super::caller::ask_who;
 use super::exchange::held;
-use super::work::{Place, Room};
+use super::work::{Room, Slot};
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
@@ -51,7 +51,7 @@ async fn serve(
     operation: Operation,
     request: Request,
 ) -> Result<Response, Refused> {
-    let Admission { admitted, params, encoding, size, room, place } =
+    let Admission { admitted, params, encoding, size, room, slot } =
         admit(context, method(operation), request).await?;
     let omir = context.protocols.omir.clone();
     let (tell, told) = tokio::sync::oneshot::channel();
@@ -66,7 +66,7 @@ async fn serve(
     if is_handed_over(operation) && size <= INLINE_BYTES {
         work();
     } else {
-        place.work(work).await?;
+        slot.work(work).await?;
     }
     let encoded = told.await.unwrap_or_else(|_| Err(unanswered()))?;
     sent(context, encoded).await
@@ -95,7 +95,7 @@ struct Admission {
     /// Kept until the body is worked on.
     room: Room,
     /// Among the requests that wait.
-    place: Place,
+    slot: Slot,
 }
 
 /// Finds out who asks, reads parameters and body within the bounds of the method, and has the router decide.
@@ -116,8 +116,8 @@ async fn admit(
     let merges = parameters.iter().any(|(name, _)| name == "merge");
     let most = most_bytes(context, row, merges);
     let body::Read { bytes, room } = asked.read(context, &parts.headers, body, most).await?;
-    // What waits has a place before it is taken on: a client that is told BUSY has begun nothing.
-    let place = context.work.place().map_err(|error| refuse(bytes.len(), error))?;
+    // What waits has a slot before it is taken on: a client that is told BUSY has begun nothing.
+    let slot = context.work.slot().map_err(|error| refuse(bytes.len(), error))?;
     let size = bytes.len();
     let incoming = Incoming { bytes: size, merges, ..Incoming::default() };
     let admitted = context.protocols.router.admit(&caller, row, incoming)?;
@@ -139,7 +139,7 @@ async fn admit(
         }
     };
     match params {
-        Ok(params) => Ok(Admission { admitted, params, encoding, size, room, place }),
+        Ok(params) => Ok(Admission { admitted, params, encoding, size, room, slot }),
         Err(refused) => {
             admitted.failed(refused.error.code);
             Err(refused)

@@ -32,8 +32,8 @@ pub(crate) struct Work {
     documents: Arc<Semaphore>,
 }
 
-/// A place among the requests that wait.
-pub(crate) struct Place {
+/// A slot among the requests that wait.
+pub(crate) struct Slot {
     _waiting: OwnedSemaphorePermit,
     turns: Arc<Semaphore>,
 }
@@ -56,15 +56,15 @@ impl Work {
         }
     }
 
-    /// Takes a place among the requests that wait.
+    /// Takes a slot among the requests that wait.
     ///
     /// # Errors
     /// `BUSY` if too many do.
-    pub(crate) fn place(&self) -> Result<Place, Error> {
+    pub(crate) fn slot(&self) -> Result<Slot, Error> {
         let waiting = self.waiting.clone().try_acquire_owned();
         let waiting =
             waiting.map_err(|_| busy("too many requests are waiting; try again in a moment"))?;
-        Ok(Place { _waiting: waiting, turns: self.turns.clone() })
+        Ok(Slot { _waiting: waiting, turns: self.turns.clone() })
     }
 
     /// Takes room for a body of so many bytes.
@@ -111,7 +111,7 @@ impl Work {
     }
 }
 
-impl Place {
+impl Slot {
     /// Works in its turn, on a thread that may wait.
     ///
     /// # Errors

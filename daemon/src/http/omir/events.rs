@@ -20,7 +20,7 @@ use super::super::Context;
 use super::super::answer::Refused;
 use super::super::caller::{ask_who, identify};
 use super::super::connection::Arrival;
-use super::super::events::{EventId, Kept, Next, Place};
+use super::super::events::{Cursor, Entry, EventId, Next};
 use super::{admit_bare, expect_none, query_parameters};
 use crate::engine::{Code, Error};
 use crate::protocols::omir::EVENTS;
@@ -65,21 +65,21 @@ pub(in crate::http) async fn stream(
             return Err(error.into());
         }
     };
-    let place = context.events.place(had);
+    let cursor = context.events.cursor(had);
     if is_alone && let Some(arrival) = parts.extensions.get::<Arrival>() {
         arrival.leave_place();
     }
-    let told = Told {
+    let events = EventStream {
         context,
         asker: Box::new(asker_of(&parts)),
-        place,
+        cursor,
         ready: VecDeque::from([OPENING]),
         _permit: permit,
         admitted: Some(admitted),
     };
-    let stream = stream::unfold(told, async |mut told| {
-        let frame = told.next().await?;
-        Some((Ok::<_, Infallible>(frame), told))
+    let stream = stream::unfold(events, async |mut events| {
+        let frame = events.next().await?;
+        Some((Ok::<_, Infallible>(frame), events))
     });
     let mut response = Body::from_stream(stream).into_response();
     let headers = response.headers_mut();
@@ -117,17 +117,17 @@ fn last_event(parts: &Parts) -> Result<Option<EventId>, Error> {
 }
 
 /// One stream.
-struct Told {
+struct EventStream {
     context: Arc<Context>,
     asker: Box<Parts>,
-    place: Place,
+    cursor: Cursor,
     ready: VecDeque<Bytes>,
     _permit: OwnedSemaphorePermit,
     /// Ends with the stream, however that ends.
     admitted: Option<Admitted>,
 }
 
-impl Drop for Told {
+impl Drop for EventStream {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
             admitted.done();
@@ -135,7 +135,7 @@ impl Drop for Told {
     }
 }
 
-impl Told {
+impl EventStream {
     /// Returns the next bytes; `None` once the daemon stops, or the token is not valid any more.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(ready) = self.ready.pop_front() {
@@ -145,7 +145,7 @@ impl Told {
         let next = tokio::select! {
             biased;
             () = self.context.stopping.cancelled() => return None,
-            next = self.place.next(AT_A_TIME) => Some(next),
+            next = self.cursor.next(AT_A_TIME) => Some(next),
             () = beat => None,
         };
         // A token that was revoked is in force no longer, here too.
@@ -159,7 +159,7 @@ impl Told {
             None => Some(BEAT),
             Some(Next::Missed) => Some(MISSED),
             Some(Next::Events(events)) => {
-                self.ready.extend(events.iter().map(|kept: &Arc<Kept>| kept.text()));
+                self.ready.extend(events.iter().map(|entry: &Arc<Entry>| entry.text()));
                 self.ready.pop_front()
             }
         }

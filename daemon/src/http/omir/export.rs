@@ -35,7 +35,7 @@ pub(super) async fn stream(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let Admission { admitted, params, encoding, place, .. } =
+    let Admission { admitted, params, encoding, slot, .. } =
         admit(&context, method(Operation::Export), request).await?;
     let room = match context.work.document() {
         Ok(room) => room,
@@ -53,7 +53,7 @@ pub(super) async fn stream(
             .and_then(|parameters| selected(&omir, &admitted, &parameters, &is_gone));
         (admitted, selected)
     };
-    let (admitted, selected) = place.work(select).await?;
+    let (admitted, selected) = slot.work(select).await?;
     drop(gone);
     let document = match selected {
         Ok(document) => document,

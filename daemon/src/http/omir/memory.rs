@@ -44,7 +44,7 @@ pub(in crate::http) async fn read(
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let caller = ask_who(&context, &GET, &parts, None)?;
-    let place = context.work.place().map_err(|error| {
+    let slot = context.work.slot().map_err(|error| {
         context.protocols.router.refuse(&caller, &GET, 0, error.code);
         Refused::from(error)
     })?;
@@ -74,7 +74,7 @@ pub(in crate::http) async fn read(
         admitted.finish(&found);
         found
     };
-    let (bytes, version) = place.work(look_up).await??;
+    let (bytes, version) = slot.work(look_up).await??;
     let conditions = Conditions::of(&parts.headers);
     answered(&context, &conditions, bytes, version, encoding).await
 }
