@@ -23,10 +23,12 @@ PARTS = ("tune", "held_out")
 # Kind of question: the least number over both parts.
 LEAST = {"other_words": 260, "shared_words": 120, "no_answer": 60, "misspelled": 40, "typed": 60}
 LEAST_MEMORIES = 1500
+# How far a question in other words is from its answer.
+LEVELS = {"synonym", "paraphrase"}
 MEMORY = {"id", "topic", "domain", "experienceType", "eventTime", "place", "entityRefs", "content"}
 QUESTION = {"id", "topic", "kind", "aspect", "question", "asked"}
 ANSWER = {
-    "other_words": {"answers"}, "shared_words": {"answers"}, "no_answer": {"answers", "absent"},
+    "other_words": {"answers", "level"}, "shared_words": {"answers"}, "no_answer": {"answers", "absent"},
     "misspelled": {"answers", "pairs"}, "typed": {"parameters", "answer"},
 }  # fmt: skip
 ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -90,6 +92,7 @@ def check_words(report, where, question, by_id, all_stems):
     answers = [by_id[name] for name in question.get("answers", []) if name in by_id]
     shared = [asked & content_stems(memory["content"]) for memory in answers]
     if question["kind"] == "other_words":
+        report.check(question["level"] in LEVELS, where, f"level is {question['level']}")
         report.check(not any(shared), where, f"shares {shared}: {question['question']}")
     elif question["kind"] == "shared_words":
         report.check(all(len(stems) >= 2 for stems in shared), where, f"shares fewer than two stems: {shared}")
@@ -162,9 +165,9 @@ def main():
     check_memories(report, memories, entities)
     report.check(len(memories) >= LEAST_MEMORIES, "memories.jsonl", f"{len(memories)} memories, fewer than {LEAST_MEMORIES}")
     ids = collections.Counter(question["id"] for _, question in both)
-    texts = collections.Counter(question["question"] for _, question in both)
+    texts = collections.Counter((question["topic"], question["question"]) for _, question in both)
     for where, question in both:
-        report.check(ids[question["id"]] == 1 and texts[question["question"]] == 1, where, "repeated id or question")
+        report.check(ids[question["id"]] == 1 and texts[question["topic"], question["question"]] == 1, where, "repeated id or question")
         check_question(report, where, question, by_id)
         if question["kind"] == "typed":
             check_typed(report, where, question, everything, by_id)
