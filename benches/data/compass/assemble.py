@@ -26,7 +26,7 @@ ENTITY_TYPES = {
 }
 SUCCESS = {"ok": True, "no": False, "unknown": None}
 QUERY_KINDS = {"plain": "plain", "stage": "stage", "error": "error"}
-HEADER = re.compile(r"^([ab])(\d+) ([PERV])(?:/([PERV]))? (\d+):(\d\d)(?: ([ul]))?$")
+HEADER = re.compile(r"^([ab])(\d+[b-z]?) ([PERV])(?:/([PERV]))? (\d+):(\d\d)(?: ([ul]))?$")
 MARK = re.compile(r"⟨([a-z]!?):([^⟩]+)⟩|([⟪⟫])")
 
 
@@ -85,7 +85,6 @@ def turn_of(header, lines, agent):
     turn = {
         "id": f"{agent}.{task}{number}",
         "task": f"{agent}.{task}",
-        "n": int(number),
         "at_s": int(minutes) * 60 + int(seconds),
         "from": SPEAKERS[speaker],
         "stage": STAGES[stage],
@@ -152,7 +151,7 @@ def read_task(block, head, out, places):
         else:
             turns[-1][1].append(line)
     out["tasks"].append({"id": f"{agent}.{task}", "agent": agent, "kind": head["kind"], **meta})
-    names, stage_no, stage = {}, 0, None
+    names, count, stage_no, stage = {}, 0, 0, None
     for header, text in turns:
         try:
             turn, facts, marked, here = turn_of(header, "\n".join(text).strip("\n").split("\n"), agent)
@@ -161,7 +160,8 @@ def read_task(block, head, out, places):
         names |= marked
         if turn["stage"] != stage:
             stage, stage_no = turn["stage"], stage_no + 1
-        out["turns"].append(turn | {"stage_no": stage_no})
+        count += 1
+        out["turns"].append(turn | {"n": count, "stage_no": stage_no})
         places[turn["id"]] = here
         for number, (start, end) in enumerate(facts, 1):
             fact = {"id": f"{turn['id']}.f{number}", "turn": turn["id"], "stage": stage, "stage_no": stage_no}
