@@ -210,8 +210,15 @@ def read(path, out):
     for block in tasks:
         names |= read_task(block, head, out, places)
     turns = out["turns"][first:]
+    for entry in head["names"].split("; "):
+        kind, _, name = entry.partition(" ")
+        names[name] = kind
+    without = [f"{agent}.{number}" for number in head.get("no_entities", "").split()]
     for turn in turns:
-        out["entities"].append({"turn": turn["id"], "mentions": mentions_of(turn["text"], names, places[turn["id"]])})
+        labelled = turn["task"].rpartition(".")[2] in head["entities"].split()
+        if labelled and turn["id"] not in without and "```" not in turn["text"]:
+            mentions = mentions_of(turn["text"], names, places[turn["id"]])
+            out["entities"].append({"turn": turn["id"], "mentions": mentions})
     at = {turn["id"]: turn for turn in turns}
     for line in filter(None, labels):
         try:
