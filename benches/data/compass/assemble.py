@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import sys
+from datetime import datetime, timedelta
 
 HERE = pathlib.Path(__file__).resolve().parent
 SPLITS = ["tune", "held_out"]
@@ -169,6 +170,22 @@ def read_task(block, head, out, places):
     return names
 
 
+def error_of(error_type, severity, texts):
+    """The members of an error that its line states."""
+    description, context, recovery = texts
+    return {
+        "error_type": error_type,
+        "error_severity": float(severity),
+        "error_description": description,
+        "context_when_occurred": context,
+        "recovery_action": None if recovery == "none" else recovery,
+    }
+
+
+def stamp(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def read_label(line, agent, at, out):
     """One line of labels."""
     refer = lambda word: f"{agent}.{word}"
@@ -177,12 +194,16 @@ def read_label(line, agent, at, out):
     if what == "error":
         name, where, error_type, severity, *fixed = words
         turn = at[refer(where.removeprefix("@"))]
-        description, context, recovery = fields[1:]
-        error = {"id": refer(name), "task": turn["task"], "turn": turn["id"], "stage": turn["stage"]}
-        error |= {"error_type": error_type, "error_severity": float(severity), "error_description": description}
-        error |= {"context_when_occurred": context, "recovery_action": None if recovery == "none" else recovery}
+        error = {"id": refer(name), "agent": agent, "task": turn["task"], "turn": turn["id"], "stage": turn["stage"]}
+        began = datetime.fromisoformat(next(task["started_at"] for task in out["tasks"] if task["id"] == turn["task"]))
+        error |= {"recorded_at": stamp(began + timedelta(seconds=turn["at_s"]))}
         corrected = [refer(turn) for turn in fixed[0].removeprefix("fix=").split(",")] if fixed else []
-        out["errors"].append(error | {"corrected_by": corrected})
+        out["errors"].append(error | error_of(error_type, severity, fields[1:]) | {"corrected_by": corrected})
+    elif what == "past":
+        name, at_time, stage, error_type, severity = words
+        error = {"id": refer(name), "agent": agent, "task": None, "turn": None, "stage": STAGES[stage]}
+        error |= {"recorded_at": stamp(datetime.fromisoformat(f"{at_time}:00Z"))}
+        out["errors"].append(error | error_of(error_type, severity, fields[1:]) | {"corrected_by": []})
     elif what in ("pattern", "unrelated"):
         number = sum(row["agent"] == agent for row in out["patterns"]) + 1
         pattern = {"id": f"{agent}.g{number}", "agent": agent, "is_pattern": what == "pattern"}
