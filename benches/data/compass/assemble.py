@@ -101,7 +101,7 @@ def turn_of(header, lines, agent):
         turn["actions"] = [plain(re.sub("[⟪⟫]", "", action))[0] for action in marked["actions"]]
         turn["success"] = marked["success"]
     else:
-        text = "\n".join(lines)
+        text = "\n".join(lines).strip()
         turn |= {"kind": "content"}
     turn["text"], facts, names, here = plain(text)
     return turn, facts, names, here
