@@ -1,0 +1,267 @@
+//! `hints`: what is worth using, by what similar tasks used.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use omir_core::value::Value;
+use omird_engine::{Code, Error};
+use omird_router::{Admitted, Answer, Message, Reply};
+
+use crate::answers::{self, Measured};
+use crate::cache::{Drawn, Kept, Question};
+use crate::candidates::{About, Found, Search};
+use crate::check::Fault;
+use crate::ids::Tenant;
+use crate::intake::{self, Rejected};
+use crate::parameters::{self, Place};
+use crate::ranking::{self, Candidate, Hint};
+use crate::service::{Service, half_of};
+
+/// The longest that a request may ask to be worked on.
+const LONGEST: Duration = Duration::from_secs(30);
+const DEFAULT_HINTS: usize = 10;
+
+/// A checked request.
+struct Request {
+    request_id: String,
+    question: Question,
+    tenant: Tenant,
+    place: Option<Place>,
+    began: Instant,
+    deadline: Instant,
+}
+
+/// The hints, and how they were found.
+struct Outcome {
+    hints: Arc<[Value]>,
+    candidates: Arc<[Drawn]>,
+    /// The candidates that the hints rest on.
+    supports: Arc<[usize]>,
+    cache: &'static str,
+}
+
+/// Why there are no hints.
+enum Failure {
+    NoMatches,
+    TimedOut,
+    Query(Error),
+    System(Error),
+}
+
+/// Works on a request.
+pub(crate) fn hints(service: &Service, admitted: Admitted, message: &Message, reply: Reply) {
+    let tenant = parameters::tenant(admitted.caller());
+    let (answer, shown, ended) = match read(message, tenant) {
+        Err(rejected) => {
+            let Rejected { fault, request_id, .. } = rejected;
+            let echoed = request_id.as_deref().unwrap_or_default();
+            let answer = invalid(echoed, &answers::sentence(&fault), message.began);
+            let shown = parameters::shown_id(service, request_id.as_deref(), message);
+            (answer, shown, Err(Code::InvalidQuery))
+        }
+        Ok(request) => {
+            let found = answer(service, &request);
+            let is_answered = matches!(found, Ok(_) | Err(Failure::NoMatches));
+            if is_answered || matches!(found, Err(Failure::TimedOut | Failure::System(_))) {
+                service.pulse().note(request.began.elapsed(), is_answered);
+            }
+            let ended = match &found {
+                Ok(_) => Ok(()),
+                Err(Failure::NoMatches) => Err(Code::NotFound),
+                Err(Failure::Query(_)) => Err(Code::InvalidQuery),
+                Err(_) => Err(Code::Internal),
+            };
+            (worded(&request, found), request.request_id, ended)
+        }
+    };
+    let (method, rate) = (admitted.method(), admitted.usage());
+    let (now, _) = service.engine.now();
+    let answer = answers::with_headers(answer, method, Some(&shown), rate, now);
+    match ended {
+        Ok(()) => admitted.done(),
+        Err(code) => admitted.failed(code),
+    }
+    reply(answer);
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// The first fault.
+fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
+    let value = intake::read(&message.body, &crate::shapes::HINT_REQUEST)?;
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let request_id = text("request_id").unwrap_or_default().to_owned();
+    let rejected = |fault: Fault| {
+        let (request_id, task_id) = (Some(request_id.clone()), String::new());
+        Rejected { fault, request_id, task_id }
+    };
+    let query_type = text("query_type").unwrap_or_default();
+    // The contract requires by meaning what its schema does not.
+    let member = if query_type == "similar_pattern" { "pattern" } else { query_type };
+    let asked = text(member).filter(|asked| !asked.trim().is_empty()).ok_or_else(|| {
+        let reason = format!("is required, and not empty, for query_type {query_type}");
+        rejected(Fault::new(format!("/{member}"), reason))
+    })?;
+    let place = Place::of(message).map_err(rejected)?;
+    let context = |name: &str| value.get("context").and_then(|context| context.get(name));
+    let mut tools: Vec<String> = context("current_tools")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool.as_str().map(str::to_owned))
+        .collect();
+    tools.sort_unstable();
+    tools.dedup();
+    let whole = |name: &str| value.get(name).and_then(Value::as_u64);
+    let max_hints = whole("max_hints").and_then(|most| usize::try_from(most).ok());
+    // What is beyond 64 bits is beyond the bound too.
+    let patience = whole("deadline_ms").map_or(LONGEST, Duration::from_millis).min(LONGEST);
+    let question = Question {
+        tenant: tenant.name().to_owned(),
+        query_type: query_type.to_owned(),
+        text: asked.to_owned(),
+        domain: context("domain").and_then(Value::as_str).map(str::to_owned),
+        tools,
+        max_hints: max_hints.unwrap_or(DEFAULT_HINTS),
+        place: place.as_ref().map(|place| place.stated.clone()).unwrap_or_default(),
+    };
+    let (began, deadline) = (message.began, message.began + patience);
+    Ok(Request { request_id, question, tenant, place, began, deadline })
+}
+
+fn answer(service: &Service, request: &Request) -> Result<Outcome, Failure> {
+    let now = Instant::now();
+    if now >= request.deadline {
+        return Err(Failure::TimedOut);
+    }
+    service.wait_indexed(half_of(request.deadline, now));
+    let outcome = found(service, request, now)?;
+    let stubs = outcome.supports.iter().filter_map(|at| outcome.candidates.get(*at));
+    service.engine.touch(stubs.map(|drawn| drawn.stub.as_slice()));
+    Ok(outcome)
+}
+
+fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, Failure> {
+    let kept = service.cache().get(&request.question, now);
+    // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
+    let generation = service.table().generation(request.tenant.spelt());
+    match kept {
+        Some(Kept { candidates, hints, supports, generation: then, .. }) if then == generation => {
+            return Ok(Outcome { hints, candidates, supports, cache: "hit" });
+        }
+        Some(Kept { candidates, born, .. }) => {
+            // What was forgotten or changed since is no candidate any more.
+            let is_there = |drawn: &&Drawn| {
+                let version = service.engine.live_version(&drawn.target);
+                version.is_some() && version == drawn.version
+            };
+            let left: Vec<Drawn> = candidates.iter().filter(is_there).cloned().collect();
+            if !left.is_empty() {
+                return finish(service, request, left.into(), generation, Some(born), "partial");
+            }
+        }
+        None => {}
+    }
+    let search = Search {
+        tenant: &request.tenant,
+        domain: request.question.domain.as_deref(),
+        place: request.place.as_ref(),
+        deadline: request.deadline,
+    };
+    let text = request.question.text.as_str();
+    let about = match request.question.query_type.as_str() {
+        "task_id" => About::Task(text),
+        "similar_pattern" => About::Pattern(text),
+        _ => About::Intent(text),
+    };
+    let Found { candidates, is_partial } = search.run(service, about).map_err(|error| {
+        // A frame that nobody knows.
+        let is_asked_wrong = error.code == Code::InvalidQuery && request.place.is_some();
+        if is_asked_wrong { Failure::Query(error) } else { Failure::System(error) }
+    })?;
+    match (candidates.is_empty(), is_partial) {
+        (true, true) => Err(Failure::TimedOut),
+        (true, false) => Err(Failure::NoMatches),
+        (false, _) => {
+            let born = (!is_partial).then_some(now);
+            finish(service, request, candidates.into(), generation, born, "miss")
+        }
+    }
+}
+
+/// Makes the hints of the candidates, and keeps them if the candidates were all there are (`born`).
+fn finish(
+    service: &Service,
+    request: &Request,
+    candidates: Arc<[Drawn]>,
+    generation: u64,
+    born: Option<Instant>,
+    cache: &'static str,
+) -> Result<Outcome, Failure> {
+    let drawn: Vec<&Candidate> = candidates.iter().map(|drawn| &drawn.candidate).collect();
+    let Question { tools, max_hints, .. } = &request.question;
+    let made: Vec<Hint> = {
+        let table = service.table();
+        let usage = |thing: &_| table.usage(request.tenant.spelt(), thing);
+        ranking::hints(&drawn, tools, *max_hints, usage)
+    };
+    if made.is_empty() {
+        return Err(Failure::NoMatches);
+    }
+    let rests_on = |candidate: &Candidate| made.iter().any(|hint| hint.rests_on(candidate));
+    let supports: Arc<[usize]> =
+        drawn.iter().enumerate().filter(|(_, it)| rests_on(it)).map(|(at, _)| at).collect();
+    let hints: Arc<[Value]> = made.iter().map(Hint::to_value).collect();
+    if let Some(born) = born {
+        let (candidates, hints, supports) = (candidates.clone(), hints.clone(), supports.clone());
+        let kept = Kept { candidates, hints, generation, born, supports };
+        service.cache().put(request.question.clone(), kept);
+    }
+    Ok(Outcome { hints, candidates, supports, cache })
+}
+
+fn worded(request: &Request, found: Result<Outcome, Failure>) -> Answer {
+    let latency = request.began.elapsed();
+    let nothing = Measured { latency, ..Measured::default() };
+    let id = request.request_id.as_str();
+    match found {
+        Ok(Outcome { hints, candidates, cache, .. }) => {
+            let best = candidates.iter().map(|drawn| drawn.candidate.similarity).reduce(f64::max);
+            let total = candidates.len();
+            let cache = Some(cache);
+            answers::hints(id, &hints, Measured { latency, total, best, cache })
+        }
+        Err(Failure::NoMatches) => {
+            let mut suggestions = vec!["say it in other or fewer words"];
+            if request.question.domain.is_some() {
+                suggestions.push("leave context.domain out, to look at every domain");
+            }
+            if request.place.is_some() {
+                suggestions.push("ask within a larger radius");
+            }
+            if request.question.query_type == "task_id" {
+                suggestions.push("check that the task was recorded under this task_id");
+            }
+            suggestions.push("record what similar tasks used, as they end");
+            let message = "no experience is like this";
+            answers::no_hints(404, id, "NO_MATCHES", message, &suggestions, nothing)
+        }
+        Err(Failure::TimedOut) => {
+            let message = "the deadline passed before anything was found";
+            let suggestions = ["allow more time in deadline_ms"];
+            answers::no_hints(500, id, "TIMEOUT", message, &suggestions, nothing)
+        }
+        Err(Failure::Query(error)) => invalid(id, &error.message, request.began),
+        Err(Failure::System(error)) => {
+            tracing::error!(%error, "hints failed");
+            answers::no_hints(500, id, "SYSTEM_ERROR", &error.message, &[], nothing)
+        }
+    }
+}
+
+fn invalid(request_id: &str, message: &str, began: Instant) -> Answer {
+    let measured = Measured { latency: began.elapsed(), ..Measured::default() };
+    let suggestions = ["compare the request with the schema hint_request.v0"];
+    answers::no_hints(400, request_id, "INVALID_QUERY", message, &suggestions, measured)
+}

@@ -1,0 +1,154 @@
+//! Experience and hints: an agent records what a task used and how it ended, and asks what is worth using before the next one.
+//! `docs/experience.md`.
+//!
+//! An experience is a MemoryRecord that fades, is exported and is forgotten like any other. What it used are Entities. So hints
+//! are a recall, and nothing is stored but what was reported.
+
+#![warn(unreachable_pub)]
+
+mod answers;
+mod cache;
+mod candidates;
+mod check;
+mod experience;
+mod fetching;
+mod health;
+mod hinting;
+mod ids;
+mod intake;
+mod methods;
+mod parameters;
+mod patterns;
+mod privacy;
+mod ranking;
+mod recording;
+mod redact;
+mod resources;
+mod schema;
+mod service;
+mod settings;
+mod shapes;
+mod statistics;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use omir_core::value::Map;
+use omird_engine::{Engine, Error};
+use omird_router::{
+    Admitted, Answer, Denial, Denied, Description, ERROR, Exchange, Message, Method, Refusal,
+    Reply, worded_for,
+};
+
+pub use self::methods::{EXPERIENCE, HEALTH, HINTS, PROTOCOL, READ, RECORD, SCHEMA, WRITE};
+use self::service::Service;
+pub use self::settings::ExperienceSettings;
+
+/// The protocol over one engine. Cloning gives another handle on the same.
+#[derive(Clone)]
+pub struct Experiences(Arc<Service>);
+
+/// The facts about the protocol that transports and documents know.
+pub static DESCRIPTION: Description = Description {
+    protocol: &PROTOCOL,
+    about: "Experience and hints: what tasks used and how they ended, and what is worth using again.",
+    schemas,
+    answers,
+};
+
+fn schemas(_: &str) -> Map {
+    schema::components()
+}
+
+fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
+    const RECORDED: &str = "ExperienceResponse";
+    const HINTED: &str = "HintsResponse";
+    match method.name {
+        "record" => &[
+            (200, RECORDED),
+            (400, RECORDED),
+            (401, ERROR),
+            (403, ERROR),
+            (409, RECORDED),
+            (413, ERROR),
+            (415, ERROR),
+            (429, ERROR),
+            (500, RECORDED),
+            (503, ERROR),
+            (507, RECORDED),
+        ],
+        "hints" => &[
+            (200, HINTED),
+            (400, HINTED),
+            (401, ERROR),
+            (403, ERROR),
+            (404, HINTED),
+            (413, ERROR),
+            (415, ERROR),
+            (429, ERROR),
+            (500, HINTED),
+            (503, ERROR),
+        ],
+        "experience" => {
+            &[(200, "Experience"), (401, ERROR), (403, ERROR), (404, ERROR), (429, ERROR)]
+        }
+        "health" => &[(200, "Health"), (503, "Health")],
+        _ => &[(200, ""), (404, ERROR)],
+    }
+}
+
+impl Experiences {
+    /// Starts the protocol. A thread counts the experiences of the store; until it is done hints wait for it, half of their
+    /// time at most. `key` is secret, and the same at each start: pseudonyms of people are made with it.
+    pub fn start(engine: Engine, settings: ExperienceSettings, key: [u8; 32]) -> Self {
+        Self(Service::start(engine, settings, key))
+    }
+
+    /// Words an error of a GET.
+    fn failed(error: &Error) -> Answer {
+        answers::plain(answers::status(error.code), error)
+    }
+}
+
+impl Exchange for Experiences {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn answer(&self, admitted: Admitted, message: Message, reply: Reply) {
+        let (service, method) = (&self.0, admitted.method());
+        let fetched = match method.name {
+            "record" => return recording::record(service, admitted, message, reply),
+            "hints" => return hinting::hints(service, admitted, &message, reply),
+            "experience" => {
+                let tenant = parameters::tenant(admitted.caller());
+                fetching::experience(service, &tenant, &message)
+            }
+            "health" => Ok(fetching::health(service)),
+            _ => fetching::schema(&message),
+        };
+        let answer = fetched.as_ref().map_or_else(Self::failed, Answer::clone);
+        let (rate, id) = (admitted.usage(), message.request_id.as_deref());
+        admitted.finish(&fetched);
+        reply(answers::with_headers(answer, method, id, rate, service.engine.now().0));
+    }
+
+    fn refuse(&self, denied: &Denied) -> Answer {
+        let mut answer = match &denied.why {
+            Denial::Refusal(refusal) => {
+                let error = worded_for(*refusal, denied.method);
+                answers::plain(answers::status(refusal.code()), &error)
+            }
+            Denial::Transport { status, error } => answers::plain(*status, error),
+        };
+        if let Denial::Refusal(Refusal::TooOften { retry_after }) = &denied.why {
+            answer.retry_after = Some(*retry_after);
+        }
+        let now = self.0.engine.now().0;
+        let id = denied.request_id.as_deref();
+        answers::with_headers(answer, denied.method, id, denied.rate, now)
+    }
+}

@@ -1,0 +1,157 @@
+//! What a request names outside of its message: parameters, and who asks.
+
+use omir_core::space::Center;
+use omird_engine::Query;
+use omird_router::{Caller, Message, Method};
+
+use crate::answers::header_value;
+use crate::check::Fault;
+use crate::ids::{DEFAULT_TENANT, Tenant};
+use crate::methods::{HINTS, MOST_METRES, RECORD};
+use crate::service::Service;
+
+/// Metres around a place where none are stated.
+const RADIUS: f64 = 5.0;
+/// The longest name of a frame, in bytes.
+const LONGEST_FRAME: usize = 256;
+
+/// Returns the tenant that the caller belongs to.
+pub(crate) fn tenant(caller: &Caller) -> Tenant {
+    Tenant::new(caller.tenant.as_deref().unwrap_or(DEFAULT_TENANT))
+}
+
+/// Returns the id that the answer bears in its header: that of the message, else that which came beside it, else a new one.
+pub(crate) fn shown_id(service: &Service, stated: Option<&str>, message: &Message) -> String {
+    let beside = || message.request_id.as_deref().map(header_value);
+    stated.map(str::to_owned).or_else(beside).unwrap_or_else(|| service.engine.new_id())
+}
+
+fn known(message: &Message, method: &Method) -> Result<(), Fault> {
+    let is_unknown = |name: &&String| !method.about.names().any(|known| known == name.as_str());
+    match message.parameters.iter().map(|(name, _)| name).find(is_unknown) {
+        None => Ok(()),
+        Some(name) => {
+            let names: Vec<&str> = method.about.names().collect();
+            let name: String = name.chars().take(64).collect();
+            let known = names.join(", ");
+            Err(Fault::new("", format!("{name:?} is no parameter here; known are {known}")))
+        }
+    }
+}
+
+/// Returns true if a record replaces one of the same task.
+///
+/// # Errors
+/// A parameter is unknown, or is none of its words.
+pub(crate) fn on_duplicate(message: &Message) -> Result<bool, Fault> {
+    known(message, &RECORD)?;
+    match message.parameter("on_duplicate") {
+        None | Some("reject") => Ok(false),
+        Some("update") => Ok(true),
+        Some(_) => Err(Fault::new("", "the parameter on_duplicate is none of reject, update")),
+    }
+}
+
+/// A place that hints are asked near to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    near: Center,
+    radius: f64,
+    frame: Option<String>,
+    /// As it was asked for.
+    pub(crate) stated: Vec<(String, String)>,
+}
+
+impl Place {
+    /// Reads it from the parameters; `None` where no place is named.
+    ///
+    /// # Errors
+    /// A parameter is unknown, or cannot be read, or goes without the place.
+    pub(crate) fn of(message: &Message) -> Result<Option<Self>, Fault> {
+        known(message, &HINTS)?;
+        let (radius, frame) = (message.parameter("radius"), message.parameter("frame"));
+        let Some(near) = message.parameter("near") else {
+            let alone = [("radius", radius), ("frame", frame)];
+            return match alone.into_iter().find(|(_, value)| value.is_some()) {
+                None => Ok(None),
+                Some((name, _)) => {
+                    let reason = format!("the parameter {name} goes with near=x,y");
+                    Err(Fault::new("", reason))
+                }
+            };
+        };
+        let wrong = |reason: &str| Err(Fault::new("", reason));
+        let Some(numbers) = near.split(',').map(finite).collect::<Option<Vec<f64>>>() else {
+            return wrong("the parameter near is not x,y or x,y,z in metres");
+        };
+        let near = match numbers[..] {
+            [x, y] => Center::Plane { x, y },
+            [x, y, z] => Center::Space { x, y, z },
+            _ => return wrong("the parameter near is not x,y or x,y,z in metres"),
+        };
+        let radius = match radius.map(finite) {
+            None => RADIUS,
+            Some(Some(radius)) if (0.0..=MOST_METRES).contains(&radius) => radius,
+            Some(_) => return wrong("the parameter radius is no number of metres from 0"),
+        };
+        if frame.is_some_and(|frame| frame.is_empty() || frame.len() > LONGEST_FRAME) {
+            return wrong("the parameter frame is no name of a frame such as map");
+        }
+        let frame = frame.map(str::to_owned);
+        let mut stated = message.parameters.clone();
+        stated.sort();
+        Ok(Some(Self { near, radius, frame, stated }))
+    }
+
+    /// Narrows a query to the place.
+    pub(crate) fn narrow(&self, query: Query) -> Query {
+        let (near, radius) = (Some(self.near), Some(self.radius));
+        Query { near, radius, frame: self.frame.clone(), ..query }
+    }
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::message;
+
+    fn place(parameters: &[(&str, &str)]) -> Result<Option<Place>, String> {
+        Place::of(&message("", parameters)).map_err(|fault| fault.reason)
+    }
+
+    #[test]
+    fn a_place_is_read_or_refused_by_name() {
+        assert_eq!(place(&[]), Ok(None));
+        let near = place(&[("near", "1, -2.5")]).unwrap().unwrap();
+        assert_eq!((near.near, near.radius), (Center::Plane { x: 1.0, y: -2.5 }, RADIUS));
+        let near = place(&[("near", "1,2,3"), ("radius", "0"), ("frame", "odom")]);
+        let near = near.unwrap().unwrap();
+        assert_eq!((near.near, near.radius), (Center::Space { x: 1.0, y: 2.0, z: 3.0 }, 0.0));
+        for (parameters, expected) in [
+            (&[("near", "1")][..], "near is not"),
+            (&[("near", "1,2,3,4")], "near is not"),
+            (&[("near", "nan,1")], "near is not"),
+            (&[("near", "1,2"), ("radius", "-1")], "radius is no"),
+            (&[("near", "1,2"), ("frame", "")], "frame is no"),
+            (&[("radius", "2")], "radius goes with near"),
+            (&[("nearby", "1,2")], "\"nearby\" is no parameter"),
+        ] {
+            let error = place(parameters).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_duplicate_is_rejected_unless_it_is_said() {
+        let of = |parameters: &[(&str, &str)]| on_duplicate(&message("", parameters)).ok();
+        assert_eq!(of(&[]), Some(false));
+        assert_eq!(of(&[("on_duplicate", "reject")]), Some(false));
+        assert_eq!(of(&[("on_duplicate", "update")]), Some(true));
+        assert_eq!(of(&[("on_duplicate", "x")]), None);
+        assert_eq!(of(&[("on_duplicates", "update")]), None);
+    }
+}

@@ -1,0 +1,335 @@
+//! `record`: a report is stored, or meets one that is there.
+//!
+//! | stored | request | answer |
+//! |---|---|---|
+//! | nothing | | stored: 200 `recorded` |
+//! | same `request_id` and digest | a replay | 200, the first answer again; nothing is written |
+//! | another | by default | 409 `DUPLICATE_TASK` |
+//! | any | `on_duplicate=update` | 200 `updated`; an equal body writes nothing |
+//!
+//! No lock is held between the look and the write. The write states what it saw ([`Precondition`]), and of two at once the
+//! writer takes one. The other looks again. The answer comes from the writer's callback, so that many records share one flush.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use omir_core::cbor;
+use omir_core::reference::Ref;
+use omir_core::value::{Map, Value};
+use omird_engine::{
+    Change, Code, Encoding, Error, Precondition, Prepared, Query, Receipt, ScorePart,
+};
+use omird_router::{Admitted, Answer, Message, Reply};
+
+use crate::answers;
+use crate::check::Fault;
+use crate::experience::Experience;
+use crate::ids::{Tenant, parse_experience};
+use crate::intake::{Intake, Rejected};
+use crate::parameters;
+use crate::resources::{Circumstances, Stored, resources};
+use crate::service::{Service, decoded};
+use crate::statistics::Row;
+
+/// The most times that a record looks again because another was faster.
+const MOST_TRIES: u32 = 16;
+/// The most related experiences.
+const MOST_RELATED: usize = 5;
+/// The least agreement of words that relates two.
+const LEAST_RELATED: f64 = 0.3;
+/// Bytes of the text that related experiences are looked for by.
+const MOST_WORDS: usize = 1 << 10;
+
+/// A report on its way into the store.
+struct Job {
+    service: Arc<Service>,
+    admitted: Admitted,
+    intake: Intake,
+    updates: bool,
+    reply: Reply,
+    tries: u32,
+}
+
+/// A report that is being written.
+struct Written {
+    status: &'static str,
+    row: Option<Row>,
+    related: Vec<String>,
+}
+
+/// What is to be done with a report, given what is stored.
+enum Decision {
+    /// It is answered.
+    Answer(Answer, Result<(), Code>),
+    /// It is written, if the store is still as it was seen.
+    Write(Precondition, &'static str),
+}
+
+/// Works on a request.
+pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Message, reply: Reply) {
+    let updates = match parameters::on_duplicate(&message) {
+        Ok(updates) => updates,
+        Err(fault) => {
+            let rejected = Rejected { fault, request_id: None, task_id: String::new() };
+            return reject(service, admitted, &message, rejected, reply);
+        }
+    };
+    let tenant = parameters::tenant(admitted.caller());
+    match Intake::read(&message.body, tenant, &service.settings, &service.key) {
+        Ok(intake) => {
+            drop(message);
+            let service = service.clone();
+            Job { service, admitted, intake, updates, reply, tries: 0 }.attempt();
+        }
+        Err(rejected) => reject(service, admitted, &message, rejected, reply),
+    }
+}
+
+fn reject(
+    service: &Service,
+    admitted: Admitted,
+    message: &Message,
+    rejected: Rejected,
+    reply: Reply,
+) {
+    let Rejected { fault, request_id, task_id } = rejected;
+    let echoed = request_id.as_deref().unwrap_or_default();
+    let (why, details) = (answers::sentence(&fault), answers::details(&fault));
+    let answer = answers::rejected(400, echoed, &task_id, "INVALID_RECORD", &why, Some(details));
+    let shown = parameters::shown_id(service, request_id.as_deref(), message);
+    send(service, admitted, answer, &shown, Err(Code::InvalidResource), reply);
+}
+
+fn send(
+    service: &Service,
+    admitted: Admitted,
+    answer: Answer,
+    request_id: &str,
+    ended: Result<(), Code>,
+    reply: Reply,
+) {
+    let (method, rate) = (admitted.method(), admitted.usage());
+    let (now, _) = service.engine.now();
+    let answer = answers::with_headers(answer, method, Some(request_id), rate, now);
+    match ended {
+        Ok(()) => admitted.done(),
+        Err(code) => admitted.failed(code),
+    }
+    reply(answer);
+}
+
+impl Job {
+    /// Looks at what is stored, and answers or writes. May wait for the disk.
+    fn attempt(mut self) {
+        let target = self.intake.tenant.experience(&self.intake.task_id);
+        self.admitted.touched([&target]);
+        let stored = match self.service.engine.get_versioned(&target) {
+            Ok(stored) => stored,
+            Err(error) => return self.fail(&error),
+        };
+        let decided = decide(
+            &self.intake,
+            self.updates,
+            stored.as_ref().map(|(bytes, version)| (bytes.as_slice(), *version)),
+        );
+        match decided {
+            Decision::Answer(answer, ended) => self.answer(answer, ended),
+            Decision::Write(precondition, status) => self.write(precondition, status),
+        }
+    }
+
+    fn write(self, precondition: Precondition, status: &'static str) {
+        let (service, intake) = (self.service.clone(), &self.intake);
+        let engine = &service.engine;
+        let Some(experience) = Experience::of(&intake.record) else {
+            let message = "a checked record is none: that is a bug of omird";
+            return self.fail(&Error::new(Code::Internal, message));
+        };
+        let related = related(&service, &intake.tenant, &experience);
+        let pose = service.settings.robot_frame.as_deref();
+        let circumstances = Circumstances {
+            now: engine.now().0,
+            source: &self.admitted.caller().name,
+            related: &related,
+            status,
+            pose: pose.and_then(|frame| engine.pose_of(frame)),
+        };
+        let is_there = |target: &Ref| engine.live_version(target).is_some();
+        let (record, others) =
+            resources(intake, &experience, &service.settings, circumstances, is_there);
+        let experience_id = intake.tenant.experience_id(&intake.task_id);
+        let row = Row::of(&experience, &experience_id, &intake.patterns, 0);
+        let (change, bytes) = match change(&service, record, others, precondition) {
+            Ok(change) => change,
+            Err(error) => return self.fail(&error),
+        };
+        let mut written = Written { status, row: Some(row), related };
+        let reply = Box::new(move |ended| self.ended(&mut written, ended));
+        engine.submit(change, bytes, reply);
+    }
+
+    /// Answers once the writer has. Called on its publishing thread, where nothing may wait.
+    fn ended(self, written: &mut Written, ended: Result<Receipt, Error>) {
+        let receipt = match ended {
+            Ok(receipt) => receipt,
+            Err(error) if error.code == Code::Conflict && self.tries < MOST_TRIES => {
+                let service = self.service.clone();
+                let again = Self { tries: self.tries + 1, ..self };
+                return service.later(move || again.attempt());
+            }
+            Err(error) if error.code == Code::Conflict => {
+                let message = "others write the same task all the time; try again in a moment";
+                return self.fail(&Error::new(Code::Busy, message));
+            }
+            Err(error) => return self.fail(&error),
+        };
+        let Intake { tenant, task_id, request_id, patterns, .. } = &self.intake;
+        let target = tenant.experience(task_id);
+        if let (Some(row), Some((_, key))) =
+            (written.row.take(), parse_experience(target.id.as_str()))
+        {
+            self.service.table().put(tenant.spelt(), key, row.stored(receipt.seq));
+        }
+        let texts = |list: &[String]| list.iter().map(String::as_str).collect::<Value>();
+        let answer = answers::stored(
+            written.status,
+            request_id,
+            task_id,
+            tenant,
+            texts(patterns),
+            texts(&written.related),
+        );
+        let mut job = self;
+        job.admitted.note_receipt(&receipt);
+        job.answer(answer, Ok(()));
+    }
+
+    /// Answers that the store refuses.
+    fn fail(self, error: &Error) {
+        let Intake { request_id, task_id, .. } = &self.intake;
+        let answer = match error.code {
+            // The schema has no words for these, and they are none of the store.
+            Code::Busy | Code::TooLarge | Code::Unauthorized => {
+                answers::plain(answers::status(error.code), error)
+            }
+            code => {
+                let status = if code == Code::StorageFull { 507 } else { 500 };
+                let fault = Fault::new("", error.message.clone());
+                let details = Some(answers::details(&fault));
+                let message = &error.message;
+                answers::rejected(status, request_id, task_id, "STORAGE_ERROR", message, details)
+            }
+        };
+        self.answer(answer, Err(error.code));
+    }
+
+    fn answer(self, answer: Answer, ended: Result<(), Code>) {
+        let Self { service, admitted, intake, reply, .. } = self;
+        send(&service, admitted, answer, &intake.request_id, ended, reply);
+    }
+}
+
+/// Decides by what is stored under the name of the task: its bytes and its version.
+fn decide(intake: &Intake, updates: bool, stored: Option<(&[u8], u64)>) -> Decision {
+    let Intake { tenant, task_id, request_id, digest, .. } = intake;
+    let Some((bytes, version)) = stored else {
+        return Decision::Write(Precondition::Absent, "recorded");
+    };
+    let resource = decoded(bytes);
+    let known = resource.as_ref().and_then(Stored::of);
+    let first_answer = |known: &Stored<'_>, status: &str| {
+        let texts = |list: &[&str]| list.iter().copied().collect::<Value>();
+        let (patterns, related) = (texts(&known.patterns), texts(&known.related));
+        answers::stored(status, request_id, task_id, tenant, patterns, related)
+    };
+    match &known {
+        Some(known) if known.digest == digest && updates => {
+            Decision::Answer(first_answer(known, "updated"), Ok(()))
+        }
+        Some(known) if known.digest == digest && known.request_id == request_id => {
+            Decision::Answer(first_answer(known, known.status), Ok(()))
+        }
+        _ if updates => Decision::Write(Precondition::Version(version), "updated"),
+        _ => {
+            let message = "this task is recorded already; to replace what is known of it, send the record with \
+                           ?on_duplicate=update";
+            let mut details = Map::new();
+            details.insert("path", "/task_id");
+            details.insert("reason", "is recorded already");
+            details.insert("experience_id", tenant.experience_id(task_id));
+            let answer = answers::rejected(
+                409,
+                request_id,
+                task_id,
+                "DUPLICATE_TASK",
+                message,
+                Some(details),
+            );
+            Decision::Answer(answer, Err(Code::Conflict))
+        }
+    }
+}
+
+/// Prepares one change of all resources: all of them are stored, or none. Each is within the bounds of a payload by itself.
+fn change(
+    service: &Service,
+    record: Value,
+    others: Vec<Value>,
+    precondition: Precondition,
+) -> Result<(Change, usize), Error> {
+    let (engine, mut bytes) = (&service.engine, 0);
+    let mut prepare = |value: &Value, precondition| -> Result<Vec<Prepared>, Error> {
+        let encoded = cbor::to_vec(value);
+        bytes += encoded.len();
+        Ok(match engine.prepare(&encoded, Encoding::Cbor, None)?.only_if(precondition) {
+            Change::Remember(prepared) => prepared,
+            _ => Vec::new(),
+        })
+    };
+    let mut all = prepare(&record, precondition)?;
+    for other in &others {
+        all.extend(prepare(other, Precondition::None)?);
+    }
+    Ok((Change::Remember(all), bytes))
+}
+
+/// Returns the experiences that are told of in similar words, best first.
+pub(crate) fn related(
+    service: &Service,
+    tenant: &Tenant,
+    experience: &Experience<'_>,
+) -> Vec<String> {
+    let query = Query {
+        text: Some(experience.words(MOST_WORDS)),
+        types: vec![omir_core::reference::ResourceType::MemoryRecord],
+        entities: vec![tenant.entity()],
+        limit: Some(4 * MOST_RELATED),
+        touch: false,
+        explain: true,
+        ..Query::default()
+    };
+    let mut found = Vec::new();
+    let walked = service.engine.recall_each(&query, |hit| {
+        let text = hit.parts.map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
+        if text >= LEAST_RELATED
+            && let Some(resource) = decoded(&hit.resource)
+            && let Some(task) = task_of(&resource, tenant)
+            && task != experience.task_id
+        {
+            found.push(tenant.experience_id(task));
+        }
+        if found.len() < MOST_RELATED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if let Err(error) = walked {
+        tracing::warn!(%error, "related experiences cannot be looked for");
+    }
+    found
+}
+
+/// Returns the task that a resource is the experience of, if it is one of the tenant: anybody may write a record that mentions
+/// the entity of a tenant.
+pub(crate) fn task_of<'v>(resource: &'v Value, tenant: &Tenant) -> Option<&'v str> {
+    let task = Stored::of(resource)?.record.get("task_id")?.as_str()?;
+    let name = tenant.experience(task);
+    (resource.get("id")?.as_str()? == name.id.as_str()).then_some(task)
+}

@@ -1,0 +1,223 @@
+//! An experience as resources of OMIR: one record, and the entities and relationships that it needs.
+//!
+//! `docs/experience.md`, "On the card", has the table. Entities and relationships are sent only where they are not there yet, so
+//! that a strength that use has built up stays.
+
+use std::time::Duration;
+
+use omir_core::extension::EXPERIENCE_URL;
+use omir_core::instant::Timestamp;
+use omir_core::reference::Ref;
+use omir_core::spatial::SpatialPose;
+use omir_core::value::{Map, Value};
+
+use crate::experience::Experience;
+use crate::ids::{ANY_DOMAIN, Tenant};
+use crate::intake::Intake;
+use crate::settings::ExperienceSettings;
+
+/// Bytes of the text that an experience is found by.
+const MOST_WORDS: usize = 8 << 10;
+/// The nodes of which each pair is related: 28 relationships.
+const MOST_RELATED: usize = 8;
+
+/// The values of the extension that the body of an experience lies in.
+pub(crate) struct Stored<'v> {
+    pub(crate) record: &'v Value,
+    pub(crate) experience_id: &'v str,
+    pub(crate) digest: &'v str,
+    pub(crate) request_id: &'v str,
+    pub(crate) status: &'v str,
+    pub(crate) patterns: Vec<&'v str>,
+    pub(crate) related: Vec<&'v str>,
+    /// `createdAt` of the resource.
+    pub(crate) created_at: &'v str,
+}
+
+impl<'v> Stored<'v> {
+    /// Reads a resource, or returns `None` where it holds no experience.
+    pub(crate) fn of(resource: &'v Value) -> Option<Self> {
+        let extensions = resource.get("extension")?.as_array()?;
+        let is_ours = |extension: &&Value| {
+            extension.get("url").and_then(Value::as_str) == Some(EXPERIENCE_URL)
+        };
+        let value = extensions.iter().find(is_ours)?.get("valueJson")?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str);
+        let texts = |name: &str| -> Vec<&'v str> {
+            let list = value.get(name).and_then(Value::as_array);
+            list.into_iter().flatten().filter_map(Value::as_str).collect()
+        };
+        Some(Self {
+            record: value.get("record")?,
+            experience_id: text("experienceId")?,
+            digest: text("digest")?,
+            request_id: text("requestId")?,
+            status: text("status")?,
+            patterns: texts("patterns"),
+            related: texts("related"),
+            created_at: resource.get("createdAt")?.as_str()?,
+        })
+    }
+}
+
+/// The facts about an intake that are not in its record.
+pub(crate) struct Circumstances<'a> {
+    pub(crate) now: Timestamp,
+    /// The name of the key that it came with.
+    pub(crate) source: &'a str,
+    pub(crate) related: &'a [String],
+    /// `recorded` or `updated`.
+    pub(crate) status: &'static str,
+    /// The pose of the robot, where it is known.
+    pub(crate) pose: Option<SpatialPose>,
+}
+
+/// Returns the record, and the entities and relationships that it refers to, of which `is_there` says that they are stored.
+pub(crate) fn resources(
+    intake: &Intake,
+    experience: &Experience<'_>,
+    settings: &ExperienceSettings,
+    circumstances: Circumstances<'_>,
+    is_there: impl Fn(&Ref) -> bool,
+) -> (Value, Vec<Value>) {
+    let tenant = &intake.tenant;
+    let mut named = Named { is_there, mentions: Vec::new(), new: Vec::new() };
+    named.entity(tenant.entity(), tenant.name(), "other", &[]);
+    let domain = experience.domain.unwrap_or(ANY_DOMAIN);
+    named.entity(tenant.domain(domain), domain, "other", &[]);
+    let mut nodes: Vec<Ref> = Vec::new();
+    for node in &experience.nodes {
+        let name = tenant.node(node.node_type, node.reference);
+        if nodes.contains(&name) {
+            continue;
+        }
+        let label = if matches!(node.node_type, "tool" | "api") { "technology" } else { "other" };
+        let shown = if node.reference.is_empty() { node.node_type } else { node.reference };
+        let attributes = [("type", node.node_type), ("ref", node.reference)];
+        named.entity(name.clone(), shown, label, &attributes);
+        nodes.push(name);
+    }
+    for slug in &intake.patterns {
+        named.entity(tenant.pattern(slug), &slug.replace('_', " "), "concept", &[("slug", slug)]);
+    }
+    if experience.success {
+        let first = &nodes[..nodes.len().min(MOST_RELATED)];
+        for (at, a) in first.iter().enumerate() {
+            first[at + 1..].iter().for_each(|b| named.used_with(tenant, a, b));
+        }
+    }
+    let record = record(intake, experience, settings, circumstances, named.mentions);
+    (record, named.new)
+}
+
+/// Entities and relationships that an experience names.
+struct Named<F> {
+    is_there: F,
+    mentions: Vec<Ref>,
+    new: Vec<Value>,
+}
+
+impl<F: Fn(&Ref) -> bool> Named<F> {
+    fn entity(&mut self, target: Ref, name: &str, label: &str, attributes: &[(&str, &str)]) {
+        if !(self.is_there)(&target) {
+            let mut map = head(&target);
+            map.insert("name", name);
+            map.insert("labels", vec![label]);
+            if !attributes.is_empty() {
+                map.insert("attributes", attributes.iter().copied().collect::<Map>());
+            }
+            self.new.push(map.into());
+        }
+        self.mentions.push(target);
+    }
+
+    fn used_with(&mut self, tenant: &Tenant, a: &Ref, b: &Ref) {
+        let target = tenant.pair(a, b);
+        if (self.is_there)(&target) {
+            return;
+        }
+        let (from, to) = if a <= b { (a, b) } else { (b, a) };
+        let mut map = head(&target);
+        map.insert("from", reference(from));
+        map.insert("to", reference(to));
+        map.insert("relationType", "used_with");
+        map.insert("strength", 0.5);
+        self.new.push(map.into());
+    }
+}
+
+fn record(
+    intake: &Intake,
+    experience: &Experience<'_>,
+    settings: &ExperienceSettings,
+    circumstances: Circumstances<'_>,
+    mentions: Vec<Ref>,
+) -> Value {
+    let Circumstances { now, source, related, status, pose } = circumstances;
+    let mut map = head(&intake.tenant.experience(&intake.task_id));
+    map.insert("content", experience.words(MOST_WORDS));
+    map.insert("kind", "memory");
+    map.insert("experienceType", if experience.success { "task" } else { "error" });
+    map.insert("eventTime", experience.finished_at);
+    map.insert("importance", experience.quality.unwrap_or(0.5));
+    map.insert("confidence", confidence(experience));
+    let half_life = [("halfLifeHours", settings.half_life_hours)];
+    map.insert("decay", half_life.into_iter().collect::<Map>());
+    let provenance = [
+        ("source", source),
+        ("sourceType", "experience"),
+        ("externalId", &format!("experience:{}", intake.task_id)),
+    ];
+    map.insert("provenance", provenance.into_iter().collect::<Map>());
+    map.insert("entityRefs", mentions.iter().map(reference).collect::<Vec<Value>>());
+    if let Some(until) = settings.retention.and_then(|kept| after(now, kept)) {
+        map.insert("validUntil", until.writable().to_string());
+    }
+    let mut body = Map::new();
+    body.insert("record", intake.record.clone());
+    body.insert("experienceId", intake.tenant.experience_id(&intake.task_id));
+    body.insert("patterns", texts(&intake.patterns));
+    body.insert("related", texts(related));
+    body.insert("digest", intake.digest.as_str());
+    body.insert("requestId", intake.request_id.as_str());
+    body.insert("status", status);
+    let mut extension = Map::new();
+    extension.insert("url", EXPERIENCE_URL);
+    extension.insert("valueJson", body);
+    let mut extensions = vec![Value::from(extension)];
+    if let Some(pose) = pose {
+        let mut extension = Map::new();
+        extension.insert("url", omir_core::spatial::SPATIAL_POSE_URL);
+        extension.insert("valueJson", pose.to_value());
+        extensions.push(extension.into());
+    }
+    map.insert("extension", extensions);
+    map.into()
+}
+
+/// Evidence that doing it so works: one for the result, and one for a validation that says so too.
+fn confidence(experience: &Experience<'_>) -> Map {
+    let (mut alpha, mut beta) = if experience.success { (2_u8, 1_u8) } else { (1, 2) };
+    match experience.passed {
+        Some(true) => alpha += 1,
+        Some(false) => beta += 1,
+        None => {}
+    }
+    [("alpha", alpha), ("beta", beta)].into_iter().collect()
+}
+
+fn head(target: &Ref) -> Map {
+    [("resourceType", target.kind.as_str()), ("id", target.id.as_str())].into_iter().collect()
+}
+
+fn reference(target: &Ref) -> Value {
+    [("ref", target.to_string())].into_iter().collect::<Map>().into()
+}
+
+fn texts(list: &[String]) -> Value {
+    list.iter().map(String::as_str).collect()
+}
+
+fn after(now: Timestamp, kept: Duration) -> Option<Timestamp> {
+    now.checked_add_micros(i64::try_from(kept.as_micros()).ok()?)
+}
