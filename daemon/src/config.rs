@@ -3,6 +3,7 @@
 
 mod access;
 mod audit;
+mod experience;
 pub mod file;
 mod flash;
 mod forgetting;
@@ -26,6 +27,7 @@ use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
 use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
+use crate::protocols::experience::ExperienceSettings;
 use crate::service::{Network, check_endpoint};
 
 /// Default time between two syncs of the log with `durability = "interval"`.
@@ -60,6 +62,8 @@ pub struct Config {
     pub readers: usize,
     /// The file of audit lines.
     pub audit: AuditSettings,
+    /// Experience and hints.
+    pub experience: ExperienceSettings,
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
@@ -236,6 +240,11 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     #[cfg(feature = "serial")]
     let serial = serial::resolve(&written.serial)?;
     let audit = audit::resolve(written.audit)?;
+    #[cfg(feature = "ros2")]
+    let robot_frame = ros2.as_ref().map(|ros2| ros2.robot_frame.as_str());
+    #[cfg(not(feature = "ros2"))]
+    let robot_frame = None;
+    let experience = experience::resolve(&written.experience, robot_frame)?;
     Ok(Config {
         robot,
         prefix,
@@ -248,6 +257,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         access,
         readers,
         audit,
+        experience,
         #[cfg(feature = "ros2")]
         ros2,
         #[cfg(feature = "http")]

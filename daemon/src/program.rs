@@ -31,7 +31,7 @@ use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
 #[cfg(feature = "http")]
 use crate::metrics::Requests;
-use crate::protocols::Protocols;
+use crate::protocols::{ProtocolSettings, Protocols};
 use crate::restart;
 use crate::router::{Router, Sink};
 use crate::service::{Keys, Service};
@@ -112,6 +112,10 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let disk = data_folder::locked(data).map_err(in_folder)?;
     let key = device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(DataFault::Key(error)))?;
+    let settings = ProtocolSettings {
+        experience: config.experience.clone(),
+        experience_key: key.derived("omird: people in experiences"),
+    };
     let simulated = match config.source {
         Source::System => None,
         Source::Simulated => Some(Arc::new(SimulatedClock::default())),
@@ -157,7 +161,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Box::new(audit.clone()),
     ];
     let router = Router::new(engine.clone(), sinks);
-    let protocols = Protocols::routed(&engine, &config.robot, access.clone(), router);
+    let protocols = Protocols::configured(&engine, &config.robot, access.clone(), router, settings);
     let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
     let service =
         Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {

@@ -4,6 +4,7 @@
 //! opens no socket, knows no transport and no other protocol.
 
 pub use omird_protocol_access as access;
+pub use omird_protocol_experience as experience;
 pub use omird_protocol_omir as omir;
 
 use omird_access::Access;
@@ -15,7 +16,17 @@ use crate::router::tool::Toolbox;
 use crate::router::{Description, Exchange, Router, Scope};
 
 use self::access::Tokens;
+use self::experience::{ExperienceSettings, Experiences};
 use self::omir::Omir;
+
+/// What the protocols are configured with.
+#[derive(Debug, Clone, Default)]
+pub struct ProtocolSettings {
+    /// `[experience]`.
+    pub experience: ExperienceSettings,
+    /// The key of the pseudonyms that stand for people in experiences.
+    pub experience_key: [u8; 32],
+}
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
 #[derive(Clone)]
@@ -34,10 +45,11 @@ pub struct Protocols {
 
 impl Protocols {
     /// The scopes of all protocols: what a token may be given.
-    pub const SCOPES: &[Scope] = omir::OMIR.scopes;
+    pub const SCOPES: &[Scope] =
+        &[Scope::READ, Scope::WRITE, Scope::ADMIN, experience::READ, experience::WRITE];
 
     /// The protocols of one message and one answer each, as transports and documents know them.
-    pub const DESCRIPTIONS: &[&Description] = &[];
+    pub const DESCRIPTIONS: &[&Description] = &[&experience::DESCRIPTION];
 
     /// Returns the protocol of that name, if it is one of one message and one answer each.
     pub fn exchange(&self, name: &str) -> Option<&Arc<dyn Exchange>> {
@@ -61,9 +73,34 @@ impl Protocols {
 
     /// Returns the protocols over `engine`, of the robot of this name, behind this router.
     pub fn routed(engine: &Engine, robot: &str, access: Access, router: Router) -> Self {
+        Self::configured(engine, robot, access, router, ProtocolSettings::default())
+    }
+
+    /// As [`Protocols::routed`], as they are configured.
+    pub fn configured(
+        engine: &Engine,
+        robot: &str,
+        access: Access,
+        router: Router,
+        settings: ProtocolSettings,
+    ) -> Self {
         let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
-        let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([]);
+        let ProtocolSettings { experience, experience_key } = settings;
+        let experiences = Experiences::start(engine.clone(), experience, experience_key);
+        let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([Arc::new(experiences)]);
         Self { access, router, omir, tokens, exchanges }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_may_be_given_every_scope_there_is() {
+        let exchanges = Protocols::DESCRIPTIONS.iter().flat_map(|known| known.protocol.scopes);
+        let all: Vec<&Scope> = omir::OMIR.scopes.iter().chain(exchanges).collect();
+        assert_eq!(Protocols::SCOPES.iter().collect::<Vec<_>>(), all);
     }
 }

@@ -38,12 +38,35 @@ pub struct File {
     pub http: HttpSection,
     /// The file of audit lines.
     pub audit: AuditSection,
+    /// Experience and hints.
+    pub experience: ExperienceSection,
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2Section>,
     /// Serial ports.
     #[cfg(feature = "serial")]
     pub serial: Vec<SerialSection>,
+}
+
+/// `[experience]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExperienceSection {
+    /// Days from intake until an experience is no longer valid.
+    #[serde(deserialize_with = "quantity::days")]
+    pub retention_days: Option<u64>,
+    /// Half-life of an experience.
+    #[serde(deserialize_with = "quantity::hours")]
+    pub half_life_h: Option<f64>,
+    /// True if the pose of the robot goes with an experience.
+    pub pose: Option<bool>,
+    /// True if secrets are taken out of texts.
+    pub redact: Option<bool>,
+    /// True if ids of people are stored as they come.
+    pub store_identifiers: Option<bool>,
+    /// Memory for statistics.
+    #[serde(deserialize_with = "quantity::bytes")]
+    pub statistics_bytes: Option<u64>,
 }
 
 /// `[http]`.

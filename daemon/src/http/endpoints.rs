@@ -7,6 +7,7 @@ use hyper::Method as Verb;
 use omir_core::operation::Operation;
 
 use crate::protocols::access::{ADD, LIST, REVOKE};
+use crate::protocols::experience;
 use crate::protocols::omir::{CLOCK, DELETE, EVENTS, GET, PUT, method};
 use crate::router::{Effect, Method, Scope};
 
@@ -16,7 +17,13 @@ const OMIR: &str = "/omir/v1/";
 const TOKENS: &str = "/access/v1/tokens";
 
 /// The paths of protocols of one message and one answer each. What stands in braces is a parameter of the method.
-const EXCHANGES: &[(Verb, &str, &Method)] = &[];
+const EXCHANGES: &[(Verb, &str, &Method)] = &[
+    (Verb::POST, "/api/v0/record", &experience::RECORD),
+    (Verb::POST, "/api/v0/hints", &experience::HINTS),
+    (Verb::GET, "/api/v0/experiences/{task_id}", &experience::EXPERIENCE),
+    (Verb::GET, "/api/v0/health", &experience::HEALTH),
+    (Verb::GET, "/api/v0/schemas/{name}", &experience::SCHEMA),
+];
 
 /// A verb on a path.
 #[derive(Debug, Clone)]

@@ -8,12 +8,18 @@ use super::Context;
 use super::identity::ZENOH;
 use super::request::Request;
 use crate::engine::{Code, Encoding, Error, unanswered};
+use crate::protocols::experience;
 use crate::router::{
     Admitted, Answer, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Refusal,
 };
 
 /// The keys below `omir/<robot>/`, and the method of each.
-static KEYS: &[(&str, &Method)] = &[];
+static KEYS: &[(&str, &Method)] = &[
+    ("experience/record", &experience::RECORD),
+    ("experience/hints", &experience::HINTS),
+    ("experience/experience", &experience::EXPERIENCE),
+    ("experience/health", &experience::HEALTH),
+];
 
 /// A row of the table of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

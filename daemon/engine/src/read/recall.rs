@@ -133,9 +133,8 @@ impl Engine {
         let accesses: Vec<shared::AccessEvent> = {
             let catalog = self.catalog();
             let has_bonds = catalog.has_bonds();
-            let counts = |key: &RefKey| {
-                catalog.live(key).is_some_and(|id| catalog.doc(id).access.is_some())
-            };
+            let counts =
+                |key: &RefKey| catalog.live(key).is_some_and(|id| catalog.doc(id).access.is_some());
             let event = |(key, target, resource)| {
                 let mentions = if has_bonds { mentions_of(resource) } else { Vec::new() };
                 shared::AccessEvent { key, target, at, mentions }
