@@ -26,6 +26,7 @@ CRATES = {
     "access": "daemon/access/src",
     "omir": "daemon/protocols/omir/src",
     "tokens": "daemon/protocols/access/src",
+    "experience": "daemon/protocols/experience/src",
     "omird": "daemon/src",
 }
 # What a crate may not even compile: transports, protocols, and what stands above it.
@@ -36,6 +37,7 @@ FORBIDDEN = {
     "omird-router": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-protocol-experience": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
 }
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of

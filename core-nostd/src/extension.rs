@@ -22,14 +22,10 @@ pub const OWNED_URL: &str = "urn:omird:ext:owned";
 
 /// On the record of a task that an agent reported: its body, as the experience contract has it.
 pub const EXPERIENCE_URL: &str = "urn:omird:ext:experience";
-/// On a record of the COMPASS protocol.
-pub const COMPASS_URL: &str = "urn:omird:ext:compass";
-/// On a record of the Akashik protocol.
-pub const AKASHIK_URL: &str = "urn:omird:ext:akashik";
 
 /// The extensions that mark a record as an adapter's own: [`OWNED_URL`] for programs of others, and one for each protocol of
 /// ours. Two runs of one task look alike and are two experiences.
-const OWNERS: [&str; 4] = [OWNED_URL, EXPERIENCE_URL, COMPASS_URL, AKASHIK_URL];
+const OWNERS: [&str; 2] = [OWNED_URL, EXPERIENCE_URL];
 
 /// Returns true if an adapter owns the record, so that it is never consolidated with others.
 pub fn is_owned(record: &MemoryRecord) -> bool {

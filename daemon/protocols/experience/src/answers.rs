@@ -15,10 +15,10 @@ use crate::ids::Tenant;
 /// The time after which asking a busy daemon again may help.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What no header may hold, or would be taken off its ends.
+/// Characters that no header holds.
 const UNSAFE: &AsciiSet = &CONTROLS.add(b'%');
 
-/// What a segment of a path cannot hold as it is: all but the unreserved characters of RFC 3986.
+/// Characters that a segment of a path cannot hold as they are: all but the unreserved characters of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns an answer with a JSON body.

@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 8 << 20;
 /// The time for which candidates are good.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// What was asked: two requests with the same answer have the same.
+/// A question: two requests with the same answer have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) tenant: String,
@@ -52,7 +52,7 @@ pub(crate) struct Drawn {
     pub(crate) target: Ref,
     /// The version and the transaction that made it.
     pub(crate) version: Option<(u64, u64)>,
-    /// What the store needs in order to count an access: its resource without the body.
+    /// Its resource without the body: enough for the store to count an access.
     pub(crate) stub: Vec<u8>,
 }
 

@@ -30,7 +30,7 @@ const AT_ONCE: usize = 8;
 /// Bytes of a text that similar ones are looked for by.
 const MOST_WORDS: usize = 1 << 10;
 
-/// What is asked about.
+/// The subject of a question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum About<'q> {
     /// A task that is recorded.
@@ -49,7 +49,7 @@ pub(crate) struct Search<'q> {
     pub(crate) deadline: Instant,
 }
 
-/// What was found.
+/// The candidates that a search has found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) candidates: Vec<Drawn>,

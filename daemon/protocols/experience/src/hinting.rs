@@ -40,7 +40,7 @@ struct Outcome {
     cache: &'static str,
 }
 
-/// Why there are no hints.
+/// The reason for which there are no hints.
 enum Failure {
     NoMatches,
     TimedOut,

@@ -1,4 +1,4 @@
-//! What a request names outside of its message: parameters, and who asks.
+//! Parameters beside the message of a request, and the tenant of its caller.
 
 use omir_core::space::Center;
 use omird_engine::Query;

@@ -1,4 +1,4 @@
-//! What of a record is not stored as it came: who the user was, and secrets in texts.
+//! Privacy: ids of people become pseudonyms, and secrets are taken out of texts.
 
 use hmac::{Hmac, Mac as _};
 use omir_core::value::Value;

@@ -57,7 +57,7 @@ struct Written {
     related: Vec<String>,
 }
 
-/// What is to be done with a report, given what is stored.
+/// The decision on a report, given what is stored.
 enum Decision {
     /// It is answered.
     Answer(Answer, Result<(), Code>),

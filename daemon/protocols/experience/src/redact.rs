@@ -3,7 +3,7 @@
 //! Bearer tokens, blocks of private keys, values of `password=`, `secret=` and `token=`, and long random strings become
 //! [`REDACTED`]. Texts are scanned once, without regular expressions and without looking back.
 
-/// What stands for a secret.
+/// The text in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// The least length of a string that is taken for a random one.

@@ -1,4 +1,4 @@
-//! What all methods share: the engine, the settings, the table of statistics and the thread that rebuilds it.
+//! Parts that all methods share: the engine, the settings, the table of statistics and the thread that rebuilds it.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -103,7 +103,7 @@ struct Count {
     last: Option<Timestamp>,
 }
 
-/// What is known of a thing.
+/// The statistics of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Usage {
     /// Uses by all experiences of the tenant.

@@ -1,4 +1,4 @@
-//! What leaves no trace: people, secrets, other tenants.
+//! People, secrets and other tenants leave no trace.
 
 use omird_engine::Query;
 use serde_json::json as js;
