@@ -23,19 +23,27 @@ def run(folder, environment, *words):
 
 def main():
     omird, omir, rust = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
-    shown = re.search(r"```text\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.S).group(1)
+    shown, learnt = re.findall(r"```text\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.S)
     found = "0.54 m away: the charger is by the window\n"
-    for name in ("python", "rust", "shell"):
+    for name in ("python", "experience", "rust", "shell"):
         with tempfile.TemporaryDirectory() as folder:
             endpoint = f"tcp/127.0.0.1:{free_port()}"
             path = f"{omir.parent}:{os.environ['PATH']}"
             environment = {**os.environ, "OMIR_CONNECT": endpoint, "PATH": path}
-            with running(str(omird), "--robot", "rover", "--data", f"{folder}/data", "--listen", endpoint):
+            words = ["--robot", "rover", "--data", f"{folder}/data", "--listen", endpoint, "--http", "127.0.0.1:0"]
+            with running(str(omird), *words, told=(line := [])):
                 match name:
                     case "python":
                         example = EXAMPLES / "python/remember_and_recall.py"
                         printed = run(folder, environment, sys.executable, example, "rover", endpoint)
                         assert printed == shown, printed
+                    case "experience":
+                        scopes = ["--scope", "experience:read", "--scope", "experience:write"]
+                        made = [omir, "token", "--data", f"{folder}/data", "add", "loop", *scopes]
+                        environment["TOKEN"] = run(folder, environment, *made).strip()
+                        url = "http://" + re.search(r"http=(\S+)", line[0]).group(1)
+                        printed = run(folder, environment, sys.executable, EXAMPLES / "python/learn_from_tasks.py", url)
+                        assert printed == learnt, printed
                     case "rust":
                         printed = run(folder, environment, rust, "rover", endpoint)
                         assert printed == "stored durably: true\n" + found, printed
@@ -44,7 +52,7 @@ def main():
                         assert "door 3 sticks" in printed, printed
                         exported = pathlib.Path(folder, "patrol.omir").read_text()
                         assert "door 3" in exported and "spill" not in exported
-    print("3 examples run")
+    print("4 examples run")
 
 
 main()

@@ -7,7 +7,7 @@
 //! | `idle` | memory of the daemon with many streams of events, and with and without the port |
 //! | `client`, `floor` | HTTP/1.1 as bytes on a socket, and a server that remembers nothing |
 
-mod client;
+pub mod client;
 pub mod floor;
 mod idle;
 mod recall;

@@ -8,6 +8,7 @@
 //! again with a hidden first argument (see `process`).
 
 mod echo;
+mod experience;
 mod http;
 mod life;
 mod machine;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
             finish(memory::run(&memory::Options::parse_from(std::env::args().skip(1))))
         }
         Some(http::NAME) => finish(http::run(&http::Options::parse_from(std::env::args().skip(1)))),
+        Some(experience::NAME) => {
+            finish(experience::run(&experience::Options::parse_from(std::env::args().skip(1))))
+        }
         Some(waits::NAME) => {
             finish(waits::run(&waits::Options::parse_from(std::env::args().skip(1))))
         }

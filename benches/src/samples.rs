@@ -44,13 +44,15 @@ impl Samples {
 
     /// The median and the 99th percentile; zero of nothing.
     pub fn summary(&self) -> Summary {
+        Summary { p50: self.quantile(50), p99: self.quantile(99) }
+    }
+
+    /// The time that so many of a hundred were faster than; zero of nothing.
+    pub fn quantile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
-        let quantile = |percent: usize| {
-            let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-            sorted.get(at).copied().unwrap_or_default()
-        };
-        Summary { p50: quantile(50), p99: quantile(99) }
+        let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+        sorted.get(at).copied().unwrap_or_default()
     }
 }
 

@@ -14,24 +14,32 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Address {
     host: String,
     token: Option<String>,
+    media_type: &'static str,
 }
 
 impl Address {
     /// A server at `host:port`, asked with a token.
     pub fn new(host: &str, token: Option<&str>) -> Self {
-        Self { host: host.to_owned(), token: token.map(str::to_owned) }
+        let media_type = "application/cbor";
+        Self { host: host.to_owned(), token: token.map(str::to_owned), media_type }
+    }
+
+    /// The same server, asked in JSON.
+    pub fn json(self) -> Self {
+        Self { media_type: "application/json", ..self }
     }
 
     fn head(&self, method: &str, target: &str, body: Option<usize>) -> String {
         let mut head = format!(
-            "{method} {target} HTTP/1.1\r\nhost: {}\r\naccept: application/cbor\r\n",
-            self.host
+            "{method} {target} HTTP/1.1\r\nhost: {}\r\naccept: {}\r\n",
+            self.host, self.media_type
         );
         if let Some(token) = &self.token {
             head += &format!("authorization: Bearer {token}\r\n");
         }
         if let Some(length) = body {
-            head += &format!("content-type: application/cbor\r\ncontent-length: {length}\r\n");
+            let media_type = self.media_type;
+            head += &format!("content-type: {media_type}\r\ncontent-length: {length}\r\n");
         }
         head + "\r\n"
     }

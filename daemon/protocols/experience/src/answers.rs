@@ -32,6 +32,24 @@ pub(crate) fn plain(status: u16, error: &Error) -> Answer {
     Answer { retry_after, ..json(status, &error_value(error)) }
 }
 
+/// Returns the answer to a request that is not worked on: in the form of the contract for the statuses that it names, else in
+/// omird's own.
+pub(crate) fn denied(method: &Method, status: u16, error: &Error) -> Answer {
+    let (is_ours, message) = (status == 500, &error.message);
+    match (method.name, status) {
+        ("record", 400 | 500) => {
+            let code = if is_ours { "STORAGE_ERROR" } else { "INVALID_RECORD" };
+            let fault = Fault::new(error.path.clone(), error.message.clone());
+            rejected(status, "", "", code, message, Some(details(&fault)))
+        }
+        ("hints", 400 | 500) => {
+            let code = if is_ours { "SYSTEM_ERROR" } else { "INVALID_QUERY" };
+            no_hints(status, "", code, message, &[], Measured::default())
+        }
+        _ => plain(status, error),
+    }
+}
+
 /// Returns the status of an error in omird's own form.
 pub(crate) fn status(code: Code) -> u16 {
     match code {

@@ -92,11 +92,19 @@ fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
             (500, HINTED),
             (503, ERROR),
         ],
-        "experience" => {
-            &[(200, "Experience"), (401, ERROR), (403, ERROR), (404, ERROR), (429, ERROR)]
-        }
-        "health" => &[(200, "Health"), (503, "Health")],
-        _ => &[(200, ""), (404, ERROR)],
+        "experience" => &[
+            (200, "Experience"),
+            (400, ERROR),
+            (401, ERROR),
+            (403, ERROR),
+            (404, ERROR),
+            (413, ERROR),
+            (429, ERROR),
+            (500, ERROR),
+            (503, ERROR),
+        ],
+        "health" => &[(200, "Health"), (400, ERROR), (413, ERROR), (503, "Health")],
+        _ => &[(200, ""), (400, ERROR), (404, ERROR), (413, ERROR), (503, ERROR)],
     }
 }
 
@@ -137,16 +145,19 @@ impl Exchange for Experiences {
     }
 
     fn refuse(&self, denied: &Denied) -> Answer {
-        let mut answer = match &denied.why {
+        let (status, error, retry_after) = match &denied.why {
             Denial::Refusal(refusal) => {
+                let retry_after = match refusal {
+                    Refusal::TooOften { retry_after } => Some(*retry_after),
+                    _ => None,
+                };
                 let error = worded_for(*refusal, denied.method);
-                answers::plain(answers::status(refusal.code()), &error)
+                (answers::status(refusal.code()), error, retry_after)
             }
-            Denial::Transport { status, error } => answers::plain(*status, error),
+            Denial::Transport { status, error } => (*status, error.clone(), None),
         };
-        if let Denial::Refusal(Refusal::TooOften { retry_after }) = &denied.why {
-            answer.retry_after = Some(*retry_after);
-        }
+        let mut answer = answers::denied(denied.method, status, &error);
+        answer.retry_after = retry_after.or(answer.retry_after);
         let now = self.0.engine.now().0;
         let id = denied.request_id.as_deref();
         answers::with_headers(answer, denied.method, id, denied.rate, now)

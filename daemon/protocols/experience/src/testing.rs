@@ -74,7 +74,8 @@ impl Told {
     }
 }
 
-fn told(method: &'static Method, answer: Answer) -> Told {
+/// Checks an answer, and reads it.
+pub(crate) fn told(method: &'static Method, answer: Answer) -> Told {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
     let answers = (crate::DESCRIPTION.answers)(method);
     let named = answers.iter().find(|(status, _)| *status == answer.status);

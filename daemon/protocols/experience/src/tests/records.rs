@@ -255,3 +255,28 @@ fn rates_are_told_and_kept() {
     assert!(refused.retry_after.is_some() && refused.header("X-RateLimit-Limit").is_some());
     assert_eq!(rig.ask(&HEALTH, &keyed, message("", &[])).header("X-RateLimit-Limit"), None);
 }
+
+#[test]
+fn what_a_transport_refuses_is_told_in_the_form_of_the_contract() {
+    use omird_engine::{Code, Error};
+    use omird_router::{Denial, Denied, Exchange as _};
+    let rig = Rig::new();
+    let refuse = |method, status, code| {
+        let why = Denial::Transport { status, error: Error::new(code, "no") };
+        let request_id = Some("x".to_owned());
+        let answer = rig.experiences.refuse(&Denied { method, why, request_id, rate: None });
+        crate::testing::told(method, answer)
+    };
+    let told = refuse(&RECORD, 400, Code::InvalidQuery);
+    assert_eq!(told.body["error"]["code"], "INVALID_RECORD");
+    assert_eq!(told.header("X-Request-ID"), Some("x"));
+    assert_eq!(refuse(&RECORD, 500, Code::Internal).body["error"]["code"], "STORAGE_ERROR");
+    assert_eq!(
+        refuse(&crate::HINTS, 400, Code::InvalidQuery).body["error"]["code"],
+        "INVALID_QUERY"
+    );
+    assert_eq!(refuse(&crate::HINTS, 500, Code::Internal).body["error"]["code"], "SYSTEM_ERROR");
+    let busy = refuse(&RECORD, 503, Code::Busy);
+    assert!(busy.body["code"] == "BUSY" && busy.retry_after.is_some());
+    assert_eq!(refuse(&EXPERIENCE, 500, Code::Internal).body["code"], "INTERNAL");
+}
