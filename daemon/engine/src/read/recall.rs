@@ -9,7 +9,7 @@ use super::outgoing::Outgoing;
 use crate::Engine;
 use crate::encoded::id_of;
 use crate::error::Error;
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, ReadPoint};
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::recall::query::{Query, Snapshot};
@@ -96,12 +96,15 @@ impl Engine {
         let at = query.at(now);
         let weights = Weights::of(query);
         let found = search(&self.catalog(), query, now);
+        let is_of_now = query.read_point() == ReadPoint::Now && !query.include_forgotten;
         for part in found.page.chunks(AT_ONCE) {
             let rows: Vec<(&Ranked, Row)> = {
                 let catalog = self.catalog();
-                // What was forgotten since the lock was let go is no hit any more.
-                let is_there =
-                    |ranked: &&Ranked| query.include_forgotten || catalog.doc(ranked.doc).is_live();
+                // What was forgotten or changed since the lock was let go is no hit any more.
+                let is_there = |ranked: &&Ranked| {
+                    let doc = catalog.doc(ranked.doc);
+                    doc.is_live() || !doc.dropped && !is_of_now
+                };
                 let of = |ranked| (ranked, Row::of(&catalog, ranked, query, now, at));
                 part.iter().filter(is_there).map(of).collect()
             };

@@ -187,10 +187,12 @@ impl Table {
         }
     }
 
-    /// Removes an experience.
+    /// Removes an experience. One that does not count any more is a change too: an answer may rest on it.
     pub(crate) fn remove(&mut self, tenant: &str, key: &Key) {
         if let Some(order) = self.drop_row(tenant, key) {
             self.order.remove(&order);
+        } else if let Some(rows) = self.tenants.get_mut(tenant) {
+            rows.generation += 1;
         }
     }
 

@@ -37,7 +37,9 @@ fn uses_are_added_replaced_and_taken_back() {
 
     table.remove("a", &[1; 16]);
     table.remove("a", &[2; 16]);
+    let generation = table.generation("a");
     table.remove("a", &[2; 16]);
+    assert_eq!(table.generation("a"), generation + 1, "what counts no more may be in an answer");
     assert_eq!(table.usage("a", &[1; 16]), Usage::default());
     assert_eq!((table.bytes, table.order.len()), (0, 0));
 }
