@@ -1,9 +1,8 @@
 //! Callers: who asks, what they may do, how much may come back and how often.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::method::{Method, Payload, Scope};
+use super::method::{Method, Payload, Rate, Scope};
 use super::refusal::{Refusal, Remedy, Size};
 
 /// The name of a caller whom nobody knows.
@@ -111,15 +110,6 @@ pub struct Bounds {
     pub reply_bytes: Option<u64>,
     /// The rates of requests, as for a second and for an hour. Each of them holds.
     pub rates: [Option<Rate>; 2],
-}
-
-/// So many requests in a time, evenly or at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Requests.
-    pub requests: u32,
-    /// In this time.
-    pub per: Duration,
 }
 
 /// Bytes of memory that a decoded request may take.

@@ -34,11 +34,11 @@ use omir_core::reference::Ref;
 
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Sink, Touched, Weight};
-pub use self::caller::{Bounds, Caller, DecodedBounds, Rate, Scopes};
+pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
 pub use self::exchange::{Answer, Denial, Denied, Description, ERROR, Exchange, Message, Reply};
 pub use self::field::{Field, Shape};
 pub use self::gate::{AccessPolicy, Gate, Identify};
-pub use self::method::{About, Effect, Method, Payload, Protocol, Scope};
+pub use self::method::{About, Effect, Method, Payload, Protocol, Rate, Scope};
 pub use self::rate::RateUsage;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};

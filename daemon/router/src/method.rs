@@ -1,8 +1,8 @@
 //! Methods: what a protocol offers, as a table that the router decides by.
 
 use std::fmt;
+use std::time::Duration;
 
-use super::caller::Rate;
 use super::field::Field;
 
 /// A protocol: its name and its methods. It opens no socket and knows no transport.
@@ -68,6 +68,15 @@ impl About {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.parameters.iter().map(|parameter| parameter.name)
     }
+}
+
+/// So many requests in a time, evenly or at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests.
+    pub requests: u32,
+    /// In this time.
+    pub per: Duration,
 }
 
 /// The effect of a method on the memory.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::caller::{Caller, Rate};
-use super::method::Method;
+use super::caller::Caller;
+use super::method::{Method, Rate};
 use super::refusal::Refusal;
 
 /// Callers whose rate is kept before those that are at rest are let go of.
