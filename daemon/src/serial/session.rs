@@ -23,6 +23,7 @@ use crate::protocols::omir::Work as _;
 use crate::protocols::omir::link::{self, Exchange as _, PUSH, Readings, UNKNOWN, failed};
 use crate::router::{
     AccessPolicy, Admitted, Bounds, Caller, DecodedBounds, Gate, Incoming, Method, worded,
+    worded_for,
 };
 
 /// Requests of a session that wait; more are answered `BUSY`.
@@ -161,7 +162,7 @@ impl SessionHandler {
         // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
         let caller = self.caller();
         if let Err(refusal) = self.protocols.router.check(&caller, method, incoming) {
-            let error = worded(refusal);
+            let error = worded_for(refusal, method);
             self.refuse(method, incoming, error.code);
             let Some((id, _)) = glance else {
                 let (path, message) = ("/".to_owned(), error.message);
@@ -237,7 +238,7 @@ impl SessionHandler {
         let Protocols { router, omir, .. } = &self.protocols;
         let admitted = match router.admit(caller, method, incoming) {
             Ok(admitted) => admitted,
-            Err(refusal) => return self.answer(id, failed(worded(refusal))),
+            Err(refusal) => return self.answer(id, failed(worded_for(refusal, method))),
         };
         match request {
             Request::Info => {

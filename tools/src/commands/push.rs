@@ -37,17 +37,7 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
             refused(line.answer(globals.timeout)?)?;
         }
         // Rather than after minutes of sending.
-        None if !info.write => {
-            return Err(Error::Refused {
-                code: Code::Unauthorized.as_str().to_owned(),
-                message: format!(
-                    "{} is read-only on {}: give its --token, or set access = \"write\" for the port there",
-                    args.port.display(),
-                    info.robot
-                ),
-                path: None,
-            });
-        }
+        None if !info.write => return Err(closed(globals, args, &mut line, &info.robot)?),
         None => {}
     }
     let bar = match parts.len() {
@@ -76,6 +66,25 @@ pub(super) fn run(globals: &Globals, args: &PushArgs) -> Result<()> {
         output::print(&text(&all))?;
     }
     Ok(())
+}
+
+/// Returns why nothing can be pushed without a token. A push of nothing asks the robot: it may need one on all its ports.
+fn closed(globals: &Globals, args: &PushArgs, line: &mut Line, robot: &str) -> Result<Error> {
+    let nothing = Push { items: Vec::new(), restore: false };
+    line.ask(Request::Push(nothing))?;
+    let port = args.port.display();
+    let (code, message) = match refused(line.answer(globals.timeout)?) {
+        Err(Error::Refused { code, message, .. }) if code == Code::Unauthenticated.as_str() => {
+            (code, format!("{robot} on {port}: {message}; give it with --token"))
+        }
+        _ => {
+            let message = format!(
+                "{port} is read-only on {robot}: give its --token, or set access = \"write\" for the port there"
+            );
+            (Code::Unauthorized.as_str().to_owned(), message)
+        }
+    };
+    Ok(Error::Refused { code, message, path: None })
 }
 
 fn text(all: &Pushed) -> String {

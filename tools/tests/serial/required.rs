@@ -1,4 +1,4 @@
-//! `omir pull` from a real daemon on a pseudo-terminal that answers nobody without a token.
+//! `omir pull` from, and `omir push` to, a real daemon on a pseudo-terminal that answers nobody without a token.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use crate::cable::{BAUD, ids, plug};
 use crate::{OMIR, ends_with};
 
 #[test]
-fn a_pull_gives_a_token_where_one_is_required() {
+fn a_pull_and_a_push_give_a_token_where_one_is_required() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let _cable = plug([at("daemon"), at("tool")], usize::MAX);
@@ -49,6 +49,19 @@ fn a_pull_gives_a_token_where_one_is_required() {
     let said = ends_with(&pull(&["--token", &writer], None), 1);
     assert!(said.contains("omir:read"), "{said}");
     assert!(!at("all.omir").exists());
+
+    // A push that `access = "write"` of the port would not let in either says so before it sends.
+    fs::write(at("new.omir"), r#"{"resourceType":"Entity","id":"new","name":"new"}"#).unwrap();
+    let push = |given: &[&str]| -> Output {
+        let mut omir = Command::new(OMIR);
+        omir.args(["push", "new.omir", "--baud", &BAUD.to_string(), "--port"]).arg(at("tool"));
+        omir.args(given).current_dir(folder.path()).env_remove("OMIR_SERIAL_TOKEN");
+        omir.output().unwrap()
+    };
+    let said = ends_with(&push(&[]), 1);
+    assert!(said.contains("UNAUTHENTICATED") && said.contains("a token is needed"), "{said}");
+    assert!(said.contains("omir:write") && !said.contains("access ="), "{said}");
+    ends_with(&push(&["--token", &writer]), 0);
 
     ends_with(&pull(&["--token", &reader], None), 0);
     let all = ids(&at("all.omir"));
