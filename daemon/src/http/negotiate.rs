@@ -137,6 +137,11 @@ impl Conditions {
             && self.none_match.as_ref().is_none_or(|tags| !tags.match_version(live))
     }
 
+    /// Returns true if they hold for whichever version lives: `If-Match: *`, alone.
+    pub(crate) fn take_any_version(&self) -> bool {
+        self.matches == Some(Tags::Any) && self.none_match.is_none()
+    }
+
     /// Returns true if a client that reads has this version already, and wants another one only.
     pub(crate) fn have(&self, version: u64) -> bool {
         self.none_match.as_ref().is_some_and(|tags| tags.match_version(Some(version)))

@@ -20,6 +20,8 @@ pub enum Precondition {
     None,
     /// Nothing lives under the name: it was never used, or what bore it was forgotten.
     Absent,
+    /// Something lives under the name, whichever version it is.
+    Live,
     /// The newest version has this number, and was not forgotten.
     Version(u64),
 }
@@ -58,6 +60,10 @@ impl Precondition {
         let (member, message) = match (self, state) {
             (Self::None, _) | (Self::Absent, State::Unknown | State::Forgotten(_)) => return Ok(()),
             (Self::Version(expected), State::Live(version)) if expected == version => return Ok(()),
+            (Self::Live, State::Live(_)) => return Ok(()),
+            (Self::Live, State::Unknown | State::Forgotten(_)) => {
+                ("id", format!("{target} is not stored, so there is nothing to update"))
+            }
             (Self::Absent, State::Live(version)) => (
                 "id",
                 format!(

@@ -139,46 +139,47 @@ pub(in crate::http) async fn store(
     let mut admitted = router.admit_named(&caller, &PUT, incoming, named)?;
     let conditions = Conditions::of(&parts.headers);
     let (bytes, omir) = (Arc::new(read.bytes), &context.protocols.omir);
-    let mut is_found = false;
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let live = omir.live_version(&admitted, &name).map(|(version, _)| version);
         if !conditions.hold(live) {
             admitted.failed(Code::Conflict);
             return Err(Conditions::failed(live));
         }
-        let precondition = match live {
-            // Without a condition it is stored in any case. The first try tells one of many at once that it is new.
-            _ if conditions.are_none() && is_found => Precondition::None,
-            None => Precondition::Absent,
-            Some(_) if conditions.are_none() => Precondition::None,
-            Some(version) => Precondition::Version(version),
-        };
-        let is_absent = matches!(precondition, Precondition::Absent);
-        let is_conditional = !matches!(precondition, Precondition::None);
+        let precondition = precondition(&conditions, live, attempt);
         let (again, receipt) =
             put(&context, admitted, &name, &bytes, content, precondition).await?;
         admitted = again;
+        // The condition may hold for what is stored now: that is looked at again.
+        let has_changed = || {
+            conditions.are_none()
+                || omir.live_version(&admitted, &name).map(|(version, _)| version) != live
+        };
         match receipt {
-            // The condition may hold for what is stored now: that is looked at again. Without one there is no second look.
             Err(error)
                 if error.code == Code::Conflict
-                    && is_conditional
-                    && (is_absent && conditions.are_none()
-                        || omir.live_version(&admitted, &name).map(|(version, _)| version)
-                            != live) =>
-            {
-                is_found = true;
-            }
+                    && precondition != Precondition::None
+                    && has_changed() => {}
             Err(error) => return Err(failed(admitted, error)),
             Ok(receipt) => {
                 admitted.note_receipt(&receipt);
                 admitted.done();
-                return Ok(stored(&receipt, is_absent, encoding));
+                return Ok(stored(&receipt, precondition == Precondition::Absent, encoding));
             }
         }
     }
     let message = format!("{name} changes all the time; try again in a moment");
     Err(failed(admitted, Error::new(Code::Busy, message)))
+}
+
+/// Returns what the writer is to check, where the conditions hold for the version that lives now.
+fn precondition(conditions: &Conditions, live: Option<u64>, attempt: usize) -> Precondition {
+    match live {
+        // It is stored in any case. The first try of a name that is free tells one of many at once that it is new.
+        _ if conditions.are_none() && (live.is_some() || attempt > 0) => Precondition::None,
+        None => Precondition::Absent,
+        Some(_) if conditions.take_any_version() => Precondition::Live,
+        Some(version) => Precondition::Version(version),
+    }
 }
 
 async fn put(
@@ -261,6 +262,7 @@ pub(in crate::http) async fn forget(
     let version = live.map(|(version, _)| version);
     match live {
         _ if conditions.are_none() => omir.delete(admitted, name.clone(), reply),
+        Some(_) if conditions.take_any_version() => omir.delete(admitted, name.clone(), reply),
         Some((version, seq)) if conditions.hold(Some(version)) => {
             omir.delete_up_to(admitted, name.clone(), seq, reply);
         }
