@@ -1,65 +1,18 @@
-//! The OMIR protocol over HTTP: each operation, the conditions of headers, both encodings, documents of any size, events.
+//! The OMIR protocol over HTTP: each operation, the conditions of headers, both encodings, documents of any size.
+
+mod events;
+mod lifetime;
+mod rig;
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use omird_tests::http::{Answer, Line, request};
-use omird_tests::process::{Daemon, Settings, free_endpoint};
+use omird_tests::http::{Line, request};
+use omird_tests::process::Daemon;
 use serde_json::{Value, json};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_omird-under-test");
-
-struct Rig {
-    daemon: Daemon,
-    data: tempfile::TempDir,
-}
-
-impl Rig {
-    fn start(more: &[&str]) -> Self {
-        let data = tempfile::tempdir().unwrap();
-        let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", more);
-        Self { daemon, data }
-    }
-
-    fn token(&self) -> String {
-        let token = std::fs::read_to_string(self.data.path().join("keys/local.token")).unwrap();
-        format!("Authorization: Bearer {}\r\n", token.trim())
-    }
-
-    fn line(&self) -> Asking {
-        Asking { line: Line::port(self.daemon.http()), token: self.token() }
-    }
-}
-
-/// A connection with a token.
-struct Asking {
-    line: Line,
-    token: String,
-}
-
-impl Asking {
-    #[track_caller]
-    fn ask(&mut self, what: &str, headers: &str, body: &[u8]) -> Answer {
-        let headers = format!("{}{headers}", self.token);
-        self.line.ask(request(what, &headers, body))
-    }
-
-    #[track_caller]
-    fn json(&mut self, what: &str, body: &Value) -> Answer {
-        let body = serde_json::to_vec(body).unwrap();
-        self.ask(what, "Content-Type: application/json\r\n", &body)
-    }
-
-    #[track_caller]
-    fn get(&mut self, path: &str) -> Answer {
-        self.ask(&format!("GET {path}"), "", b"")
-    }
-}
-
-fn entity(name: &str) -> Value {
-    json!({"resourceType": "Entity", "name": name})
-}
+use rig::{PROGRAM, Rig, entity};
 
 #[test]
 fn each_operation_answers_as_over_zenoh() {
@@ -336,104 +289,6 @@ fn the_clock_of_a_simulation_is_set() {
     assert_eq!(refused.status, 400);
 }
 
-/// The events of a stream, as they come.
-struct Stream {
-    line: Line,
-    text: String,
-}
-
-impl Stream {
-    fn open(rig: &Rig, headers: &str) -> Self {
-        let mut line = Line::port(rig.daemon.http());
-        line.send(request("GET /omir/v1/events", &format!("{}{headers}", rig.token()), b""));
-        let head = line.head().unwrap();
-        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-        let mut stream = Self { line, text: String::new() };
-        assert_eq!(stream.block().unwrap(), "retry: 1000");
-        stream
-    }
-
-    fn block(&mut self) -> Option<String> {
-        loop {
-            if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let (block, rest) = (block.to_owned(), rest.to_owned());
-                self.text = rest;
-                return Some(block);
-            }
-            let chunk = self.line.chunk()??;
-            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
-        }
-    }
-
-    /// The next event: its kind, its id and its data.
-    fn next(&mut self) -> Option<(String, String, Value)> {
-        loop {
-            let block = self.block()?;
-            let field = |name: &str| {
-                let line = block.lines().find_map(|line| line.strip_prefix(name));
-                line.and_then(|rest| rest.strip_prefix(": ")).unwrap_or_default().to_owned()
-            };
-            if block != ":" {
-                let data = serde_json::from_str(&field("data")).unwrap();
-                return Some((field("event"), field("id"), data));
-            }
-        }
-    }
-}
-
-#[test]
-fn events_come_as_they_happen_and_again_to_who_comes_back() {
-    let rig = Rig::start(&[]);
-    let mut line = rig.line();
-    let mut stream = Stream::open(&rig, "");
-    line.json("PUT /omir/v1/memory/Entity/a", &entity("a"));
-    let (kind, first, data) = stream.next().unwrap();
-    assert_eq!(
-        (kind.as_str(), &data["ref"], &data["resource"]["name"]),
-        ("recorded", &json!("Entity/a"), &json!("a"))
-    );
-    assert_eq!(data["seq"].to_string(), first);
-    line.json("PUT /omir/v1/memory/Entity/a", &entity("b"));
-    line.json("POST /omir/v1/remember", &json!([
-        {"resourceType": "Entity", "id": "x", "name": "x"}, {"resourceType": "Entity", "id": "y", "name": "y"}]));
-    line.ask("DELETE /omir/v1/memory/Entity/x", "", b"");
-    let rest: Vec<_> = std::iter::from_fn(|| stream.next()).take(4).collect();
-    let kinds: Vec<&str> = rest.iter().map(|(kind, ..)| kind.as_str()).collect();
-    assert_eq!(kinds, ["updated", "recorded", "recorded", "forgotten"]);
-    let ids: Vec<&str> = rest.iter().map(|(_, id, _)| id.as_str()).collect();
-    assert_eq!(ids[2], format!("{}.1", ids[1]), "of one transaction");
-    // Whoever comes back gets what it has not had.
-    for had in 0..rest.len() {
-        let mut again = Stream::open(&rig, &format!("Last-Event-ID: {}\r\n", ids[had]));
-        for expected in &rest[had + 1..] {
-            assert_eq!(again.next().as_ref(), Some(expected));
-        }
-    }
-    // Over a restart nobody knows what a client has had: it is told to read.
-    let last = ids[3].to_owned();
-    let Rig { daemon, data } = rig;
-    assert!(daemon.stop().success());
-    assert_eq!(stream.next(), None, "a stop ends the stream");
-    let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
-    let rig = Rig { daemon, data };
-    let mut back = Stream::open(&rig, &format!("Last-Event-ID: {last}\r\n"));
-    let mut late = Stream::open(&rig, &format!("Last-Event-ID: {first}\r\n"));
-    assert_eq!([back.next().unwrap().0, late.next().unwrap().0], ["missed", "missed"]);
-    rig.line().json("PUT /omir/v1/memory/Entity/z", &entity("z"));
-    for stream in [&mut back, &mut late] {
-        let (kind, id, data) = stream.next().unwrap();
-        assert_eq!((kind.as_str(), &data["ref"]), ("recorded", &json!("Entity/z")));
-        assert!(id.parse::<u64>().unwrap() > last.parse::<f64>().unwrap() as u64);
-    }
-    // From then on it goes as before.
-    rig.line().json("PUT /omir/v1/memory/Entity/z", &entity("y"));
-    let (_, second, _) = back.next().unwrap();
-    let mut again = Stream::open(&rig, &format!("Last-Event-ID: {second}\r\n"));
-    rig.line().json("PUT /omir/v1/memory/Entity/z", &entity("x"));
-    let (kind, _, data) = again.next().unwrap();
-    assert_eq!((kind.as_str(), &data["ref"]), ("updated", &json!("Entity/z")));
-}
-
 #[test]
 fn of_many_that_store_one_name_at_once_one_is_told_that_it_is_new() {
     let rig = Rig::start(&[]);
@@ -467,6 +322,40 @@ fn without_a_condition_no_put_is_refused() {
             });
         }
     });
+}
+
+/// `If-Match: *` holds for whichever version there is: of many that write at once none is refused, and once it is forgotten
+/// all are.
+#[test]
+fn any_version_is_matched_however_many_write() {
+    let rig = Rig::start(&[]);
+    let typed = "Content-Type: application/json\r\nIf-Match: *\r\n";
+    let path = "/omir/v1/memory/Entity/shared";
+    rig.line().json(&format!("PUT {path}"), &entity("first"));
+    let ready = Barrier::new(16);
+    thread::scope(|scope| {
+        for writer in 0..16 {
+            let (rig, ready) = (&rig, &ready);
+            scope.spawn(move || {
+                let mut line = rig.line();
+                ready.wait();
+                for n in 0..20 {
+                    let body = entity(&format!("{writer} {n}")).to_string();
+                    let stored = line.ask(&format!("PUT {path}"), typed, body.as_bytes());
+                    assert_eq!(stored.status, 200, "{stored:?}");
+                }
+            });
+        }
+    });
+    let mut line = rig.line();
+    let found = line.get(path);
+    assert_eq!(found.header("etag"), Some("\"321\""), "each of them was stored");
+    assert_eq!(line.ask(&format!("DELETE {path}"), "If-Match: *\r\n", b"").status, 200);
+    let body = entity("late").to_string();
+    for (what, body) in [("PUT", body.as_bytes()), ("DELETE", b"")] {
+        let refused = line.ask(&format!("{what} {path}"), typed, body);
+        assert_eq!((refused.status, &refused.json()["code"]), (412, &json!("CONFLICT")), "{what}");
+    }
 }
 
 #[test]
@@ -520,95 +409,4 @@ fn a_large_export_comes_in_parts_and_needs_little_memory() {
         "{} bytes, {grown} more in memory",
         body.len()
     );
-}
-
-/// What was acknowledged is there after the power was cut.
-#[test]
-fn what_was_acknowledged_survives_a_kill() {
-    let data = tempfile::tempdir().unwrap();
-    let mut acknowledged = Vec::new();
-    for round in 0..3 {
-        let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
-        let token = std::fs::read_to_string(data.path().join("keys/local.token")).unwrap();
-        let headers =
-            format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", token.trim());
-        let address = daemon.http();
-        let writers: Vec<_> = (0..4)
-            .map(|who| {
-                let headers = headers.clone();
-                thread::spawn(move || {
-                    let (mut line, mut stored) = (Line::port(address), Vec::new());
-                    for n in 0.. {
-                        let id = format!("r{round}-w{who}-{n}");
-                        let body = serde_json::to_vec(&entity(&id)).unwrap();
-                        let put =
-                            request(&format!("PUT /omir/v1/memory/Entity/{id}"), &headers, &body);
-                        let answer = line.try_send(put).then(|| line.answer()).flatten();
-                        let Some(answer) = answer else { return stored };
-                        assert_eq!(answer.status, 201);
-                        stored.push(id);
-                    }
-                    unreachable!()
-                })
-            })
-            .collect();
-        thread::sleep(Duration::from_millis(500));
-        daemon.kill();
-        let stored = writers.into_iter().flat_map(|writer| writer.join().unwrap());
-        acknowledged.extend(stored);
-    }
-    assert!(acknowledged.len() > 30, "{}", acknowledged.len());
-    let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
-    let mut socket = Line::socket(&daemon.http_socket());
-    for id in &acknowledged {
-        let answer = socket.ask(request(&format!("GET /omir/v1/memory/Entity/{id}"), "", b""));
-        assert_eq!(answer.status, 200, "{id} was acknowledged");
-    }
-}
-
-/// What is under way at a stop is finished, and an answer is of something durable.
-#[test]
-fn a_stop_lets_what_is_under_way_finish() {
-    let rig = Rig::start(&[]);
-    let (address, token) = (rig.daemon.http(), rig.token());
-    let writer = thread::spawn(move || {
-        let (mut line, mut stored) = (Line::port(address), Vec::new());
-        let headers = format!("{token}Content-Type: application/json\r\n");
-        for n in 0.. {
-            let id = format!("s{n}");
-            let body = serde_json::to_vec(&entity(&id)).unwrap();
-            let put = request(&format!("PUT /omir/v1/memory/Entity/{id}"), &headers, &body);
-            let answer = line.try_send(put).then(|| line.answer()).flatten();
-            match answer.map(|answer| answer.status) {
-                Some(201) => stored.push(id),
-                Some(other) => panic!("{other}"),
-                None => return stored,
-            }
-        }
-        unreachable!()
-    });
-    thread::sleep(Duration::from_millis(300));
-    let Rig { daemon, data } = rig;
-    assert!(daemon.stop().success());
-    let stored = writer.join().unwrap();
-    assert!(!stored.is_empty());
-    let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
-    let mut socket = Line::socket(&daemon.http_socket());
-    for id in &stored {
-        let answer = socket.ask(request(&format!("GET /omir/v1/memory/Entity/{id}"), "", b""));
-        assert_eq!(answer.status, 200, "{id} was acknowledged");
-    }
-}
-
-/// The address: taken by default it is gone without, and stated it ends the start.
-#[test]
-fn a_stated_address_that_is_taken_ends_the_start() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let data = tempfile::tempdir().unwrap();
-    let arguments = ["--http", address.as_str()];
-    let settings = Settings { arguments: &arguments, ..Settings::default() };
-    let mut daemon = Daemon::spawn_with(PROGRAM, data.path(), "r1", &free_endpoint(), &settings);
-    let log = daemon.log();
-    assert!(log.contains(&format!("http: {address} is taken")), "{log}");
 }
