@@ -42,7 +42,7 @@ impl Tool {
 /// The tools of a protocol, and what each of them does.
 pub trait Toolbox: Send + Sync {
     /// Returns all tools.
-    fn tools(&self) -> &'static [Tool];
+    fn tools(&self) -> Vec<&'static Tool>;
 
     /// Uses a tool. The arguments fit its inputs: [`check`](super::field::check) has been asked.
     ///

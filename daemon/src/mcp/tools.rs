@@ -49,7 +49,7 @@ impl Mcp {
     /// The tool of that name, and whose it is.
     pub(super) fn find(&self, name: &str) -> Option<(Arc<dyn Toolbox>, &'static Tool)> {
         self.0.toolboxes.iter().find_map(|toolbox| {
-            let tool = toolbox.tools().iter().find(|tool| tool.name == name)?;
+            let tool = toolbox.tools().into_iter().find(|tool| tool.name == name)?;
             Some((toolbox.clone(), tool))
         })
     }

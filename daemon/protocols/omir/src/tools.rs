@@ -20,11 +20,9 @@ use omird_router::{Admitted, Refusal, worded};
 
 use crate::Omir;
 
-pub use self::table::TOOLS;
-
 impl Toolbox for Omir {
-    fn tools(&self) -> &'static [Tool] {
-        TOOLS
+    fn tools(&self) -> Vec<&'static Tool> {
+        table::ROWS.iter().map(|row| &row.tool).collect()
     }
 
     fn call(
@@ -38,18 +36,9 @@ impl Toolbox for Omir {
             return Err(given_up());
         }
         let call = Call { omir: self, tool, arguments, watch, now: self.now() };
-        let result = match tool.name {
-            "remember" => call.remember(&mut admitted),
-            "recall" => call.recall(),
-            "get" => call.get(),
-            "forget" => call.forget(&mut admitted),
-            "anchor" => call.anchor(&mut admitted),
-            "feedback" => call.feedback(&mut admitted),
-            "explain" => call.explain(),
-            "where_is" => call.where_is(),
-            "what_is_near" => call.what_is_near(),
-            "timeline" => call.timeline(),
-            other => Err(Error::new(Code::Internal, format!("{other} is no tool"))),
+        let result = match table::ROWS.iter().find(|row| std::ptr::eq(&row.tool, tool)) {
+            Some(row) => (row.run)(&call, &mut admitted),
+            None => Err(Error::new(Code::Internal, format!("{} is no tool here", tool.name))),
         };
         // A change that was made is no less made where nobody waits for the answer any more.
         let is_made = result.is_ok() && !tool.only_reads();

@@ -1,10 +1,13 @@
 //! The table of tools.
 
 use omir_core::model::ExperienceType;
+use omir_core::value::Map;
+use omird_engine::Error;
 use omird_router::field::ANY_NUMBER;
 use omird_router::tool::Tool;
-use omird_router::{Field, Shape};
+use omird_router::{Admitted, Field, Shape};
 
+use super::Call;
 use super::change::{ANCHORED, BELIEVED, FORGOTTEN, REMEMBERED};
 use super::look::{EXPLANATION, RESOURCE};
 use super::memory::MEMORY;
@@ -71,208 +74,258 @@ static GOTTEN: [Field; MEMORY.len() + RESOURCE.len()] =
 static WHEREABOUTS: [Field; FOUND.len() + SIGHTING.len()] =
     joined::<{ FOUND.len() }, { SIGHTING.len() }, _>(&FOUND, &SIGHTING);
 
+/// A tool, and what it does.
+pub(super) struct Row {
+    /// The tool.
+    pub(super) tool: Tool,
+    /// Carries out one use of it.
+    pub(super) run: fn(&Call<'_>, &mut Admitted) -> Result<Map, Error>,
+}
+
 /// All tools of this protocol.
-pub static TOOLS: &[Tool] = &[
-    Tool {
-        name: "remember",
-        title: "Remember something",
-        about: "Stores one memory: what was seen, learned, decided or went wrong, in words that make sense later. State x, \
+pub(super) static ROWS: &[Row] = &[
+    Row {
+        tool: Tool {
+            name: "remember",
+            title: "Remember something",
+            about: "Stores one memory: what was seen, learned, decided or went wrong, in words that make sense later. State x, \
                 y (and z) in metres if it belongs to a place, and the things it is about as entities (an entity that is \
                 not known yet is created), so that where_is and what_is_near find it. The result comes when the memory \
                 is safe on the disk. It never changes another memory.",
-        method: &methods::REMEMBER,
-        inputs: &[
-            Field::new("text", Shape::Text(LONGEST), "The memory, in one or a few sentences.")
-                .required(),
-            X,
-            Y,
-            Field::new("z", ANY_NUMBER, "Metres upwards; 0 if left out."),
-            FRAME,
-            Field::new(
-                "entities",
-                Shape::List(&ENTITY, 0, 32),
-                "Things it is about, as Entity/<id>, such as Entity/red-mug.",
-            ),
-            Field::new("event_time", MOMENT, "When it happened, RFC 3339; now if left out."),
-            Field::new("valid_until", MOMENT, "When it stops being true, RFC 3339."),
-            EXPERIENCE,
-            Field::new("importance", UNIT, "0 to 1; what is important is kept longer."),
-            Field::new("confidence", UNIT, "How certain it is, 0 to 1."),
-        ],
-        outputs: REMEMBERED,
-        is_destructive: false,
-        is_idempotent: false,
+            method: &methods::REMEMBER,
+            inputs: &[
+                Field::new("text", Shape::Text(LONGEST), "The memory, in one or a few sentences.")
+                    .required(),
+                X,
+                Y,
+                Field::new("z", ANY_NUMBER, "Metres upwards; 0 if left out."),
+                FRAME,
+                Field::new(
+                    "entities",
+                    Shape::List(&ENTITY, 0, 32),
+                    "Things it is about, as Entity/<id>, such as Entity/red-mug.",
+                ),
+                Field::new("event_time", MOMENT, "When it happened, RFC 3339; now if left out."),
+                Field::new("valid_until", MOMENT, "When it stops being true, RFC 3339."),
+                EXPERIENCE,
+                Field::new("importance", UNIT, "0 to 1; what is important is kept longer."),
+                Field::new("confidence", UNIT, "How certain it is, 0 to 1."),
+            ],
+            outputs: REMEMBERED,
+            is_destructive: false,
+            is_idempotent: false,
+        },
+        run: |call, admitted| call.remember(admitted),
     },
-    Tool {
-        name: "recall",
-        title: "Search the memory",
-        about: "Finds memories by words, place, time and things, best first. All filters narrow together and are exact; \
+    Row {
+        tool: Tool {
+            name: "recall",
+            title: "Search the memory",
+            about: "Finds memories by words, place, time and things, best first. All filters narrow together and are exact; \
                 `total` counts all matches. Without any argument it returns what matters now. Use where_is for the \
                 place of a thing, what_is_near for a place, timeline for what happened when.",
-        method: &methods::RECALL,
-        inputs: &[
-            QUERY,
-            X,
-            Y,
-            Z,
-            FRAME,
-            RADIUS,
-            SINCE,
-            UNTIL,
-            ABOUT,
-            Field::new(
-                "type",
-                Shape::OneOf(&["MemoryRecord", "Entity", "Relationship", "Episode"]),
-                "Only resources of this type; Entity lists known things.",
-            ),
-            EXPERIENCE,
-            Field::new(
-                "min_importance",
-                UNIT,
-                "Only memories that state at least this importance.",
-            ),
-            Field::new("include_expired", Shape::Flag, "Also what is not valid any more."),
-            Field::new(
-                "order",
-                Shape::OneOf(&["score", "latest", "earliest", "distance"]),
-                "Which come first; score if left out.",
-            ),
-            LIMIT,
-            CURSOR,
-        ],
-        outputs: PAGE,
-        is_destructive: false,
-        is_idempotent: true,
+            method: &methods::RECALL,
+            inputs: &[
+                QUERY,
+                X,
+                Y,
+                Z,
+                FRAME,
+                RADIUS,
+                SINCE,
+                UNTIL,
+                ABOUT,
+                Field::new(
+                    "type",
+                    Shape::OneOf(&["MemoryRecord", "Entity", "Relationship", "Episode"]),
+                    "Only resources of this type; Entity lists known things.",
+                ),
+                EXPERIENCE,
+                Field::new(
+                    "min_importance",
+                    UNIT,
+                    "Only memories that state at least this importance.",
+                ),
+                Field::new("include_expired", Shape::Flag, "Also what is not valid any more."),
+                Field::new(
+                    "order",
+                    Shape::OneOf(&["score", "latest", "earliest", "distance"]),
+                    "Which come first; score if left out.",
+                ),
+                LIMIT,
+                CURSOR,
+            ],
+            outputs: PAGE,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.recall(),
     },
-    Tool {
-        name: "get",
-        title: "Read one memory",
-        about: "Returns one memory in full, with the resource as it is stored.",
-        method: &methods::GET,
-        inputs: &[REFERENCE],
-        outputs: &GOTTEN,
-        is_destructive: false,
-        is_idempotent: true,
+    Row {
+        tool: Tool {
+            name: "get",
+            title: "Read one memory",
+            about: "Returns one memory in full, with the resource as it is stored.",
+            method: &methods::GET,
+            inputs: &[REFERENCE],
+            outputs: &GOTTEN,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.get(),
     },
-    Tool {
-        name: "forget",
-        title: "Forget memories",
-        about: "Forgets memories for good, and with an Entity its Relationships: all of them, or none if it fails. A \
+    Row {
+        tool: Tool {
+            name: "forget",
+            title: "Forget memories",
+            about: "Forgets memories for good, and with an Entity its Relationships: all of them, or none if it fails. A \
                 memory that is not stored is no error and does not count.",
-        method: &methods::FORGET,
-        inputs: &[Field::new("references", Shape::List(&ANY, 0, 100), "The memories, as Type/id.")
+            method: &methods::FORGET,
+            inputs: &[Field::new(
+                "references",
+                Shape::List(&ANY, 0, 100),
+                "The memories, as Type/id.",
+            )
             .required()],
-        outputs: FORGOTTEN,
-        is_destructive: true,
-        is_idempotent: true,
+            outputs: FORGOTTEN,
+            is_destructive: true,
+            is_idempotent: true,
+        },
+        run: |call, admitted| call.forget(admitted),
     },
-    Tool {
-        name: "anchor",
-        title: "Keep a memory",
-        about: "Makes a memory resist forgetting, or lets it go again.",
-        method: &methods::ANCHOR,
-        inputs: &[
-            OF_RECORD,
-            Field::new("anchored", Shape::Flag, "false lets it go; true if left out."),
-        ],
-        outputs: ANCHORED,
-        is_destructive: false,
-        is_idempotent: true,
+    Row {
+        tool: Tool {
+            name: "anchor",
+            title: "Keep a memory",
+            about: "Makes a memory resist forgetting, or lets it go again.",
+            method: &methods::ANCHOR,
+            inputs: &[
+                OF_RECORD,
+                Field::new("anchored", Shape::Flag, "false lets it go; true if left out."),
+            ],
+            outputs: ANCHORED,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, admitted| call.anchor(admitted),
     },
-    Tool {
-        name: "feedback",
-        title: "Say if a memory was right",
-        about: "Tells the memory that acting on a record confirmed or contradicted it. That changes its confidence.",
-        method: &methods::FEEDBACK,
-        inputs: &[
-            OF_RECORD,
-            Field::new("outcome", Shape::OneOf(&["confirmed", "contradicted"]), "What happened.")
+    Row {
+        tool: Tool {
+            name: "feedback",
+            title: "Say if a memory was right",
+            about: "Tells the memory that acting on a record confirmed or contradicted it. That changes its confidence.",
+            method: &methods::FEEDBACK,
+            inputs: &[
+                OF_RECORD,
+                Field::new(
+                    "outcome",
+                    Shape::OneOf(&["confirmed", "contradicted"]),
+                    "What happened.",
+                )
                 .required(),
-            Field::new(
-                "weight",
-                Shape::Number(f64::MIN_POSITIVE, 1000.0),
-                "Number of observations it stands for; 1 if left out.",
-            ),
-        ],
-        outputs: BELIEVED,
-        is_destructive: false,
-        is_idempotent: false,
+                Field::new(
+                    "weight",
+                    Shape::Number(f64::MIN_POSITIVE, 1000.0),
+                    "Number of observations it stands for; 1 if left out.",
+                ),
+            ],
+            outputs: BELIEVED,
+            is_destructive: false,
+            is_idempotent: false,
+        },
+        run: |call, admitted| call.feedback(admitted),
     },
-    Tool {
-        name: "explain",
-        title: "Explain a memory's fate",
-        about: "Explains how well a memory is held: its tier and why, how far it has faded, when it will, and since when a \
+    Row {
+        tool: Tool {
+            name: "explain",
+            title: "Explain a memory's fate",
+            about: "Explains how well a memory is held: its tier and why, how far it has faded, when it will, and since when a \
                 forgotten one is gone.",
-        method: &methods::EXPLAIN,
-        inputs: &[REFERENCE],
-        outputs: EXPLANATION,
-        is_destructive: false,
-        is_idempotent: true,
+            method: &methods::EXPLAIN,
+            inputs: &[REFERENCE],
+            outputs: EXPLANATION,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.explain(),
     },
-    Tool {
-        name: "where_is",
-        title: "Where a thing was seen last",
-        about: "Returns the place where a thing was seen last: x, y and z in metres in `frame`, and how long ago. `found` is \
+    Row {
+        tool: Tool {
+            name: "where_is",
+            title: "Where a thing was seen last",
+            about: "Returns the place where a thing was seen last: x, y and z in metres in `frame`, and how long ago. `found` is \
                 false if no place is known. The place is that of the memory under `reference`; the thing may have moved \
                 since.",
-        method: &methods::RECALL,
-        inputs: &[
-            Field::new("thing", WORDS, "Its name, such as red mug, or Entity/<id>.").required(),
-            Field::new("frame", WORDS, "Only places in this coordinate frame; any if left out."),
-        ],
-        outputs: &WHEREABOUTS,
-        is_destructive: false,
-        is_idempotent: true,
+            method: &methods::RECALL,
+            inputs: &[
+                Field::new("thing", WORDS, "Its name, such as red mug, or Entity/<id>.").required(),
+                Field::new(
+                    "frame",
+                    WORDS,
+                    "Only places in this coordinate frame; any if left out.",
+                ),
+            ],
+            outputs: &WHEREABOUTS,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.where_is(),
     },
-    Tool {
-        name: "what_is_near",
-        title: "What was seen near a place",
-        about: "Lists what is remembered within a radius of a place, nearest first, with the distance in metres.",
-        method: &methods::RECALL,
-        inputs: &[
-            X.required(),
-            Y.required(),
-            Z,
-            FRAME,
-            Field::new("radius_m", METRES, "Metres around the place; 5 if left out."),
-            QUERY,
-            SINCE,
-            UNTIL,
-            ABOUT,
-            LIMIT,
-            CURSOR,
-        ],
-        outputs: PAGE,
-        is_destructive: false,
-        is_idempotent: true,
+    Row {
+        tool: Tool {
+            name: "what_is_near",
+            title: "What was seen near a place",
+            about: "Lists what is remembered within a radius of a place, nearest first, with the distance in metres.",
+            method: &methods::RECALL,
+            inputs: &[
+                X.required(),
+                Y.required(),
+                Z,
+                FRAME,
+                Field::new("radius_m", METRES, "Metres around the place; 5 if left out."),
+                QUERY,
+                SINCE,
+                UNTIL,
+                ABOUT,
+                LIMIT,
+                CURSOR,
+            ],
+            outputs: PAGE,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.what_is_near(),
     },
-    Tool {
-        name: "timeline",
-        title: "What happened when",
-        about: "Lists what happened, by time: of a span, of a thing, at a place, or everything. The latest comes first unless \
+    Row {
+        tool: Tool {
+            name: "timeline",
+            title: "What happened when",
+            about: "Lists what happened, by time: of a span, of a thing, at a place, or everything. The latest comes first unless \
                 `order` is earliest.",
-        method: &methods::RECALL,
-        inputs: &[
-            SINCE,
-            UNTIL,
-            ABOUT,
-            QUERY,
-            X,
-            Y,
-            Z,
-            FRAME,
-            RADIUS,
-            Field::new(
-                "order",
-                Shape::OneOf(&["latest", "earliest"]),
-                "Which come first; latest if left out.",
-            ),
-            LIMIT,
-            CURSOR,
-        ],
-        outputs: PAGE,
-        is_destructive: false,
-        is_idempotent: true,
+            method: &methods::RECALL,
+            inputs: &[
+                SINCE,
+                UNTIL,
+                ABOUT,
+                QUERY,
+                X,
+                Y,
+                Z,
+                FRAME,
+                RADIUS,
+                Field::new(
+                    "order",
+                    Shape::OneOf(&["latest", "earliest"]),
+                    "Which come first; latest if left out.",
+                ),
+                LIMIT,
+                CURSOR,
+            ],
+            outputs: PAGE,
+            is_destructive: false,
+            is_idempotent: true,
+        },
+        run: |call, _| call.timeline(),
     },
 ];
 
@@ -284,7 +337,7 @@ mod tests {
     #[test]
     fn each_tool_asks_the_row_that_the_router_decides_by() {
         let named: Vec<(&str, &str)> =
-            TOOLS.iter().map(|tool| (tool.name, tool.method.name)).collect();
+            ROWS.iter().map(|row| (row.tool.name, row.tool.method.name)).collect();
         assert_eq!(
             named,
             [
@@ -300,14 +353,14 @@ mod tests {
                 ("timeline", "recall"),
             ]
         );
-        for tool in TOOLS {
+        for Row { tool, .. } in ROWS {
             assert!(!tool.is_destructive || !tool.only_reads(), "{}", tool.name);
         }
     }
 
     #[test]
     fn names_are_unique_and_everything_is_told() {
-        for tool in TOOLS {
+        for Row { tool, .. } in ROWS {
             for fields in [tool.inputs, tool.outputs] {
                 let mut names: Vec<&str> = fields.iter().map(|field| field.name).collect();
                 names.sort_unstable();
