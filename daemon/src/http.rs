@@ -13,7 +13,6 @@
 //! | `tokens` | the protocol of tokens |
 //! | `exchanges` | protocols of one message and one answer each |
 //! | `answer` | refusals, and their statuses |
-//! | `work` | what may be under way at a time, and what may wait |
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
 //! | `operations`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
@@ -41,7 +40,6 @@ mod routes;
 mod settings;
 mod tls;
 mod tokens;
-mod work;
 
 use std::io;
 use std::net::SocketAddr;
@@ -58,6 +56,7 @@ use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
 use crate::socket;
 use crate::witnesses::Witnesses;
+use crate::work::Work;
 
 pub use self::listen::ListenError;
 pub use self::settings::{DEFAULT_LISTEN, Listen, Settings, TlsFiles};
@@ -80,7 +79,7 @@ pub(crate) struct Context {
     /// Is cancelled when the daemon stops: streams end then.
     pub(crate) stopping: CancellationToken,
     /// What may be under way.
-    pub(crate) work: work::Work,
+    pub(crate) work: Work,
     /// Recent events.
     pub(crate) events: events::Events,
     /// Streams of events that may be open.
@@ -147,7 +146,7 @@ impl Http {
             protocols: protocols.clone(),
             settings: settings.clone(),
             stopping: CancellationToken::new(),
-            work: work::Work::new(readers),
+            work: Work::new(readers),
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
             simulated,

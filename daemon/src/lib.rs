@@ -45,6 +45,8 @@ pub mod service;
 mod service_manager;
 pub mod socket;
 pub mod witnesses;
+#[cfg(feature = "http")]
+mod work;
 mod zenoh_threads;
 
 pub use omird_access as access;

@@ -23,14 +23,14 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
-use tokio::sync::Semaphore;
 
 use crate::protocols::Protocols;
 use crate::router::tool::Toolbox;
 use crate::router::{Caller, Incoming, Method};
+use crate::work::Work;
 
-/// Calls that are worked on at a time; the others wait.
-const SLOTS: usize = 8;
+/// Requests of one caller that read at a time, where the transport has no other.
+const READERS: usize = 2;
 /// Time between two notes of progress.
 const BEAT: Duration = Duration::from_secs(1);
 
@@ -43,25 +43,29 @@ struct Inner {
     toolboxes: Vec<Arc<dyn Toolbox>>,
     /// The caller of requests that bring none, where the transport has only one.
     only_caller: Option<Caller>,
-    slots: Arc<Semaphore>,
+    work: Work,
     beat: Duration,
 }
 
 impl Mcp {
     /// Returns the server of requests that bring their caller: a [`Caller`] among the extensions of the HTTP request.
-    pub fn new(protocols: &Protocols) -> Self {
-        Self::with(protocols, None, BEAT)
+    pub(crate) fn new(protocols: &Protocols, work: &Work) -> Self {
+        Self::with(protocols, None, BEAT, work)
     }
 
     /// Returns the server of one caller, which tells of progress in this beat.
     pub fn of_caller(protocols: &Protocols, caller: Caller, beat: Duration) -> Self {
-        Self::with(protocols, Some(caller), beat)
+        Self::with(protocols, Some(caller), beat, &Work::new(READERS))
     }
 
-    fn with(protocols: &Protocols, only_caller: Option<Caller>, beat: Duration) -> Self {
-        let slots = Arc::new(Semaphore::new(SLOTS));
-        let (toolboxes, protocols) = (protocols.tools(), protocols.clone());
-        Self(Arc::new(Inner { protocols, toolboxes, only_caller, slots, beat }))
+    fn with(
+        protocols: &Protocols,
+        only_caller: Option<Caller>,
+        beat: Duration,
+        work: &Work,
+    ) -> Self {
+        let (toolboxes, protocols, work) = (protocols.tools(), protocols.clone(), work.clone());
+        Self(Arc::new(Inner { protocols, toolboxes, only_caller, work, beat }))
     }
 
     /// Returns who asks.

@@ -11,9 +11,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Context;
 use super::answer::Refused;
-use super::work::{Room, Work};
 use crate::engine::{Code, Error, NotAdmitted};
 use crate::router::{Caller, Incoming, Method};
+use crate::work::{Room, Work};
 
 /// Time for a body of no length; and for each [`PACE`] bytes a second more.
 const TIME: Duration = Duration::from_secs(30);

@@ -18,8 +18,9 @@ use tower::ServiceExt;
 
 use super::answer::{Refused, rendered};
 use super::connection::Arrival;
-use super::{Context, guard, negotiate, work};
+use super::{Context, guard, negotiate};
 use crate::engine::Code;
+use crate::work;
 
 /// Longest path and query, in bytes. Parameters may also stand in a body.
 const LONGEST_URI: usize = 64 << 10;
@@ -73,7 +74,7 @@ async fn routed(router: Router, parts: Parts, body: Incoming) -> Response {
     let response = match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
-        Err(_) => return work::panicked().into_response(),
+        Err(_) => return Refused::from(work::broken()).into_response(),
     };
     let is_ours = response.extensions().get::<Refused>().is_some();
     if response.status() != StatusCode::METHOD_NOT_ALLOWED || is_ours {

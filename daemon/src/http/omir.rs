@@ -23,7 +23,6 @@ use super::answer::{Refused, content_type};
 use super::body::{self, Asked, Most};
 use super::caller::ask_who;
 use super::exchange::held;
-use super::work::{Room, Slot};
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
@@ -31,6 +30,7 @@ use crate::protocols::omir::{
     is_handed_over, method,
 };
 use crate::router::{self, Admitted, Caller, Incoming, Method};
+use crate::work::{Room, Slot};
 
 /// Bodies up to this size are decoded on a thread that moves bytes; larger ones would hold up others.
 const INLINE_BYTES: usize = 64 << 10;

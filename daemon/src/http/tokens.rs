@@ -78,10 +78,12 @@ async fn ask(
     answer: impl FnOnce(&Protocols, Admitted) -> Result<omir_core::value::Value, Error> + Send + 'static,
 ) -> Result<Response, Refused> {
     let incoming = Incoming { bytes, ..Incoming::default() };
-    let admitted = context.protocols.router.admit(caller, method, incoming)?;
     let protocols = context.protocols.clone();
-    let answered = tokio::task::spawn_blocking(move || answer(&protocols, admitted)).await;
-    let failed = |_| Error::new(Code::Internal, "a bug ended this request; the log has it");
-    let bytes = Encoding::Json.encode(&answered.map_err(failed)??);
+    let slot = context.work.slot_at_the_disk().inspect_err(|error| {
+        protocols.router.refuse(caller, method, bytes, error.code);
+    })?;
+    let admitted = protocols.router.admit(caller, method, incoming)?;
+    let answered = slot.work(move || answer(&protocols, admitted)).await??;
+    let bytes = Encoding::Json.encode(&answered);
     Ok(([(CONTENT_TYPE, content_type(Encoding::Json))], bytes).into_response())
 }

@@ -8,7 +8,6 @@ use rmcp::model::{
 };
 
 use super::Mcp;
-use super::tools::broken;
 use crate::engine::{Code, Error};
 use crate::protocols::omir::{GET, STATUS};
 use crate::router::{Caller, Incoming, error_value, worded};
@@ -57,10 +56,15 @@ impl Mcp {
             Target::Status => &STATUS,
             Target::Memory(_) => &GET,
         };
-        let admitted = self.0.protocols.router.admit(caller, row, Incoming::default());
+        let router = &self.0.protocols.router;
+        let slot = self.0.work.slot().map_err(|error| {
+            router.refuse(caller, row, 0, error.code);
+            refused(&error)
+        })?;
+        let admitted = router.admit(caller, row, Incoming::default());
         let admitted = admitted.map_err(|refusal| refused(&worded(refusal)))?;
         let omir = self.0.protocols.omir.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = slot.work(move || {
             let read = match target {
                 Target::Status => Ok(omir.status(&admitted)),
                 Target::Memory(name) => omir.get(&admitted, &name).and_then(|found| {
@@ -78,8 +82,7 @@ impl Mcp {
                 let contents = ResourceContents::text(text, uri).with_mime_type(JSON);
                 Ok(ReadResourceResult::new(vec![contents]))
             }
-            Ok(Err(error)) => Err(refused(&error)),
-            Err(ended) => Err(refused(&broken(&ended))),
+            Ok(Err(error)) | Err(error) => Err(refused(&error)),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Tools as MCP lists them, and one call from its arguments to its result.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -9,7 +8,6 @@ use omir_core::value::{Map, Value};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorData, JsonObject, ToolAnnotations};
 use rmcp::service::RequestContext;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::Mcp;
 use super::waiting::{Progress, Waiting};
@@ -17,9 +15,6 @@ use crate::engine::{Code, Error};
 use crate::router::field::{check, object_schema};
 use crate::router::tool::{Tool, Toolbox};
 use crate::router::{Caller, Incoming, error_value};
-
-/// Time for which a call waits for one of the slots.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A tool as MCP describes it.
 pub(super) fn described(tool: &'static Tool) -> rmcp::model::Tool {
@@ -89,10 +84,7 @@ impl Mcp {
             }
         };
         let progress = Progress::of(context, self.0.beat);
-        let Some(slot) = progress.until_cancelled(self.slot()).await else {
-            return Err(cancelled());
-        };
-        let slot = match slot {
+        let slot = match self.0.work.slot_at_the_disk() {
             Ok(slot) => slot,
             Err(error) => {
                 admitted.failed(error.code);
@@ -101,28 +93,12 @@ impl Mcp {
         };
         let waiting = Waiting::new();
         let watch = waiting.watch();
-        let work = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, also where nobody waits for it any more.
-            let _slot = slot;
-            toolbox.call(tool, admitted, &arguments, &watch)
-        });
+        let work = slot.work(move || toolbox.call(tool, admitted, &arguments, &watch));
         match progress.until_done(work, &waiting).await {
             None => Err(cancelled()),
             Some(Ok(Ok(result))) => Ok(CallToolResult::structured(value(result))),
             Some(Ok(Err(error))) => Ok(failed(&error)),
-            Some(Err(ended)) => Ok(failed(&broken(&ended))),
-        }
-    }
-
-    /// One of the slots, once there is one.
-    async fn slot(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let slots = self.0.slots.clone();
-        match tokio::time::timeout(PATIENCE, slots.acquire_owned()).await {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) | Err(_) => {
-                let message = "too many tools are at work; try again in a few seconds";
-                Err(Error::new(Code::Busy, message))
-            }
+            Some(Err(error)) => Ok(failed(&error)),
         }
     }
 }
@@ -147,16 +123,6 @@ fn failed(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![rmcp::model::ContentBlock::text(json::to_string(&error_value(
         error,
     )))])
-}
-
-/// The error of work that ended by itself. The bug that one call meets ends no other.
-pub(super) fn broken(ended: &tokio::task::JoinError) -> Error {
-    let message = if ended.is_panic() {
-        "a bug of omird; its log has the place, and nothing that is stored is touched by it"
-    } else {
-        "the daemon is stopping"
-    };
-    Error::new(Code::Internal, message)
 }
 
 fn cancelled() -> ErrorData {

@@ -78,14 +78,6 @@ impl Progress {
         }
     }
 
-    /// Waits for something; `None` if the call is cancelled before.
-    pub(super) async fn until_cancelled<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            done = future => Some(done),
-            () = self.cancelled.cancelled() => None,
-        }
-    }
-
     /// Waits for the work and tells of it; `None` if the call is cancelled before.
     pub(super) async fn until_done<T>(
         &self,

@@ -16,11 +16,11 @@ use omir_core::{cbor, json};
 
 use super::super::Context;
 use super::super::answer::{Refused, content_type};
-use super::super::work::Room;
 use super::{Admission, admit};
 use crate::engine::{Encoding, Error};
 use crate::protocols::omir::{Document, Omir, Parameters, method};
 use crate::router::Admitted;
+use crate::work::Room;
 
 /// Bytes that are made at a time. A client that takes none has the daemon make no more.
 const PART: usize = 64 << 10;

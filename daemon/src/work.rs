@@ -1,17 +1,19 @@
-//! Work that reads memories or decodes much, off the threads that move bytes: so much at a time, so much that waits, and
-//! no more bytes of bodies and answers than a small machine has room for.
+//! Work of HTTP and MCP that reads memories, decodes much or waits for the disk, off the threads that move bytes: so much at
+//! a time, so much that waits, and no more bytes of bodies and answers than a small machine has room for.
+//!
+//! What waits for the disk has turns of its own: a card that hangs must not hold up those who read.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::answer::Refused;
 use crate::engine::{Code, Error};
 
 /// Requests that may wait for their turn.
 const WAITING: usize = 256;
+/// Requests that wait for the disk at a time: calls of tools, and changes of tokens.
+const AT_THE_DISK: usize = 8;
 /// Bytes of bodies that are read or worked on; a larger one is read alone.
 const BODIES: usize = 64 << 20;
 /// Bytes of answers that clients have not taken; a larger one waits alone.
@@ -23,10 +25,12 @@ const DOCUMENTS: usize = 8;
 /// The unit that bytes are counted in.
 const KIB: usize = 1 << 10;
 
-/// The bounds of all requests together.
+/// The bounds of all requests together. Cloning gives another handle on the same.
+#[derive(Clone)]
 pub(crate) struct Work {
     waiting: Arc<Semaphore>,
     turns: Arc<Semaphore>,
+    disk: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     documents: Arc<Semaphore>,
@@ -45,11 +49,12 @@ pub(crate) struct Room(
 
 impl Work {
     /// Returns bounds of so many that read at a time.
-    pub(super) fn new(readers: usize) -> Self {
+    pub(crate) fn new(readers: usize) -> Self {
         let of = |permits| Arc::new(Semaphore::new(permits));
         Self {
             waiting: of(WAITING),
             turns: of(readers),
+            disk: of(AT_THE_DISK),
             bodies: of(BODIES / KIB),
             answers: of(ANSWERS / KIB),
             documents: of(DOCUMENTS),
@@ -61,10 +66,22 @@ impl Work {
     /// # Errors
     /// `BUSY` if too many do.
     pub(crate) fn slot(&self) -> Result<Slot, Error> {
+        self.slot_for(&self.turns)
+    }
+
+    /// As [`Work::slot`], of a request that may wait for the disk.
+    ///
+    /// # Errors
+    /// `BUSY` if too many wait.
+    pub(crate) fn slot_at_the_disk(&self) -> Result<Slot, Error> {
+        self.slot_for(&self.disk)
+    }
+
+    fn slot_for(&self, turns: &Arc<Semaphore>) -> Result<Slot, Error> {
         let waiting = self.waiting.clone().try_acquire_owned();
         let waiting =
             waiting.map_err(|_| busy("too many requests are waiting; try again in a moment"))?;
-        Ok(Slot { _waiting: waiting, turns: self.turns.clone() })
+        Ok(Slot { _waiting: waiting, turns: turns.clone() })
     }
 
     /// Takes room for a body of so many bytes.
@@ -145,14 +162,53 @@ fn busy(message: &str) -> Error {
     Error::new(Code::Busy, message)
 }
 
-fn broken() -> Error {
+/// The error of work that panicked.
+pub(crate) fn broken() -> Error {
     Error::new(
         Code::Internal,
         "answering this request failed; this is a bug of omird, and its log says more",
     )
 }
 
-/// The refusal of a request whose handler panicked.
-pub(super) fn panicked() -> Refused {
-    Refused { status: StatusCode::INTERNAL_SERVER_ERROR, error: broken(), retry_after: None }
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_for_the_disk_holds_up_no_reader_and_is_bounded() {
+        let work = Work::new(1);
+        let (open, shut) = mpsc::channel::<()>();
+        let shut = Arc::new(std::sync::Mutex::new(shut));
+        let mut all = Vec::new();
+        // Each of them has a turn, or waits for one.
+        for _ in 0..WAITING {
+            let (slot, shut) = (work.slot_at_the_disk().unwrap(), shut.clone());
+            all.push(tokio::spawn(slot.work(move || shut.lock().unwrap().recv().is_ok())));
+        }
+        assert!(matches!(work.slot(), Err(error) if error.code == Code::Busy));
+        open.send(()).unwrap();
+        let slot = loop {
+            match work.slot() {
+                Ok(slot) => break slot,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        assert_eq!(slot.work(|| 7).await, Ok(7), "nobody else reads");
+        for _ in 1..WAITING {
+            open.send(()).unwrap();
+        }
+        for one in all {
+            assert_eq!(one.await.unwrap(), Ok(true));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_one_request() {
+        let work = Work::new(1);
+        let ended = work.slot().unwrap().work(|| panic!("as a bug would")).await;
+        assert_eq!(ended, Err::<(), _>(broken()));
+        assert_eq!(work.slot().unwrap().work(|| 7).await, Ok(7));
+    }
 }
