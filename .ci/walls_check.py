@@ -43,7 +43,7 @@ FORBIDDEN = {
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of
 # its rooms do.
 API = {
-    "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 65, "most_in_rooms": 109},
+    "store": {"rooms": {"backup", "disk", "format", "inspect"}, "most": 67, "most_in_rooms": 110},
     # `testing` is for the tests of other crates, and hidden in the documentation.
     "engine": {"rooms": {"testing"}, "most": 71, "most_in_rooms": 3},
 }

@@ -43,7 +43,8 @@ fn decide(check: fn(&[u8], [u8; KEY]) -> Value) -> u32 {
     let input = std::mem::take(&mut *INPUT.lock().unwrap_or_else(PoisonError::into_inner));
     let mut output = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((key, document)) = input.split_first_chunk::<KEY>() else {
-        *output = r#"{"valid":false,"fault":"unreadable","message":"no key of 32 bytes"}"#.to_owned();
+        *output =
+            r#"{"valid":false,"fault":"unreadable","message":"no key of 32 bytes"}"#.to_owned();
         return 0;
     };
     let verdict = check(document, *key);

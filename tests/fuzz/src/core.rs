@@ -9,6 +9,7 @@ pub mod link_message;
 pub mod number;
 pub mod pose;
 pub mod profile;
+pub mod proof;
 pub mod reference;
 pub mod stream;
 pub mod text;

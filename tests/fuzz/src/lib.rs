@@ -38,6 +38,7 @@ pub const CORE: &[Target] = &[
     target("number", core::number::run),
     target("pose", core::pose::run),
     target("profile", core::profile::run),
+    target("proof", core::proof::run),
     target("reference", core::reference::run),
     target("stream", core::stream::run),
     target("text", core::text::run),
