@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use omird_tests::http::{Line, request};
 use omird_tests::process::{Daemon, Settings, free_endpoint};
-use serde_json::json;
 
 use crate::rig::{PROGRAM, Rig, entity};
 

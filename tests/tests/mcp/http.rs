@@ -108,6 +108,31 @@ fn the_port_needs_a_token() {
     assert_eq!(names(&line.ask(post(&reading, &list))).len(), 6);
 }
 
+/// A message that asks for no method of a protocol counts as well: by the row `mcp`.
+#[test]
+fn a_ping_is_rated_and_audited() {
+    let scene = Scene::new();
+    let body = json!({"name": "m", "scopes": ["omir:read"], "rate": 1}).to_string();
+    let added = scene.socket().ask(format!(
+        "POST /access/v1/tokens HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    let token = format!("Authorization: Bearer {}\r\n", added.json()["token"].as_str().unwrap());
+    let mut line = scene.port();
+    let ping = post(&token, &request("ping", json!({})));
+    let statuses: Vec<u16> = (0..3).map(|_| line.ask(ping.clone()).status).collect();
+    assert_eq!((statuses[0], statuses.contains(&429)), (200, true), "{statuses:?}");
+    let counts = scene.socket().ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let counts = String::from_utf8(counts.body).unwrap();
+    for outcome in ["ok", "RATE_LIMITED"] {
+        let count = format!(
+            "omird_requests_total{{protocol=\"http\",method=\"mcp\",transport=\"mcp\",outcome=\"{outcome}\"}}"
+        );
+        assert!(counts.contains(&count), "{count} in {counts}");
+    }
+}
+
 #[test]
 fn what_is_no_message_is_refused() {
     let scene = Scene::new();
