@@ -1,6 +1,6 @@
 //! Words, numbers and times of a text with their positions: what facts, entities and claims are read from.
 //!
-//! Unlike [`words`](crate::words) a lexeme keeps its spelling, its case and its place. A name such as `dock_3`, `read-only`,
+//! Unlike [`words`](crate::words()) a lexeme keeps its spelling, its case and its place. A name such as `dock_3`, `read-only`,
 //! `v1.2.3` or `8f12c4` is one word; `40%` and `21 °C` are a number and a word.
 
 use crate::unit::Unit;

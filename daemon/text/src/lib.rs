@@ -3,9 +3,14 @@
 //! Everything is a pure function of its arguments: no clock, no disk, no network, no randomness. The same text gives the
 //! same result on every machine and in every run. Nothing panics, whatever the text.
 //!
-//! The engine indexes with [`terms`]. It and the protocols may depend on this crate, which depends on nothing of ours.
+//! The engine indexes with [`terms()`]. It and the protocols may depend on this crate, which depends on nothing of ours.
 
 #![warn(unreachable_pub)]
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod bounds;
@@ -21,6 +26,7 @@ mod opposites;
 mod quality;
 mod sentences;
 mod similarity;
+mod stems;
 mod stop_words;
 mod summary;
 mod terms;

@@ -2,11 +2,11 @@
 //!
 //! The English list is that of the Snowball project, with the ends of contractions (`ll`, `ve`) that splitting into words
 //! leaves, and the auxiliaries of NLTK's list. The others are the function words of the Snowball lists. A list holds words as
-//! [`words`](crate::words) gives them, without accents, and is sorted.
+//! [`words`](crate::words()) gives them, without accents, and is sorted.
 
 use crate::Language;
 
-/// Returns true if `word`, as [`words`](crate::words) gives it, is a stop word of the language.
+/// Returns true if `word`, as [`words`](crate::words()) gives it, is a stop word of the language.
 pub fn is_stop_word(language: Language, word: &str) -> bool {
     list(language).binary_search(&word).is_ok()
 }

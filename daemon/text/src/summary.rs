@@ -3,7 +3,7 @@
 //! A summary is made of sentences of the source, as they are, in order of time. Critical sentences are kept whatever they
 //! cost; the others compete for what is left of the budget.
 //!
-//! 1. Passages are split into sentences ([`sentences`](crate::sentences)). Of equal ones the first counts.
+//! 1. Passages are split into sentences ([`sentences`](crate::sentences())). Of equal ones the first counts.
 //! 2. A sentence is critical if it states a constraint, or its passage is critical.
 //! 3. The budget is given, or it is max(16, ⌊input tokens / ratio⌋).
 //! 4. Score = 0.45 · centrality + 0.20 · position + 0.20 · cue + 0.15 · relevance.
