@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use omir_core::value::{Map, Value};
+use omird_engine::CardState;
 
 /// Hints whose times count.
 const LATEST: usize = 100;
@@ -87,8 +88,7 @@ pub(crate) enum Indexer {
 
 /// Facts that health is judged by.
 pub(crate) struct Facts {
-    /// `disk.state` of the status.
-    pub(crate) card: &'static str,
+    pub(crate) card: CardState,
     pub(crate) indexer: Indexer,
     pub(crate) queue: (u64, u64),
     pub(crate) now: Instant,
@@ -100,9 +100,9 @@ pub(crate) struct Facts {
 pub(crate) fn report(pulse: &mut Pulse, facts: &Facts) -> (Value, State) {
     let storage = match facts.card {
         // Damage is repaired or withheld; what is stored now is stored.
-        "ok" | "damaged" => State::Healthy,
-        "failing" | "gone" => State::Unhealthy,
-        _ => State::Degraded,
+        CardState::Ok | CardState::Damaged => State::Healthy,
+        CardState::Failing | CardState::Gone => State::Unhealthy,
+        CardState::Stalled | CardState::Full | CardState::ReadOnly => State::Degraded,
     };
     let indexer = match facts.indexer {
         Indexer::Complete => State::Healthy,
@@ -136,7 +136,7 @@ pub(crate) fn report(pulse: &mut Pulse, facts: &Facts) -> (Value, State) {
 mod tests {
     use super::*;
 
-    fn facts(card: &'static str, indexer: Indexer, waiting: u64) -> Facts {
+    fn facts(card: CardState, indexer: Indexer, waiting: u64) -> Facts {
         let timestamp = "2026-01-01T00:00:00Z".into();
         Facts { card, indexer, queue: (waiting, 100), now: Instant::now(), timestamp }
     }
@@ -149,20 +149,20 @@ mod tests {
     fn the_whole_is_judged_by_its_parts() {
         use Indexer::*;
         for (card, indexer, waiting, expected) in [
-            ("ok", Complete, 0, State::Healthy),
-            ("damaged", Complete, 0, State::Healthy),
-            ("ok", Rebuilding, 0, State::Healthy),
-            ("ok", Complete, 80, State::Healthy),
-            ("ok", Rebuilding, 80, State::Degraded),
-            ("full", Complete, 0, State::Degraded),
-            ("readOnly", Complete, 0, State::Degraded),
-            ("stuck", Complete, 0, State::Degraded),
-            ("gone", Complete, 0, State::Unhealthy),
-            ("failing", Complete, 0, State::Unhealthy),
-            ("ok", Failed, 0, State::Unhealthy),
+            (CardState::Ok, Complete, 0, State::Healthy),
+            (CardState::Damaged, Complete, 0, State::Healthy),
+            (CardState::Ok, Rebuilding, 0, State::Healthy),
+            (CardState::Ok, Complete, 80, State::Healthy),
+            (CardState::Ok, Rebuilding, 80, State::Degraded),
+            (CardState::Full, Complete, 0, State::Degraded),
+            (CardState::ReadOnly, Complete, 0, State::Degraded),
+            (CardState::Stalled, Complete, 0, State::Degraded),
+            (CardState::Gone, Complete, 0, State::Unhealthy),
+            (CardState::Failing, Complete, 0, State::Unhealthy),
+            (CardState::Ok, Failed, 0, State::Unhealthy),
         ] {
             let found = overall(&mut Pulse::default(), &facts(card, indexer, waiting));
-            assert_eq!(found, expected, "{card} {indexer:?} {waiting}");
+            assert_eq!(found, expected, "{card:?} {indexer:?} {waiting}");
         }
     }
 
