@@ -140,4 +140,14 @@ mod tests {
         rootless.contents.root = None;
         assert!(!rootless.is_authentic(), "the root is signed");
     }
+
+    #[test]
+    fn a_derived_key_is_of_one_purpose_and_one_device() {
+        let key = DeviceKey::from_secret([7; 32]);
+        let derived = key.derived("people");
+        assert_eq!(derived, DeviceKey::from_secret([7; 32]).derived("people"));
+        assert_ne!(derived, key.derived("places"));
+        assert_ne!(derived, DeviceKey::from_secret([8; 32]).derived("people"));
+        assert_ne!(derived, [7; 32]);
+    }
 }

@@ -227,3 +227,92 @@ fn age(micros: i64) -> String {
         _ => format!("{} days ago", seconds / 86_400),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use omir_core::cbor;
+    use omir_core::decode::Limits;
+    use omir_core::value::Value;
+
+    use super::*;
+    use crate::ingest::request::Encoding;
+    use crate::testing::parts;
+    use crate::write::command::Change;
+
+    fn put(engine: &Engine, text: &str) {
+        let change = engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
+        engine.execute(change).unwrap();
+    }
+
+    fn filled(dir: &std::path::Path) -> Engine {
+        let engine = Engine::open(parts(dir), &mut |_| {}).unwrap();
+        for at in 0..AT_ONCE + 6 {
+            let text = format!(
+                r#"{{"resourceType":"MemoryRecord","id":"m{at}","content":"a cup, number {at}"}}"#
+            );
+            put(&engine, &text);
+        }
+        engine
+    }
+
+    #[test]
+    fn hits_come_one_by_one_as_a_recall_has_them_until_it_is_enough() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = filled(dir.path());
+        let text = Some("cup".to_owned());
+        let query = Query { text, limit: Some(1000), touch: false, ..Query::default() };
+        let all = engine.recall(&query).unwrap();
+        let mut found = Vec::new();
+        let walk = |most: usize, found: &mut Vec<Vec<u8>>| {
+            let walked = engine.recall_each(&query, |hit| {
+                found.push(hit.resource);
+                if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            assert_eq!(walked.unwrap(), all.total);
+        };
+        walk(usize::MAX, &mut found);
+        let expected: Vec<Vec<u8>> = all.hits.into_iter().map(|hit| hit.resource).collect();
+        assert_eq!(found, expected);
+        let mut few = Vec::new();
+        walk(3, &mut few);
+        assert_eq!(few, expected[..3]);
+        // What is forgotten on the way is no hit any more.
+        let mut seen = 0;
+        let walked = engine.recall_each(&query, |hit| {
+            if seen == 0 {
+                let others = (0..AT_ONCE + 6).map(|at| format!("MemoryRecord/m{at}"));
+                let targets = others.map(|target| target.parse().unwrap()).collect();
+                engine.execute(Change::Forget(targets)).unwrap();
+            }
+            seen += 1;
+            drop(hit);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(
+            (walked.unwrap(), seen),
+            (all.total, AT_ONCE),
+            "the rows of one hold of the lock"
+        );
+        engine.stop();
+    }
+
+    #[test]
+    fn what_is_touched_counts_as_used_and_the_rest_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = filled(dir.path());
+        put(&engine, r#"{"resourceType":"Entity","id":"e","name":"cup"}"#);
+        let get = |engine: &Engine, name: &str| {
+            engine.get(&name.parse().unwrap()).unwrap().expect("it is there")
+        };
+        let (one, entity) = (get(&engine, "MemoryRecord/m1"), get(&engine, "Entity/e"));
+        engine.touch([one.as_slice(), entity.as_slice(), b"no resource"]);
+        engine.stop();
+        let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+        let count = |name: &str| {
+            let record = cbor::from_slice(&get(&engine, name), &Limits::default()).unwrap();
+            record.pointer("/decay/accessCount").and_then(Value::as_u64)
+        };
+        assert_eq!((count("MemoryRecord/m1"), count("MemoryRecord/m2")), (Some(1), None));
+        engine.stop();
+    }
+}

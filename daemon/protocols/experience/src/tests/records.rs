@@ -204,9 +204,8 @@ fn a_resource_that_is_none_of_ours_is_no_experience() {
     // Somebody writes a record that mentions the tenant, and one under the name of a task.
     let id = target("t-5").id;
     for text in [
-        format!(
-            r#"{{"resourceType":"MemoryRecord","id":"x","content":"dock robot station","entityRefs":[{{"ref":"Entity/xt.default"}}]}}"#
-        ),
+        r#"{"resourceType":"MemoryRecord","id":"x","content":"dock robot station","entityRefs":[{"ref":"Entity/xt.default"}]}"#
+            .to_owned(),
         format!(
             r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"dock robot","entityRefs":[{{"ref":"Entity/xt.default"}}],
             "extension":[{{"url":"urn:omird:ext:experience","valueJson":{{"record":7}}}}]}}"#
