@@ -75,8 +75,10 @@ def check_question(report, where, question, by_id):
     members = set(question) - {"stale"}
     report.check(members == QUESTION | ANSWER[question["kind"]], where, f"members are {sorted(members)}")
     named = question.get("answers", []) + question.get("stale", []) + question.get("answer", {}).get("ids", [])
+    parameters = question.get("parameters", {})
+    relative = [parameters[name].removeprefix("MemoryRecord/") for name in ("before", "after") if name in parameters]
     report.check(len(set(named)) == len(named), where, "an id is named twice")
-    for name in named:
+    for name in named + relative:
         memory = by_id.get(name)
         report.check(memory, where, f"no memory {name}")
         if memory:
@@ -151,6 +153,13 @@ def check_parts(report, memories, questions):
     return kinds
 
 
+def finish(report):
+    """Prints what is wrong and ends the program."""
+    for line in report.wrong:
+        print(line, file=sys.stderr)
+    sys.exit(f"{len(report.wrong)} checks failed" if report.wrong else 0)
+
+
 def main():
     report = Report()
     memories = read("memories.jsonl")
@@ -169,6 +178,10 @@ def main():
     for where, question in both:
         report.check(ids[question["id"]] == 1 and texts[question["topic"], question["question"]] == 1, where, "repeated id or question")
         check_question(report, where, question, by_id)
+    # What follows reads the memories that questions name.
+    if report.wrong:
+        finish(report)
+    for where, question in both:
         if question["kind"] == "typed":
             check_typed(report, where, question, everything, by_id)
         else:
@@ -178,14 +191,12 @@ def main():
     report.check(2 * near >= nothing - 1, "no_answer", f"{near} of {nothing} questions are near a topic")
     check_distractors(report, both, by_id, extra)
     kinds = check_parts(report, memories, questions)
-    for line in report.wrong:
-        print(line, file=sys.stderr)
     print(f"{len(memories)} memories of {len({memory['topic'] for memory in own})} topics, {len(extra)} distractors")
     for kind in LEAST:
         print(f"{kind:13}" + "".join(f"  {part} {kinds[part, kind]:4}" for part in PARTS))
     if "--baseline" in sys.argv[1:]:
         bm25.report(everything, questions)
-    sys.exit(f"{len(report.wrong)} checks failed" if report.wrong else 0)
+    finish(report)
 
 
 if __name__ == "__main__":
