@@ -176,7 +176,8 @@ def main():
     ids = collections.Counter(question["id"] for _, question in both)
     texts = collections.Counter((question["topic"], question["question"]) for _, question in both)
     for where, question in both:
-        report.check(ids[question["id"]] == 1 and texts[question["topic"], question["question"]] == 1, where, "repeated id or question")
+        once = ids[question["id"]] == 1 and texts[question["topic"], question["question"]] == 1
+        report.check(once, where, "repeated id or question")
         check_question(report, where, question, by_id)
     # What follows reads the memories that questions name.
     if report.wrong:
