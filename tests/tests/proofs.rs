@@ -2,13 +2,15 @@
 //! bytes that were signed or not at all. The proofs in `tests/golden_proofs` were given away by earlier builds.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use omir_core::hex;
 use omir_core::proof::{Proof, ProofFault, PublicKey, judge};
 use omir_core::reference::Ref;
-use omird::engine::{Change, Clock as _, Code, CompactionScope, Encoding, SystemClock};
+use omird::engine::{Change, Clock as _, Code, CompactionScope, Encoding, Settings, SystemClock};
 use omird::store::format::segment;
 use omird::store::inspect::{NoProof, Store};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
@@ -17,11 +19,15 @@ use omird_tests::life::reference;
 use omird_tests::session::{Session, TestClock};
 
 fn remember(session: &Session, id: &str, words: &str) {
+    try_to_remember(session, id, words).expect("a good disk");
+}
+
+fn try_to_remember(session: &Session, id: &str, words: &str) -> io::Result<()> {
     let json = format!(
         r#"{{"resourceType":"MemoryRecord","id":"{id}","content":"{words}","createdAt":"2026-05-31T08:00:00Z"}}"#
     );
     let change = session.prepare(json.as_bytes(), Encoding::Json, None).expect("it is valid");
-    session.execute(change).expect("a good disk");
+    session.execute(change).map(drop).map_err(io::Error::other)
 }
 
 fn seal(session: &Session) {
@@ -126,10 +132,9 @@ fn a_proof_outlives_power_cuts() {
         let disk = disk.survivors(EVERYTHING);
         disk.cut_at(cut);
         let ended = Session::open(&disk, &clock).and_then(|session| {
-            remember(&session, "hall", "is dark");
-            seal(&session);
-            session.compact(CompactionScope::All).map_err(std::io::Error::other)?;
-            Ok(())
+            try_to_remember(&session, "hall", "is dark")?;
+            session.seal_now(Duration::from_secs(60)).map_err(io::Error::other)?;
+            session.compact(CompactionScope::All).map(drop).map_err(io::Error::other)
         });
         let is_whole = ended.is_ok() && !disk.is_off();
         for seed in [ONLY_SYNCED, EVERYTHING, cut] {
@@ -235,9 +240,10 @@ fn a_segment_of_an_older_release_is_proved_once_it_is_compacted() {
 /// What the seal with a root costs, beside one without: less than a hundredth of an ordinary segment, and nothing in it.
 #[test]
 fn the_root_takes_less_than_a_hundredth_of_a_segment() {
-    let disk = CutDisk::new();
-    let clock = TestClock::new();
-    let session = Session::open(&disk, &clock).expect("it opens");
+    let (disk, clock) = (CutDisk::new(), TestClock::new());
+    // Those of a robot; of a test, segments are tiny.
+    let (card, settings) = (Arc::new(disk.clone()), Settings::default());
+    let session = Session::open_with(card, &clock, settings, None).expect("it opens");
     for n in 0..200 {
         remember(&session, &format!("m{n}"), &format!("door {n} of the long corridor sticks"));
     }
