@@ -62,7 +62,8 @@ def best_docking(hints):
 
 def run(experience, day, is_sunny, began):
     title = "Dock at station 2"
-    hints = experience.hints(title)
+    # An answer is kept for a minute. These days are seconds apart, so each asks in words of its own.
+    hints = experience.hints(f"{title}, {day}")
     way = best_docking(hints)
     why = next((hint["reason"] for hint in hints if hint["ref"] == way), "no experience yet")
     outcome = dock(way, is_sunny)
