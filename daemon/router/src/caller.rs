@@ -81,11 +81,13 @@ impl Scopes {
         Self::Only(scopes.into())
     }
 
-    /// Returns true if `scope` is among them, or one that everybody holds.
+    /// Returns true if `scope`, or one of its alternatives, is among them, or if everybody holds it.
     pub fn hold(&self, scope: Scope) -> bool {
         match self {
             Self::All => true,
-            Self::Only(held) => scope == Scope::OPEN || held.contains(&scope),
+            Self::Only(held) => {
+                scope == Scope::OPEN || scope.alternatives().any(|scope| held.contains(&scope))
+            }
         }
     }
 

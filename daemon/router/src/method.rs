@@ -116,7 +116,8 @@ pub enum Payload {
     Message(usize),
 }
 
-/// A right that a caller may hold: `PROTOCOL:ROLE`.
+/// A right that a caller may hold: `PROTOCOL:ROLE`. A row that takes any of several has them in one text, with spaces between
+/// them, as a JWT has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scope(pub &'static str);
 
@@ -131,8 +132,20 @@ impl Scope {
     pub const ADMIN: Self = Self("omir:admin");
 }
 
+impl Scope {
+    /// Returns the scopes of which any one will do; for most rows that is one.
+    pub fn alternatives(self) -> impl Iterator<Item = Self> {
+        self.0.split(' ').map(Self)
+    }
+}
+
+/// `PROTOCOL:ROLE`, or several with `or` between them.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        for (index, scope) in self.alternatives().enumerate() {
+            let or = if index > 0 { " or " } else { "" };
+            write!(f, "{or}{}", scope.0)?;
+        }
+        Ok(())
     }
 }

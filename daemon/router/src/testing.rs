@@ -110,10 +110,13 @@ pub fn each_method_is_decided(protocol: &'static Protocol, scopes: &[Scope]) {
         let refused = may_change.then_some(Refusal::OnlyReads);
         assert_eq!(ask(&open, &held_to_reading, small), refused, "{}", method.name);
 
-        let others: Vec<Scope> =
-            scopes.iter().copied().filter(|scope| *scope != method.scope).collect();
         let needed = method.scope;
         let closed = needed != Scope::OPEN;
+        let is_one = |scope: &Scope| needed.alternatives().any(|needed| needed == *scope);
+        let others: Vec<Scope> = scopes.iter().copied().filter(|scope| !is_one(scope)).collect();
+        for one in needed.alternatives() {
+            assert_eq!(ask(&open, &somebody(&[one]), small), None, "{} by {one}", method.name);
+        }
         let refused = closed.then_some(Refusal::Scope { needed, remedy: Some(Remedy::Unlock) });
         assert_eq!(ask(&open, &somebody(&others), small), refused, "{}", method.name);
         let nobody = Caller { remedy: Some(Remedy::Token), ..somebody(&[]) };

@@ -17,6 +17,8 @@ pub fn worded_for(refusal: Refusal, method: &Method) -> Error {
 }
 
 fn missing(scope: Scope) -> String {
+    // One token is enough: the first of several that would do.
+    let scope = scope.alternatives().next().unwrap_or(scope);
     format!("a token is needed here; `omir token add NAME --scope {scope}` makes one")
 }
 
@@ -95,6 +97,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_row_of_several_scopes_names_them_all_and_asks_for_one() {
+        let either = Scope("p:actor p:judge");
+        let refused = worded(Refusal::Scope { needed: either, remedy: None });
+        assert!(refused.message.contains("the scope `p:actor or p:judge`"), "{refused}");
+        assert!(missing(either).contains("--scope p:actor` makes one"), "{}", missing(either));
+    }
 
     #[test]
     fn each_refusal_says_what_to_do() {
