@@ -109,6 +109,7 @@ impl Engine {
         let unsealed = found.unsealed.into_iter().map(closed).collect();
         let _ = sealing.send(SealOrder::Seal(unsealed));
         let public_key = key.public_hex();
+        let device_key = key.clone();
         let sealer = Sealer {
             disk: disk.clone(),
             catalog: catalog.clone(),
@@ -173,6 +174,7 @@ impl Engine {
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,
+            device_key,
             imports: ImportPermits::default(),
             events,
             backing_up: Mutex::default(),

@@ -19,6 +19,11 @@ impl DeviceKey {
         Self(SigningKey::from_bytes(&secret))
     }
 
+    /// The secret half, for whoever signs something else than segments with it, under a prefix of its own.
+    pub fn secret(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
     /// The public half, as lower-case hex.
     pub fn public_hex(&self) -> String {
         hex::encode(self.0.verifying_key().as_bytes())
