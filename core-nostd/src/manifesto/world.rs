@@ -18,7 +18,7 @@ use crate::value::{Map, Value};
 /// Bytes of a WorldId.
 pub const MAX_WORLD_ID: usize = 512;
 /// Containers inside one another in a World, itself included.
-pub const MAX_DEPTH: usize = 56;
+pub const MAX_DEPTH: usize = 60;
 
 /// Members of `metadata` that state digests.
 const DIGESTS: [&str; 2] = ["contentHash", "merkleRoot"];
