@@ -27,6 +27,7 @@ CRATES = {
     "omir": "daemon/protocols/omir/src",
     "tokens": "daemon/protocols/access/src",
     "experience": "daemon/protocols/experience/src",
+    "manifesto": "daemon/protocols/manifesto/src",
     "omird": "daemon/src",
 }
 # What a crate may not even compile: transports, protocols, and what stands above it.
@@ -39,6 +40,7 @@ FORBIDDEN = {
     "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-experience": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-protocol-manifesto": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
 }
 # The crates whose public API fits a page: their public modules, and the most names that `lib.rs` exports and that all of
 # its rooms do.

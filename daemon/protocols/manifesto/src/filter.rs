@@ -1,0 +1,185 @@
+//! The filters of a selection or a snapshot, by the names of a recall (`docs/keys.md`).
+
+use std::fmt::Display;
+use std::ops::Bound;
+use std::str::FromStr;
+
+use omir_core::geo::GeoPoint;
+use omir_core::instant::Timestamp;
+use omir_core::space::{Aabb, Center};
+use omir_core::value::Value;
+use omird_engine::{Query, Span};
+
+use crate::failure::Failure;
+
+/// Filters of place, time and weight, which Worlds have.
+pub(crate) const OF_WORLDS: &[&str] = &["near", "frame", "radius", "box", "geo", "from", "to"];
+/// Filters of live memories.
+pub(crate) const OF_MEMORIES: &[&str] = &[
+    "near",
+    "frame",
+    "radius",
+    "box",
+    "geo",
+    "from",
+    "to",
+    "q",
+    "type",
+    "kind",
+    "tier",
+    "experienceType",
+    "entity",
+    "label",
+    "minImportance",
+    "minConfidence",
+];
+
+/// Reads filters on top of `query`. `path` is where they stand in the request.
+pub(crate) fn read(
+    mut query: Query,
+    value: &Value,
+    path: &str,
+    known: &[&str],
+) -> Result<Query, Failure> {
+    let Some(map) = value.as_object() else {
+        let message = format!("expected an object of filters, found {}", value.kind_name());
+        return Err(Failure::invalid(path, message));
+    };
+    let (mut from, mut to) = (Bound::Unbounded, Bound::Unbounded);
+    for (name, value) in map.iter() {
+        let at = Filter { path: omir_core::pointer::join(path, name), value };
+        if !known.contains(&name) {
+            return Err(at.expected(&format!("one of {}", known.join(", "))));
+        }
+        match name {
+            "near" => {
+                query.near = Some(match at.numbers()?[..] {
+                    [x, y] => Center::Plane { x, y },
+                    [x, y, z] => Center::Space { x, y, z },
+                    _ => return Err(at.expected("[x, y] or [x, y, z] in metres")),
+                });
+            }
+            "frame" => query.frame = Some(at.text()?),
+            "radius" => query.radius = Some(at.number(0.0, f64::MAX)?),
+            "box" => {
+                let [x0, y0, z0, x1, y1, z1] = at.numbers()?[..] else {
+                    return Err(at.expected("six numbers: x0, y0, z0, x1, y1, z1"));
+                };
+                query.within = Some(Aabb::new([x0, y0, z0].into(), [x1, y1, z1].into()));
+            }
+            "geo" => {
+                let (lat, lon, alt) = match at.numbers()?[..] {
+                    [lat, lon] => (lat, lon, None),
+                    [lat, lon, alt] => (lat, lon, Some(alt)),
+                    _ => return Err(at.expected("[lat, lon] or [lat, lon, alt]")),
+                };
+                let point = GeoPoint::new(lat, lon, alt);
+                query.geo =
+                    Some(point.map_err(|_| at.expected("a point on the earth, in degrees"))?);
+            }
+            "from" => from = Bound::Included(at.instant()?),
+            "to" => to = Bound::Included(at.instant()?),
+            "q" => query.text = Some(at.text()?),
+            "type" => query.types = at.words()?,
+            "kind" => query.kinds = at.words()?,
+            "tier" => query.tiers = at.words()?,
+            "experienceType" => query.experience_types = at.words()?,
+            "entity" => query.entities = at.words()?,
+            "label" => query.labels = at.words()?,
+            "minImportance" => query.min_importance = Some(at.number(0.0, 1.0)?),
+            "minConfidence" => query.min_confidence = Some(at.number(0.0, 1.0)?),
+            _ => return Err(at.expected("a filter that is served here")),
+        }
+    }
+    if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
+        return Err(Failure::invalid(path, "`radius` needs `near` or `geo` to be around"));
+    }
+    if (from, to) != (Bound::Unbounded, Bound::Unbounded) {
+        query.time = Some(Span { from, to });
+    }
+    Ok(query)
+}
+
+/// A filter being read.
+struct Filter<'a> {
+    path: String,
+    value: &'a Value,
+}
+
+impl Filter<'_> {
+    fn expected(&self, what: &str) -> Failure {
+        Failure::invalid(&self.path, format!("expected {what}"))
+    }
+
+    fn text(&self) -> Result<String, Failure> {
+        let text = self.value.as_str().filter(|text| !text.trim().is_empty());
+        text.map(str::to_owned).ok_or_else(|| self.expected("a text that is not empty"))
+    }
+
+    fn number(&self, least: f64, most: f64) -> Result<f64, Failure> {
+        let number = self.value.as_f64().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.expected(&format!("a number from {least} to {most:e}")))
+    }
+
+    fn numbers(&self) -> Result<Vec<f64>, Failure> {
+        let finite = |value: &Value| value.as_f64().filter(|number| number.is_finite());
+        let numbers = self.value.as_array().and_then(|all| all.iter().map(finite).collect());
+        numbers.ok_or_else(|| self.expected("a list of numbers"))
+    }
+
+    fn instant(&self) -> Result<Timestamp, Failure> {
+        let instant = self.value.as_str().and_then(|text| Timestamp::parse(text).ok());
+        instant.ok_or_else(|| self.expected("an instant such as 2026-06-01T12:00:00Z"))
+    }
+
+    /// A word, or a list of them.
+    fn words<T: FromStr<Err: Display>>(&self) -> Result<Vec<T>, Failure> {
+        let all = self.value.as_array().unwrap_or(std::slice::from_ref(self.value));
+        let word = |value: &Value| {
+            let text = value.as_str().ok_or_else(|| self.expected("a word, or a list of words"))?;
+            text.parse().map_err(|error| Failure::invalid(&self.path, format!("{text:?}: {error}")))
+        };
+        all.iter().map(word).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omir_core::decode::Limits;
+    use omir_core::json;
+
+    use super::*;
+
+    fn of(text: &str) -> Result<Query, Failure> {
+        let value = json::from_slice(text.as_bytes(), &Limits::default()).unwrap();
+        read(Query::default(), &value, "/filter", OF_MEMORIES)
+    }
+
+    #[test]
+    fn each_filter_is_read_or_refused_where_it_stands() {
+        let query = of(r#"{"near":[1,2.5],"radius":3,"frame":"map","from":"2026-06-01T00:00:00Z","type":["Entity","Episode"],"kind":"plan"}"#).unwrap();
+        assert_eq!((query.near, query.radius), (Some(Center::Plane { x: 1.0, y: 2.5 }), Some(3.0)));
+        assert_eq!((query.types.len(), query.kinds.len(), query.time.is_some()), (2, 1, true));
+        for (text, path) in [
+            ("7", "/filter"),
+            (r#"{"raduis":1}"#, "/filter/raduis"),
+            (r#"{"near":[1]}"#, "/filter/near"),
+            (r#"{"near":[1,"2"]}"#, "/filter/near"),
+            (r#"{"near":[1,1e999]}"#, "/filter/near"),
+            (r#"{"radius":-1,"near":[1,2]}"#, "/filter/radius"),
+            (r#"{"radius":1}"#, "/filter"),
+            (r#"{"box":[1,2,3]}"#, "/filter/box"),
+            (r#"{"geo":[91,0]}"#, "/filter/geo"),
+            (r#"{"from":"yesterday"}"#, "/filter/from"),
+            (r#"{"q":" "}"#, "/filter/q"),
+            (r#"{"type":"Thing"}"#, "/filter/type"),
+            (r#"{"entity":[7]}"#, "/filter/entity"),
+            (r#"{"minImportance":2}"#, "/filter/minImportance"),
+        ] {
+            assert_eq!(of(text).unwrap_err().path, path, "{text}");
+        }
+        for name in OF_WORLDS {
+            assert!(OF_MEMORIES.contains(name));
+        }
+    }
+}

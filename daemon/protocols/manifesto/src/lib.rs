@@ -1,0 +1,159 @@
+//! Manifesto Memory 1.2.0: a store of Worlds, a verifier, a selector, and the trace helpers, for agents and for the Authority
+//! that judges their Proposals. `docs/manifesto.md`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `methods` | the table |
+//! | `about` | what documents say of it |
+//! | `asked` | a request being read: JSON with every bound, and its members |
+//! | `failure` | refusals, in the protocol's own words |
+//! | `names` | ids of Worlds and tenants in the store |
+//! | `episode` | a World as an Episode, and back |
+//! | `store` | Worlds looked up and put |
+//! | `snapshot` | live memories made into a World |
+//! | `filter` | the filters of a selection or a snapshot |
+//! | `selector` | selections |
+//! | `judge` | proofs and traces, which need no store |
+//!
+//! What is pure is [`omir_core::manifesto`]. An Authority reaches nothing here but that: its scope opens no method that
+//! looks into the store.
+
+#![warn(unreachable_pub)]
+
+mod about;
+mod asked;
+mod episode;
+mod failure;
+mod filter;
+mod judge;
+mod methods;
+mod names;
+mod selector;
+mod snapshot;
+mod store;
+
+use std::sync::Arc;
+
+use omir_core::json;
+use omir_core::manifesto::Keys;
+use omir_core::value::Value;
+use omird_engine::Engine;
+use omird_router::{Admitted, Answer, Denied, Description, Exchange, Message, Reply};
+
+use self::asked::Asked;
+use self::failure::Failure;
+pub use self::methods::{
+    ACTOR, ATTACH, AUTHORITY, EVALUATE, EXISTS, GET, HEALTH, KEYS, MANIFESTO, PROVE, PUT, SELECT,
+    TRACE, VALIDATE, VERIFY_PROOF,
+};
+
+/// `[manifesto]`, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestoSettings {
+    /// Verified memories come before others in a selection.
+    pub prefer_verified: bool,
+}
+
+impl Default for ManifestoSettings {
+    fn default() -> Self {
+        Self { prefer_verified: true }
+    }
+}
+
+/// The protocol over one engine. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Manifesto {
+    engine: Engine,
+    keys: Arc<Keys>,
+    settings: ManifestoSettings,
+}
+
+impl Manifesto {
+    /// What transports and documents know of it.
+    pub const DESCRIPTION: &Description = &Description {
+        protocol: &MANIFESTO,
+        about: "Manifesto Memory: Worlds, proofs, selections and traces",
+        schemas: about::schemas,
+        answers: about::answers,
+    };
+
+    /// Returns the protocol over `engine`. It signs with the key of the device, and trusts that and the former ones.
+    pub fn new(engine: Engine, settings: ManifestoSettings) -> Self {
+        let keys = Keys::signing(engine.device_secret());
+        let keys = engine.former_keys().iter().fold(keys, |keys, key| keys.trusting_hex(key));
+        Self { engine, keys: Arc::new(keys), settings }
+    }
+
+    /// Answers what needs no wait for the disk's writer.
+    fn at_once(&self, asked: &mut Asked) -> Result<Value, Failure> {
+        let method = asked.admitted.method();
+        match method.name {
+            name if name == GET.name => self.get(asked),
+            name if name == EXISTS.name => self.exists(asked),
+            name if name == PROVE.name => self.prove(asked),
+            name if name == VERIFY_PROOF.name => self.verify_proof(asked),
+            name if name == SELECT.name => self.select(asked),
+            name if name == TRACE.name => self.trace(asked),
+            name if name == VALIDATE.name => self.validate(asked),
+            name if name == EVALUATE.name => self.evaluate(asked),
+            name if name == KEYS.name => self.list_keys(asked),
+            name if name == HEALTH.name => self.health(asked),
+            name => Err(Failure::internal(format!("no method of this protocol is {name:?}"))),
+        }
+    }
+}
+
+impl Exchange for Manifesto {
+    fn description(&self) -> &'static Description {
+        Self::DESCRIPTION
+    }
+
+    fn answer(&self, admitted: Admitted, message: Message, reply: Reply) {
+        let name = admitted.method().name;
+        let request_id = message.request_id.clone().unwrap_or_else(|| self.engine.new_id());
+        let client = Client { reply, request_id };
+        let mut asked = Asked { admitted, message };
+        if name == PUT.name {
+            return self.put(asked, client);
+        }
+        if name == ATTACH.name {
+            return self.attach(asked, client);
+        }
+        let ended = self.at_once(&mut asked).map(|value| (200, value));
+        client.finish(asked.admitted, ended);
+    }
+
+    fn refuse(&self, denied: &Denied) -> Answer {
+        let request_id = denied.request_id.clone().unwrap_or_else(|| self.engine.new_id());
+        failure::denied(denied).to_answer().header(REQUEST_ID, request_id)
+    }
+}
+
+/// The header that names a request.
+const REQUEST_ID: &str = "X-Request-ID";
+
+/// The one who waits for an answer.
+struct Client {
+    reply: Reply,
+    request_id: String,
+}
+
+impl Client {
+    /// Answers, and ends the request.
+    fn finish(self, admitted: Admitted, ended: Result<(u16, Value), Failure>) {
+        let answer = match ended {
+            Ok((status, value)) => {
+                admitted.done();
+                Answer::new(status, json::to_string(&value))
+            }
+            Err(failure) => {
+                admitted.failed(failure.kind);
+                failure.to_answer()
+            }
+        };
+        (self.reply)(answer.header(REQUEST_ID, self.request_id));
+    }
+}
+
+#[cfg(test)]
+mod tests;

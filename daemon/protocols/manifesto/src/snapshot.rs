@@ -1,0 +1,106 @@
+//! A World made of live memories. Its WorldId is minted from their digest, so that the same memories give the same World.
+//!
+//! Entries are read one after the other. Reading ends where they are larger than a World may be.
+
+use omir_core::jcs;
+use omir_core::manifesto::World;
+use omir_core::value::{Map, Value};
+use omird_engine::Query;
+use omird_router::Scope;
+use sha2::{Digest as _, Sha256};
+
+use crate::asked::{Asked, MOST_WORLD};
+use crate::failure::Failure;
+use crate::names::{self, OURS, hex};
+use crate::store::Put;
+use crate::{Manifesto, filter};
+
+/// The schema of the entries.
+const SCHEMA: &str = "omir:R1";
+/// Members that change while a memory stays the same.
+const PASSING: [&str; 3] = ["decay", "meta", "tier"];
+
+impl Manifesto {
+    /// Makes a World of the memories that filters select. They are the robot owner's, so whoever asks may read those.
+    pub(crate) fn snapshot(
+        &self,
+        asked: &Asked,
+        filters: &Value,
+        metadata: Option<Value>,
+    ) -> Result<Put, Failure> {
+        let caller = asked.admitted.caller();
+        if !caller.scopes.hold(Scope::READ)
+            || names::tenant(asked.tenant())? != names::tenant(None)?
+        {
+            let message = format!(
+                "a snapshot is of the robot's memories: it needs the scope `{}`, and no tenant",
+                Scope::READ
+            );
+            return Err(Failure::unauthorized("/snapshot", message));
+        }
+        if metadata.as_ref().is_some_and(|metadata| metadata.as_object().is_none()) {
+            return Err(Failure::invalid("/metadata", "expected an object"));
+        }
+        let query = filter::read(Query::everything(), filters, "/snapshot", filter::OF_MEMORIES)?;
+        let entries = self.entries(&query)?;
+        let (mut hasher, mut data) = (Sha256::new(), Vec::with_capacity(entries.len()));
+        hasher.update("[");
+        for (index, (_, canonical, entry)) in entries.into_iter().enumerate() {
+            hasher.update(if index > 0 { "," } else { "" });
+            hasher.update(canonical);
+            data.push(entry);
+        }
+        hasher.update("]");
+        let schema_hash = hex(&Sha256::digest(SCHEMA));
+        let snapshot_hash = hex(&hasher.finalize());
+        let world_id = hex(&Sha256::digest(format!("{schema_hash}:{snapshot_hash}")));
+        let mut map = Map::new();
+        map.insert("worldId", world_id);
+        map.insert("schemaHash", schema_hash);
+        map.insert("snapshotHash", snapshot_hash);
+        map.insert("createdAt", self.milliseconds());
+        map.insert("createdBy", Value::Null);
+        map.insert("metadata", metadata.unwrap_or_else(|| Value::Object(Map::new())));
+        map.insert("snapshot", [("data", Value::Array(data))].into_iter().collect::<Map>());
+        let world =
+            World::from_value(Value::Object(map)).map_err(|fault| Failure::of_world("", &fault))?;
+        Put::new(names::world(None, world.id())?, world, true)
+    }
+
+    /// Returns the memories by reference, with their canonical form, without what passes.
+    fn entries(&self, query: &Query) -> Result<Vec<(String, String, Value)>, Failure> {
+        let selection = self.engine.select(query, None, || true)?;
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        for position in 0..selection.len() {
+            let Some(mut entry) = self.engine.selected(&selection, position)? else { continue };
+            let text = |name| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            // Worlds are no live memories.
+            if text("id").starts_with(OURS) {
+                continue;
+            }
+            let reference = format!("{}/{}", text("resourceType"), text("id"));
+            if let Some(map) = entry.as_object_mut() {
+                map.retain(|name, _| !PASSING.contains(&name));
+            }
+            let canonical = jcs::to_string(&entry).map_err(|error| {
+                let message = format!("{reference}{error}");
+                Failure { code: "INVALID_WORLD", ..Failure::invalid("/snapshot", message) }
+            })?;
+            bytes += canonical.len();
+            if bytes > MOST_WORLD {
+                let message = format!(
+                    "these memories are more than the {MOST_WORLD} bytes of a World; select fewer"
+                );
+                return Err(Failure::too_large("/snapshot", message));
+            }
+            entries.push((reference, canonical, entry));
+        }
+        entries.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        Ok(entries)
+    }
+
+    /// Returns the time of the store in milliseconds since 1970: above 0, also where the clock is not.
+    pub(crate) fn milliseconds(&self) -> i64 {
+        (self.engine.now().0.as_micros() / 1000).max(1)
+    }
+}

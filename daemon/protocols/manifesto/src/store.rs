@@ -1,0 +1,210 @@
+//! The store of Worlds: looked up, and put.
+//!
+//! A World is written once. The write asks that nothing lives under its name, so that of several at once one is stored. The
+//! others find it there: the same World is `unchanged`, another one a conflict. Worlds are compared by their canonical form,
+//! and not by their hash, which leaves out what they state of themselves.
+
+use omir_core::jcs;
+use omir_core::manifesto::World;
+use omir_core::reference::Ref;
+use omir_core::value::{Map, Value};
+use omird_engine::{Change, Code, Durability, Encoding, Error, Precondition, Receipt};
+
+use crate::asked::{Asked, MOST_WORLD};
+use crate::failure::Failure;
+use crate::names::{self, hex};
+use crate::{Client, Manifesto, episode};
+
+/// A World to be stored.
+pub(crate) struct Put {
+    pub(crate) name: Ref,
+    pub(crate) world: World,
+    canonical: String,
+    /// Computed before it is queued: who answers must not be held up.
+    hash: String,
+    /// Its WorldId is a digest of its snapshot, so that one of the same is the same whenever it was made.
+    is_snapshot: bool,
+}
+
+impl Put {
+    /// Checks its size.
+    pub(crate) fn new(name: Ref, world: World, is_snapshot: bool) -> Result<Self, Failure> {
+        let canonical = jcs::to_string(world.value())
+            .map_err(|error| Failure::invalid("/world", error.to_string()))?;
+        if canonical.len() > MOST_WORLD {
+            let message =
+                format!("{} bytes are more than the {MOST_WORLD} of a World", canonical.len());
+            return Err(Failure::too_large(
+                if is_snapshot { "/snapshot" } else { "/world" },
+                message,
+            ));
+        }
+        let hash = hex(&world.hash());
+        Ok(Self { name, world, canonical, hash, is_snapshot })
+    }
+
+    fn is_same(&self, stored: &Value) -> bool {
+        if self.is_snapshot {
+            let is_same = |name| stored.get(name) == self.world.value().get(name);
+            return ["schemaHash", "snapshotHash"].into_iter().all(is_same);
+        }
+        jcs::to_string(stored).is_ok_and(|stored| stored == self.canonical)
+    }
+
+    fn answer(&self, hash: &str, stored: &str, is_durable: bool, seq: u64) -> Value {
+        let mut map = Map::new();
+        map.insert("worldId", self.world.id());
+        map.insert("hash", hash);
+        map.insert("stored", stored);
+        map.insert("durable", is_durable);
+        map.insert("seq", seq);
+        Value::Object(map)
+    }
+}
+
+impl Manifesto {
+    /// Answers `get`: `{"world": World}`, or `{"world": null}`.
+    pub(crate) fn get(&self, asked: &mut Asked) -> Result<Value, Failure> {
+        let world_id = asked.world_id()?;
+        let name = names::world(asked.tenant(), &world_id)?;
+        asked.admitted.touched([&name]);
+        let world = match self.engine.get(&name)? {
+            Some(stored) => episode::world_in(&stored, &world_id)?,
+            None => None,
+        };
+        Ok(Value::Object([("world", world)].into_iter().collect()))
+    }
+
+    /// Answers `exists`: `{"exists": bool}`, from the index.
+    pub(crate) fn exists(&self, asked: &mut Asked) -> Result<Value, Failure> {
+        let name = names::world(asked.tenant(), &asked.world_id()?)?;
+        let exists = self.engine.live_version(&name).is_some();
+        Ok(Value::Object([("exists", exists)].into_iter().collect()))
+    }
+
+    /// Answers `put`, once the World is durable.
+    pub(crate) fn put(&self, mut asked: Asked, client: Client) {
+        match self.prepare_put(&mut asked) {
+            Ok(put) => self.put_prepared(asked, client, put),
+            Err(failure) => client.finish(asked.admitted, Err(failure)),
+        }
+    }
+
+    fn prepare_put(&self, asked: &mut Asked) -> Result<Put, Failure> {
+        let mut members = asked.members(&["world", "snapshot", "metadata"])?;
+        let (snapshot, metadata) = (members.take("snapshot"), members.take("metadata"));
+        let put = match (snapshot, members.take("world"), metadata) {
+            (None, Some(world), None) => {
+                let world = World::from_value(world)
+                    .map_err(|fault| Failure::of_world("/world", &fault))?;
+                Put::new(names::world(asked.tenant(), world.id())?, world, false)?
+            }
+            (None, Some(_), Some(_)) => {
+                let message = "goes with `snapshot`; a World has its own in it";
+                return Err(Failure::invalid("/metadata", message));
+            }
+            (Some(filters), None, metadata) => self.snapshot(asked, &filters, metadata)?,
+            _ => return Err(Failure::invalid("", "expected `world`, or else `snapshot`")),
+        };
+        asked.admitted.touched([&put.name]);
+        Ok(put)
+    }
+
+    fn put_prepared(&self, asked: Asked, client: Client, put: Put) {
+        let change = match self.change(&asked, &put) {
+            Ok(Step::Ended(ended)) => return client.finish(asked.admitted, Ok((200, ended))),
+            Ok(Step::Change(change, bytes)) => (change, bytes),
+            Err(failure) => return client.finish(asked.admitted, Err(failure)),
+        };
+        let (this, (change, bytes)) = (self.clone(), change);
+        let reply = move |result| this.was_put(asked, client, put, result);
+        self.engine.submit(change, bytes, Box::new(reply));
+    }
+
+    /// Ends a put by what the writer says of it. On the engine's thread, which does not wait.
+    fn was_put(&self, mut asked: Asked, client: Client, put: Put, result: Result<Receipt, Error>) {
+        match result {
+            Ok(receipt) => {
+                asked.admitted.note_receipt(&receipt);
+                let answer = put.answer(&put.hash, "added", receipt.durable, receipt.seq);
+                client.finish(asked.admitted, Ok((201, answer)));
+            }
+            Err(error) if error.code == Code::Conflict => {
+                // Somebody was faster. Looking at it reads the card, which is not for this thread.
+                let this = self.clone();
+                let look = move || {
+                    let ended = this.settled(&put).and_then(|settled| {
+                        settled.ok_or_else(|| {
+                            Failure::busy("it was forgotten at this moment; try again")
+                        })
+                    });
+                    client.finish(asked.admitted, ended.map(|answer| (200, answer)));
+                };
+                let spawned =
+                    std::thread::Builder::new().name("manifesto-put".to_owned()).spawn(look);
+                if let Err(error) = spawned {
+                    // What it held is dropped with it: the transport tells the client.
+                    tracing::error!(%error, "no thread to look at a World that was put twice at once");
+                }
+            }
+            Err(error) => client.finish(asked.admitted, Err(error.into())),
+        }
+    }
+
+    /// Returns the answer if something lives under the name of the World.
+    fn settled(&self, put: &Put) -> Result<Option<Value>, Failure> {
+        let Some((_, seq)) = self.engine.live_version(&put.name) else { return Ok(None) };
+        let Some(stored) = self.engine.get(&put.name)? else { return Ok(None) };
+        let world = episode::world_in(&stored, put.world.id())?;
+        let same = world.filter(|world| put.is_same(world)).map(World::from_value);
+        match same {
+            Some(Ok(world)) => {
+                let is_durable = self.engine.settings().durability == Durability::Sync;
+                Ok(Some(put.answer(&hex(&world.hash()), "unchanged", is_durable, seq)))
+            }
+            _ => {
+                let message = format!(
+                    "another World is stored as {:?}; a World does not change",
+                    put.world.id()
+                );
+                Err(Failure::conflict("/world/worldId", message))
+            }
+        }
+    }
+
+    fn change(&self, asked: &Asked, put: &Put) -> Result<Step, Failure> {
+        if let Some(settled) = self.settled(put)? {
+            return Ok(Step::Ended(settled));
+        }
+        let tenant = names::tenant(asked.tenant())?;
+        let is_known = |entity: &Ref| self.engine.live_version(entity).is_some();
+        let mut resources = Vec::new();
+        if !is_known(&tenant) {
+            resources.push(episode::of_tenant(&tenant));
+        }
+        resources.push(episode::of_world(&put.name, &tenant, &put.world, is_known));
+        let (mut change, bytes) = self.prepared(resources)?;
+        if let Change::Remember(prepared) = &mut change
+            && let Some(world) = prepared.last_mut()
+        {
+            world.precondition = Precondition::Absent;
+        }
+        Ok(Step::Change(change, bytes))
+    }
+
+    /// Prepares resources of our own to be stored.
+    pub(crate) fn prepared(&self, resources: Vec<Value>) -> Result<(Change, usize), Failure> {
+        let payload = omir_core::cbor::to_vec(&Value::Array(resources));
+        let change = self.engine.prepare(&payload, Encoding::Cbor, None).map_err(|error| {
+            // Its place is one in what we have made of the request.
+            Failure { path: String::new(), ..Failure::from(error) }
+        })?;
+        Ok((change, payload.len()))
+    }
+}
+
+/// A put that is answered, or is to be made.
+enum Step {
+    Ended(Value),
+    Change(Change, usize),
+}

@@ -1,0 +1,131 @@
+//! The protocol over an engine on a folder, and those who ask it.
+
+use std::time::{Duration, Instant};
+
+use omir_core::decode::Limits;
+use omird_engine::testing::parts;
+use omird_router::testing::{Facts, somebody};
+use omird_router::{Caller, Denial, Incoming, Method, Router};
+
+use super::super::*;
+
+pub(super) struct Bench {
+    pub(super) manifesto: Manifesto,
+    pub(super) engine: Engine,
+    router: Router,
+    _dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        Self::with(ManifestoSettings::default())
+    }
+
+    pub(super) fn with(settings: ManifestoSettings) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
+        let router = Router::new(Facts { most: 4 << 20, ..Facts::default() }, []);
+        Self { manifesto: Manifesto::new(engine.clone(), settings), engine, router, _dir: dir }
+    }
+
+    pub(super) fn answer(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        body: &str,
+        parameters: &[(&str, &str)],
+        request_id: Option<&str>,
+    ) -> Answer {
+        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+        let request_id = request_id.map(str::to_owned);
+        let admitted = match self.router.admit(caller, method, incoming) {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                let why = Denial::Refusal(refusal);
+                return self.manifesto.refuse(&Denied { method, why, request_id, rate: None });
+            }
+        };
+        let parameters = parameters.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let message = Message {
+            body: body.as_bytes().to_vec(),
+            parameters: parameters.collect(),
+            request_id,
+            began: Instant::now(),
+        };
+        let (tell, told) = crossbeam_channel::bounded(1);
+        self.manifesto.answer(admitted, message, Box::new(move |answer| drop(tell.send(answer))));
+        told.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    pub(super) fn ask(
+        &self,
+        caller: &Caller,
+        method: &'static Method,
+        body: &str,
+        parameters: &[(&str, &str)],
+    ) -> (u16, Value) {
+        let answer = self.answer(caller, method, body, parameters, None);
+        (answer.status, value(std::str::from_utf8(&answer.body).unwrap()))
+    }
+
+    /// Puts a World.
+    pub(super) fn put(&self, world: &str) -> (u16, Value) {
+        self.ask(&actor(), &PUT, &format!(r#"{{"world":{world}}}"#), &[])
+    }
+
+    pub(super) fn get(&self, world_id: &str) -> Value {
+        let (status, answer) = self.ask(&actor(), &GET, "", &[("worldId", world_id)]);
+        assert_eq!(status, 200, "{answer}");
+        answer.get("world").unwrap().clone()
+    }
+
+    /// Selects; `more` follows the required members.
+    pub(super) fn select(&self, query: &str, more: &str) -> Value {
+        let request = format!(
+            r#"{{"query":"{query}","atWorldId":"w-now","selector":{{"actorId":"agent-1","kind":"agent"}}{more}}}"#
+        );
+        let (status, answer) = self.ask(&actor(), &SELECT, &request, &[]);
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.engine.stop();
+    }
+}
+
+pub(super) fn actor() -> Caller {
+    somebody(&[ACTOR])
+}
+
+pub(super) fn authority() -> Caller {
+    somebody(&[AUTHORITY])
+}
+
+/// An actor whose token speaks as one agent.
+pub(super) fn agent(name: &str) -> Caller {
+    Caller { agents: [Arc::from(name)].into(), ..actor() }
+}
+
+pub(super) fn value(text: &str) -> Value {
+    json::from_slice(text.as_bytes(), &Limits::default())
+        .unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Returns the WorldIds of a selection.
+pub(super) fn ids(selection: &Value) -> Vec<&str> {
+    let selected = selection.get("selected").unwrap().as_array().unwrap();
+    selected.iter().map(|one| one.pointer("/ref/worldId").unwrap().as_str().unwrap()).collect()
+}
+
+pub(super) fn is_as_its_schema_says(name: &str, answer: &Value) {
+    let schemas = json::to_string(&Value::Object(about::schemas("#/$defs/")));
+    let schema = format!(r##"{{"$ref":"#/$defs/{name}","$defs":{schemas}}}"##);
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let answer = serde_json::from_str(&json::to_string(answer)).unwrap();
+    let faults: Vec<String> =
+        validator.iter_errors(&answer).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{name}: {faults:?}");
+}
