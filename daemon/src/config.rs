@@ -28,6 +28,7 @@ pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
 use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
 use crate::protocols::experience::ExperienceSettings;
+use crate::protocols::manifesto::ManifestoSettings;
 use crate::service::{Network, check_endpoint};
 
 /// Default time between two syncs of the log with `durability = "interval"`.
@@ -64,6 +65,8 @@ pub struct Config {
     pub audit: AuditSettings,
     /// Experience and hints.
     pub experience: ExperienceSettings,
+    /// Manifesto Memory.
+    pub manifesto: ManifestoSettings,
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
@@ -245,6 +248,9 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     #[cfg(not(feature = "ros2"))]
     let robot_frame = None;
     let experience = experience::resolve(&written.experience, robot_frame)?;
+    let prefer_verified = written.manifesto.prefer_verified;
+    let prefer_verified = prefer_verified.unwrap_or(ManifestoSettings::default().prefer_verified);
+    let manifesto = ManifestoSettings { prefer_verified };
     Ok(Config {
         robot,
         prefix,
@@ -258,6 +264,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         readers,
         audit,
         experience,
+        manifesto,
         #[cfg(feature = "ros2")]
         ros2,
         #[cfg(feature = "http")]

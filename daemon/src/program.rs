@@ -115,6 +115,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let settings = ProtocolSettings {
         experience: config.experience.clone(),
         experience_key: key.derived("omird: people in experiences"),
+        manifesto: config.manifesto,
     };
     let simulated = match config.source {
         Source::System => None,

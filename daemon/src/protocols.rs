@@ -5,6 +5,7 @@
 
 pub use omird_protocol_access as access;
 pub use omird_protocol_experience as experience;
+pub use omird_protocol_manifesto as manifesto;
 pub use omird_protocol_omir as omir;
 
 use omird_access::Access;
@@ -17,6 +18,7 @@ use crate::router::{Description, Exchange, Router, Scope};
 
 use self::access::Tokens;
 use self::experience::{ExperienceSettings, Experiences};
+use self::manifesto::{Manifesto, ManifestoSettings};
 use self::omir::Omir;
 
 /// What the protocols are configured with.
@@ -26,6 +28,8 @@ pub struct ProtocolSettings {
     pub experience: ExperienceSettings,
     /// The key of the pseudonyms that stand for people in experiences.
     pub experience_key: [u8; 32],
+    /// `[manifesto]`.
+    pub manifesto: ManifestoSettings,
 }
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
@@ -45,11 +49,18 @@ pub struct Protocols {
 
 impl Protocols {
     /// The scopes of all protocols: what a token may be given.
-    pub const SCOPES: &[Scope] =
-        &[Scope::READ, Scope::WRITE, Scope::ADMIN, experience::READ, experience::WRITE];
+    pub const SCOPES: &[Scope] = &[
+        Scope::READ,
+        Scope::WRITE,
+        Scope::ADMIN,
+        experience::READ,
+        experience::WRITE,
+        manifesto::ACTOR,
+        manifesto::AUTHORITY,
+    ];
 
     /// The protocols of one message and one answer each, as transports and documents know them.
-    pub const DESCRIPTIONS: &[&Description] = &[&experience::DESCRIPTION];
+    pub const DESCRIPTIONS: &[&Description] = &[&experience::DESCRIPTION, Manifesto::DESCRIPTION];
 
     /// Returns the protocol of that name, if it is one of one message and one answer each.
     pub fn exchange(&self, name: &str) -> Option<&Arc<dyn Exchange>> {
@@ -86,9 +97,11 @@ impl Protocols {
     ) -> Self {
         let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
-        let ProtocolSettings { experience, experience_key } = settings;
+        let ProtocolSettings { experience, experience_key, manifesto } = settings;
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
-        let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([Arc::new(experiences)]);
+        let manifesto = Manifesto::new(engine.clone(), manifesto);
+        let exchanges: Arc<[Arc<dyn Exchange>]> =
+            Arc::new([Arc::new(experiences), Arc::new(manifesto)]);
         Self { access, router, omir, tokens, exchanges }
     }
 }

@@ -40,6 +40,8 @@ pub struct File {
     pub audit: AuditSection,
     /// Experience and hints.
     pub experience: ExperienceSection,
+    /// Manifesto Memory.
+    pub manifesto: ManifestoSection,
     /// ROS 2: there means on, unless it says otherwise.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2Section>,
@@ -306,4 +308,12 @@ pub struct AuditSection {
     pub max_bytes: Option<u64>,
     /// Older files that are kept.
     pub keep: Option<u32>,
+}
+
+/// `[manifesto]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ManifestoSection {
+    /// Verified memories come first in a selection.
+    pub prefer_verified: Option<bool>,
 }

@@ -8,6 +8,7 @@ use omir_core::operation::Operation;
 
 use crate::protocols::access::{ADD, LIST, REVOKE};
 use crate::protocols::experience;
+use crate::protocols::manifesto;
 use crate::protocols::omir::{CLOCK, DELETE, EVENTS, GET, PUT, method};
 use crate::router::{Effect, Method, Scope};
 
@@ -23,6 +24,18 @@ const EXCHANGES: &[(Verb, &str, &Method)] = &[
     (Verb::GET, "/api/v0/experiences/{task_id}", &experience::EXPERIENCE),
     (Verb::GET, "/api/v0/health", &experience::HEALTH),
     (Verb::GET, "/api/v0/schemas/{name}", &experience::SCHEMA),
+    (Verb::GET, "/manifesto/v1/worlds/{worldId}", &manifesto::GET),
+    (Verb::GET, "/manifesto/v1/worlds/{worldId}/exists", &manifesto::EXISTS),
+    (Verb::POST, "/manifesto/v1/worlds", &manifesto::PUT),
+    (Verb::POST, "/manifesto/v1/prove", &manifesto::PROVE),
+    (Verb::POST, "/manifesto/v1/verify-proof", &manifesto::VERIFY_PROOF),
+    (Verb::POST, "/manifesto/v1/select", &manifesto::SELECT),
+    (Verb::POST, "/manifesto/v1/trace", &manifesto::TRACE),
+    (Verb::POST, "/manifesto/v1/trace/attach", &manifesto::ATTACH),
+    (Verb::POST, "/manifesto/v1/trace/validate", &manifesto::VALIDATE),
+    (Verb::POST, "/manifesto/v1/authority/evaluate", &manifesto::EVALUATE),
+    (Verb::GET, "/manifesto/v1/keys", &manifesto::KEYS),
+    (Verb::GET, "/manifesto/v1/health", &manifesto::HEALTH),
 ];
 
 /// A verb on a path.

@@ -9,6 +9,7 @@ use super::identity::ZENOH;
 use super::request::Request;
 use crate::engine::{Code, Encoding, Error, unanswered};
 use crate::protocols::experience;
+use crate::protocols::manifesto;
 use crate::router::{
     Admitted, Answer, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Refusal,
 };
@@ -19,6 +20,18 @@ static KEYS: &[(&str, &Method)] = &[
     ("experience/hints", &experience::HINTS),
     ("experience/experience", &experience::EXPERIENCE),
     ("experience/health", &experience::HEALTH),
+    ("manifesto/get", &manifesto::GET),
+    ("manifesto/exists", &manifesto::EXISTS),
+    ("manifesto/put", &manifesto::PUT),
+    ("manifesto/prove", &manifesto::PROVE),
+    ("manifesto/verify-proof", &manifesto::VERIFY_PROOF),
+    ("manifesto/select", &manifesto::SELECT),
+    ("manifesto/trace", &manifesto::TRACE),
+    ("manifesto/trace/attach", &manifesto::ATTACH),
+    ("manifesto/trace/validate", &manifesto::VALIDATE),
+    ("manifesto/authority/evaluate", &manifesto::EVALUATE),
+    ("manifesto/keys", &manifesto::KEYS),
+    ("manifesto/health", &manifesto::HEALTH),
 ];
 
 /// A row of the table of keys.
