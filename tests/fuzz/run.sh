@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-core="cbor document instant json link link_message number pose profile proof reference stream text uri value"
+core="cbor document instant json link link_message manifesto number pose profile proof reference stream text uri value"
 daemon="block config interface log manifest message parameters recording request segment sidecar signature
     store time_range token trajectory transaction witness"
 # No input may take long or much memory: a decoder reserves nothing because a header says so.

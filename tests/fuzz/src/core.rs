@@ -6,6 +6,7 @@ pub mod instant;
 pub mod json;
 pub mod link;
 pub mod link_message;
+pub mod manifesto;
 pub mod number;
 pub mod pose;
 pub mod profile;

@@ -35,6 +35,7 @@ pub const CORE: &[Target] = &[
     target("json", core::json::run),
     target("link", core::link::run),
     target("link_message", core::link_message::run),
+    target("manifesto", core::manifesto::run),
     target("number", core::number::run),
     target("pose", core::pose::run),
     target("profile", core::profile::run),
