@@ -136,7 +136,7 @@ def loose_extensions():
     minted = set()
     for name in tracked("*.rs"):
         text = (ROOT / name).read_text()
-        minted |= set(re.findall(r'const \w+: &str = "(urn:omird:ext:\w+)"', text))
+        minted |= set(re.findall(r'const \w+: &str = "(urn:omird:ext:[\w-]+)"', text))
     described = re.findall(r"^## `(.*)`$", (ROOT / "docs/extensions.md").read_text(), re.M)
     declared = (ROOT / "docs/CONFORMANCE.md").read_text().split("| Extensions emitted |")[1]
     declared = re.findall(r"`([^`]*)`", declared.split("\n")[0])
