@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use ed25519_dalek::{Signature, Verifier, VerifyingKey};
+use ed25519_dalek::{Signature, VerifyingKey};
 use sha2::{Digest as _, Sha256};
 
 use crate::decode::Limits;
@@ -225,10 +225,12 @@ impl Seal {
     }
 
     /// Returns true if the signature is by the key in the file over what the file says, whatever the
-    /// segment holds.
+    /// segment holds. A key of small order, under which signatures can be made up, has none.
     pub fn is_authentic(&self) -> bool {
         VerifyingKey::from_bytes(&self.public_key)
-            .and_then(|key| key.verify(&self.message(), &Signature::from_bytes(&self.signature)))
+            .and_then(|key| {
+                key.verify_strict(&self.message(), &Signature::from_bytes(&self.signature))
+            })
             .is_ok()
     }
 }

@@ -52,7 +52,7 @@ pub use daemon::{CompactArgs, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, Wa
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use mcp::McpArgs;
 pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
-pub use proof::{ProveArgs, VerifyArgs};
+pub use proof::{ProveArgs, TraceArgs, TraceCommand, TraceValidateArgs, VerifyArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
@@ -201,6 +201,8 @@ pub enum Command {
     Prove(ProveArgs),
     /// Check such a proof by a public key, offline
     Verify(VerifyArgs),
+    /// Check memory traces of Manifesto, offline
+    Trace(TraceArgs),
     /// Convert between .omir and .omirb, or into linked data (.nt)
     Convert(ConvertArgs),
     /// Check files against OMIR R1

@@ -28,6 +28,7 @@ mod status;
 mod store;
 mod sweep;
 mod token;
+mod trace;
 mod validate;
 mod verify;
 mod view;
@@ -66,6 +67,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Restore(args) => restore::run(globals, &args),
         Command::Prove(args) => prove::run(globals, &args),
         Command::Verify(args) => verify::run(globals, &args),
+        Command::Trace(args) => trace::run(globals, &args),
         Command::Convert(args) => convert::run(globals, &args),
         Command::Validate(args) => validate::run(globals, &args),
         Command::Schema(args) => schema::run(&args),

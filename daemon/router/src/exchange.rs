@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use omir_core::code::Code;
 use omir_core::value::Map;
 use omird_engine::Error;
 
@@ -66,6 +67,21 @@ impl Message {
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Checks that the method knows each parameter. A transport asks before the protocol does.
+    ///
+    /// # Errors
+    /// `INVALID_QUERY`: which parameter is none, and those there are.
+    pub fn check_parameters(method: &Method, parameters: &[(String, String)]) -> Result<(), Error> {
+        let is_unknown =
+            |(name, _): &&(String, String)| method.about.names().all(|known| known != name);
+        let Some((name, _)) = parameters.iter().find(is_unknown) else { return Ok(()) };
+        let known: Vec<&str> = method.about.names().collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let name: String = name.chars().take(64).collect();
+        let message = format!("{name:?} is no parameter here; known: {known}");
+        Err(Error::new(Code::InvalidQuery, message))
     }
 }
 

@@ -106,7 +106,7 @@ impl Effect {
 /// The kind of payload that comes with a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
-    /// Nothing but parameters by name. A payload is passed over.
+    /// Nothing but parameters by name. A payload is passed over, or refused where the transport takes none.
     None,
     /// Members that are parameters as well.
     Parameters,

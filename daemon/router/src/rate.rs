@@ -10,6 +10,8 @@ use super::refusal::Refusal;
 
 /// Callers whose rate is kept before those that are at rest are let go of.
 const MOST_KEPT: usize = 1024;
+/// The time between two looks for those at rest: each of them goes through all callers.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Parts of a long time, which are counted apart: the oldest of them leaves as a whole.
 const PARTS: usize = 60;
 /// A time from which on requests are counted in a window. In a shorter one they are spread.
@@ -31,7 +33,11 @@ pub struct RateUsage {
 
 /// The requests of callers lately.
 #[derive(Debug, Default)]
-pub(super) struct Rates(HashMap<Name, [Spent; 2]>);
+pub(super) struct Rates {
+    spent: HashMap<Name, [Spent; 2]>,
+    /// The time at which those at rest were looked for.
+    looked: Duration,
+}
 
 impl Rates {
     /// Counts one request. `now` is since any fixed moment.
@@ -45,10 +51,11 @@ impl Rates {
         now: Duration,
     ) -> Result<(), Refusal> {
         let Some((name, rates)) = of(caller, method) else { return Ok(()) };
-        if self.0.len() >= MOST_KEPT {
-            self.0.retain(|_, spent| spent.iter().any(|spent| !spent.is_at_rest(now)));
+        if self.spent.len() >= MOST_KEPT && now >= self.looked + BETWEEN_LOOKS {
+            self.spent.retain(|_, spent| spent.iter().any(|spent| !spent.is_at_rest(now)));
+            self.looked = now;
         }
-        let spent = self.0.entry(name).or_default();
+        let spent = self.spent.entry(name).or_default();
         let mut spent_then = spent.clone();
         let mut retry_after = Duration::ZERO;
         for (rate, spent) in rates.iter().zip(&mut spent_then) {
@@ -73,7 +80,7 @@ impl Rates {
     ) -> Option<RateUsage> {
         let (name, rates) = of(caller, method)?;
         let rate = rates[1]?;
-        let (used, reset) = match self.0.get(&name) {
+        let (used, reset) = match self.spent.get(&name) {
             Some([_, spent]) => spent.used(rate, now),
             None => (0, Duration::ZERO),
         };

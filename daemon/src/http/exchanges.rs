@@ -135,6 +135,7 @@ impl Asked<'_> {
             parameters.retain(|(known, _)| known != name);
             parameters.push((name.to_owned(), value.to_owned()));
         }
+        Message::check_parameters(self.method, &parameters)?;
         let most = match self.method.payload {
             Payload::Message(most) => {
                 expect_json(&parts.headers)?;

@@ -90,14 +90,13 @@ pub(super) fn take_on(
         Ok(admitted) => admitted,
         Err(refusal) => return deny(request, Denial::Refusal(refusal)),
     };
-    let parameters =
-        match request.selector().and_then(|named| request.expect_json().map(|()| named)) {
-            Ok(parameters) => parameters,
-            Err(error) => {
-                admitted.failed(error.code);
-                return deny(request, Denial::Transport { status: 400, error });
-            }
-        };
+    let parameters = match parameters_of(&request, method) {
+        Ok(parameters) => parameters,
+        Err(error) => {
+            admitted.failed(error.code);
+            return deny(request, Denial::Transport { status: 400, error });
+        }
+    };
     let work = {
         let (context, exchange) = (context.clone(), exchange.clone());
         let caller = caller.clone();
@@ -112,6 +111,14 @@ pub(super) fn take_on(
         let error = Error::new(Code::Busy, message);
         deny(request, Denial::Transport { status: 503, error });
     }
+}
+
+/// Returns what the selector names, where the payload is JSON and the method knows all of it.
+fn parameters_of(request: &Request, method: &Method) -> Result<Vec<(String, String)>, Error> {
+    request.expect_json()?;
+    let parameters = request.selector()?;
+    Message::check_parameters(method, &parameters)?;
+    Ok(parameters)
 }
 
 /// A request that is worked on.
@@ -203,6 +210,16 @@ mod tests {
             let mut known = Protocols::DESCRIPTIONS.iter().map(|known| known.protocol.name);
             assert!(known.any(|name| name == method.protocol), "{key}");
             assert!(key.starts_with(method.protocol), "{key}");
+        }
+    }
+
+    /// Schemas are files of the contract over HTTP.
+    #[test]
+    fn each_method_has_a_key() {
+        let methods = Protocols::DESCRIPTIONS.iter().flat_map(|known| known.protocol.methods);
+        for method in methods.filter(|method| method.name != "schema") {
+            let has_key = KEYS.iter().any(|(_, known)| known == method);
+            assert!(has_key, "{}.{}", method.protocol, method.name);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `omir prove` and `omir verify`.
+//! `omir prove`, `omir verify` and `omir trace`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use omir_core::reference::Ref;
 
 use super::values;
@@ -15,9 +15,9 @@ use super::values;
   omir prove door-3 --seal -o proof.json             (first has everything sealed that is not)
   omir prove door-3 --data /var/lib/omird            (with no daemon running, or of a backup)
 
-The proof shows that the robot's device sealed the newest version of the resource; `omir verify` checks
-it with nothing but the proof and the public key, which lies in the data folder as keys/device.pub.
-What a proof says, and what it does not: docs/proofs.md. With --data the exit code is never 4.",
+The proof shows that the robot's device sealed the newest version of the resource. `omir verify`
+checks it with nothing but the proof and the public key, which lies in the data folder as
+keys/device.pub. What a proof says, and what it does not: docs/proofs.md. With --data the exit code is never 4.",
     online_codes!()
 ))]
 pub struct ProveArgs {
@@ -59,4 +59,39 @@ pub struct VerifyArgs {
     /// Public key: 64 hex digits, or a file with one a line, any of which may have signed; repeatable
     #[arg(long, value_name = "FILE|HEX", required = true)]
     pub key: Vec<String>,
+}
+
+/// `omir trace`
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// The command on traces.
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+/// The commands of `omir trace`.
+#[derive(Debug, Subcommand)]
+#[non_exhaustive]
+pub enum TraceCommand {
+    /// Check a memory trace, or a Proposal that carries one
+    Validate(TraceValidateArgs),
+}
+
+/// `omir trace validate`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir trace validate trace.json
+  omir trace validate proposal.json        (at trace.context.memory)
+  omir trace validate - --json < trace.json | jq .errors
+
+Asks nobody. It checks the form of the trace by Manifesto Memory 1.2.0, not the proofs in it: docs/manifesto.md.
+
+Exit codes:
+  0  the trace is valid
+  1  it is not; the message names each fault and its place
+  2  wrong usage, or the file is not JSON or cannot be read")]
+pub struct TraceValidateArgs {
+    /// The trace or the Proposal, as JSON; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }

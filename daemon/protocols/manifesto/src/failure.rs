@@ -118,7 +118,6 @@ pub(crate) fn denied(denied: &Denied) -> Failure {
             let failure = Failure::from(error.clone());
             let code = match status {
                 415 => "UNSUPPORTED_MEDIA_TYPE",
-                405 => "METHOD_NOT_ALLOWED",
                 _ => failure.code,
             };
             Failure { status: *status, code, ..failure }

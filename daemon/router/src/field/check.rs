@@ -1,6 +1,7 @@
 //! Values held against fields: what is wrong, where, and what is expected.
 
 use omir_core::code::Code;
+use omir_core::pointer::{join, join_index};
 use omir_core::value::{Map, Value};
 use omird_engine::Error;
 
@@ -11,35 +12,46 @@ use super::{Field, Shape};
 /// # Errors
 /// `INVALID_QUERY`: which member is wrong, what was found and what is expected.
 pub fn check(fields: &[Field], members: &Map) -> Result<(), Error> {
+    check_at("", fields, members)
+}
+
+fn check_at(place: &str, fields: &[Field], members: &Map) -> Result<(), Error> {
     for (name, value) in members.iter() {
         let Some(field) = fields.iter().find(|field| field.name == name) else {
             let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
             let message = format!("unknown argument `{name}`: known are {}", known.join(", "));
-            return Err(Error::at(Code::InvalidQuery, format!("/{name}"), message));
+            return Err(refused(&join(place, name), message));
         };
         if !value.is_null() {
-            field.shape.check(name, value)?;
+            field.shape.check(&join(place, name), value)?;
         }
     }
     let is_missing = |field: &&Field| members.get(field.name).is_none_or(Value::is_null);
     match fields.iter().filter(|field| field.is_required).find(is_missing) {
-        Some(field) => Err(Error::query(field.name, format!("is missing: {}", field.about))),
+        Some(field) => {
+            Err(refused(&join(place, field.name), format!("is missing: {}", field.about)))
+        }
         None => Ok(()),
     }
 }
 
+fn refused(place: &str, message: String) -> Error {
+    Error::at(Code::InvalidQuery, place, message)
+}
+
 impl Shape {
-    fn check(&self, name: &str, value: &Value) -> Result<(), Error> {
+    /// Checks the value at a place, as a JSON Pointer has it.
+    fn check(&self, place: &str, value: &Value) -> Result<(), Error> {
         let refuse = |expected: String| {
             let found = value.kind_name();
-            Err(Error::query(name, format!("expected {expected}, found {found}")))
+            Err(refused(place, format!("expected {expected}, found {found}")))
         };
         match (self, value) {
             (Self::Text(most), Value::Text(text)) => {
                 let count = text.chars().count();
                 if count > *most {
                     let message = format!("{count} characters are more than {most}");
-                    return Err(Error::query(name, message));
+                    return Err(refused(place, message));
                 }
                 Ok(())
             }
@@ -50,34 +62,36 @@ impl Shape {
                 true => Ok(()),
                 false => {
                     let known = words.join("`, `");
-                    Err(Error::query(name, format!("{text:?} is none of `{known}`")))
+                    Err(refused(place, format!("{text:?} is none of `{known}`")))
                 }
             },
             (Self::Number(least, most), Value::Number(number)) => {
                 let number = number.as_f64();
                 match number.is_finite() && (*least..=*most).contains(&number) {
                     true => Ok(()),
-                    false => Err(Error::query(name, outside(number, *least, *most))),
+                    false => Err(refused(place, outside(number, *least, *most))),
                 }
             }
             (Self::Integer(least, most), Value::Number(number)) => match number.as_i64() {
                 Some(whole) if (*least..=*most).contains(&whole) => Ok(()),
                 _ => {
                     let message = format!("{number} is no whole number from {least} to {most}");
-                    Err(Error::query(name, message))
+                    Err(refused(place, message))
                 }
             },
             (Self::List(shape, least, most), Value::Array(items)) => {
                 let count = items.len();
                 if count > *most {
-                    return Err(Error::query(name, format!("{count} are more than {most}")));
+                    return Err(refused(place, format!("{count} are more than {most}")));
                 }
                 if count < *least {
-                    return Err(Error::query(name, format!("{count} are fewer than {least}")));
+                    return Err(refused(place, format!("{count} are fewer than {least}")));
                 }
-                items.iter().try_for_each(|item| shape.check(name, item))
+                (0..)
+                    .zip(items)
+                    .try_for_each(|(index, item)| shape.check(&join_index(place, index), item))
             }
-            (Self::Object(fields), Value::Object(members)) => check(fields, members),
+            (Self::Object(fields), Value::Object(members)) => check_at(place, fields, members),
             (Self::Anything, Value::Object(_)) => Ok(()),
             (Self::Text(_) | Self::Form(_), _) => refuse("a text".to_owned()),
             (Self::OneOf(words), _) => refuse(format!("one of `{}`", words.join("`, `"))),
@@ -152,11 +166,11 @@ mod tests {
             (r#"{"text":"a","limit":"5"}"#, "/limit", "expected a whole number"),
             (r#"{"text":"a","order":"newest"}"#, "/order", "none of `latest`, `earliest`"),
             (r#"{"text":"a","entities":"Entity/a"}"#, "/entities", "expected a list"),
-            (r#"{"text":"a","entities":[1]}"#, "/entities", "expected a text"),
+            (r#"{"text":"a","entities":[1]}"#, "/entities/0", "expected a text"),
             (r#"{"text":"a","entities":["","",""]}"#, "/entities", "3 are more than 2"),
             (r#"{"text":"a","entities":[]}"#, "/entities", "0 are fewer than 1"),
             (r#"{"text":"a","weight":0}"#, "/weight", "0 is not above 0, at most 10"),
-            (r#"{"text":"a","place":{}}"#, "/x", "is missing"),
+            (r#"{"text":"a","place":{}}"#, "/place/x", "is missing"),
             (r#"{"text":"a","force":1}"#, "/force", "expected `true` or `false`"),
             (r#"{"text":"a","lmit":1}"#, "/lmit", "known are text, share, limit"),
         ] {
