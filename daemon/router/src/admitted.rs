@@ -25,6 +25,8 @@ pub struct Admitted {
     outcome: Outcome,
     touched: Touched,
     is_change: bool,
+    /// Its audit line is written by something else.
+    is_told: bool,
 }
 
 impl Admitted {
@@ -38,11 +40,25 @@ impl Admitted {
         let is_change =
             matches!(method.effect, Effect::Changes | Effect::Maintains | Effect::Administers);
         let touched = Touched::default();
-        Self { router, caller, method, bytes, permit, began, outcome, touched, is_change }
+        let is_told = false;
+        Self { router, caller, method, bytes, permit, began, outcome, touched, is_change, is_told }
     }
 
     pub(super) fn put_permit(&mut self, permit: Option<ImportPermit>) {
         self.permit = permit;
+    }
+
+    /// Returns the router that admitted it.
+    pub(super) fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Makes it a request for `method`, which begins now.
+    pub(super) fn turn_into(&mut self, method: &'static Method, bytes: usize) {
+        let of_part = Self::new(self.router.clone(), self.caller.clone(), method, bytes);
+        // The message leaves no line of its own: its parts do.
+        let mut message = std::mem::replace(self, of_part);
+        message.is_told = true;
     }
 
     /// Returns who asks.
@@ -138,6 +154,9 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
+        if self.is_told {
+            return;
+        }
         let Inner { policy, sinks, .. } = &*self.router.0;
         if let Outcome::Refused(code) = self.outcome
             && !(self.caller.retries && code.may_pass())

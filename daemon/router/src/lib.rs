@@ -17,6 +17,7 @@ mod exchange;
 pub mod field;
 mod gate;
 mod method;
+mod parts;
 mod rate;
 mod refusal;
 #[doc(hidden)]
@@ -39,6 +40,7 @@ pub use self::exchange::{Answer, Denial, Denied, Description, ERROR, Exchange, M
 pub use self::field::{Field, Shape};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Method, Payload, Protocol, Rate, Scope};
+pub use self::parts::Parts;
 pub use self::rate::RateUsage;
 use self::rate::Rates;
 pub use self::refusal::{Refusal, Remedy, Size, Unauthenticated};

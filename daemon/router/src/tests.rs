@@ -217,3 +217,51 @@ fn whoever_asked_to_be_held_to_reading_is() {
         assert_eq!(ask(change).err(), Some(Refusal::OnlyReads), "{change}");
     }
 }
+
+/// A row for messages of several requests.
+static MESSAGE: Method = Method {
+    payload: Payload::Message(100),
+    ..method("message", Effect::ChangesUnlessDry, Payload::None, Scope("omir:read omir:write"))
+};
+
+#[test]
+fn each_part_of_a_message_is_decided_counted_and_told_by_itself() {
+    let lines = AuditLines::default();
+    let router = Router::new(Facts { most: 1000, ..Facts::default() }, [lines.sink()]);
+    let mut caller = somebody(&[Scope::READ]);
+    caller.bounds.rates[0] = Some(Rate { requests: 3, per: Duration::from_secs(60) });
+    let message = |bytes| {
+        let incoming = Incoming { bytes, ..Incoming::default() };
+        router.admit(&caller, &MESSAGE, incoming)
+    };
+    let [look, change] = ["look", "put"].map(|name| TOY.method(name).unwrap());
+    let mut parts = Parts::of(message(90).unwrap());
+    let denied = parts.admit(change, 20).map(Admitted::done).unwrap_err();
+    assert_eq!(denied, Refusal::Scope { needed: Scope::WRITE, remedy: Some(Remedy::Unlock) });
+    parts.admit(look, 30).unwrap().done();
+    parts.admit(look, 31).unwrap().done();
+    let too_often = parts.admit(look, 32).map(Admitted::done).unwrap_err();
+    assert!(matches!(too_often, Refusal::TooOften { .. }), "the message counted as its first part");
+    drop(parts);
+    assert!(matches!(message(9).map(Admitted::done), Err(Refusal::TooOften { .. })));
+    let expected = [
+        "a toy.put 20 UNAUTHORIZED",
+        "a toy.look 30 ok",
+        "a toy.look 31 ok",
+        "a toy.look 32 RATE_LIMITED",
+        "a toy.message 9 RATE_LIMITED",
+    ];
+    assert_eq!(lines.take(), expected);
+}
+
+#[test]
+fn a_message_without_parts_is_told_as_it_is() {
+    let lines = AuditLines::default();
+    let router = Router::new(Facts::default(), [lines.sink()]);
+    let message = |caller: &Caller| router.admit(caller, &MESSAGE, Incoming::default());
+    Parts::of(message(&somebody(&ALL)).unwrap()).failed(Code::InvalidQuery);
+    let nobody = somebody(&[]);
+    assert!(matches!(message(&nobody).map(Admitted::done), Err(Refusal::Scope { .. })));
+    let expected = ["a toy.message 0 INVALID_QUERY", "a toy.message 0 UNAUTHORIZED"];
+    assert_eq!(lines.take(), expected);
+}
