@@ -4,6 +4,7 @@
 //! opens no socket, knows no transport and no other protocol.
 
 pub use omird_protocol_access as access;
+pub use omird_protocol_compass as compass;
 pub use omird_protocol_experience as experience;
 pub use omird_protocol_manifesto as manifesto;
 pub use omird_protocol_omir as omir;
@@ -17,6 +18,7 @@ use crate::router::tool::Toolbox;
 use crate::router::{Description, Exchange, Router, Scope};
 
 use self::access::Tokens;
+use self::compass::Compass;
 use self::experience::{ExperienceSettings, Experiences};
 use self::manifesto::{Manifesto, ManifestoSettings};
 use self::omir::Omir;
@@ -57,10 +59,14 @@ impl Protocols {
         experience::WRITE,
         manifesto::ACTOR,
         manifesto::AUTHORITY,
+        compass::AGENT,
+        compass::ACE,
+        compass::OPERATOR,
     ];
 
     /// The protocols of one message and one answer each, as transports and documents know them.
-    pub const DESCRIPTIONS: &[&Description] = &[&experience::DESCRIPTION, Manifesto::DESCRIPTION];
+    pub const DESCRIPTIONS: &[&Description] =
+        &[&experience::DESCRIPTION, Manifesto::DESCRIPTION, &compass::DESCRIPTION];
 
     /// Returns the protocol of that name, if it is one of one message and one answer each.
     pub fn exchange(&self, name: &str) -> Option<&Arc<dyn Exchange>> {
@@ -100,8 +106,9 @@ impl Protocols {
         let ProtocolSettings { experience, experience_key, manifesto } = settings;
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
         let manifesto = Manifesto::new(engine.clone(), manifesto);
+        let compass = Compass::new(engine, compass::Settings::default());
         let exchanges: Arc<[Arc<dyn Exchange>]> =
-            Arc::new([Arc::new(experiences), Arc::new(manifesto)]);
+            Arc::new([Arc::new(experiences), Arc::new(manifesto), Arc::new(compass)]);
         Self { access, router, omir, tokens, exchanges }
     }
 }

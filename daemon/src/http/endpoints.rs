@@ -7,6 +7,7 @@ use hyper::Method as Verb;
 use omir_core::operation::Operation;
 
 use crate::protocols::access::{ADD, LIST, REVOKE};
+use crate::protocols::compass;
 use crate::protocols::experience;
 use crate::protocols::manifesto;
 use crate::protocols::omir::{CLOCK, DELETE, EVENTS, GET, PUT, method};
@@ -36,6 +37,7 @@ const EXCHANGES: &[(Verb, &str, &Method)] = &[
     (Verb::POST, "/manifesto/v1/authority/evaluate", &manifesto::EVALUATE),
     (Verb::GET, "/manifesto/v1/keys", &manifesto::KEYS),
     (Verb::GET, "/manifesto/v1/health", &manifesto::HEALTH),
+    (Verb::POST, "/compass/v1/jsonrpc", &compass::JSONRPC),
 ];
 
 /// A verb on a path.

@@ -16,7 +16,8 @@ use crate::engine::Code;
 
 /// What `/` says.
 const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /omir/v1/events /health/live /health/ready \
-                     /metrics /openapi.json /mcp /access/v1/tokens /api/v0/record /api/v0/hints\n";
+                     /metrics /openapi.json /mcp /access/v1/tokens /api/v0/record /api/v0/hints \
+                     /manifesto/v1/select /compass/v1/jsonrpc\n";
 
 /// Returns all routes. A handler that needs to know who asks calls [`ask_who`](super::caller::ask_who).
 pub(super) fn routes(context: Arc<Context>) -> Router {

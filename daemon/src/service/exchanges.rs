@@ -8,6 +8,7 @@ use super::Context;
 use super::identity::ZENOH;
 use super::request::Request;
 use crate::engine::{Code, Encoding, Error, unanswered};
+use crate::protocols::compass;
 use crate::protocols::experience;
 use crate::protocols::manifesto;
 use crate::router::{
@@ -32,6 +33,7 @@ static KEYS: &[(&str, &Method)] = &[
     ("manifesto/authority/evaluate", &manifesto::EVALUATE),
     ("manifesto/keys", &manifesto::KEYS),
     ("manifesto/health", &manifesto::HEALTH),
+    ("compass", &compass::JSONRPC),
 ];
 
 /// A row of the table of keys.

@@ -1,0 +1,235 @@
+//! One call under way: its parameters, who asks, and what it may see.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use omir_core::instant::Timestamp;
+use omir_core::model::Label;
+use omir_core::reference::Ref;
+use omird_router::Admitted;
+
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::params::Params;
+use crate::score;
+use crate::settings::Settings;
+use crate::state::{ErrorRecord, Memory, Stage, StageNote, State, Task};
+use crate::store::{Batch, Kept, Shape, Store, Written};
+use crate::who::Who;
+use crate::words::{MemoryType, TaskStatus};
+
+/// Importance from which on everything critical is found.
+pub(crate) const CRITICAL_IMPORTANCE: f64 = 0.9;
+
+/// A call under way.
+pub(crate) struct Ask<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) store: Store,
+    pub(crate) who: &'a Who,
+    pub(crate) params: Params<'a>,
+    pub(crate) admitted: &'a mut Admitted,
+    pub(crate) counts: &'a Counts,
+    /// The agent that the answer is about.
+    pub(crate) agent: Option<String>,
+    /// The answer is less than was asked for.
+    pub(crate) degraded: bool,
+}
+
+impl Ask<'_> {
+    /// Takes the agent of the parameters, else the caller's own.
+    pub(crate) fn take_agent(&mut self) -> Result<String, Failure> {
+        let agent = self.who.agent(&mut self.params)?;
+        self.agent = Some(agent.clone());
+        Ok(agent)
+    }
+
+    /// Notes that the call changes something, where its row leaves that open.
+    pub(crate) fn expect_change(&mut self) -> Result<(), Failure> {
+        let method = self.admitted.method();
+        self.admitted.expect_change().map_err(|refusal| Failure::of_refusal(refusal, method))
+    }
+
+    /// Writes a batch, and notes it for the audit line.
+    pub(crate) fn commit(&mut self, batch: Batch) -> Result<Written, Failure> {
+        let written = self.store.commit(batch)?;
+        self.admitted.note_receipt(written.receipt());
+        Ok(written)
+    }
+
+    /// Returns a task that the caller may see.
+    pub(crate) fn task(&mut self, id: &str) -> Result<Kept<Task>, Failure> {
+        let task: Kept<Task> = self.visible(Sort::Task, "task", id)?;
+        self.agent = Some(task.state.agent_id.clone());
+        Ok(task)
+    }
+
+    /// Returns a stage that the caller may see.
+    pub(crate) fn stage(&mut self, id: &str) -> Result<Kept<Stage>, Failure> {
+        let stage: Kept<Stage> = self.visible(Sort::Stage, "stage", id)?;
+        self.agent = Some(stage.state.agent_id.clone());
+        Ok(stage)
+    }
+
+    /// Returns a memory that the caller may see.
+    pub(crate) fn memory(&mut self, id: &str) -> Result<Kept<Memory>, Failure> {
+        let memory: Kept<Memory> = self.visible(Sort::Memory, "memory", id)?;
+        self.agent = Some(memory.state.agent_id.clone());
+        Ok(memory)
+    }
+
+    fn visible<S: State>(&self, sort: Sort, what: &str, id: &str) -> Result<Kept<S>, Failure> {
+        let kept = self.store.get::<S>(sort, id)?;
+        // What belongs to another looks like what is not there.
+        kept.filter(|kept| self.who.may(kept.state.agent()))
+            .ok_or_else(|| Failure::not_found(what, id))
+    }
+
+    /// Takes the task that the parameters name, if they do. With an agent beside it, the task must be that agent's.
+    pub(crate) fn take_task(&mut self, agent: Option<&str>) -> Result<Option<Kept<Task>>, Failure> {
+        let Some(id) = self.params.id("task_id")? else { return Ok(None) };
+        let task = self.task(id)?;
+        match agent {
+            Some(agent) if task.state.agent_id != agent => Err(Failure::not_found("task", id)),
+            _ => Ok(Some(task)),
+        }
+    }
+
+    /// Takes the task that the parameters must name.
+    pub(crate) fn required_task(&mut self) -> Result<Kept<Task>, Failure> {
+        let task = self.take_task(None)?;
+        self.params.required("task_id", task)
+    }
+
+    /// Returns the errors of a task in its last stages, newest first.
+    pub(crate) fn recent_errors(
+        &self,
+        task: &Task,
+        stages: usize,
+    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+        let last: Vec<&str> =
+            task.stages.iter().rev().take(stages).map(|note| &*note.stage_id).collect();
+        let mut errors =
+            self.store.all::<ErrorRecord>(self.store.name(Sort::TaskHandle, &task.task_id)?)?;
+        errors.retain(|error| error.state.stage_id.as_deref().is_some_and(|id| last.contains(&id)));
+        Ok(errors)
+    }
+}
+
+impl Task {
+    /// Returns the current stage, as the task knows it.
+    pub(crate) fn current(&self) -> Option<&StageNote> {
+        let id = self.current_stage_id.as_deref()?;
+        self.stages.iter().find(|note| note.stage_id == id)
+    }
+
+    /// Returns the ids of the stages that are completed, in the order of their beginnings.
+    pub(crate) fn completed_stages(&self) -> Vec<String> {
+        let completed = self.stages.iter().filter(|note| note.is_completed);
+        completed.map(|note| note.stage_id.clone()).collect()
+    }
+
+    /// Returns true if work on it goes on.
+    pub(crate) fn is_active(&self) -> bool {
+        self.status == TaskStatus::Active
+    }
+}
+
+impl Store {
+    /// Adds the handles of an agent and a task.
+    pub(crate) fn add_owners(
+        &self,
+        batch: &mut Batch,
+        agent: &str,
+        task: Option<&str>,
+    ) -> Result<Vec<Ref>, Failure> {
+        let mut handles = vec![self.add_handle(batch, Sort::Agent, agent, Label::Other)?];
+        if let Some(task) = task {
+            handles.push(self.add_handle(batch, Sort::TaskHandle, task, Label::Project)?);
+        }
+        Ok(handles)
+    }
+
+    /// Returns the shape of a memory, and adds the handles that it bears.
+    pub(crate) fn shape_of_memory(
+        &self,
+        batch: &mut Batch,
+        memory: &Memory,
+        content: &str,
+        valid_until: Option<Timestamp>,
+    ) -> Result<Shape, Failure> {
+        let mut handles = self.add_owners(batch, &memory.agent_id, memory.task_id.as_deref())?;
+        if let Some(stage) = &memory.stage_id {
+            handles.push(self.add_handle(batch, Sort::StageHandle, stage, Label::Event)?);
+        }
+        for thing in memory.entities.iter().take(MOST_THINGS) {
+            let thing =
+                self.add_handle(batch, Sort::Thing, &thing.to_lowercase(), Label::Concept)?;
+            if !handles.contains(&thing) {
+                handles.push(thing);
+            }
+        }
+        if let Some(error) = &memory.corrects {
+            handles.push(self.add_handle(batch, Sort::Correction, error, Label::Event)?);
+        }
+        let parent = memory.parent_memory_id.as_deref();
+        let parent = parent.map(|id| self.name(Sort::Memory, id)).transpose()?;
+        let (kind, experience_type) = score::class(memory.memory_type);
+        let importance = if memory.is_critical {
+            memory.relevance_score.max(CRITICAL_IMPORTANCE)
+        } else {
+            memory.relevance_score
+        };
+        Ok(Shape {
+            content: content.to_owned(),
+            kind,
+            experience_type,
+            tier: Some(match memory.memory_type {
+                MemoryType::Working => omir_core::model::Tier::Working,
+                MemoryType::Episodic => omir_core::model::Tier::Session,
+                MemoryType::Semantic | MemoryType::Procedural => omir_core::model::Tier::Longterm,
+            }),
+            importance: Some(importance),
+            anchored: memory.is_critical,
+            event_time: Timestamp::parse(&memory.timestamp).ok(),
+            valid_until,
+            entities: handles,
+            parent: parent.map(|name| name.id),
+            external_id: Some(format!("compass:{}", memory.memory_id)),
+        })
+    }
+}
+
+/// Things that one memory is found by, at most; it may name more.
+const MOST_THINGS: usize = 16;
+
+/// Counts of active memories, for each agent and task that was lately written to. They are a hint: whoever is told to look
+/// looks at the store, which decides.
+#[derive(Debug, Default)]
+pub(crate) struct Counts(Mutex<HashMap<Ref, usize>>);
+
+/// Counts that are kept before all are let go of: they are counted anew.
+const MOST_COUNTS: usize = 1024;
+
+impl Counts {
+    /// Counts one more under a handle. Returns `None` if nobody has counted there yet.
+    pub(crate) fn one_more(&self, handle: &Ref) -> Option<usize> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.get_mut(handle)?;
+        *count += 1;
+        Some(*count)
+    }
+
+    /// Notes what was counted under a handle.
+    pub(crate) fn note(&self, handle: &Ref, count: usize) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= MOST_COUNTS {
+            counts.clear();
+        }
+        counts.insert(handle.clone(), count);
+    }
+
+    /// Forgets what was counted under a handle.
+    pub(crate) fn forget(&self, handle: &Ref) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(handle);
+    }
+}

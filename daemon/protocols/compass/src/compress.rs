@@ -1,0 +1,305 @@
+//! Compression of a stage or task by `extract-1`, and how good it is. No store, no clock.
+
+use omird_text::{
+    Approx1, Claim, EXTRACT_1, Language, Passage, StemSet, Summarizer, TokenCounter,
+    critical_facts, sentences,
+};
+
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::state::Compression;
+
+/// The language that texts are compared in.
+pub(crate) const LANGUAGE: Language = Language::English;
+/// Times that a smaller ratio is tried where facts were lost.
+const TRIES: usize = 3;
+/// The share of a fact's words that one sentence must hold, to have kept it.
+const KEPT: f64 = 0.8;
+/// Insights of a stage.
+const MOST_INSIGHTS: usize = 5;
+/// Sentences of a summary that are compared with each other.
+const MOST_COMPARED: usize = 100;
+
+/// Returns the tokens of a text, as every budget counts them.
+pub(crate) fn tokens(text: &str) -> usize {
+    Approx1.count(text)
+}
+
+/// Returns the name of the counter.
+pub(crate) fn count_method() -> &'static str {
+    "approx-1"
+}
+
+/// The result of a compression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Compressed {
+    pub(crate) summary: String,
+    pub(crate) critical_facts: Vec<String>,
+    pub(crate) insights: Vec<String>,
+    pub(crate) input_tokens: usize,
+    pub(crate) output_tokens: usize,
+    pub(crate) ratio: f64,
+    pub(crate) retention: f64,
+    pub(crate) coherence: f64,
+    pub(crate) model: &'static str,
+}
+
+/// A text that is compressed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) text: String,
+    pub(crate) relevance: f64,
+    pub(crate) is_critical: bool,
+    pub(crate) is_correction: bool,
+}
+
+/// Compresses texts in order of time. `given` is a summary that the caller made: it is measured in the place of ours.
+///
+/// # Errors
+/// There is nothing to compress, or facts are lost whatever the ratio.
+pub(crate) fn compress(
+    sources: &[Source],
+    ratio: f64,
+    given: Option<&str>,
+    threshold: f64,
+) -> Result<Compressed, Failure> {
+    let passages: Vec<Passage<'_>> = sources
+        .iter()
+        .map(|source| Passage {
+            text: &source.text,
+            relevance: source.relevance,
+            is_critical: source.is_critical,
+            is_correction: source.is_correction,
+        })
+        .collect();
+    if !passages.iter().any(|passage| !passage.text.trim().is_empty()) {
+        return Err(Failure::not_compressed(
+            "there is nothing to compress: no memory says anything",
+        ));
+    }
+    let facts = facts_of(sources);
+    let summarizer = Summarizer::new(LANGUAGE, &Approx1);
+    let insights = summarizer.insights(&passages, MOST_INSIGHTS);
+    let input_tokens = passages.iter().map(|passage| tokens(passage.text)).sum();
+    let mut ratio = ratio;
+    for _ in 0..TRIES {
+        let (summary, model) = match given {
+            Some(given) => (given.to_owned(), "caller"),
+            None => (summarizer.by_ratio(&passages, ratio).text(), EXTRACT_1),
+        };
+        let is_in_it = |fact: &&String| summary.contains(fact.as_str());
+        let beside: usize =
+            facts.iter().filter(|fact| !is_in_it(fact)).map(|fact| tokens(fact)).sum();
+        let output_tokens = tokens(&summary) + beside;
+        let made = Compressed {
+            critical_facts: facts.clone(),
+            insights: insights.iter().map(|insight| (*insight).to_owned()).collect(),
+            input_tokens,
+            output_tokens,
+            ratio: two_digits(input_tokens as f64 / output_tokens.max(1) as f64),
+            retention: retention(&facts, &summary, &facts),
+            coherence: coherence(&summary, sources),
+            model,
+            summary,
+        };
+        if made.retention >= threshold {
+            return Ok(made);
+        }
+        ratio /= 2.0;
+    }
+    let message = "critical facts are lost even by a quarter of the ratio; state a smaller one";
+    Err(Failure::not_compressed(message))
+}
+
+/// Returns the critical facts: sentences that state a constraint, and those of critical texts, once each.
+pub(crate) fn facts_of(sources: &[Source]) -> Vec<String> {
+    let mut facts: Vec<String> = Vec::new();
+    for source in sources {
+        let of_it: Vec<&str> = if source.is_critical {
+            sentences(&source.text).collect()
+        } else {
+            critical_facts(&source.text)
+        };
+        for fact in of_it {
+            if !facts.iter().any(|known| known == fact) {
+                facts.push(fact.to_owned());
+            }
+        }
+    }
+    facts
+}
+
+/// Returns the share of the facts that one sentence of the summary, or of what is kept beside it, holds.
+fn retention(facts: &[String], summary: &str, beside: &[String]) -> f64 {
+    if facts.is_empty() {
+        return 1.0;
+    }
+    let of = |text: &str| StemSet::of(LANGUAGE, text);
+    let said: Vec<StemSet> =
+        sentences(summary).map(of).chain(beside.iter().map(|fact| of(fact))).collect();
+    let is_kept = |fact: &&String| {
+        let words = of(fact);
+        words.is_empty() || said.iter().any(|sentence| words.contained_in(sentence) >= KEPT)
+    };
+    facts.iter().filter(is_kept).count() as f64 / facts.len() as f64
+}
+
+/// Returns 1, less the share of sentences that contradict each other and did not so before.
+fn coherence(summary: &str, sources: &[Source]) -> f64 {
+    let all: Vec<&str> = sentences(summary).take(MOST_COMPARED).collect();
+    if all.is_empty() {
+        return 1.0;
+    }
+    let is_new = |sentence: &&str| !sources.iter().any(|source| source.text.contains(*sentence));
+    let claims: Vec<(bool, Claim)> =
+        all.iter().map(|sentence| (is_new(sentence), Claim::of(LANGUAGE, sentence))).collect();
+    let mut pairs = 0;
+    for (at, (new, claim)) in claims.iter().enumerate() {
+        let others = claims.iter().skip(at + 1);
+        pairs += others
+            .filter(|(other, _)| *new || *other)
+            .filter(|(_, one)| claim.opposes(one).is_some())
+            .count();
+    }
+    (1.0 - pairs as f64 / all.len() as f64).max(0.0)
+}
+
+fn two_digits(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+/// The load of a task, by which the ratio adapts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Load {
+    /// Stages of the task.
+    pub(crate) stages: usize,
+    /// Memories of the task.
+    pub(crate) memories: usize,
+    /// Errors for each memory of the current stage.
+    pub(crate) error_rate: f64,
+    /// The retention of the last compression.
+    pub(crate) last_retention: Option<f64>,
+}
+
+/// The ratios in force.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct InForce {
+    pub(crate) aggressiveness: f64,
+    pub(crate) auto: bool,
+    pub(crate) stage_ratio: f64,
+    pub(crate) task_ratio: f64,
+}
+
+/// Returns the ratios in force for a task: its own settings, then those of its agent, then those of the configuration.
+pub(crate) fn in_force(
+    settings: &Settings,
+    task: &Compression,
+    agent: &Compression,
+    load: Load,
+) -> InForce {
+    let auto = task.auto.or(agent.auto).unwrap_or(true);
+    let stated = task.aggressiveness.or(agent.aggressiveness).unwrap_or(0.5);
+    let mut g = stated;
+    if auto {
+        if load.stages > 5 || load.memories > 200 {
+            g -= 0.1;
+        }
+        if load.error_rate > 0.3 {
+            g -= 0.2;
+        }
+        if load.last_retention.is_some_and(|retention| retention < 0.95) {
+            g -= 0.2;
+        }
+    }
+    let g = g.clamp(0.0, 1.0);
+    let by = (2.0 * g - 1.0).exp2();
+    let stage = task.stage_ratio.or(agent.stage_ratio);
+    let task_ratio = task.task_ratio.or(agent.task_ratio);
+    InForce {
+        aggressiveness: g,
+        auto,
+        stage_ratio: (stage.unwrap_or(settings.stage_compression_ratio_target) * by)
+            .clamp(1.0, 20.0),
+        task_ratio: (task_ratio.unwrap_or(settings.task_compression_ratio_target) * by)
+            .clamp(1.0, 10.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source { text: text.to_owned(), relevance: 1.0, is_critical: false, is_correction: false }
+    }
+
+    #[test]
+    fn facts_are_kept_and_the_ratio_is_what_it_is() {
+        let mut sources: Vec<Source> = (0..36)
+            .map(|n| {
+                source(&format!("The robot drove past shelf {n} and looked at the boxes there."))
+            })
+            .collect();
+        let facts = [
+            "The robot must not enter room 12.",
+            "The battery must be above 20 percent.",
+            "Never lift more than 5 kg.",
+            "The deadline is 17:00.",
+        ];
+        facts.iter().enumerate().for_each(|(at, fact)| sources.insert(at * 9, source(fact)));
+        let made = compress(&sources, 10.0, None, 0.95).unwrap();
+        for fact in facts {
+            assert!(made.critical_facts.iter().any(|known| known == fact), "{fact}");
+        }
+        assert_eq!((made.retention, made.coherence, made.model), (1.0, 1.0, "extract-1"));
+        let input: usize = sources.iter().map(|source| tokens(&source.text)).sum();
+        assert_eq!(made.input_tokens, input);
+        assert_eq!(made.ratio, two_digits(input as f64 / made.output_tokens as f64));
+        assert!(made.ratio > 5.0, "{}", made.ratio);
+    }
+
+    #[test]
+    fn many_facts_mean_a_small_ratio_and_no_error() {
+        let sources: Vec<Source> =
+            (0..10).map(|n| source(&format!("Door {n} must stay closed at night."))).collect();
+        let made = compress(&sources, 10.0, None, 0.95).unwrap();
+        assert_eq!((made.critical_facts.len(), made.retention), (10, 1.0));
+        assert!(made.ratio < 10.0);
+        let nothing = compress(&[source(" ")], 10.0, None, 0.95).unwrap_err();
+        assert_eq!(nothing.error.code, -32007);
+    }
+
+    #[test]
+    fn a_summary_that_is_given_is_measured() {
+        let sources = [source("The door of room 3 is open."), source("It must stay so.")];
+        let made = compress(
+            &sources,
+            10.0,
+            Some("The door of room 3 is not open. The door of room 3 is open."),
+            0.95,
+        );
+        let made = made.unwrap();
+        assert_eq!(made.model, "caller");
+        assert!(made.coherence < 1.0, "{}", made.coherence);
+        let facts = tokens("It must stay so.");
+        assert_eq!(made.output_tokens, tokens(&made.summary) + facts, "what is kept beside counts");
+    }
+
+    #[test]
+    fn the_ratios_in_force() {
+        let settings = Settings::default();
+        let none = Compression::default();
+        let stated = |g| Compression { aggressiveness: Some(g), auto: Some(false), ..none.clone() };
+        let of = |task: &Compression, load| {
+            let force = in_force(&settings, task, &none, load);
+            (force.stage_ratio, force.task_ratio)
+        };
+        // T34 of the conformance tests.
+        assert_eq!(of(&stated(1.0), Load::default()), (20.0, 10.0));
+        assert_eq!(of(&stated(0.0), Load::default()), (5.0, 2.5));
+        assert_eq!(of(&none, Load::default()), (10.0, 5.0));
+        let heavy = Load { stages: 6, memories: 0, error_rate: 0.4, last_retention: Some(0.9) };
+        assert!((of(&none, heavy).0 - 5.0).abs() < 1e-9, "0.5 − 0.1 − 0.2 − 0.2 is 0");
+        assert_eq!(of(&stated(0.5), heavy), (10.0, 5.0), "nothing adapts by itself");
+    }
+}

@@ -1,0 +1,330 @@
+//! A context within a budget of tokens: sections with parts, cut by their worth. No store, no clock.
+//!
+//! Each part is a text of its own lines, which begins with no white space. So the tokens of the whole are the sum of those of
+//! its parts, by the counter `approx-1`: [`Draft::fit`] need not count the whole anew for each part it takes away.
+
+use omir_core::json;
+use omir_core::value::{Map, Value};
+use omird_text::{Approx1, Passage, Summarizer};
+
+use crate::compress::{LANGUAGE, tokens};
+use crate::failure::Failure;
+use crate::words::Format;
+
+/// A section of a context, in the order in which they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The goal, and how far it is reached.
+    Progress,
+    /// The current stage.
+    Current,
+    /// Memories, where there is no task.
+    Memories,
+    /// Stages that are over.
+    Past,
+    /// Facts that must be remembered.
+    Facts,
+    /// Errors lately.
+    Errors,
+}
+
+impl Section {
+    const ALL: [Self; 6] =
+        [Self::Progress, Self::Current, Self::Memories, Self::Past, Self::Facts, Self::Errors];
+
+    /// Returns the heading.
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Progress => "Task Progress",
+            Self::Current => "Current Stage",
+            Self::Memories => "Memories",
+            Self::Past => "Past Stages",
+            Self::Facts => "Critical Facts",
+            Self::Errors => "Errors",
+        }
+    }
+}
+
+/// The worth of a part: what is cut first is of least worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Worth {
+    /// Memories as they were stored, from the lowest score.
+    Raw,
+    /// Stages that are over, from the oldest.
+    Past,
+    /// Errors, from the oldest.
+    Error,
+    /// The summary of the current stage.
+    Stage,
+    /// The summary of the task: shortened to what is left.
+    Progress,
+    /// Never cut.
+    Fixed,
+}
+
+/// A part of a section.
+#[derive(Debug, Clone, PartialEq)]
+struct Part {
+    section: Section,
+    worth: Worth,
+    text: String,
+}
+
+/// A context that may be too long yet. Of the parts of one worth, the last ones go first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draft {
+    parts: Vec<Part>,
+}
+
+/// A context within its budget.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Context {
+    /// The text, or an object with a list for each section.
+    pub(crate) context: Value,
+    /// Tokens of the context.
+    pub(crate) tokens: usize,
+    /// The budget.
+    pub(crate) budget: usize,
+    /// Name, tokens, and if something was cut, of each section.
+    pub(crate) sections: Vec<(&'static str, usize, bool)>,
+}
+
+impl Context {
+    /// Writes the sections as they stand in an answer.
+    pub(crate) fn sections(&self) -> Value {
+        let of = |(name, tokens, truncated): &(&'static str, usize, bool)| {
+            let mut map = Map::new();
+            map.insert("name", *name);
+            map.insert("tokens", *tokens);
+            map.insert("truncated", *truncated);
+            Value::Object(map)
+        };
+        self.sections.iter().map(of).collect()
+    }
+}
+
+impl Draft {
+    /// Adds a part. Parts of one worth come in the order in which they are wanted; a blank one is none.
+    pub(crate) fn add(&mut self, section: Section, worth: Worth, text: impl AsRef<str>) {
+        let text = text.as_ref().trim();
+        if !text.is_empty() {
+            self.parts.push(Part { section, worth, text: text.to_owned() });
+        }
+    }
+
+    /// Cuts the draft until it fits.
+    ///
+    /// # Errors
+    /// What is never cut does not fit.
+    pub(crate) fn fit(mut self, budget: usize, format: Format) -> Result<Context, Failure> {
+        let all: Vec<Section> = self.parts.iter().map(|part| part.section).collect();
+        let mut cut: Vec<Section> = Vec::new();
+        let mut needed = self.needed(format);
+        while needed > budget {
+            let Some(at) = self.least() else {
+                return Err(Failure::budget_too_small(needed, budget));
+            };
+            let part = self.parts.remove(at);
+            cut.push(part.section);
+            needed = self.needed(format);
+            if part.worth == Worth::Progress && needed < budget {
+                let room = budget - needed;
+                if let Some(text) = shortened(&part.text, room, format) {
+                    self.parts.insert(at, Part { text, ..part });
+                    needed = self.needed(format);
+                    if needed > budget {
+                        self.parts.remove(at);
+                        needed = self.needed(format);
+                    }
+                }
+            }
+        }
+        let sections = Section::ALL.into_iter().filter(|section| all.contains(section));
+        let sections = sections
+            .map(|section| {
+                let (text, _) = self.section(section, format);
+                (section.heading(), tokens(&text), cut.contains(&section))
+            })
+            .collect();
+        let context = self.written(format);
+        let count = tokens(&text_of(&context));
+        Ok(Context { context, tokens: count, budget, sections })
+    }
+
+    /// Returns the place of the part to cut next: the last one of least worth.
+    fn least(&self) -> Option<usize> {
+        let open = self.parts.iter().filter(|part| part.worth != Worth::Fixed);
+        let least = open.map(|part| part.worth).min()?;
+        self.parts.iter().rposition(|part| part.worth == least)
+    }
+
+    fn needed(&self, format: Format) -> usize {
+        match format {
+            Format::Markdown => {
+                let parts: usize = self.parts.iter().map(|part| tokens(&lined(&part.text))).sum();
+                let there =
+                    |section: &Section| self.parts.iter().any(|part| part.section == *section);
+                let headings = Section::ALL.iter().filter(|section| there(section));
+                parts + headings.map(|section| tokens(&heading(*section))).sum::<usize>()
+            }
+            Format::Json => tokens(&text_of(&self.written(format))),
+        }
+    }
+
+    /// Returns the text of a section, and its parts.
+    fn section(&self, section: Section, format: Format) -> (String, Vec<&str>) {
+        let parts: Vec<&str> = self
+            .parts
+            .iter()
+            .filter(|part| part.section == section)
+            .map(|part| part.text.as_str())
+            .collect();
+        if parts.is_empty() {
+            return (String::new(), parts);
+        }
+        let text = match format {
+            Format::Markdown => {
+                let lines: String = parts.iter().map(|part| lined(part)).collect();
+                format!("{}{lines}", heading(section))
+            }
+            Format::Json => json::to_string(&parts.iter().copied().collect::<Value>()),
+        };
+        (text, parts)
+    }
+
+    fn written(&self, format: Format) -> Value {
+        match format {
+            Format::Markdown => {
+                let texts = Section::ALL.into_iter().map(|section| self.section(section, format).0);
+                Value::Text(texts.collect())
+            }
+            Format::Json => {
+                let mut map = Map::new();
+                for section in Section::ALL {
+                    let (_, parts) = self.section(section, format);
+                    if !parts.is_empty() {
+                        let name = section.heading().to_lowercase().replace(' ', "_");
+                        map.insert(name, parts.into_iter().collect::<Value>());
+                    }
+                }
+                Value::Object(map)
+            }
+        }
+    }
+}
+
+fn heading(section: Section) -> String {
+    format!("# {}\n", section.heading())
+}
+
+fn lined(text: &str) -> String {
+    format!("{text}\n")
+}
+
+/// Returns what is counted: a text is its own, an object the JSON that goes out.
+fn text_of(context: &Value) -> String {
+    match context {
+        Value::Text(text) => text.clone(),
+        other => json::to_string(other),
+    }
+}
+
+/// Shortens a summary to so many tokens with the ends of its lines, if any of it fits.
+fn shortened(text: &str, room: usize, format: Format) -> Option<String> {
+    // In JSON there are quotes and a comma as well.
+    let beside = match format {
+        Format::Markdown => 1,
+        Format::Json => 4,
+    };
+    let room = room.checked_sub(beside)?;
+    let short = Summarizer::new(LANGUAGE, &Approx1).within(&[Passage::new(text)], room).ok()?;
+    let short = short.text();
+    (!short.trim().is_empty()).then_some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        let mut draft = Draft::default();
+        draft.add(Section::Progress, Worth::Fixed, "Goal: Build the login");
+        draft.add(
+            Section::Progress,
+            Worth::Progress,
+            "The plan is made. The tokens are signed. The tests are written.",
+        );
+        draft.add(Section::Current, Worth::Stage, "Tokens are signed with a key.");
+        for n in 0..20 {
+            draft.add(
+                Section::Current,
+                Worth::Raw,
+                format!("- memory {n} about the tokens of the login"),
+            );
+        }
+        draft.add(Section::Past, Worth::Past, "- planning: the plan was made");
+        draft.add(Section::Facts, Worth::Fixed, "- must not store passwords");
+        draft.add(Section::Errors, Worth::Error, "- missing_info 0.5: no key was found");
+        draft
+    }
+
+    #[test]
+    fn the_budget_is_kept_whatever_it_is() {
+        for format in [Format::Markdown, Format::Json] {
+            let mut last = 0;
+            for budget in 0..400 {
+                match draft().fit(budget, format) {
+                    Ok(context) => {
+                        assert!(context.tokens <= budget, "{budget}: {context:?}");
+                        assert_eq!(context.tokens, tokens(&text_of(&context.context)));
+                        let text = text_of(&context.context);
+                        assert!(
+                            text.contains("must not store passwords")
+                                && text.contains("Build the login")
+                        );
+                        last = context.tokens;
+                    }
+                    Err(failure) => {
+                        assert_eq!(failure.error.code, -32008);
+                        let needed = failure.error.data.get("needed").and_then(Value::as_u64);
+                        assert!(needed.unwrap() > budget as u64);
+                        assert_eq!(last, 0, "a larger budget fits too");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_of_least_worth_goes_first() {
+        let whole = draft().fit(10_000, Format::Markdown).unwrap();
+        let text = text_of(&whole.context);
+        let at = |heading: &str| text.find(heading).unwrap();
+        let order =
+            ["# Task Progress", "# Current Stage", "# Past Stages", "# Critical Facts", "# Errors"];
+        assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
+        assert!(whole.sections.iter().all(|(_, _, truncated)| !truncated));
+        let less = draft().fit(whole.tokens - 1, Format::Markdown).unwrap();
+        let text = text_of(&less.context);
+        assert!(
+            !text.contains("memory 19 ") && text.contains("memory 18 ") && text.contains("no key")
+        );
+        let cut: Vec<bool> = less.sections.iter().map(|(_, _, truncated)| *truncated).collect();
+        assert_eq!(cut, [false, true, false, false, false]);
+        let least = (0..).find_map(|budget| draft().fit(budget, Format::Markdown).ok()).unwrap();
+        assert_eq!(
+            text_of(&least.context),
+            "# Task Progress\nGoal: Build the login\n# Critical Facts\n- must not store passwords\n"
+        );
+        // With a little more room, a part of the progress summary.
+        let more = draft().fit(least.tokens + 8, Format::Markdown).unwrap();
+        let text = text_of(&more.context);
+        assert!(text.contains("tokens are signed.") || text.contains("plan is made."), "{text}");
+    }
+
+    #[test]
+    fn an_empty_draft_is_empty() {
+        let context = Draft::default().fit(64, Format::Markdown).unwrap();
+        assert_eq!((context.context, context.tokens), (Value::from(""), 0));
+    }
+}

@@ -1,0 +1,40 @@
+//! COMPASS stage memory for omird: memories of agents by task and stage, with what must be remembered kept word for word.
+//!
+//! One JSON-RPC 2.0 message or batch is one request of a transport. The protocol takes it apart, has each call admitted by
+//! the router, and works on it. `docs/compass.md` has the methods.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `exchange`, `jsonrpc`, `methods` | messages, calls, and the table of methods |
+//! | `params`, `words`, `failure`, `who` | parameters, closed lists, errors, callers |
+//! | `state`, `names`, `store` | what is kept, under which name, read and written with versions |
+//! | `stages`, `score`, `compress`, `context`, `patterns` | decisions: plain functions of plain data |
+//! | `work` | what each method does |
+
+#![warn(unreachable_pub)]
+
+mod ask;
+mod compress;
+mod context;
+mod exchange;
+mod failure;
+mod jsonrpc;
+mod methods;
+mod names;
+mod params;
+mod patterns;
+mod score;
+mod settings;
+mod stages;
+mod state;
+mod store;
+#[cfg(test)]
+mod tests;
+mod who;
+mod words;
+mod work;
+
+pub use self::exchange::{Compass, DESCRIPTION};
+pub use self::methods::{COMPASS, JSONRPC};
+pub use self::settings::Settings;
+pub use self::who::{ACE, AGENT, OPERATOR};

@@ -1,0 +1,155 @@
+//! The tables: the one row that transports know, and the methods inside a message.
+
+use std::time::Duration;
+
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+use omird_router::{About, Effect, Method, Payload, Protocol, Rate, Scope};
+
+use crate::ask::Ask;
+use crate::failure::Failure;
+use crate::who::{ACE, AGENT, OPERATOR};
+use crate::work;
+
+const NAME: &str = "compass";
+/// Most bytes of a message: a content of 256 KiB may be six times as long as JSON.
+const MOST: usize = 2 << 20;
+/// Requests of an agent whose token states no rate.
+const RATE: Rate = Rate { requests: 100, per: Duration::from_secs(1) };
+
+/// Whoever is an agent, or stands above one.
+const ANY: Scope = Scope("compass:agent compass:ace compass:operator");
+/// Whoever watches over agents.
+const WATCHER: Scope = Scope("compass:ace compass:operator");
+
+const fn row(name: &'static str, effect: Effect, scope: Scope, about: &'static About) -> Method {
+    Method {
+        protocol: NAME,
+        name,
+        effect,
+        streams: false,
+        payload: Payload::Message(MOST),
+        scope,
+        rates: [Some(RATE), None],
+        about,
+    }
+}
+
+/// A message. It changes something if a call inside does, so only the protocol can tell.
+pub static JSONRPC: Method = row(
+    "jsonrpc",
+    Effect::ChangesUnlessDry,
+    ANY,
+    &About {
+        summary: "Carries out one JSON-RPC 2.0 request or notification, or a batch of up to 32.",
+        parameters: &[],
+        payload: "CompassMessage",
+        response: "CompassAnswer",
+    },
+);
+
+/// The row of a request that is no call, or names no method.
+pub(crate) static UNKNOWN: Method = row("?", Effect::Reads, ANY, About::NOTHING);
+
+/// The protocol of `docs/compass.md`.
+pub static COMPASS: Protocol =
+    Protocol { name: NAME, scopes: &[AGENT, ACE, OPERATOR], methods: &[&JSONRPC] };
+
+/// A method inside a message.
+pub(crate) struct Entry {
+    /// Its row: name, effect, rate.
+    pub(crate) method: Method,
+    /// The work.
+    pub(crate) work: fn(&mut Ask<'_>) -> Result<Map, Failure>,
+}
+
+macro_rules! entries {
+    ($($name:literal, $effect:ident, $scope:ident, $work:path;)+) => {
+        /// The methods inside a message.
+        pub(crate) static ENTRIES: &[Entry] = &[$(Entry {
+            method: row($name, Effect::$effect, $scope, About::NOTHING),
+            work: $work,
+        }),+];
+    };
+}
+
+entries! {
+    "memory.store", Changes, ANY, work::store::store;
+    "memory.retrieve", Reads, ANY, work::retrieve::retrieve;
+    "memory.get_context", Reads, ANY, work::context::get_context;
+    "memory.update", Changes, ANY, work::update::update;
+    "memory.prune", ChangesUnlessDry, ANY, work::prune::prune;
+    "memory.get_stage_context", Reads, ANY, work::stages::get_stage_context;
+    "memory.complete_stage", Changes, ANY, work::stages::complete_stage;
+    "memory.get_task_progress", ChangesUnlessDry, ANY, work::stages::get_task_progress;
+    "memory.detect_stage_transition", ChangesUnlessDry, ANY, work::stages::detect_stage_transition;
+    "memory.record_error", Changes, ANY, work::errors::record_error;
+    "memory.detect_error_patterns", Changes, ANY, work::errors::detect_error_patterns;
+    "memory.get_error_history", Reads, ANY, work::errors::get_error_history;
+    "memory.get_error_aware_context", Reads, ANY, work::errors::get_error_aware_context;
+    "memory.compress_stage", Changes, ANY, work::compression::compress_stage;
+    "memory.compress_task", Changes, ANY, work::compression::compress_task;
+    "memory.get_compression_metrics", Reads, ANY, work::compression::get_compression_metrics;
+    "memory.adjust_compression", Changes, ANY, work::compression::adjust_compression;
+    "memory.get_strategic_context", Reads, WATCHER, work::ace::get_strategic_context;
+    "memory.record_intervention_outcome", Changes, WATCHER, work::ace::record_intervention_outcome;
+    "memory.get_critical_memories", Reads, WATCHER, work::ace::get_critical_memories;
+    "memory.update_criticality", Changes, WATCHER, work::ace::update_criticality;
+}
+
+/// Returns the method of this name.
+pub(crate) fn entry(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.method.name == name)
+}
+
+/// Returns the JSON Schemas of message and answer, which refer to each other at this place.
+pub(crate) fn schemas(at: &str) -> Map {
+    let schemas = include_str!("../schemas/messages.json").replace("#/components/schemas/", at);
+    match json::from_slice(schemas.as_bytes(), &Limits::default()) {
+        Ok(Value::Object(schemas)) => schemas,
+        _ => Map::new(),
+    }
+}
+
+/// Returns the statuses, and the schema of each.
+pub(crate) fn answers(_: &'static Method) -> &'static [(u16, &'static str)] {
+    &[
+        (200, "CompassAnswer"),
+        (204, ""),
+        (401, "CompassResponse"),
+        (403, "CompassResponse"),
+        (413, "CompassResponse"),
+        (415, "CompassResponse"),
+        (429, "CompassResponse"),
+        (500, "CompassResponse"),
+        (503, "CompassResponse"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_refused_for_each_reason() {
+        omird_router::testing::each_method_is_decided(&COMPASS, &[AGENT, ACE, OPERATOR]);
+    }
+
+    #[test]
+    fn each_method_stands_once() {
+        for (at, one) in ENTRIES.iter().enumerate() {
+            assert!(ENTRIES.iter().skip(at + 1).all(|other| other.method.name != one.method.name));
+            assert!(entry(one.method.name).is_some());
+        }
+    }
+
+    #[test]
+    fn the_schemas_are_there() {
+        let known = schemas("#/components/schemas/");
+        let named = answers(&JSONRPC).iter().map(|(_, name)| *name).filter(|name| !name.is_empty());
+        for name in named.chain([JSONRPC.about.payload, JSONRPC.about.response]) {
+            assert!(known.contains_key(name), "{name}");
+        }
+    }
+}

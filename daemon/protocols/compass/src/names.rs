@@ -1,0 +1,146 @@
+//! Names in the store: an id of COMPASS is any text, a name of omird is not, and tenants never meet.
+
+use omir_core::reference::{Id, Ref, ResourceType, check_id};
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+
+/// The tenant whose ids are names as they are.
+pub(crate) const DEFAULT_TENANT: &str = "default";
+/// Longest id that is a name as it is: what stands before it must have room too.
+const LONGEST: usize = 96;
+
+/// A kind of thing in the store. Each has a prefix of its own, so that ids of two kinds never meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// An agent: the handle of all its memories.
+    Agent,
+    /// A task: the handle of all its memories.
+    TaskHandle,
+    /// The context of a task: the lock of all that changes the task.
+    Task,
+    /// A stage: the handle of all its memories.
+    StageHandle,
+    /// The summary of a stage.
+    Stage,
+    /// A memory of an agent.
+    Memory,
+    /// An error.
+    Error,
+    /// A pattern among errors.
+    Pattern,
+    /// The handle of what corrects an error.
+    Correction,
+    /// An intervention.
+    Intervention,
+    /// A named thing that memories speak of.
+    Thing,
+    /// The settings of an agent.
+    Settings,
+}
+
+impl Sort {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Agent => "ca.",
+            Self::TaskHandle => "ct.",
+            Self::Task => "cx.",
+            Self::StageHandle => "cs.",
+            Self::Stage => "cm.",
+            Self::Memory => "cr.",
+            Self::Error => "ce.",
+            Self::Pattern => "cp.",
+            Self::Correction => "cf.",
+            Self::Intervention => "ci.",
+            Self::Thing => "cn.",
+            Self::Settings => "cg.",
+        }
+    }
+
+    fn of_type(self) -> ResourceType {
+        match self {
+            Self::Agent | Self::TaskHandle | Self::StageHandle | Self::Correction | Self::Thing => {
+                ResourceType::Entity
+            }
+            _ => ResourceType::MemoryRecord,
+        }
+    }
+}
+
+/// Returns the name of what has this id for this tenant.
+pub(crate) fn name(sort: Sort, tenant: &str, id: &str) -> Result<Ref, Failure> {
+    let text = format!("{}{}", sort.prefix(), key(tenant, id));
+    let id = Id::new(text).map_err(|error| Failure::internal(error.to_string()))?;
+    Ok(Ref::new(sort.of_type(), id))
+}
+
+/// Returns the key of an id. It is the id itself where that can be a name and belongs to the default tenant. All others are
+/// hashed with their tenant; so is what looks like such a hash, so that nobody can choose an id that is another's key.
+fn key(tenant: &str, id: &str) -> String {
+    let is_hash = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if tenant == DEFAULT_TENANT && id.len() <= LONGEST && check_id(id).is_ok() && !is_hash {
+        return id.to_owned();
+    }
+    digest(tenant, id)
+}
+
+fn digest(tenant: &str, id: &str) -> String {
+    let mut digest = Sha256::new();
+    digest.update(tenant.as_bytes());
+    digest.update([0]);
+    digest.update(id.as_bytes());
+    let digest = digest.finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns an id that is made of what it stands for, so that the same thing has the same id.
+pub(crate) fn derived_id(tenant: &str, what: &str) -> String {
+    uuid(&digest(tenant, what))
+}
+
+/// Writes 128 random bits, in hexadecimal as the engine gives them, as a UUID of version 4 (RFC 9562).
+pub(crate) fn uuid(hex: &str) -> String {
+    let random = u128::from_str_radix(hex, 16).unwrap_or_default();
+    let versioned = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{versioned:032x}");
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
+    parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tenant: &str, id: &str) -> String {
+        name(Sort::Memory, tenant, id).unwrap().to_string()
+    }
+
+    #[test]
+    fn ids_become_names() {
+        assert_eq!(of(DEFAULT_TENANT, "m-1"), "MemoryRecord/cr.m-1");
+        assert_eq!(name(Sort::Agent, "default", "a1").unwrap().to_string(), "Entity/ca.a1");
+        // SHA-256 of `default`, NUL, `küche`, by another program.
+        assert_eq!(of("default", "küche"), "MemoryRecord/cr.70ca7d3e7f6200ded763b1e19b1eb3d7");
+        assert_eq!(of("default", &"x".repeat(97)).len(), "MemoryRecord/cr.".len() + 32);
+    }
+
+    #[test]
+    fn no_two_ids_meet() {
+        let ids = ["a", "b", "a b", "0123456789abcdef0123456789abcdef", "küche"];
+        let mut seen = std::collections::HashSet::new();
+        for tenant in ["default", "t", "u"] {
+            for id in ids {
+                assert!(seen.insert(of(tenant, id)), "{tenant} {id}");
+            }
+        }
+        // The key of another tenant, chosen as an id.
+        let key = of("t", "a");
+        assert_ne!(of("default", key.trim_start_matches("MemoryRecord/cr.")), key);
+    }
+
+    #[test]
+    fn random_bits_become_uuids() {
+        assert_eq!(uuid(&"f".repeat(32)), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(uuid("1"), "00000000-0000-4000-8000-000000000001");
+    }
+}

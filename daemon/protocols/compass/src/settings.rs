@@ -1,0 +1,60 @@
+//! Settings of the protocol: `[compass]`, section 7 of the specification's configuration.
+
+use std::time::Duration;
+
+/// The settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The time after which a working memory is not found any more.
+    pub working_memory_ttl: Duration,
+    /// Episodic memories of one task that are active; 0 for no bound.
+    pub episodic_memory_capacity: usize,
+    /// Semantic memories of one agent that are active; 0 for no bound.
+    pub semantic_memory_capacity: usize,
+    /// Tokens of a stage for one token of its summary.
+    pub stage_compression_ratio_target: f64,
+    /// The same of a task.
+    pub task_compression_ratio_target: f64,
+    /// Share of the critical facts that a summary must keep.
+    pub compression_quality_threshold: f64,
+    /// The weight of a critical memory above others: half of it is the factor, 1 at most.
+    pub criticality_boost_multiplier: f64,
+    /// Weight of the stage in a score.
+    pub stage_relevance_weight: f64,
+    /// Weight of errors in a score.
+    pub error_correction_weight: f64,
+    /// Patterns are looked for after each error.
+    pub error_pattern_detection_enabled: bool,
+    /// Stages of a task whose errors count as recent, the current one included.
+    pub error_history_lookback_stages: usize,
+    /// The severity from which on an error is told to whoever watches the agents.
+    pub error_severity_threshold: f64,
+    /// Stages are detected.
+    pub stage_detection_enabled: bool,
+    /// A store moves the task on to the stage that is detected.
+    pub stage_auto_transition: bool,
+    /// A stage that is completed is summarised.
+    pub stage_completion_auto_compress: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            working_memory_ttl: Duration::from_secs(3600),
+            episodic_memory_capacity: 50,
+            semantic_memory_capacity: 1000,
+            stage_compression_ratio_target: 10.0,
+            task_compression_ratio_target: 5.0,
+            compression_quality_threshold: 0.95,
+            criticality_boost_multiplier: 2.0,
+            stage_relevance_weight: 0.20,
+            error_correction_weight: 0.10,
+            error_pattern_detection_enabled: true,
+            error_history_lookback_stages: 3,
+            error_severity_threshold: 0.7,
+            stage_detection_enabled: true,
+            stage_auto_transition: true,
+            stage_completion_auto_compress: true,
+        }
+    }
+}

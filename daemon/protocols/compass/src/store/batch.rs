@@ -1,0 +1,158 @@
+//! One write of one method: all of it or none, and only if nothing has changed since it was read.
+
+use omir_core::cbor;
+use omir_core::instant::Timestamp;
+use omir_core::model::{Entity, Label, Resource};
+use omir_core::reference::Ref;
+use omir_core::value::Value;
+use omird_engine::{Change, Code, Effect, Encoding, Engine, Precondition, Receipt};
+
+use super::{Kept, Shape, Store, encode};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::state::State;
+
+/// Times that a write is worked out anew after a lost race.
+const TRIES: usize = 3;
+
+/// The changes of one method.
+#[derive(Default)]
+pub(crate) struct Batch {
+    records: Vec<(Ref, Value, Precondition)>,
+    entities: Vec<(Ref, Value)>,
+}
+
+/// The receipt of a batch.
+pub(crate) struct Written {
+    receipt: Receipt,
+}
+
+impl Written {
+    /// Returns the version that a record has now, and true if it was the same before.
+    pub(crate) fn version(&self, name: &Ref) -> Option<(u64, bool)> {
+        let Effect::Remembered(stored) = &self.receipt.effect else { return None };
+        let one = stored.iter().find(|one| one.target == *name)?;
+        Some((one.version, one.unchanged))
+    }
+
+    /// Returns true if it survives a power cut.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.receipt.durable
+    }
+
+    /// Returns what was written, for the audit line.
+    pub(crate) fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+}
+
+impl Batch {
+    /// Returns true if there is nothing to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+impl Store {
+    /// Adds a handle, unless there is one already: entities are written once.
+    pub(crate) fn add_handle(
+        &self,
+        batch: &mut Batch,
+        sort: Sort,
+        id: &str,
+        label: Label,
+    ) -> Result<Ref, Failure> {
+        let name = self.name(sort, id)?;
+        if batch.entities.iter().any(|(known, _)| *known == name) || self.has(&name) {
+            return Ok(name);
+        }
+        let mut entity = Entity::new(name.id.clone(), id);
+        entity.labels = Some(vec![label]);
+        let attributes = [("id".to_owned(), id.to_owned())];
+        entity.attributes = Some(attributes.into());
+        batch.entities.push((name.clone(), Resource::from(entity).to_value()));
+        Ok(name)
+    }
+
+    /// Adds a state that is not there yet.
+    pub(crate) fn add<S: State>(
+        &self,
+        batch: &mut Batch,
+        sort: Sort,
+        state: &S,
+        shape: &Shape,
+    ) -> Result<Ref, Failure> {
+        let name = self.name(sort, state.identity().1)?;
+        let value = shape.to_new(&name, state.agent(), encode(state)?);
+        batch.records.push((name.clone(), value, Precondition::Absent));
+        Ok(name)
+    }
+
+    /// Adds a state that is there, and has changed.
+    pub(crate) fn change<S: State>(
+        &self,
+        batch: &mut Batch,
+        kept: &Kept<S>,
+        state: &S,
+        shape: &Shape,
+    ) -> Result<Ref, Failure> {
+        let value = shape.to_changed(&kept.record, encode(state)?);
+        let name = Resource::from(kept.record.clone()).reference();
+        batch.records.push((name.clone(), value, Precondition::Version(kept.version)));
+        Ok(name)
+    }
+
+    /// Writes a batch, and waits until it is durable.
+    ///
+    /// # Errors
+    /// A lost race is told apart from other refusals: [`Failure::is_race`].
+    pub(crate) fn commit(&self, batch: Batch) -> Result<Written, Failure> {
+        let Batch { records, entities } = batch;
+        let conditions: Vec<(Ref, Precondition)> =
+            records.iter().map(|(name, _, condition)| (name.clone(), *condition)).collect();
+        let values = entities.into_iter().map(|(_, value)| value);
+        let values: Value = values.chain(records.into_iter().map(|(_, value, _)| value)).collect();
+        let bytes = cbor::to_vec(&values);
+        let mut change = self.engine().prepare(&bytes, Encoding::Cbor, None)?;
+        if let Change::Remember(prepared) = &mut change {
+            for item in prepared {
+                let name = item.resource.reference();
+                let condition = conditions.iter().find(|(known, _)| *known == name);
+                item.precondition = condition.map_or(Precondition::None, |(_, one)| *one);
+            }
+        }
+        match made(self.engine(), change, bytes.len()) {
+            Ok(receipt) => Ok(Written { receipt }),
+            Err(error) if error.code == Code::Conflict => Err(Failure::race(error.message)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes an instant as states have it.
+    pub(crate) fn stamp(at: Timestamp) -> String {
+        at.writable().to_string()
+    }
+}
+
+/// Makes a change and waits for its receipt. The queue counts its bytes, as those of any other request.
+fn made(engine: &Engine, change: Change, bytes: usize) -> Result<Receipt, omird_engine::Error> {
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    // Whoever waits takes the one answer; it never blocks.
+    engine.submit(change, bytes, Box::new(move |ended| drop(tell.send(ended))));
+    told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))
+}
+
+/// Works a change out, and anew where somebody else was faster.
+///
+/// # Errors
+/// `CONFLICT` after three lost races.
+pub(crate) fn retried<T>(mut f: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match f() {
+            Err(failure) if failure.is_race() && tries < TRIES => {}
+            ended => return ended,
+        }
+    }
+}

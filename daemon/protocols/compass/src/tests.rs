@@ -1,0 +1,148 @@
+//! The protocol over a real engine on a temporary folder, asked as a transport asks it.
+
+mod ace;
+mod compression;
+mod core;
+mod errors;
+mod stages;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+use omird_engine::testing::{TestClock, parts};
+use omird_engine::{Engine, Parts};
+use omird_router::testing::{AuditLines, Facts};
+use omird_router::{Answer, Caller, Exchange, Incoming, Message, Router, Scope, Scopes};
+use tempfile::TempDir;
+
+use crate::{ACE, AGENT, Compass, JSONRPC, OPERATOR, Settings};
+
+/// A protocol over a folder, and the time.
+struct Rig {
+    dir: TempDir,
+    clock: Arc<TestClock>,
+    engine: Engine,
+    compass: Compass,
+    lines: AuditLines,
+    router: Router,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.engine.stop();
+    }
+}
+
+fn open(dir: &Path, clock: &Arc<TestClock>) -> Engine {
+    Engine::open(Parts { clock: clock.clone(), ..parts(dir) }, &mut |_| {}).unwrap()
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = TestClock::new();
+        let engine = open(dir.path(), &clock);
+        let compass = Compass::new(&engine, settings);
+        let lines = AuditLines::default();
+        let router = Router::new(Facts { most: 1 << 20, ..Facts::default() }, [lines.sink()]);
+        Self { dir, clock, engine, compass, lines, router }
+    }
+
+    /// Ends the daemon without a word, and starts it again.
+    fn restart(&mut self) {
+        self.engine.stop();
+        self.engine = open(self.dir.path(), &self.clock);
+        self.compass = Compass::new(&self.engine, Settings::default());
+    }
+
+    fn send(&self, caller: &Caller, body: &str) -> Answer {
+        let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+        let admitted = self.router.admit(caller, &JSONRPC, incoming).unwrap();
+        let message = Message {
+            body: body.as_bytes().to_vec(),
+            parameters: Vec::new(),
+            request_id: None,
+            began: Instant::now(),
+        };
+        let told = Arc::new(Mutex::new(None));
+        let tell = told.clone();
+        let reply = Box::new(move |answer| *tell.lock().unwrap() = Some(answer));
+        self.compass.answer(admitted, message, reply);
+        let answer = told.lock().unwrap().take();
+        answer.expect("there is an answer")
+    }
+
+    /// Asks one method; the response.
+    fn response(&self, caller: &Caller, method: &str, params: &str) -> Value {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let answer = self.send(caller, &body);
+        assert_eq!(answer.status, 200, "{method}");
+        value(&answer.body)
+    }
+
+    /// Asks one method as agent `a1`; the result.
+    fn ask(&self, method: &str, params: &str) -> Value {
+        let response = self.response(&agent("a1"), method, params);
+        let result = response.get("result").cloned();
+        result.unwrap_or_else(|| panic!("{method} {params}: {response}"))
+    }
+
+    /// Asks one method as agent `a1`; the code of the error.
+    fn fault(&self, method: &str, params: &str) -> i64 {
+        code(&self.response(&agent("a1"), method, params))
+    }
+
+    /// Stores a content in the task `t1`.
+    fn store(&self, content: &str) -> Value {
+        let mut params = Map::new();
+        params.insert("task_id", "t1");
+        params.insert("content", content);
+        self.ask("memory.store", &json::to_string(&Value::Object(params)))
+    }
+}
+
+fn value(bytes: &[u8]) -> Value {
+    json::from_slice(bytes, &Limits::default()).unwrap()
+}
+
+fn code(response: &Value) -> i64 {
+    let code = response.pointer("/error/code").and_then(Value::as_i64);
+    code.unwrap_or_else(|| panic!("no error: {response}"))
+}
+
+fn somebody(scopes: &[Scope], agents: &[&str]) -> Caller {
+    let agents = agents.iter().map(|agent| Arc::from(*agent)).collect();
+    Caller { scopes: Scopes::only(scopes), agents, ..Caller::trusted("test", "somebody") }
+}
+
+fn agent(name: &str) -> Caller {
+    somebody(&[AGENT], &[name])
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {pointer} of {value}"))
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {pointer} of {value}"))
+}
+
+fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    let found = value.pointer(pointer).and_then(Value::as_array);
+    found.unwrap_or_else(|| panic!("no list at {pointer} of {value}"))
+}
+
+fn is(value: &Value, pointer: &str) -> bool {
+    let found = value.pointer(pointer).and_then(Value::as_bool);
+    found.unwrap_or_else(|| panic!("no flag at {pointer} of {value}"))
+}

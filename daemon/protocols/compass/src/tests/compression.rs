@@ -1,0 +1,52 @@
+//! Compression on request, its measures and its settings.
+
+use super::*;
+
+#[test]
+fn the_settings_of_a_task_are_in_force() {
+    let rig = Rig::new();
+    for n in 0..30 {
+        rig.store(&format!(
+            "Step {n}: the robot looked at shelf {n} and counted the boxes that stood there."
+        ));
+    }
+    let adjust = |params: &str| rig.ask("memory.adjust_compression", params);
+    let all = adjust(r#"{"task_id":"t1","aggressiveness":1,"auto":false}"#);
+    assert_eq!((number(&all, "/stage_ratio"), number(&all, "/task_ratio")), (20.0, 10.0));
+    let stage = rig.ask("memory.get_stage_context", r#"{"task_id":"t1"}"#);
+    let id = text(&stage, "/stage/stage_id").to_owned();
+    let compress = || rig.ask("memory.compress_stage", &format!(r#"{{"stage_id":"{id}"}}"#));
+    let hard = compress();
+    let none = adjust(r#"{"task_id":"t1","aggressiveness":0}"#);
+    assert_eq!((number(&none, "/stage_ratio"), number(&none, "/task_ratio")), (5.0, 2.5));
+    let soft = compress();
+    let ratio = |made: &Value| number(made, "/metric/compression_ratio");
+    assert!(ratio(&hard) > ratio(&soft), "{} {}", ratio(&hard), ratio(&soft));
+    assert!(soft.pointer("/stage/completed_at").unwrap().is_null(), "it stays open");
+    let measures = rig.ask("memory.get_compression_metrics", r#"{"task_id":"t1"}"#);
+    assert_eq!(number(&measures, "/summary/count"), 2.0);
+    assert_eq!(number(&measures, "/summary/min_retention"), 1.0);
+    assert_eq!(rig.fault("memory.adjust_compression", r#"{"task_id":"t1"}"#), -32602);
+    // Those of the agent count where a task has none.
+    let of_agent = adjust(r#"{"stage_ratio":4,"auto":false}"#);
+    assert_eq!(number(&of_agent, "/stage_ratio"), 4.0);
+    let task = adjust(r#"{"task_id":"t1","aggressiveness":0.5}"#);
+    assert_eq!(number(&task, "/stage_ratio"), 4.0);
+}
+
+#[test]
+fn there_must_be_something_to_compress() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    assert_eq!(rig.fault("memory.compress_task", r#"{"task_id":"t1"}"#), -32007);
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    let made = rig.ask("memory.compress_task", r#"{"task_id":"t1"}"#);
+    assert_eq!(text(&made, "/task_progress_summary"), "first a plan");
+    assert_eq!(text(&made, "/metric/compression_type"), "task");
+    let stage = rig.ask("memory.get_stage_context", r#"{"task_id":"t1"}"#);
+    let id = text(&stage, "/stage/stage_id").to_owned();
+    let params = format!(r#"{{"stage_id":"{id}"}}"#);
+    assert_eq!(rig.fault("memory.compress_stage", &params), -32007, "it has no memories");
+    let other = rig.response(&agent("a2"), "memory.compress_stage", &params);
+    assert_eq!(code(&other), -32001);
+}

@@ -1,0 +1,428 @@
+//! Storing, finding, contexts, changes, pruning, and who sees what.
+
+use omir_core::reference::ResourceType;
+use omird_engine::Encoding;
+use omird_router::{Denial, Denied};
+
+use super::*;
+
+const OPEN: &str = r#"{"content":"Use JWT tokens.","task_id":"t1","task":{"goal":"Build login","constraints":["must not store passwords"]}}"#;
+
+#[test]
+fn a_memory_opens_its_task_and_outlives_a_restart() {
+    let mut rig = Rig::new();
+    let stored = rig.ask("memory.store", OPEN);
+    assert_eq!(text(&stored, "/stage_type"), "planning");
+    assert!(!is(&stored, "/is_critical") && is(&stored, "/durable"));
+    assert_eq!(text(&stored, "/meta/agent_id"), "a1");
+    rig.restart();
+    let found = rig.ask("memory.retrieve", r#"{"query":"JWT"}"#);
+    assert_eq!(list(&found, "/memories").len(), 1);
+    assert_eq!(text(&found, "/memories/0/memory/memory_id"), text(&stored, "/memory_id"));
+    assert_eq!(text(&found, "/memories/0/memory/content"), "Use JWT tokens.");
+}
+
+#[test]
+fn a_constraint_is_critical_and_anchored() {
+    let rig = Rig::new();
+    let stored = rig.store("The robot must not enter room 12.");
+    assert_eq!(text(&stored, "/criticality_reason"), "constraint");
+    let name = format!("MemoryRecord/cr.{}", text(&stored, "/memory_id")).parse().unwrap();
+    let record = omird_engine::decode_stored(&rig.engine.get(&name).unwrap().unwrap()).unwrap();
+    assert!(is(&record, "/decay/anchored"));
+    assert!(number(&record, "/importance") >= 0.9);
+}
+
+#[test]
+fn an_id_is_taken_once() {
+    let rig = Rig::new();
+    let params = |content: &str| format!(r#"{{"memory_id":"m1","content":"{content}"}}"#);
+    let first = rig.ask("memory.store", &params("one"));
+    let again = rig.ask("memory.store", &params("one"));
+    assert!(is(&again, "/unchanged"));
+    assert_eq!(number(&first, "/version"), number(&again, "/version"));
+    assert_eq!(rig.fault("memory.store", &params("two")), -32002);
+    let other = rig.response(&agent("a2"), "memory.store", &params("one"));
+    assert_eq!(code(&other), -32002);
+}
+
+#[test]
+fn what_does_not_fit_has_its_code_and_place() {
+    let rig = Rig::new();
+    let ask = |method: &str, params: &str| rig.response(&agent("a1"), method, params);
+    assert_eq!(code(&ask("memory.nope", "[1]")), -32601);
+    assert_eq!(code(&ask("memory.store", "[1]")), -32602);
+    for (params, path) in [
+        (r#"{"content":""}"#, "/content"),
+        (r#"{"content":"x","colour":"red"}"#, "/colour"),
+        (r#"{"content":"x","relevance_score":1.1}"#, "/relevance_score"),
+        (r#"{"content":"x","memory_type":"vague"}"#, "/memory_type"),
+        (r#"{"content":"x","task":{"goal":"g"}}"#, "/task_id"),
+        (r#"{"content":"x","task_id":"t","task":{"goal":"g","aim":1}}"#, "/task/aim"),
+        (
+            r#"{"content":"x","stage_relevance_map":{"dreaming":1}}"#,
+            "/stage_relevance_map/dreaming",
+        ),
+        (r#"{"content":"x","interaction":{"query":"q"}}"#, "/interaction"),
+        (r#"{}"#, "/content"),
+    ] {
+        let response = ask("memory.store", params);
+        assert_eq!((code(&response), text(&response, "/error/data/path")), (-32602, path));
+    }
+    let unknown = r#"{"content":"x","parent_memory_id":"nobody"}"#;
+    assert_eq!(code(&ask("memory.store", unknown)), -32001);
+    let long = format!(r#"{{"content":"{}"}}"#, "x".repeat((256 << 10) + 1));
+    assert_eq!(code(&ask("memory.store", &long)), -32003);
+}
+
+#[test]
+fn a_context_has_its_sections_and_keeps_its_budget() {
+    let rig = Rig::new();
+    rig.ask("memory.store", OPEN);
+    rig.store("The robot must not enter room 12.");
+    let made = rig.ask("memory.get_context", r#"{"task_id":"t1","token_budget":2000}"#);
+    let context = text(&made, "/context");
+    for expected in ["Goal: Build login", "must not store passwords", "must not enter room 12."] {
+        assert!(context.contains(expected), "{context}");
+    }
+    let at = |heading: &str| context.find(heading).unwrap();
+    assert!(
+        at("# Task Progress") < at("# Current Stage")
+            && at("# Current Stage") < at("# Critical Facts")
+    );
+    let tokens = crate::compress::tokens(context);
+    assert_eq!(number(&made, "/quality/token_count"), tokens as f64);
+    assert_eq!(number(&made, "/quality/critical_coverage"), 1.0);
+    for n in 0..20 {
+        rig.store(&format!("Door {n} of the storage wing must always be locked at night."));
+    }
+    let small =
+        rig.response(&agent("a1"), "memory.get_context", r#"{"task_id":"t1","token_budget":64}"#);
+    assert_eq!(code(&small), -32008);
+    assert!(number(&small, "/error/data/needed") > 64.0);
+    let json = rig.ask("memory.get_context", r#"{"task_id":"t1","format":"json"}"#);
+    assert_eq!(list(&json, "/context/critical_facts").len(), 22);
+}
+
+#[test]
+fn long_memories_are_cut_and_facts_are_not() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    for n in 0..40 {
+        rig.store(&format!(
+            "Shelf {n} holds boxes. {}",
+            "The robot looked at each of them. ".repeat(10)
+        ));
+    }
+    rig.store("The robot must not lift more than 5 kg.");
+    let made =
+        rig.ask("memory.get_context", r#"{"task_id":"t1","token_budget":500,"query":"boxes"}"#);
+    assert!(number(&made, "/quality/token_count") <= 500.0);
+    assert!(text(&made, "/context").contains("must not lift more than 5 kg."));
+    let cut = list(&made, "/sections").iter().filter(|section| is(section, "/truncated")).count();
+    assert!(cut > 0);
+}
+
+#[test]
+fn critical_memories_are_never_missed() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    for n in 0..94 {
+        rig.store(&format!("The charger of bay {n} was used in the night."));
+    }
+    for n in 0..6 {
+        rig.store(&format!("The charger of hall {n} must be switched off before cleaning."));
+    }
+    let found = rig.ask("memory.retrieve", r#"{"query":"charger","task_id":"t1","k":5}"#);
+    assert_eq!(list(&found, "/memories").len(), 6);
+    assert!(is(&found, "/extended"));
+    assert_eq!(number(&found, "/validation/critical_coverage"), 1.0);
+    assert!(list(&found, "/memories").iter().all(|one| is(one, "/memory/is_critical")));
+}
+
+#[test]
+fn of_two_that_contradict_each_other_one_is_left_out() {
+    let rig = Rig::new();
+    let first = rig.store("door 3 is open");
+    let second = rig.store("door 3 is not open");
+    let found = rig.ask("memory.retrieve", r#"{"query":"door 3 open","task_id":"t1"}"#);
+    assert_eq!(list(&found, "/memories").len(), 1);
+    let pair = list(&found, "/validation/contradictions/0");
+    for stored in [&first, &second] {
+        assert!(pair.contains(&text(stored, "/memory_id").into()));
+    }
+}
+
+#[test]
+fn the_score_is_that_of_its_parts() {
+    let rig = Rig::new();
+    let params = |critical| {
+        format!(
+            r#"{{"content":"the dock is by the window","task_id":"t1","is_critical":{critical}}}"#
+        )
+    };
+    rig.ask("memory.store", &params("true"));
+    rig.ask("memory.store", &params("false"));
+    // Nine uses now, and nothing for a week.
+    for _ in 0..9 {
+        rig.ask("memory.retrieve", r#"{"query":"dock","task_id":"t1"}"#);
+    }
+    // The writer counts what was used before it makes the next change.
+    rig.ask("memory.store", r#"{"content":"something else"}"#);
+    rig.clock.advance(Duration::from_secs(7 * 86_400));
+    let found = rig.ask("memory.retrieve", r#"{"query":"dock","task_id":"t1","touch":false}"#);
+    let [first, second] = list(&found, "/memories") else { panic!("{found}") };
+    let weights = [
+        ("sim", 0.35),
+        ("rec", 0.15),
+        ("freq", 0.10),
+        ("stage", 0.20),
+        ("crit", 0.10),
+        ("err", 0.10),
+    ];
+    for one in [first, second] {
+        let part = |name: &str| number(one, &format!("/parts/{name}"));
+        let sum: f64 = weights.iter().map(|(name, weight)| weight * part(name)).sum();
+        assert!((sum - number(one, "/score")).abs() < 1e-6);
+        assert_eq!((part("stage"), part("err")), (1.0, 0.0));
+        assert!((part("rec") - 0.5).abs() < 1e-3, "{one}");
+        assert!((part("freq") - 0.498_922).abs() < 1e-5, "{one}");
+    }
+    assert_eq!((number(first, "/parts/crit"), number(second, "/parts/crit")), (1.0, 0.5));
+    assert!((number(first, "/score") - number(second, "/score") - 0.05).abs() < 1e-6);
+}
+
+#[test]
+fn the_current_stage_decides_the_order() {
+    let rig = Rig::new();
+    let store = |kind: &str| {
+        rig.ask(
+            "memory.store",
+            &format!(
+                r#"{{"content":"how to open the valve","task_id":"t1","memory_type":"{kind}"}}"#
+            ),
+        );
+    };
+    store("semantic");
+    store("procedural");
+    let first = |stage: &str| {
+        let params =
+            format!(r#"{{"query":"valve","task_id":"t1","stage_type":"{stage}","touch":false}}"#);
+        let found = rig.ask("memory.retrieve", &params);
+        text(&found, "/memories/0/memory/memory_type").to_owned()
+    };
+    // Both are of the planning stage; what is favoured decides in execution.
+    assert_eq!(first("execution"), "procedural");
+    let plan = r#"{"query":"valve","task_id":"t1","stage_type":"planning","touch":false}"#;
+    let found = rig.ask("memory.retrieve", plan);
+    let parts: Vec<f64> =
+        list(&found, "/memories").iter().map(|one| number(one, "/parts/stage")).collect();
+    assert_eq!(parts, [1.0, 1.0]);
+}
+
+#[test]
+fn agents_do_not_see_each_other() {
+    let rig = Rig::new();
+    let stored = rig.ask("memory.store", OPEN);
+    let id = text(&stored, "/memory_id");
+    let other = |method: &str, params: &str| rig.response(&agent("a2"), method, params);
+    let same = |method: &str, of: &str, none: &str| {
+        let (of, none) = (other(method, of), other(method, none));
+        assert_eq!((code(&of), code(&none)), (-32001, -32001), "{method}");
+    };
+    same(
+        "memory.retrieve",
+        r#"{"query":"JWT","task_id":"t1"}"#,
+        r#"{"query":"JWT","task_id":"t9"}"#,
+    );
+    same("memory.get_context", r#"{"task_id":"t1"}"#, r#"{"task_id":"t9"}"#);
+    let update = |id: &str| format!(r#"{{"memory_id":"{id}","relevance_score":0.1}}"#);
+    same("memory.update", &update(id), &update("m9"));
+    let found = other("memory.retrieve", r#"{"query":"JWT"}"#);
+    assert_eq!(list(&found, "/result/memories").len(), 0);
+    let named = other("memory.retrieve", r#"{"query":"JWT","agent_id":"a1"}"#);
+    assert_eq!(code(&named), -32104);
+    // Whoever watches over both sees both, and another tenant sees none.
+    let ace = somebody(&[ACE], &["a2", "a1"]);
+    let seen = rig.response(&ace, "memory.retrieve", r#"{"query":"JWT","agent_id":"a1"}"#);
+    assert_eq!(list(&seen, "/result/memories").len(), 1);
+    let stranger = Caller { tenant: Some("other".into()), ..somebody(&[OPERATOR], &["a1"]) };
+    let seen = rig.response(&stranger, "memory.retrieve", r#"{"query":"JWT"}"#);
+    assert_eq!(list(&seen, "/result/memories").len(), 0);
+    assert_eq!(code(&rig.response(&stranger, "memory.get_context", r#"{"task_id":"t1"}"#)), -32001);
+}
+
+#[test]
+fn a_caller_without_the_scope_is_told_so() {
+    let rig = Rig::new();
+    let refused = rig.response(&agent("a1"), "memory.get_critical_memories", "{}");
+    assert_eq!(code(&refused), -32104);
+    let lines = rig.lines.take();
+    assert!(lines.iter().all(|line| line.contains("UNAUTHORIZED")), "{lines:?}");
+    // Who holds no scope of the protocol does not get as far as a call.
+    let reader = somebody(&[Scope::READ], &["a1"]);
+    let refusal = rig.router.admit(&reader, &JSONRPC, Incoming::default()).map(|_| ()).unwrap_err();
+    let denied =
+        Denied { method: &JSONRPC, why: Denial::Refusal(refusal), request_id: None, rate: None };
+    let answer = rig.compass.refuse(&denied);
+    assert_eq!((answer.status, code(&value(&answer.body))), (403, -32104));
+    let prune = r#"{"task_id":"t1","mode":"forget"}"#;
+    rig.store("a cup");
+    assert_eq!(rig.fault("memory.prune", prune), -32104);
+}
+
+#[test]
+fn each_call_of_a_batch_is_told_of() {
+    let rig = Rig::new();
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"a cup"}},
+        {"jsonrpc":"2.0","method":"memory.store","params":{"content":"a plate"}},
+        {"jsonrpc":"2.0","id":2,"method":"memory.retrieve","params":{"query":"cup plate"}},
+        {"jsonrpc":"2.0","id":3,"method":"memory.nope"}]"#;
+    let answer = value(&rig.send(&agent("a1"), batch).body);
+    let [stored, found, unknown] = answer.as_array().unwrap() else { panic!("{answer}") };
+    assert!(is(stored, "/result/durable"));
+    assert_eq!(list(found, "/result/memories").len(), 2, "it sees what came before it");
+    assert_eq!(code(unknown), -32601);
+    let lines = rig.lines.take();
+    let names: Vec<&str> = lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    let expected =
+        ["compass.memory.store", "compass.memory.store", "compass.memory.retrieve", "compass.?"];
+    assert_eq!(names, expected);
+    assert!(lines[0].contains("MemoryRecord/cr."), "{lines:?}");
+    let quiet = r#"{"jsonrpc":"2.0","method":"memory.store","params":{"content":"a fork"}}"#;
+    let answer = rig.send(&agent("a1"), quiet);
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+}
+
+#[test]
+fn the_trace_comes_back() {
+    let rig = Rig::new();
+    let ask = |content: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":"k","method":"memory.store","params":{{"content":"{content}"}},"a2a_context":{{"trace_id":"x-1"}}}}"#
+        );
+        value(&rig.send(&agent("a1"), &body).body)
+    };
+    assert_eq!(text(&ask("a cup"), "/result/meta/trace_id"), "x-1");
+    let failed = ask("");
+    assert_eq!(text(&failed, "/error/data/trace_id"), "x-1");
+    assert_eq!(text(&failed, "/error/data/agent_id"), "a1");
+}
+
+#[test]
+fn a_working_memory_is_found_for_an_hour() {
+    let mut rig = Rig::new();
+    rig.ask("memory.store", r#"{"content":"the cup is in the left hand","memory_type":"working"}"#);
+    let count =
+        |rig: &Rig| list(&rig.ask("memory.retrieve", r#"{"query":"cup"}"#), "/memories").len();
+    rig.clock.advance(Duration::from_secs(3500));
+    rig.restart();
+    assert_eq!(count(&rig), 1);
+    rig.clock.advance(Duration::from_secs(101));
+    assert_eq!(count(&rig), 0);
+}
+
+#[test]
+fn what_is_above_the_capacity_is_put_aside() {
+    let rig = Rig::new();
+    rig.store("The robot must not enter room 12.");
+    for n in 1..50 {
+        let stored = rig.store(&format!("box {n} was moved"));
+        assert_eq!(number(&stored, "/pruned"), 0.0, "{n}");
+    }
+    assert_eq!(number(&rig.store("box 50 was moved"), "/pruned"), 1.0);
+    let count = |more: &str| {
+        let params = format!(r#"{{"query":"box moved room","task_id":"t1","k":100{more}}}"#);
+        list(&rig.ask("memory.retrieve", &params), "/memories").len()
+    };
+    assert_eq!((count(""), count(r#","include_archived":true"#)), (50, 51));
+    let found = rig.ask("memory.retrieve", r#"{"query":"room 12","task_id":"t1"}"#);
+    assert_eq!(text(&found, "/memories/0/memory/content"), "The robot must not enter room 12.");
+}
+
+#[test]
+fn pruning_can_be_tried_first() {
+    let rig = Rig::new();
+    for n in 0..6 {
+        let relevance = if n % 2 == 0 { 0.1 } else { 0.9 };
+        let params =
+            format!(r#"{{"content":"box {n}","task_id":"t1","relevance_score":{relevance}}}"#);
+        rig.ask("memory.store", &params);
+    }
+    rig.ask(
+        "memory.store",
+        r#"{"content":"box 7 must stay","task_id":"t1","relevance_score":0.1}"#,
+    );
+    let prune = |more: &str| {
+        rig.ask("memory.prune", &format!(r#"{{"task_id":"t1","strategy":"relevance"{more}}}"#))
+    };
+    let tried = prune(r#","dry_run":true"#);
+    assert_eq!((number(&tried, "/pruned"), number(&tried, "/kept_critical")), (3.0, 1.0));
+    let seq = rig.engine.newest();
+    assert_eq!(number(&prune(r#","dry_run":true"#), "/pruned"), 3.0);
+    assert_eq!(rig.engine.newest(), seq, "nothing was changed");
+    let pruned = prune("");
+    assert_eq!((number(&pruned, "/examined"), list(&pruned, "/ids").len()), (7.0, 3));
+    assert_eq!(number(&prune(""), "/pruned"), 0.0);
+    let operator = somebody(&[OPERATOR], &["a1"]);
+    let forget = r#"{"task_id":"t1","strategy":"relevance","mode":"forget"}"#;
+    let response = rig.response(&operator, "memory.prune", forget);
+    assert_eq!(number(&response, "/result/pruned"), 3.0);
+    let all = rig.ask(
+        "memory.retrieve",
+        r#"{"query":"box","task_id":"t1","include_archived":true,"k":100}"#,
+    );
+    assert_eq!(list(&all, "/memories").len(), 4);
+}
+
+#[test]
+fn a_change_needs_the_version_that_was_seen() {
+    let rig = Rig::new();
+    let stored = rig.store("the cup is red");
+    let id = text(&stored, "/memory_id");
+    let update = |more: &str| format!(r#"{{"memory_id":"{id}"{more}}}"#);
+    let changed = rig.ask(
+        "memory.update",
+        &update(r#","version":1,"content":"the cup is blue","relevance_score":0.4"#),
+    );
+    assert_eq!(number(&changed, "/version"), 2.0);
+    assert_eq!(
+        rig.fault("memory.update", &update(r#","version":1,"relevance_score":0.5"#)),
+        -32002
+    );
+    let same = rig.ask("memory.update", &update(r#","relevance_score":0.4"#));
+    assert!(is(&same, "/unchanged"));
+    let found = rig.ask("memory.retrieve", r#"{"query":"blue cup","task_id":"t1"}"#);
+    assert_eq!(number(&found, "/memories/0/memory/relevance_score"), 0.4);
+    assert_eq!(text(&found, "/memories/0/memory/summary"), "the cup is blue");
+}
+
+#[test]
+fn nothing_is_written_where_nobody_may_write() {
+    let mut rig = Rig::new();
+    rig.router = Router::new(Facts { is_read_only: true, most: 1 << 20, ..Facts::default() }, []);
+    assert_eq!(rig.fault("memory.store", r#"{"content":"x"}"#), -32010);
+    assert_eq!(list(&rig.ask("memory.retrieve", r#"{"query":"x"}"#), "/memories").len(), 0);
+}
+
+#[test]
+fn memories_that_are_nearly_the_same_are_not_merged() {
+    let rig = Rig::new();
+    for n in 0..20 {
+        rig.store(&format!("the dock is by the window, {n}"));
+    }
+    // The same, of nobody's: a sweep merges these.
+    for _ in 0..20 {
+        let text = r#"{"resourceType":"MemoryRecord","content":"the dock is by the window","entityRefs":[{"ref":"Entity/ct.t1"}]}"#;
+        let change = rig.engine.prepare(text.as_bytes(), Encoding::Json, None).unwrap();
+        rig.engine.execute(change).unwrap();
+    }
+    rig.clock.advance(Duration::from_secs(30 * 86_400));
+    rig.engine.sweep(false).unwrap();
+    let found = rig.ask("memory.retrieve", r#"{"query":"dock","task_id":"t1","k":100}"#);
+    assert_eq!(list(&found, "/memories").len(), 20);
+    let mut others = 0;
+    rig.engine.each(Some(ResourceType::MemoryRecord), |bytes| {
+        let record = omird_engine::decode_stored(&bytes).unwrap();
+        others += usize::from(record.pointer("/provenance/externalId").is_none());
+    });
+    assert!(others < 20, "the sweep did merge: {others}");
+}

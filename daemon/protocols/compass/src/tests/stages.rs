@@ -1,0 +1,184 @@
+//! Stages: begun, detected, completed, at every level of a context.
+
+use super::*;
+
+fn stored(rig: &Rig, content: &str) -> String {
+    text(&rig.store(content), "/memory_id").to_owned()
+}
+
+#[test]
+fn a_marker_moves_the_task_on() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let moved = rig.store("[STAGE:EXECUTION] run it");
+    assert_eq!(text(&moved, "/transition/from"), "planning");
+    assert_eq!(text(&moved, "/transition/to"), "execution");
+    assert_eq!(text(&moved, "/stage_type"), "execution");
+    let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&progress, "/completed_stages").len(), 1);
+    assert_eq!(text(&progress, "/current_stage_id"), text(&moved, "/stage_id"));
+    let past = rig.ask("memory.get_stage_context", r#"{"task_id":"t1","stage_type":"planning"}"#);
+    assert!(past.pointer("/stage/completed_at").is_some_and(|at| !at.is_null()));
+    assert_eq!(text(&past, "/stage/stage_summary"), "first a plan");
+}
+
+#[test]
+fn a_stage_without_memories_is_relabelled() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let done = rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    let next = text(&done, "/next_stage_id").to_owned();
+    let moved = rig.store("@stage:reflection why did it fail");
+    assert_eq!((text(&moved, "/stage_id"), text(&moved, "/stage_type")), (&*next, "reflection"));
+    let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
+    assert_eq!(list(&progress, "/completed_stages").len(), 1);
+}
+
+#[test]
+fn a_change_is_detected_and_applied_only_when_told() {
+    let rig = Rig::new();
+    rig.store("first a plan");
+    let detect = |more: &str| {
+        rig.ask("memory.detect_stage_transition", &format!(r#"{{"task_id":"t1"{more}}}"#))
+    };
+    let found = detect(r#","recent_actions":["verify_a","test_b","check_c"]"#);
+    assert!(is(&found, "/should_transition") && !is(&found, "/applied"));
+    assert_eq!(text(&found, "/suggested_stage_type"), "verification");
+    assert!(!is(&detect(r#","recent_actions":["a","b","c"]"#), "/should_transition"));
+    let told = detect(r#","recent_actions":["verify_a","test_b"],"ace_signal":"execution""#);
+    assert_eq!(text(&told, "/suggested_stage_type"), "execution");
+    let applied = detect(r#","ace_signal":"execution","apply":true"#);
+    assert!(is(&applied, "/applied"));
+    let now = detect("");
+    assert_eq!(text(&now, "/current_stage_type"), "execution");
+    // Half an hour is too long for an execution, and moves nothing by itself.
+    rig.clock.advance(Duration::from_secs(1801));
+    let late = detect("");
+    assert_eq!(text(&late, "/signals/0/source"), "time");
+    assert!(!is(&late, "/should_transition"));
+}
+
+#[test]
+fn a_stage_is_completed_once() {
+    let rig = Rig::new();
+    for n in 0..36 {
+        rig.store(&format!(
+            "Step {n}: the robot drove along the corridor and looked at the shelf on its left side."
+        ));
+    }
+    let facts = [
+        "The robot must not enter room 12.",
+        "The battery must stay above 20 percent.",
+        "Never lift more than 5 kg.",
+        "The deadline is 17:00.",
+    ];
+    facts.iter().for_each(|fact| drop(rig.store(fact)));
+    let stage = rig.ask("memory.get_stage_context", r#"{"task_id":"t1"}"#);
+    let id = text(&stage, "/stage/stage_id").to_owned();
+    let params = format!(r#"{{"task_id":"t1","stage_id":"{id}"}}"#);
+    let done = rig.ask("memory.complete_stage", &params);
+    assert_eq!(number(&done, "/metric/critical_fact_retention_rate"), 1.0);
+    assert_eq!(number(&done, "/metric/coherence_score"), 1.0);
+    assert_eq!(number(&done, "/metric/cost_usd"), 0.0);
+    assert_eq!(text(&done, "/metric/model_used"), "extract-1");
+    let (input, output) =
+        (number(&done, "/metric/input_tokens"), number(&done, "/metric/output_tokens"));
+    let ratio = (input / output * 100.0).round() / 100.0;
+    assert_eq!(number(&done, "/metric/compression_ratio"), ratio);
+    let summary = text(&done, "/stage/stage_summary");
+    assert!(facts.iter().all(|fact| summary.contains(fact)), "{summary}");
+    assert_eq!(list(&done, "/stage/raw_memory_refs").len(), 40);
+    assert_eq!(rig.fault("memory.complete_stage", &params), -32002);
+    let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
+    assert!(facts.iter().all(|fact| text(&progress, "/brief").contains(fact)));
+}
+
+#[test]
+fn of_two_that_complete_a_stage_at_once_one_does() {
+    let rig = Rig::new();
+    for round in 0..5 {
+        rig.store(&format!("step {round} was done"));
+        let stage = rig.ask("memory.get_stage_context", r#"{"task_id":"t1"}"#);
+        let id = text(&stage, "/stage/stage_id").to_owned();
+        let params =
+            format!(r#"{{"task_id":"t1","stage_id":"{id}","next_stage_type":"execution"}}"#);
+        let ended: Vec<bool> = std::thread::scope(|scope| {
+            let ask = || {
+                rig.response(&agent("a1"), "memory.complete_stage", &params).get("result").is_some()
+            };
+            let both = [scope.spawn(ask), scope.spawn(ask)];
+            both.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(ended.iter().filter(|done| **done).count(), 1, "{round}");
+        let progress = rig.ask("memory.get_task_progress", r#"{"task_id":"t1"}"#);
+        assert_eq!(list(&progress, "/completed_stages").len(), round + 1);
+    }
+}
+
+#[test]
+fn each_level_tells_its_own() {
+    let rig = Rig::new();
+    rig.ask(
+        "memory.store",
+        r#"{"content":"The plan names three shelves.","task_id":"t1","task":{"goal":"Tidy up"}}"#,
+    );
+    rig.ask("memory.complete_stage", r#"{"task_id":"t1","summary":"The plan was made."}"#);
+    rig.store("The first shelf is empty.");
+    let context = |level: &str| {
+        let made =
+            rig.ask("memory.get_context", &format!(r#"{{"task_id":"t1","level":"{level}"}}"#));
+        text(&made, "/context").to_owned()
+    };
+    let (raw, stage, task) = (context("raw"), context("stage"), context("task"));
+    assert!(raw.contains("first shelf is empty") && !raw.contains("Goal"), "{raw}");
+    assert!(stage.contains("The plan was made.") && !stage.contains("first shelf"), "{stage}");
+    assert!(task.contains("Goal: Tidy up") && !task.contains("first shelf"), "{task}");
+    let all = context("auto");
+    assert!(
+        ["first shelf is empty", "The plan was made.", "Goal: Tidy up"]
+            .iter()
+            .all(|part| all.contains(part))
+    );
+}
+
+#[test]
+fn a_task_ends() {
+    let rig = Rig::new();
+    rig.store("@stage:verification all tests pass");
+    let waiting = rig.ask("memory.complete_stage", r#"{"task_id":"t1"}"#);
+    assert!(waiting.get("next_stage_id").unwrap().is_null(), "nothing follows verification");
+    stored(&rig, "one more look");
+    let done = rig.ask("memory.complete_stage", r#"{"task_id":"t1","task_status":"completed"}"#);
+    assert_eq!(text(&done, "/task_status"), "completed");
+    assert_eq!(rig.fault("memory.store", r#"{"task_id":"t1","content":"too late"}"#), -32002);
+    let both = r#"{"task_id":"t1","task_status":"failed","next_stage_type":"execution"}"#;
+    assert_eq!(rig.fault("memory.complete_stage", both), -32602);
+    assert_eq!(
+        rig.fault("memory.complete_stage", r#"{"task_id":"t1","require_model":true}"#),
+        -32006
+    );
+}
+
+#[test]
+fn fifty_turns_fit_a_fifth_of_their_tokens() {
+    let rig = Rig::with(Settings { episodic_memory_capacity: 0, ..Settings::default() });
+    let filler = "The arm moved to the next bin and the camera looked at what lay in it before anything was taken. ";
+    let mut facts = Vec::new();
+    let kinds = ["planning", "execution", "reflection", "execution", "verification"];
+    for turn in 0..50 {
+        let mark = format!("[STAGE:{}] ", kinds[turn / 10].to_uppercase());
+        let fact = format!("Bin {turn} must stay below {} kg.", 10 + turn);
+        let more = if turn % 5 == 0 {
+            facts.push(fact.clone());
+            fact
+        } else {
+            String::new()
+        };
+        rig.store(&format!("{mark}Turn {turn}. {}{more}", filler.repeat(22)));
+    }
+    let made = rig.ask("memory.get_context", r#"{"task_id":"t1","token_budget":5000}"#);
+    let context = text(&made, "/context");
+    assert!(crate::compress::tokens(context) <= 5000);
+    assert!(facts.iter().all(|fact| context.contains(fact)), "{context}");
+    assert!(number(&made, "/quality/compression_ratio") >= 5.0, "{made}");
+}

@@ -1,0 +1,364 @@
+//! The methods of whoever watches over agents: strategic context, outcomes of interventions, and what is critical.
+
+use std::collections::BTreeMap;
+
+use omir_core::confidence::{Outcome, Weight};
+use omir_core::model::{ExperienceType, Tier};
+use omir_core::value::{Map, Value};
+use omird_engine::Change;
+
+use crate::ask::{Ask, CRITICAL_IMPORTANCE};
+use crate::context::{Draft, Section, Worth};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::state::{Intervention, Memory, Task};
+use crate::store::{Batch, Kept, Search, Shape, Store, retried};
+use crate::words::{Format, Word};
+use crate::work::context::{BUDGETS, Made, coverage, critical_facts, line_of_error};
+use crate::work::errors::{log_of, patterns_under, shown_patterns};
+use crate::work::shown;
+use crate::work::tasks::current_stage;
+
+/// The share of the way that an intervention moves a relevance.
+const LEARNING: f64 = 0.2;
+/// Interventions, and their mean effectiveness, from which on a memory is critical.
+const OFTEN: u32 = 3;
+const EFFECTIVE: f64 = 0.7;
+/// Successes that are told.
+const MOST_SUCCESSES: usize = 10;
+
+/// A matter to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    Errors,
+    Progress,
+    Constraints,
+}
+
+impl Word for Focus {
+    const ALL: &'static [Self] = &[Self::Errors, Self::Progress, Self::Constraints];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Errors => "errors",
+            Self::Progress => "progress",
+            Self::Constraints => "constraints",
+        }
+    }
+}
+
+/// Returns what to look at by the figures of an agent, beside what was asked for.
+fn focus(stated: &[Focus], metrics: &BTreeMap<String, f64>) -> Vec<Focus> {
+    let metric = |name: &str| metrics.get(name).copied();
+    let all = [
+        (Focus::Errors, metric("error_rate").is_some_and(|rate| rate > 0.3)),
+        (Focus::Progress, metric("progress_rate").is_some_and(|rate| rate < 0.5)),
+        (Focus::Constraints, metric("coherence_score").is_some_and(|score| score < 0.8)),
+    ];
+    let is_one = |(focus, by_figures): &(Focus, bool)| *by_figures || stated.contains(focus);
+    all.into_iter().filter(is_one).map(|(focus, _)| focus).collect()
+}
+
+/// Makes the context of a decision about a task.
+pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let task = ask.required_task()?.state;
+    let params = &mut ask.params;
+    let decision = params.said("decision_type")?;
+    let decision = params.required("decision_type", decision)?.to_owned();
+    let mut metrics = BTreeMap::new();
+    if let Some(mut stated) = params.object("metrics")? {
+        for name in ["error_rate", "progress_rate", "coherence_score", "context_efficiency"] {
+            if let Some(share) = stated.share(name)? {
+                metrics.insert(name.to_owned(), share);
+            }
+        }
+        stated.finish()?;
+    }
+    let stated: Vec<Focus> = params.words("focus_areas")?;
+    let budget = params.count("token_budget", BUDGETS.0, BUDGETS.1)?.unwrap_or(2000);
+    params.finish()?;
+    let focus = focus(&stated, &metrics);
+    let is = |one| focus.contains(&one);
+    let lookback = ask.settings.error_history_lookback_stages;
+    let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
+    let errors = ask.recent_errors(&task, lookback)?;
+    let patterns = if is(Focus::Errors) { patterns_under(ask, &handle)? } else { Vec::new() };
+    let successes = if is(Focus::Progress) { successes(ask, &task)? } else { Vec::new() };
+    let facts = critical_facts(ask, &task)?;
+    let with_errors = is(Focus::Errors) || focus.is_empty();
+    let with_stages = is(Focus::Progress) || focus.is_empty();
+
+    let mut draft = Draft::default();
+    let decided = format!("Decision: {decision}");
+    draft.add(Section::Progress, Worth::Fixed, decided);
+    if !task.task_goal.is_empty() {
+        draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
+    }
+    let summary = task.task_progress_summary.as_deref().unwrap_or_default();
+    draft.add(Section::Progress, Worth::Progress, summary);
+    for one in &successes {
+        draft.add(Section::Current, Worth::Raw, format!("- {}", one.record.content.trim()));
+    }
+    let mut stages = Vec::new();
+    if with_stages {
+        for note in task.stages.iter().rev() {
+            let stage = current_stage(ask, &note.stage_id)?.state;
+            if !stage.stage_summary.is_empty() {
+                let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
+                draft.add(Section::Past, Worth::Past, text);
+            }
+            stages.push(Value::Object(shown::stage(&stage)?));
+        }
+    }
+    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    if with_errors {
+        for error in &errors {
+            draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
+        }
+        for pattern in &patterns {
+            let pattern = &pattern.state;
+            let text = format!("- {}: {}", pattern.description, pattern.prevention_strategy);
+            draft.add(Section::Errors, Worth::Error, text.trim_end_matches([':', ' ']));
+        }
+    }
+    let context = draft.fit(budget, Format::Markdown)?;
+    let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
+    let coverage = coverage(&facts, &context);
+    let history = usize::try_from(history).unwrap_or(usize::MAX);
+    let made = Made { context, coverage, coherence: 1.0, history };
+
+    let mut map = Map::new();
+    map.insert("context_id", ask.store.new_id());
+    map.insert("task_id", task.task_id.as_str());
+    map.insert("focus", focus.iter().map(|focus| focus.as_str()).collect::<Vec<_>>());
+    map.insert("critical_facts", facts);
+    map.insert("constraints", task.critical_constraints.clone());
+    map.insert("errors", if with_errors { log_of(ask, &task)? } else { Value::Array(Vec::new()) });
+    map.insert("patterns", shown_patterns(&patterns)?);
+    let shown = successes.iter().map(|kept| shown::memory(kept).map(Value::Object));
+    map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
+    map.insert("stages", Value::Array(stages));
+    map.insert("context", made.context.context.clone());
+    map.insert("token_count", made.context.tokens);
+    // As sure as the patterns it rests on; without any, as the facts that it covers.
+    let surest = patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
+    map.insert("confidence", surest.unwrap_or(coverage));
+    map.insert("quality", made.quality());
+    ask.store.touch(successes.iter().map(|kept| kept.bytes.as_slice()));
+    Ok(map)
+}
+
+/// Returns what went well in a task, newest first.
+fn successes(ask: &Ask<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure> {
+    let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
+    let mut all = ask.store.all::<Memory>(handle)?;
+    all.retain(|kept| kept.state.success == Some(true) && !kept.state.archived);
+    all.truncate(MOST_SUCCESSES);
+    Ok(all)
+}
+
+/// Records how an intervention went, and learns from it.
+pub(crate) fn record_intervention_outcome(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let task = ask.required_task()?.state;
+    let params = &mut ask.params;
+    let context_id = params.id("context_id")?;
+    let context_id = params.required("context_id", context_id)?.to_owned();
+    let kind = params.said("intervention_type")?;
+    let kind = params.required("intervention_type", kind)?.to_owned();
+    let effectiveness = params.share("effectiveness")?;
+    let effectiveness = params.required("effectiveness", effectiveness)?;
+    let success = params.flag("success")?;
+    let success = params.required("success", success)?;
+    let mut memory_ids = params.ids("memory_ids")?.unwrap_or_default();
+    memory_ids.sort();
+    memory_ids.dedup();
+    let notes = params.said("notes")?.map(str::to_owned);
+    let after = params.numbers("metrics_after", f64::MIN, f64::MAX)?.unwrap_or_default();
+    let after: BTreeMap<String, f64> =
+        after.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+    params.finish()?;
+    let (id, changed) = retried(|| {
+        let (now, _) = ask.store.now();
+        let mut batch = Batch::default();
+        let mut changed = Vec::new();
+        for memory in &memory_ids {
+            let kept = ask.memory(memory)?;
+            if kept.state.agent_id != task.agent_id {
+                return Err(Failure::not_found("memory", memory));
+            }
+            let state = learned(&kept.state, effectiveness);
+            let until = kept.record.valid_until.as_ref().map(|until| until.at());
+            let shape =
+                ask.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
+            ask.store.change(&mut batch, &kept, &state, &shape)?;
+            changed.push(state);
+        }
+        let intervention = Intervention {
+            tenant: ask.store.tenant().to_owned(),
+            intervention_id: ask.store.new_id(),
+            agent_id: task.agent_id.clone(),
+            task_id: task.task_id.clone(),
+            context_id: context_id.clone(),
+            intervention_type: kind.clone(),
+            effectiveness,
+            success,
+            memory_ids: memory_ids.clone(),
+            notes: notes.clone(),
+            metrics_after: after.clone(),
+            recorded_at: Store::stamp(now),
+        };
+        let said = notes.iter().map(String::as_str);
+        let content: Vec<&str> = std::iter::once(kind.as_str()).chain(said).collect();
+        let shape = Shape {
+            content: content.join("\n"),
+            experience_type: Some(ExperienceType::Decision),
+            tier: Some(Tier::Session),
+            importance: Some(effectiveness),
+            event_time: Some(now),
+            entities: ask.store.add_owners(&mut batch, &task.agent_id, Some(&task.task_id))?,
+            external_id: Some(format!("compass:{}", intervention.intervention_id)),
+            ..Shape::default()
+        };
+        ask.store.add(&mut batch, Sort::Intervention, &intervention, &shape)?;
+        // The figures are those of the task from now on.
+        if !after.is_empty() {
+            let mut course = super::tasks::Course::of(ask.task(&task.task_id)?);
+            course.task.performance_metrics.extend(after.clone());
+            course.is_changed = true;
+            course.write(ask, &mut batch, now)?;
+        }
+        ask.commit(batch)?;
+        Ok((intervention.intervention_id, changed))
+    })?;
+    for memory in &changed {
+        believe(ask, memory, success, effectiveness)?;
+    }
+    let mut map = Map::new();
+    map.insert("intervention_id", id);
+    let updated = changed.iter().map(|memory| {
+        let mut map = Map::new();
+        map.insert("memory_id", memory.memory_id.as_str());
+        map.insert("relevance_score", memory.relevance_score);
+        map.insert("is_critical", memory.is_critical);
+        Value::Object(map)
+    });
+    map.insert("updated", updated.collect::<Value>());
+    Ok(map)
+}
+
+/// Returns a memory after an intervention that used it.
+fn learned(memory: &Memory, effectiveness: f64) -> Memory {
+    let mut state = memory.clone();
+    state.relevance_score += LEARNING * (effectiveness - state.relevance_score);
+    state.interventions += 1;
+    state.effectiveness += effectiveness;
+    let mean = state.effectiveness / f64::from(state.interventions);
+    if state.interventions >= OFTEN && mean >= EFFECTIVE && !state.is_critical && !state.is_decided
+    {
+        state.is_critical = true;
+        state.criticality_reason = Some("intervention".to_owned());
+    }
+    state
+}
+
+/// Counts the outcome as evidence for or against a memory.
+fn believe(
+    ask: &mut Ask<'_>,
+    memory: &Memory,
+    success: bool,
+    effectiveness: f64,
+) -> Result<(), Failure> {
+    let name = ask.store.name(Sort::Memory, &memory.memory_id)?;
+    let outcome = if success { Outcome::Confirmed } else { Outcome::Contradicted };
+    let weight = Weight::new(effectiveness.max(0.1));
+    let weight = weight.ok_or_else(|| Failure::internal("a share is no weight of evidence"))?;
+    ask.store.engine().execute(Change::Feedback(name, outcome, weight))?;
+    Ok(())
+}
+
+/// Lists what is critical, newest first.
+pub(crate) fn get_critical_memories(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let by_task = ask.params.states("task_id") && !ask.params.states("agent_id");
+    let agent = if by_task { None } else { Some(ask.take_agent()?) };
+    let task = ask.take_task(agent.as_deref())?.map(|kept| kept.state);
+    ask.params.id("agent_id")?;
+    let reasons = ask.params.texts("reasons")?.unwrap_or_default();
+    let limit = ask.params.count("limit", 1, 1000)?.unwrap_or(100);
+    ask.params.finish()?;
+    let handle = match (&task, &agent) {
+        (Some(task), _) => ask.store.name(Sort::TaskHandle, &task.task_id)?,
+        (None, Some(agent)) => ask.store.name(Sort::Agent, agent)?,
+        (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
+    };
+    let search = Search { min_importance: Some(CRITICAL_IMPORTANCE), ..Search::of(handle) };
+    let found = ask.store.find::<Memory>(&search)?;
+    let mut memories: Vec<Kept<Memory>> = found.into_iter().map(|found| found.kept).collect();
+    memories.retain(|kept| {
+        let reason = kept.state.criticality_reason.as_deref();
+        let is_wanted = || reason.is_some_and(|reason| reasons.iter().any(|known| known == reason));
+        kept.state.is_critical && (reasons.is_empty() || is_wanted())
+    });
+    let total = memories.len();
+    memories.truncate(limit);
+    let shown = memories.iter().map(|kept| shown::memory(kept).map(Value::Object));
+    let mut map = Map::new();
+    map.insert("memories", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
+    map.insert("total", total);
+    Ok(map)
+}
+
+/// Says that a memory is critical, or is not: that stands against the rules from then on.
+pub(crate) fn update_criticality(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let id = ask.params.id("memory_id")?;
+    let id = ask.params.required("memory_id", id)?.to_owned();
+    let is_critical = ask.params.flag("is_critical")?;
+    let is_critical = ask.params.required("is_critical", is_critical)?;
+    let reason = ask.params.said("reason")?.map(str::to_owned);
+    let reason = if is_critical { Some(ask.params.required("reason", reason)?) } else { None };
+    ask.params.finish()?;
+    retried(|| {
+        let kept = ask.memory(&id)?;
+        let mut state = kept.state.clone();
+        state.is_critical = is_critical;
+        state.criticality_reason.clone_from(&reason);
+        state.is_decided = true;
+        let mut map = Map::new();
+        map.insert("memory_id", id.as_str());
+        map.insert("is_critical", is_critical);
+        if state == kept.state {
+            map.insert("version", kept.version);
+            map.insert("unchanged", true);
+            return Ok(map);
+        }
+        let mut batch = Batch::default();
+        let until = kept.record.valid_until.as_ref().map(|until| until.at());
+        let shape = ask.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
+        let name = ask.store.change(&mut batch, &kept, &state, &shape)?;
+        let written = ask.commit(batch)?;
+        let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
+        map.insert("version", version);
+        map.insert("unchanged", unchanged);
+        Ok(map)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_decide_what_to_look_at() {
+        let of = |stated: &[Focus], metrics: &[(&str, f64)]| {
+            let metrics = metrics.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+            focus(stated, &metrics)
+        };
+        assert_eq!(of(&[], &[]), []);
+        assert_eq!(of(&[], &[("error_rate", 0.5)]), [Focus::Errors]);
+        assert_eq!(of(&[], &[("error_rate", 0.3), ("progress_rate", 0.5)]), []);
+        assert_eq!(
+            of(&[Focus::Constraints], &[("progress_rate", 0.4)]),
+            [Focus::Progress, Focus::Constraints]
+        );
+        assert_eq!(of(&[], &[("coherence_score", 0.7)]), [Focus::Constraints]);
+    }
+}

@@ -1,0 +1,326 @@
+//! `memory.get_context`: what an agent needs of a task now, within a budget of tokens.
+
+use omir_core::value::{Map, Value};
+use omird_engine::Code;
+
+use crate::ask::Ask;
+use crate::compress::{Source, count_method, facts_of, tokens};
+use crate::context::{Context, Draft, Section, Worth};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::state::{ErrorRecord, Memory, Stage, Task};
+use crate::store::{Kept, Search};
+use crate::words::{Format, Level, Word};
+use crate::work::retrieve::{Ranked, Selection, Wanted, select, touch_all};
+use crate::work::tasks::{current_stage, memories_of_stage};
+
+/// Least and most tokens of a budget.
+pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
+/// Errors that a context tells of.
+const MOST_ERRORS: usize = 10;
+
+/// Makes a context.
+pub(crate) fn get_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let named = ask.params.states("agent_id") || !ask.params.states("task_id");
+    let agent = if named { Some(ask.take_agent()?) } else { None };
+    let wish = Wish::read(&mut ask.params, 2000)?;
+    let worked = ask.take_task(agent.as_deref()).and_then(|task| {
+        ask.params.id("agent_id")?;
+        ask.params.finish()?;
+        let agent = match (&agent, &task) {
+            (Some(agent), _) => agent.clone(),
+            (None, Some(task)) => task.state.agent_id.clone(),
+            (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
+        };
+        made(ask, &agent, task.map(|task| task.state), &wish)
+    });
+    let made = or_empty(ask, worked, &wish)?;
+    Ok(made.answer())
+}
+
+/// A wish for a context.
+pub(crate) struct Wish {
+    pub(crate) query: Option<String>,
+    pub(crate) budget: usize,
+    pub(crate) k: usize,
+    pub(crate) level: Level,
+    pub(crate) format: Format,
+}
+
+impl Wish {
+    /// Returns the wish for a text within a budget.
+    pub(crate) fn plain(query: Option<String>, budget: usize) -> Self {
+        Self { query, budget, k: 10, level: Level::Auto, format: Format::Markdown }
+    }
+
+    pub(crate) fn read(
+        params: &mut crate::params::Params<'_>,
+        budget: usize,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            query: params.said("query")?.map(str::to_owned),
+            budget: params.count("token_budget", BUDGETS.0, BUDGETS.1)?.unwrap_or(budget),
+            k: params.count("k", 1, 100)?.unwrap_or(10),
+            level: params.word("level")?.unwrap_or(Level::Auto),
+            format: params.word("format")?.unwrap_or(Format::Markdown),
+        })
+    }
+}
+
+/// A context with what is told beside it.
+pub(crate) struct Made {
+    pub(crate) context: Context,
+    pub(crate) coverage: f64,
+    pub(crate) coherence: f64,
+    /// Tokens of all that was remembered, which the context stands for.
+    pub(crate) history: usize,
+}
+
+impl Made {
+    /// Writes it as an answer.
+    pub(crate) fn answer(&self) -> Map {
+        let mut map = Map::new();
+        map.insert("context", self.context.context.clone());
+        map.insert("quality", self.quality());
+        map.insert("sections", self.context.sections());
+        map
+    }
+
+    /// Writes how good it is.
+    pub(crate) fn quality(&self) -> Value {
+        let Context { tokens, budget, .. } = self.context;
+        let mut map = Map::new();
+        map.insert("token_count", tokens);
+        map.insert("token_budget", budget);
+        map.insert("utilization", tokens as f64 / budget.max(1) as f64);
+        map.insert("critical_coverage", self.coverage);
+        map.insert("compression_ratio", self.history as f64 / tokens.max(1) as f64);
+        map.insert("coherence_score", self.coherence);
+        map.insert("count_method", count_method());
+        Value::Object(map)
+    }
+}
+
+/// Answers with an empty context where the store fails: an agent goes on without memories rather than not at all.
+pub(crate) fn or_empty(
+    ask: &mut Ask<'_>,
+    worked: Result<Made, Failure>,
+    wish: &Wish,
+) -> Result<Made, Failure> {
+    match worked {
+        Err(failure) if failure.code == Code::Internal => {
+            tracing::error!(error = %failure.error.message, "an empty context was given");
+            ask.degraded = true;
+            let context = Draft::default().fit(wish.budget, wish.format)?;
+            Ok(Made { context, coverage: 0.0, coherence: 1.0, history: 0 })
+        }
+        worked => worked,
+    }
+}
+
+/// Makes the context of an agent, or of one of its tasks.
+pub(crate) fn made(
+    ask: &mut Ask<'_>,
+    agent: &str,
+    task: Option<Task>,
+    wish: &Wish,
+) -> Result<Made, Failure> {
+    let wanted = Wanted {
+        query: wish.query.as_deref(),
+        k: wish.k,
+        types: Vec::new(),
+        stage_type: None,
+        min_score: 0.0,
+        archived: false,
+    };
+    let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
+    let found = select(ask, agent, task.as_ref(), &wanted)?;
+    let mut draft = Draft::default();
+    let (facts, history) = match &task {
+        Some(task) => write_task(ask, &mut draft, task, wish.level)?,
+        None => {
+            (Vec::new(), found.memories.iter().map(|one| tokens(&one.kept.record.content)).sum())
+        }
+    };
+    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    if with_raw {
+        let section = if task.is_some() { Section::Current } else { Section::Memories };
+        for one in &found.memories {
+            draft.add(section, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
+        }
+    }
+    let context = draft.fit(wish.budget, wish.format)?;
+    if with_raw {
+        touch_shown(ask, &found, &context);
+    }
+    let coherence = coherence(&found.memories);
+    // Facts are never cut, so what is due and missed is what the selection missed.
+    let coverage = if facts.is_empty() { found.coverage } else { coverage(&facts, &context) };
+    Ok(Made { context, coverage, coherence, history })
+}
+
+/// Returns the share of the facts that stand in the context word for word.
+pub(crate) fn coverage(facts: &[String], context: &Context) -> f64 {
+    let mut texts = Vec::new();
+    collect(&context.context, &mut texts);
+    if facts.is_empty() {
+        return 1.0;
+    }
+    let is_in = |fact: &&String| texts.iter().any(|text| text.contains(fact.as_str()));
+    facts.iter().filter(is_in).count() as f64 / facts.len().max(1) as f64
+}
+
+fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::Text(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, texts)),
+        _ => {}
+    }
+}
+
+/// Returns 1, less the share of memories that contradict each other.
+pub(crate) fn coherence(memories: &[Ranked]) -> f64 {
+    1.0 - contradictions(memories) as f64 / memories.len().max(1) as f64
+}
+
+fn contradictions(memories: &[Ranked]) -> usize {
+    let pairs = memories
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| memories.iter().skip(at + 1).map(move |other| (one, other)));
+    pairs
+        .filter(|(one, other)| {
+            super::retrieve::same_things(&one.kept.state, &other.kept.state)
+                && super::retrieve::contradict(&one.kept.record.content, &other.kept.record.content)
+        })
+        .count()
+}
+
+/// Counts the memories that are in a context as used.
+pub(crate) fn touch_shown(ask: &Ask<'_>, found: &Selection, context: &Context) {
+    let mut texts = Vec::new();
+    collect(&context.context, &mut texts);
+    let is_in = |one: &&Ranked| {
+        let content = one.kept.record.content.trim();
+        texts.iter().any(|text| text.contains(content))
+    };
+    let shown: Vec<Ranked> = found.memories.iter().filter(is_in).cloned().collect();
+    touch_all(ask, &shown);
+}
+
+/// Writes what a task knows of itself; returns its critical facts, and the tokens of all that it remembers.
+fn write_task(
+    ask: &Ask<'_>,
+    draft: &mut Draft,
+    task: &Task,
+    level: Level,
+) -> Result<(Vec<String>, usize), Failure> {
+    let (with_task, with_stages) =
+        (matches!(level, Level::Auto | Level::Task), matches!(level, Level::Auto | Level::Stage));
+    if with_task {
+        write_progress(draft, task);
+    }
+    let mut history = 0;
+    if let Some(id) = &task.current_stage_id {
+        let stage = current_stage(ask, id)?.state;
+        let memories = memories_of_stage(ask, id)?;
+        history += memories.iter().map(|kept| tokens(&kept.record.content)).sum::<usize>();
+        if with_stages {
+            draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
+        }
+    }
+    let mut past: Vec<Stage> = Vec::new();
+    for note in task.stages.iter().rev().filter(|note| note.is_completed) {
+        past.push(current_stage(ask, &note.stage_id)?.state);
+    }
+    for stage in &past {
+        let input = stage.metrics.last().map_or(0, |metric| metric.input_tokens);
+        history += usize::try_from(input).unwrap_or(usize::MAX);
+        if with_stages && !stage.stage_summary.is_empty() {
+            let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
+            draft.add(Section::Past, Worth::Past, text);
+        }
+    }
+    if level == Level::Auto {
+        write_errors(ask, draft, task)?;
+    }
+    Ok((critical_facts(ask, task)?, history))
+}
+
+pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
+    if !task.task_goal.is_empty() {
+        draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
+    }
+    let stage = task.current().map(|note| format!("Stage: {}", note.stage_type));
+    draft.add(
+        Section::Progress,
+        Worth::Progress,
+        stage.unwrap_or_else(|| format!("Status: {}", task.status)),
+    );
+    let completed: Vec<&str> = task
+        .stages
+        .iter()
+        .filter(|note| note.is_completed)
+        .map(|note| note.stage_type.as_str())
+        .collect();
+    if !completed.is_empty() {
+        draft.add(
+            Section::Progress,
+            Worth::Progress,
+            format!("Completed: {}", completed.join(", ")),
+        );
+    }
+    let summary = task.task_progress_summary.as_deref().unwrap_or_default();
+    draft.add(Section::Progress, Worth::Progress, summary);
+}
+
+fn write_errors(ask: &Ask<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {
+    let errors = ask.recent_errors(task, ask.settings.error_history_lookback_stages)?;
+    for error in errors.iter().take(MOST_ERRORS) {
+        draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
+    }
+    Ok(())
+}
+
+/// Writes an error as a line of a context.
+pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
+    let mut line = format!(
+        "- {} ({:.1}): {}",
+        error.error_type,
+        error.error_severity,
+        error.error_description.trim()
+    );
+    if let Some(recovery) = &error.recovery_action {
+        line.push_str(&format!(" Recovery: {}", recovery.trim()));
+    }
+    line
+}
+
+/// Returns the critical facts of a task: its constraints, those of its stages, and the sentences of its critical memories.
+pub(crate) fn critical_facts(ask: &Ask<'_>, task: &Task) -> Result<Vec<String>, Failure> {
+    let mut facts = task.critical_constraints.clone();
+    let mut add = |fact: &String| {
+        if !facts.contains(fact) {
+            facts.push(fact.clone());
+        }
+    };
+    task.critical_facts.iter().for_each(&mut add);
+    let owner = ask.store.name(Sort::TaskHandle, &task.task_id)?;
+    let search =
+        Search { min_importance: Some(crate::ask::CRITICAL_IMPORTANCE), ..Search::of(owner) };
+    let mut memories: Vec<Kept<Memory>> =
+        ask.store.find::<Memory>(&search)?.into_iter().map(|found| found.kept).collect();
+    memories.retain(|kept| kept.state.is_critical);
+    memories.reverse();
+    let source = |kept: &Kept<Memory>| Source {
+        text: kept.record.content.clone(),
+        relevance: kept.state.relevance_score,
+        // Of a constraint, the sentence that states it; of anything else, all of it.
+        is_critical: kept.state.criticality_reason.as_deref() != Some("constraint"),
+        is_correction: false,
+    };
+    let sources: Vec<Source> = memories.iter().map(source).collect();
+    facts_of(&sources).iter().for_each(&mut add);
+    Ok(facts)
+}

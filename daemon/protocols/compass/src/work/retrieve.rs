@@ -1,0 +1,301 @@
+//! `memory.retrieve`: candidates from the store, ranked by six factors, with every critical memory that has to do with the
+//! question.
+
+use std::collections::HashMap;
+
+use omir_core::instant::Timestamp;
+use omir_core::value::{Map, Value};
+use omird_text::{Claim, sentences};
+
+use crate::ask::{Ask, CRITICAL_IMPORTANCE};
+use crate::compress::LANGUAGE;
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::score::{self, Parts, RecentErrors, Weights};
+use crate::state::{Memory, Task};
+use crate::store::{Found, Kept, Search};
+use crate::words::{MemoryType, StageType};
+use crate::work::shown;
+
+/// Candidates of each origin.
+const MOST_CANDIDATES: usize = 1000;
+/// Similarity from which on a critical memory has to do with the question.
+const RELATED: f64 = 0.1;
+/// A similarity that nobody asked for.
+const NO_QUERY: f64 = 0.5;
+/// Sentences of a memory that are compared with those of another.
+const MOST_COMPARED: usize = 20;
+
+/// A question, with its filters.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted<'q> {
+    pub(crate) query: Option<&'q str>,
+    pub(crate) k: usize,
+    pub(crate) types: Vec<MemoryType>,
+    /// The stage that memories are weighed by; that of the task where nobody says.
+    pub(crate) stage_type: Option<StageType>,
+    pub(crate) min_score: f64,
+    pub(crate) archived: bool,
+}
+
+/// A memory with its score.
+#[derive(Debug, Clone)]
+pub(crate) struct Ranked {
+    pub(crate) kept: Kept<Memory>,
+    pub(crate) parts: Parts,
+    pub(crate) score: f64,
+}
+
+/// The memories that answer a question.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// Best first.
+    pub(crate) memories: Vec<Ranked>,
+    /// Candidates that match.
+    pub(crate) total: usize,
+    /// There are more than were asked for, because all are critical.
+    pub(crate) extended: bool,
+    /// Share of the critical memories that have to do with the question, and are there.
+    pub(crate) coverage: f64,
+    /// Those that are not.
+    pub(crate) missed: Vec<String>,
+    /// Pairs that contradict each other; the second is left out.
+    pub(crate) contradictions: Vec<(String, String)>,
+}
+
+/// Finds memories for a question.
+pub(crate) fn retrieve(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let agent = ask.take_agent()?;
+    let task = ask.take_task(Some(&agent))?;
+    let params = &mut ask.params;
+    let query = params.said("query")?;
+    let query = params.required("query", query)?;
+    let limit = params.count("limit", 1, 100)?;
+    let wanted = Wanted {
+        query: Some(query),
+        k: params.count("k", 1, 100)?.or(limit).unwrap_or(5),
+        types: params.words("memory_types")?,
+        stage_type: params.word("stage_type")?,
+        min_score: params.share("min_score")?.unwrap_or(0.0),
+        archived: params.flag("include_archived")?.unwrap_or(false),
+    };
+    let touch = params.flag("touch")?.unwrap_or(true);
+    params.finish()?;
+    let found = select(ask, &agent, task.as_ref().map(|task| &task.state), &wanted)?;
+    let mut memories = Vec::with_capacity(found.memories.len());
+    for ranked in &found.memories {
+        let mut map = Map::new();
+        map.insert("memory", shown::memory(&ranked.kept)?);
+        map.insert("score", ranked.score);
+        map.insert("parts", ranked.parts.to_value());
+        memories.push(Value::Object(map));
+    }
+    if touch {
+        touch_all(ask, &found.memories);
+    }
+    let mut validation = Map::new();
+    validation.insert("critical_coverage", found.coverage);
+    validation.insert("missed_critical", found.missed);
+    let pairs = found.contradictions.into_iter().map(|(a, b)| Value::from(vec![a, b]));
+    validation.insert("contradictions", pairs.collect::<Value>());
+    let mut map = Map::new();
+    map.insert("memories", Value::Array(memories));
+    map.insert("total", found.total);
+    map.insert("extended", found.extended);
+    map.insert("validation", validation);
+    Ok(map)
+}
+
+/// Counts memories as used.
+pub(crate) fn touch_all(ask: &Ask<'_>, memories: &[Ranked]) {
+    ask.store.touch(memories.iter().map(|ranked| ranked.kept.bytes.as_slice()));
+}
+
+/// Ranks the candidates of a question. A task is the agent's own: the caller has seen to that.
+pub(crate) fn select(
+    ask: &Ask<'_>,
+    agent: &str,
+    task: Option<&Task>,
+    wanted: &Wanted<'_>,
+) -> Result<Selection, Failure> {
+    let weights = Weights::of(ask.settings);
+    let stage_type = wanted.stage_type.or(task.and_then(Task::current).map(|note| note.stage_type));
+    let errors = match task {
+        Some(task) => ask.recent_errors(task, ask.settings.error_history_lookback_stages)?,
+        None => Vec::new(),
+    };
+    let errors = RecentErrors::of(
+        errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
+    );
+    let (now, _) = ask.store.now();
+    let mut ranked: Vec<Ranked> = candidates(ask, agent, task, wanted)?
+        .into_iter()
+        .filter(|found| wanted.archived || !found.kept.state.archived)
+        .filter(|found| {
+            wanted.types.is_empty() || wanted.types.contains(&found.kept.state.memory_type)
+        })
+        .map(|Found { kept, text }| {
+            let memory = &kept.state;
+            let content = kept.record.content.as_str();
+            let written = || Timestamp::parse(&memory.timestamp).ok();
+            let since = kept.last_access().or_else(written).unwrap_or(now);
+            let parts = Parts {
+                sim: if wanted.query.is_some() { text } else { NO_QUERY },
+                rec: score::recency(now.hours_since(since)),
+                freq: score::frequency(kept.accesses()),
+                stage: score::stage_relevance(memory, content, stage_type),
+                crit: score::criticality(
+                    memory.is_critical,
+                    ask.settings.criticality_boost_multiplier,
+                ),
+                err: errors.relevance(memory.corrects.as_deref(), content),
+            };
+            let score = parts.score(&weights);
+            Ranked { kept, parts, score }
+        })
+        .collect();
+    ranked.sort_by(|a, b| {
+        let time = |ranked: &Ranked| Timestamp::parse(&ranked.kept.state.timestamp).ok();
+        let score = b.score.total_cmp(&a.score);
+        score
+            .then_with(|| time(b).cmp(&time(a)))
+            .then_with(|| a.kept.state.memory_id.cmp(&b.kept.state.memory_id))
+    });
+    Ok(chosen(ranked, task, wanted))
+}
+
+/// Takes the best, and sees to it that critical memories that have to do with the question are among them.
+fn chosen(ranked: Vec<Ranked>, task: Option<&Task>, wanted: &Wanted<'_>) -> Selection {
+    let is_due = |one: &Ranked| {
+        one.kept.state.is_critical
+            && one.parts.sim >= RELATED
+            && task.is_some_and(|task| one.kept.state.task_id.as_deref() == Some(&*task.task_id))
+    };
+    // Only what answers the question counts: words, or what must not be missed.
+    let is_match = |one: &Ranked| one.parts.sim > 0.0 && one.score >= wanted.min_score;
+    let matching: Vec<Ranked> =
+        ranked.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
+    let total = matching.len();
+    let due: Vec<String> = matching
+        .iter()
+        .filter(|one| is_due(one))
+        .map(|one| one.kept.state.memory_id.clone())
+        .collect();
+    let (mut best, rest): (Vec<_>, Vec<_>) =
+        matching.into_iter().enumerate().partition(|(at, _)| *at < wanted.k);
+    for (at, one) in rest.into_iter().filter(|(_, one)| is_due(one)) {
+        match best.iter().rposition(|(_, other)| !other.kept.state.is_critical) {
+            Some(last) => {
+                best.remove(last);
+                best.push((at, one));
+            }
+            None => best.push((at, one)),
+        }
+    }
+    best.sort_by_key(|(at, _)| *at);
+    let extended = best.len() > wanted.k;
+    let (memories, contradictions) = without_contradictions(best.into_iter().map(|(_, one)| one));
+    let is_there = |id: &String| memories.iter().any(|one| one.kept.state.memory_id == *id);
+    let missed: Vec<String> = due.iter().filter(|id| !is_there(id)).cloned().collect();
+    let coverage = if due.is_empty() { 1.0 } else { 1.0 - missed.len() as f64 / due.len() as f64 };
+    Selection { memories, total, extended, coverage, missed, contradictions }
+}
+
+/// Leaves out the lower of two that contradict each other, and names both.
+fn without_contradictions(
+    best: impl Iterator<Item = Ranked>,
+) -> (Vec<Ranked>, Vec<(String, String)>) {
+    let mut kept: Vec<(Ranked, Vec<Claim>)> = Vec::new();
+    let mut pairs = Vec::new();
+    for one in best {
+        let claims = claims(&one.kept.record.content);
+        let other = kept.iter().find(|(other, others)| {
+            same_things(&one.kept.state, &other.kept.state) && oppose(&claims, others)
+        });
+        match other {
+            Some((other, _)) => {
+                pairs.push((other.kept.state.memory_id.clone(), one.kept.state.memory_id.clone()));
+            }
+            None => kept.push((one, claims)),
+        }
+    }
+    (kept.into_iter().map(|(one, _)| one).collect(), pairs)
+}
+
+pub(crate) fn same_things(a: &Memory, b: &Memory) -> bool {
+    let names = |memory: &Memory| {
+        let mut names: Vec<String> =
+            memory.entities.iter().map(|name| name.to_lowercase()).collect();
+        names.sort();
+        names
+    };
+    names(a) == names(b)
+}
+
+fn claims(content: &str) -> Vec<Claim> {
+    sentences(content).take(MOST_COMPARED).map(|sentence| Claim::of(LANGUAGE, sentence)).collect()
+}
+
+fn oppose(a: &[Claim], b: &[Claim]) -> bool {
+    a.iter().any(|claim| b.iter().any(|other| claim.opposes(other).is_some()))
+}
+
+/// Returns true if two texts contradict each other.
+pub(crate) fn contradict(a: &str, b: &str) -> bool {
+    oppose(&claims(a), &claims(b))
+}
+
+/// Collects candidates: by the words of the question, of the current stage, the critical ones of the task, and what corrects
+/// its errors.
+fn candidates(
+    ask: &Ask<'_>,
+    agent: &str,
+    task: Option<&Task>,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Found<Memory>>, Failure> {
+    let owner = match task {
+        Some(task) => ask.store.name(Sort::TaskHandle, &task.task_id)?,
+        None => ask.store.name(Sort::Agent, agent)?,
+    };
+    let text = wanted.query.map(str::to_owned);
+    let search = Search {
+        newest: text.is_none(),
+        text: text.clone(),
+        most: Some(MOST_CANDIDATES),
+        ..Search::of(owner.clone())
+    };
+    let mut all: HashMap<String, Found<Memory>> = HashMap::new();
+    let mut add = |found: Vec<Found<Memory>>| {
+        for one in found.into_iter().filter(|one| one.kept.state.agent_id == agent) {
+            let id = one.kept.state.memory_id.clone();
+            let known = all.entry(id).or_insert_with(|| one.clone());
+            known.text = known.text.max(one.text);
+        }
+    };
+    add(ask.store.find(&search)?);
+    if let Some(task) = task {
+        let mut narrower = Vec::new();
+        if let Some(stage) = &task.current_stage_id {
+            let handle = ask.store.name(Sort::StageHandle, stage)?;
+            narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
+        }
+        let critical = Some(CRITICAL_IMPORTANCE);
+        narrower.push(Search { min_importance: critical, ..Search::of(owner) });
+        for error in ask.recent_errors(task, ask.settings.error_history_lookback_stages)? {
+            let handle = ask.store.name(Sort::Correction, &error.state.error_id)?;
+            narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
+        }
+        for search in narrower {
+            // Once for all of them, and once for their agreement with the words, which may be beyond the first thousand.
+            if text.is_some() {
+                add(ask.store.find(&Search {
+                    text: text.clone(),
+                    newest: false,
+                    ..search.clone()
+                })?);
+            }
+            add(ask.store.find(&search)?);
+        }
+    }
+    Ok(all.into_values().collect())
+}

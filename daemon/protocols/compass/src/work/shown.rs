@@ -1,0 +1,70 @@
+//! States as they stand in answers.
+
+use omir_core::value::{Map, Value, to_value};
+
+use crate::failure::Failure;
+use crate::state::{ErrorPattern, ErrorRecord, Memory, Metric, Stage, Task};
+use crate::store::{Kept, Store};
+
+fn members<S: serde::Serialize>(state: &S, hidden: &[&str]) -> Result<Map, Failure> {
+    let value = to_value(state).map_err(|error| Failure::internal(error.to_string()))?;
+    let Value::Object(map) = value else { return Err(Failure::internal("a state is no object")) };
+    Ok(map
+        .iter()
+        .filter(|(name, _)| !hidden.contains(name))
+        .map(|(name, value)| (name, value.clone()))
+        .collect())
+}
+
+/// Writes a memory.
+pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
+    let hidden = [
+        "tenant",
+        "is_decided",
+        "interventions",
+        "effectiveness",
+        "trace_id",
+        "stage_relevance_map",
+    ];
+    let mut map = members(&kept.state, &hidden)?;
+    if !kept.state.stage_relevance_map.is_empty() {
+        let own = to_value(&kept.state.stage_relevance_map);
+        map.insert(
+            "stage_relevance_map",
+            own.map_err(|error| Failure::internal(error.to_string()))?,
+        );
+    }
+    map.insert("content", kept.record.content.as_str());
+    map.insert("embedding", Value::Null);
+    map.insert("access_count", kept.accesses());
+    map.insert("last_accessed", kept.last_access().map(Store::stamp));
+    Ok(map)
+}
+
+/// Writes a stage.
+pub(crate) fn stage(stage: &Stage) -> Result<Map, Failure> {
+    members(stage, &["tenant", "metrics"])
+}
+
+/// Writes a task, without what is derived from other records.
+pub(crate) fn task(task: &Task) -> Result<Map, Failure> {
+    let hidden = ["tenant", "metrics", "stages", "compression", "critical_facts"];
+    let mut map = members(task, &hidden)?;
+    map.insert("completed_stages", task.completed_stages());
+    Ok(map)
+}
+
+/// Writes an error.
+pub(crate) fn error(error: &ErrorRecord) -> Result<Map, Failure> {
+    members(error, &["tenant", "stage_type"])
+}
+
+/// Writes a pattern.
+pub(crate) fn pattern(pattern: &ErrorPattern) -> Result<Map, Failure> {
+    members(pattern, &["tenant", "agent_id"])
+}
+
+/// Writes a compression.
+pub(crate) fn metric(metric: &Metric) -> Result<Map, Failure> {
+    members(metric, &[])
+}

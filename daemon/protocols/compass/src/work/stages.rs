@@ -1,0 +1,303 @@
+//! The methods of stages: their context, their end, the progress of a task, and signs of a change.
+
+use omir_core::value::{Map, Value};
+
+use crate::ask::Ask;
+use crate::compress::tokens;
+use crate::context::{Draft, Section, Worth};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::stages::{self, Signal};
+use crate::state::{Memory, Stage, Task};
+use crate::store::{Batch, Kept, retried};
+use crate::words::{StageType, TaskStatus, Word};
+use crate::work::context::{Made, Wish, critical_facts, or_empty};
+use crate::work::retrieve::{self, Wanted};
+use crate::work::shown;
+use crate::work::store::{LONGEST_CONTENT, errors_lately};
+use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
+
+/// Actions of earlier memories that are looked at, beside those that the caller names.
+const MOST_ACTIONS: usize = 5;
+
+/// Makes the context of one stage.
+pub(crate) fn get_stage_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let task = ask.required_task()?.state;
+    let id = ask.params.id("stage_id")?.map(str::to_owned);
+    let stage_type: Option<StageType> = ask.params.word("stage_type")?;
+    let query = ask.params.said("query")?.map(str::to_owned);
+    let least = super::context::BUDGETS;
+    let budget = ask.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
+    ask.params.finish()?;
+    let stage = the_stage(ask, &task, id.as_deref(), stage_type)?.state;
+    let wish = Wish::plain(query, budget);
+    let worked = made(ask, &task, &stage, &wish);
+    let made = or_empty(ask, worked, &wish)?;
+    let mut map = Map::new();
+    map.insert("stage", shown::stage(&stage)?);
+    map.insert("context", made.context.context.clone());
+    map.insert("quality", made.quality());
+    map.insert("sections", made.context.sections());
+    Ok(map)
+}
+
+fn made(ask: &Ask<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
+    let memories = memories_of_stage(ask, &stage.stage_id)?;
+    let history = memories.iter().map(|kept| tokens(&kept.record.content)).sum();
+    let mut draft = Draft::default();
+    draft.add(Section::Current, Worth::Fixed, format!("Stage: {}", stage.stage_type));
+    draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
+    for insight in &stage.stage_insights {
+        draft.add(Section::Current, Worth::Stage, format!("- {insight}"));
+    }
+    let facts = match &stage.completed_at {
+        Some(_) => stage.critical_facts.clone(),
+        None => critical_facts(ask, task)?,
+    };
+    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    let wanted = Wanted {
+        query: wish.query.as_deref(),
+        k: 100,
+        types: Vec::new(),
+        stage_type: Some(stage.stage_type),
+        min_score: 0.0,
+        archived: false,
+    };
+    let mut found = retrieve::select(ask, &task.agent_id, Some(task), &wanted)?;
+    // The critical memories of other stages are told by their facts.
+    found.memories.retain(|one| one.kept.state.stage_id.as_deref() == Some(&*stage.stage_id));
+    for one in &found.memories {
+        draft.add(Section::Current, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
+    }
+    let context = draft.fit(wish.budget, wish.format)?;
+    super::context::touch_shown(ask, &found, &context);
+    let coverage = super::context::coverage(&facts, &context);
+    Ok(Made { context, coverage, coherence: super::context::coherence(&found.memories), history })
+}
+
+/// Returns the stage that is named, the newest of a type, or the current one.
+fn the_stage(
+    ask: &Ask<'_>,
+    task: &Task,
+    id: Option<&str>,
+    stage_type: Option<StageType>,
+) -> Result<Kept<Stage>, Failure> {
+    let note = match (id, stage_type) {
+        (Some(id), _) => task.stages.iter().find(|note| note.stage_id == id),
+        (None, Some(wanted)) => task.stages.iter().rev().find(|note| note.stage_type == wanted),
+        (None, None) => task.current().or(task.stages.last()),
+    };
+    let wanted = id.or(stage_type.map(Word::as_str)).unwrap_or("current");
+    let note = note.ok_or_else(|| Failure::not_found("stage", wanted))?;
+    current_stage(ask, &note.stage_id)
+}
+
+/// Completes the current stage, and begins the next one.
+pub(crate) fn complete_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let id = ask.params.id("task_id")?;
+    let id = ask.params.required("task_id", id)?.to_owned();
+    let params = &mut ask.params;
+    let stage_id = params.id("stage_id")?.map(str::to_owned);
+    let summary = params.long_text("summary", LONGEST_CONTENT)?;
+    let summary = params.not_blank("summary", summary)?.map(str::to_owned);
+    let insights = params.texts("insights")?;
+    let next: Option<StageType> = params.word("next_stage_type")?;
+    let status: Option<TaskStatus> = params.word("task_status")?;
+    if status == Some(TaskStatus::Active) {
+        return Err(Failure::params("/task_status", "task_status: is completed or failed"));
+    }
+    if status.is_some() && next.is_some() {
+        let message = "next_stage_type: a task that is over has no next stage";
+        return Err(Failure::params("/next_stage_type", message));
+    }
+    refuse_model(ask)?;
+    ask.params.finish()?;
+    retried(|| {
+        let mut course = Course::of(ask.task(&id)?);
+        let current = course.task.current_stage_id.clone();
+        let wanted = match (&stage_id, current) {
+            (Some(wanted), Some(current)) if *wanted == current => current,
+            (Some(wanted), _) if course.task.stages.iter().any(|note| note.stage_id == *wanted) => {
+                return Err(Failure::conflict(format!(
+                    "the stage {wanted:?} is completed already"
+                )));
+            }
+            (Some(wanted), _) => return Err(Failure::not_found("stage", wanted)),
+            (None, Some(current)) => current,
+            (None, None) => {
+                return Err(Failure::conflict(
+                    "the task has no stage to complete: it is done already",
+                ));
+            }
+        };
+        let (now, _) = ask.store.now();
+        let mut batch = Batch::default();
+        let kept = current_stage(ask, &wanted)?;
+        let memories = memories_of_stage(ask, &wanted)?;
+        let how = Completion { summary: summary.as_deref(), insights: insights.clone() };
+        let (stage, metric) = course.complete(ask, &mut batch, kept, &memories, &how, now)?;
+        let next_id = match status {
+            Some(status) => {
+                course.task.status = status;
+                None
+            }
+            None => match next.or(follows(stage.stage_type)) {
+                Some(next) => Some(course.begin(ask, &mut batch, next, now)?),
+                None => None,
+            },
+        };
+        let progress = course.task.task_progress_summary.clone();
+        let task = course.write(ask, &mut batch, now)?;
+        ask.commit(batch)?;
+        let mut map = Map::new();
+        map.insert("stage", shown::stage(&stage)?);
+        map.insert("metric", metric.map(|metric| shown::metric(&metric)).transpose()?);
+        map.insert("next_stage_id", next_id);
+        map.insert("task_progress_summary", progress);
+        map.insert("task_status", task.status.as_str());
+        Ok(map)
+    })
+}
+
+/// Returns the stage that follows by itself. After verification nothing does: the task waits for its end.
+fn follows(stage: StageType) -> Option<StageType> {
+    match stage {
+        StageType::Planning | StageType::Reflection => Some(StageType::Execution),
+        StageType::Execution => Some(StageType::Verification),
+        StageType::Verification => None,
+    }
+}
+
+/// Refuses a call that insists on a model: this daemon has none.
+pub(crate) fn refuse_model(ask: &mut Ask<'_>) -> Result<(), Failure> {
+    match ask.params.flag("require_model")? {
+        Some(true) => Err(Failure::no_model()),
+        _ => Ok(()),
+    }
+}
+
+/// Tells how far a task is.
+pub(crate) fn get_task_progress(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let id = ask.params.id("task_id")?;
+    let id = ask.params.required("task_id", id)?.to_owned();
+    let least = super::context::BUDGETS;
+    let budget = ask.params.count("token_budget", least.0, least.1)?.unwrap_or(500);
+    let refresh = ask.params.flag("refresh")?.unwrap_or(false);
+    ask.params.finish()?;
+    if refresh {
+        ask.expect_change()?;
+        retried(|| {
+            let mut course = Course::of(ask.task(&id)?);
+            let (now, _) = ask.store.now();
+            if course.summarise(ask, None, None, now)?.is_some() {
+                let mut batch = Batch::default();
+                course.write(ask, &mut batch, now)?;
+                ask.commit(batch)?;
+            }
+            Ok(())
+        })?;
+    }
+    let task = ask.task(&id)?.state;
+    let mut draft = Draft::default();
+    super::context::write_progress(&mut draft, &task);
+    let facts = critical_facts(ask, &task)?;
+    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
+    let wish = Wish::plain(None, budget);
+    let context = draft.fit(wish.budget, wish.format)?;
+    let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
+    let made = Made {
+        coverage: super::context::coverage(&facts, &context),
+        coherence: task.metrics.last().map_or(1.0, |metric| metric.coherence_score),
+        history: usize::try_from(history).unwrap_or(usize::MAX),
+        context,
+    };
+    let mut map = shown::task(&task)?;
+    map.insert("error_log", super::errors::log_of(ask, &task)?);
+    map.insert("brief", made.context.context.clone());
+    map.insert("quality", made.quality());
+    Ok(map)
+}
+
+/// Tells if another stage has begun, and moves on if it is told to.
+pub(crate) fn detect_stage_transition(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let id = ask.params.id("task_id")?;
+    let id = ask.params.required("task_id", id)?.to_owned();
+    let params = &mut ask.params;
+    let actions = params.texts("recent_actions")?;
+    let content = params.long_text("content", LONGEST_CONTENT)?.unwrap_or_default().to_owned();
+    let told: Option<StageType> = params.word("ace_signal")?;
+    let apply = params.flag("apply")?.unwrap_or(false);
+    params.finish()?;
+    if apply {
+        ask.expect_change()?;
+    }
+    retried(|| {
+        let mut course = Course::of(ask.task(&id)?);
+        let Some(note) = course.task.current().cloned() else {
+            return Err(Failure::conflict("the task has no current stage: it waits for its end"));
+        };
+        let signals = match ask.settings.stage_detection_enabled {
+            true => signals(ask, &course.task, actions.as_deref(), &content, told)?,
+            false => Vec::new(),
+        };
+        let decided = stages::decided(&signals, note.stage_type);
+        let mut map = Map::new();
+        map.insert("should_transition", decided.is_some());
+        map.insert("current_stage_type", note.stage_type.as_str());
+        map.insert("suggested_stage_type", decided.map(|signal| signal.stage_type.as_str()));
+        let strongest = signals.iter().map(|signal| signal.weight).fold(0.0, f64::max);
+        map.insert("confidence", decided.map_or(strongest, |signal| signal.weight));
+        map.insert("signals", signals.iter().map(|signal| signal.to_value()).collect::<Value>());
+        let mut applied = false;
+        if let Some(signal) = decided.filter(|_| apply) {
+            let (now, _) = ask.store.now();
+            let mut batch = Batch::default();
+            course.move_on(ask, &mut batch, signal.stage_type, now)?;
+            course.write(ask, &mut batch, now)?;
+            ask.commit(batch)?;
+            applied = true;
+        }
+        map.insert("applied", applied);
+        Ok(map)
+    })
+}
+
+/// Collects the signs of a change.
+fn signals(
+    ask: &Ask<'_>,
+    task: &Task,
+    actions: Option<&[String]>,
+    content: &str,
+    told: Option<StageType>,
+) -> Result<Vec<Signal>, Failure> {
+    let Some(note) = task.current() else { return Ok(Vec::new()) };
+    let mut all: Vec<Signal> = Vec::new();
+    all.extend(stages::marker(None, content));
+    all.extend(stages::told(told));
+    match actions {
+        Some(actions) => all.extend(stages::acted(actions.iter().map(String::as_str))),
+        None => {
+            // Those of the last memories, oldest first.
+            let handle = ask.store.name(Sort::StageHandle, &note.stage_id)?;
+            let memories = ask.store.all::<Memory>(handle)?;
+            let mut newest: Vec<&str> = memories
+                .iter()
+                .flat_map(|kept| kept.state.actions.iter().rev())
+                .take(MOST_ACTIONS)
+                .map(String::as_str)
+                .collect();
+            newest.reverse();
+            all.extend(stages::acted(newest.into_iter()));
+        }
+    }
+    let (now, clock) = ask.store.now();
+    // A clock that nobody trusts says nothing about how long a stage has lasted.
+    if clock != omird_engine::ClockState::Unknown
+        && let Ok(began) = omir_core::instant::Timestamp::parse(&note.began_at)
+    {
+        all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
+    }
+    all.extend(errors_lately(ask, &note.stage_id, note.stage_type)?);
+    all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    Ok(all)
+}

@@ -1,0 +1,465 @@
+//! `memory.store`.
+
+use std::collections::BTreeMap;
+
+use omir_core::instant::Timestamp;
+use omir_core::value::{Map, Value};
+use omird_text::{Approx1, Passage, Summarizer, entities, facts, keywords, sentences};
+
+use crate::ask::Ask;
+use crate::compress::{LANGUAGE, tokens};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::params::Params;
+use crate::stages::{self, Signal};
+use crate::state::{ErrorRecord, Memory, Task};
+use crate::store::{Batch, Kept, Store, retried};
+use crate::words::{MemoryType, StageType, Word};
+use crate::work::prune;
+use crate::work::tasks::{Course, errors_of_stage, memories_of_stage};
+
+/// Most bytes of a content.
+pub(crate) const LONGEST_CONTENT: usize = 256 << 10;
+/// Tokens of a memory's own summary.
+const SUMMARY_TOKENS: usize = 64;
+/// Keywords of a memory, and facts.
+const MOST_KEYWORDS: usize = 10;
+const MOST_FACTS: usize = 64;
+
+/// A memory as it was sent.
+struct Wanted {
+    memory_id: Option<String>,
+    agent: String,
+    task_id: Option<String>,
+    task: Option<(String, Vec<String>)>,
+    memory_type: MemoryType,
+    timestamp: Option<Timestamp>,
+    content: String,
+    summary: Option<String>,
+    entities: Vec<String>,
+    facts: Vec<String>,
+    keywords: Vec<String>,
+    related: Vec<String>,
+    parent: Option<String>,
+    relevance: f64,
+    is_critical: Option<bool>,
+    reason: Option<String>,
+    stage_type: Option<StageType>,
+    stage_map: BTreeMap<StageType, f64>,
+    actions: Vec<String>,
+    outcome: Option<String>,
+    success: Option<bool>,
+    corrects: Option<String>,
+}
+
+/// Stores a memory. The first of a task opens the task and a stage.
+pub(crate) fn store(ask: &mut Ask<'_>) -> Result<Map, Failure> {
+    let wanted = read(ask)?;
+    ask.params.finish()?;
+    retried(|| put(ask, &wanted))
+}
+
+fn read(ask: &mut Ask<'_>) -> Result<Wanted, Failure> {
+    let agent = ask.take_agent()?;
+    let params = &mut ask.params;
+    let content = params.long_text("content", LONGEST_CONTENT)?;
+    let content = params.not_blank("content", content)?;
+    let mut actions = params.texts("actions")?;
+    let mut outcome = params.text("outcome")?.map(str::to_owned);
+    let mut success = params.flag("success")?;
+    let content = match (content, params.object("interaction")?) {
+        (Some(content), None) => content.to_owned(),
+        (None, Some(interaction)) => {
+            let said = Interaction::read(interaction)?;
+            let content = said.content();
+            actions = actions.or(Some(said.actions));
+            outcome = outcome.or(said.outcome);
+            success = success.or(said.success);
+            content
+        }
+        (Some(_), Some(_)) => {
+            let message = "state content or interaction, not both";
+            return Err(Failure::params("/interaction", message));
+        }
+        (None, None) => {
+            return Err(Failure::params("/content", "content: is required, or interaction"));
+        }
+    };
+    if content.len() > LONGEST_CONTENT {
+        let message = format!("the interaction is longer than {LONGEST_CONTENT} bytes");
+        return Err(Failure::too_large("/interaction", message));
+    }
+    let task_id = params.id("task_id")?.map(str::to_owned);
+    let task = match params.object("task")? {
+        None => None,
+        Some(_) if task_id.is_none() => {
+            return Err(Failure::params("/task_id", "task_id: is required to open a task"));
+        }
+        Some(mut task) => {
+            let goal = task.said("goal")?;
+            let goal = task.required("goal", goal)?.to_owned();
+            let constraints = task.texts("constraints")?.unwrap_or_default();
+            task.finish()?;
+            Some((goal, constraints))
+        }
+    };
+    let is_critical = params.flag("is_critical")?;
+    let reason = params.said("criticality_reason")?.map(str::to_owned);
+    if reason.is_some() && is_critical != Some(true) {
+        let message = "criticality_reason: needs is_critical to be true";
+        return Err(Failure::params("/criticality_reason", message));
+    }
+    Ok(Wanted {
+        agent,
+        content,
+        actions: actions.unwrap_or_default(),
+        outcome,
+        success,
+        task_id,
+        task,
+        is_critical,
+        reason,
+        memory_id: params.id("memory_id")?.map(str::to_owned),
+        memory_type: params.word("memory_type")?.unwrap_or(MemoryType::Episodic),
+        timestamp: params.instant("timestamp")?,
+        summary: params.said("summary")?.map(str::to_owned),
+        entities: params.texts("entities")?.unwrap_or_default(),
+        facts: params.texts("facts")?.unwrap_or_default(),
+        keywords: params.texts("keywords")?.unwrap_or_default(),
+        related: params.ids("related_memory_ids")?.unwrap_or_default(),
+        parent: params.id("parent_memory_id")?.map(str::to_owned),
+        relevance: params.share("relevance_score")?.unwrap_or(1.0),
+        stage_type: params.word("stage_type")?,
+        stage_map: stage_map(params)?,
+        corrects: params.id("corrects_error_id")?.map(str::to_owned),
+    })
+}
+
+/// Reads the relevance of a memory for each stage.
+pub(crate) fn stage_map(params: &mut Params<'_>) -> Result<BTreeMap<StageType, f64>, Failure> {
+    let numbers = params.numbers("stage_relevance_map", 0.0, 1.0)?.unwrap_or_default();
+    let of = |(name, share): (&str, f64)| {
+        StageType::by_name(name).map(|stage| (stage, share)).ok_or_else(|| {
+            let path =
+                format!("/stage_relevance_map/{}", name.replace('~', "~0").replace('/', "~1"));
+            Failure::params(path, format!("stage_relevance_map: {name:?} is no type of a stage"))
+        })
+    };
+    numbers.into_iter().map(of).collect()
+}
+
+/// A question, what was done, and how it went.
+struct Interaction {
+    query: String,
+    actions: Vec<String>,
+    outcome: Option<String>,
+    success: Option<bool>,
+}
+
+impl Interaction {
+    fn read(mut params: Params<'_>) -> Result<Self, Failure> {
+        let query = params.long_text("query", LONGEST_CONTENT)?;
+        let query = params.not_blank("query", query)?;
+        let said = Self {
+            query: params.required("query", query)?.to_owned(),
+            actions: params.texts("actions")?.unwrap_or_default(),
+            outcome: params.long_text("outcome", LONGEST_CONTENT)?.map(str::to_owned),
+            success: params.flag("success")?,
+        };
+        params.finish()?;
+        Ok(said)
+    }
+
+    /// Writes it as one text, a line each.
+    fn content(&self) -> String {
+        let actions = self.actions.iter().map(|action| format!("Action: {action}"));
+        let outcome = self.outcome.iter().map(|outcome| format!("Outcome: {outcome}"));
+        let lines = std::iter::once(self.query.clone()).chain(actions).chain(outcome);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn put(ask: &mut Ask<'_>, wanted: &Wanted) -> Result<Map, Failure> {
+    if let Some(id) = &wanted.memory_id
+        && let Some(kept) = ask.store.get::<Memory>(Sort::Memory, id)?
+    {
+        let is_same = kept.state.agent_id == wanted.agent && kept.record.content == wanted.content;
+        if !is_same {
+            return Err(Failure::conflict(format!("the id {id:?} is taken by another memory")));
+        }
+        return Ok(answer(&kept.state, kept.version, None, 0, true, true));
+    }
+    if let Some(parent) = &wanted.parent {
+        ask.memory(parent)?;
+    }
+    let (now, _) = ask.store.now();
+    let mut batch = Batch::default();
+    let mut memory = encode(ask, wanted, now);
+    let mut transition = None;
+    let mut course = None;
+    if let Some(id) = &wanted.task_id {
+        let mut opened = course_of(ask, id, wanted, now)?;
+        transition = place(ask, &mut batch, &mut opened, &mut memory, wanted, now)?;
+        course = Some(opened);
+    }
+    let task = course.as_ref().map(|course| &course.task);
+    criticise(ask, &mut memory, wanted, task)?;
+    let valid_until = valid_until(ask, memory.memory_type, now);
+    let shape = ask.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
+    let name = ask.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
+    let pruned = prune::above_capacity(ask, &mut batch, &memory)?;
+    if let Some(course) = course {
+        course.write(ask, &mut batch, now)?;
+    }
+    let written = ask.commit(batch).inspect_err(|_| prune::miscounted(ask, &memory))?;
+    let (version, _) = written.version(&name).unwrap_or((1, false));
+    Ok(answer(&memory, version, transition, pruned, written.is_durable(), false))
+}
+
+fn answer(
+    memory: &Memory,
+    version: u64,
+    transition: Option<(StageType, StageType)>,
+    pruned: usize,
+    durable: bool,
+    unchanged: bool,
+) -> Map {
+    let mut map = Map::new();
+    map.insert("memory_id", memory.memory_id.as_str());
+    map.insert("version", version);
+    map.insert("stage_id", memory.stage_id.as_deref());
+    map.insert("stage_type", memory.stage_type.map(Word::as_str));
+    map.insert("is_critical", memory.is_critical);
+    map.insert("criticality_reason", memory.criticality_reason.as_deref());
+    let transition = transition.map(|(from, to)| {
+        let mut map = Map::new();
+        map.insert("from", from.as_str());
+        map.insert("to", to.as_str());
+        Value::Object(map)
+    });
+    map.insert("transition", transition);
+    map.insert("pruned", pruned);
+    map.insert("durable", durable);
+    if unchanged {
+        map.insert("unchanged", true);
+    }
+    map
+}
+
+/// Returns the instant after which a memory of this type is not found any more.
+pub(crate) fn valid_until(ask: &Ask<'_>, kind: MemoryType, now: Timestamp) -> Option<Timestamp> {
+    let ttl = i64::try_from(ask.settings.working_memory_ttl.as_micros()).unwrap_or(i64::MAX);
+    (kind == MemoryType::Working).then(|| now.checked_add_micros(ttl))?
+}
+
+/// Reads out of the text what nobody stated.
+fn encode(ask: &Ask<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
+    let content = wanted.content.as_str();
+    let joined = |given: &[String], found: Vec<String>| {
+        let mut all = given.to_vec();
+        for one in found {
+            if !all.iter().any(|known| known.to_lowercase() == one.to_lowercase()) {
+                all.push(one);
+            }
+        }
+        all
+    };
+    let texts = |found: Vec<&str>, most| found.into_iter().take(most).map(str::to_owned).collect();
+    let named = entities(LANGUAGE, content, &[]).into_iter().map(|entity| entity.text);
+    let named: Vec<String> = named.take(MOST_FACTS).map(str::to_owned).collect();
+    Memory {
+        tenant: ask.store.tenant().to_owned(),
+        memory_id: wanted.memory_id.clone().unwrap_or_else(|| ask.store.new_id()),
+        agent_id: wanted.agent.clone(),
+        task_id: wanted.task_id.clone(),
+        memory_type: wanted.memory_type,
+        timestamp: Store::stamp(wanted.timestamp.unwrap_or(now)),
+        summary: wanted.summary.clone().unwrap_or_else(|| summary(content)),
+        entities: joined(&wanted.entities, named),
+        facts: joined(&wanted.facts, texts(facts(LANGUAGE, content), MOST_FACTS)),
+        keywords: joined(&wanted.keywords, keywords(LANGUAGE, content, MOST_KEYWORDS)),
+        related_memory_ids: wanted.related.clone(),
+        parent_memory_id: wanted.parent.clone(),
+        relevance_score: wanted.relevance,
+        is_critical: false,
+        criticality_reason: None,
+        is_decided: wanted.is_critical.is_some(),
+        stage_id: None,
+        stage_type: wanted.stage_type,
+        stage_relevance_map: wanted.stage_map.clone(),
+        actions: wanted.actions.clone(),
+        outcome: wanted.outcome.clone(),
+        success: wanted.success,
+        corrects: wanted.corrects.clone(),
+        archived: false,
+        trace_id: Some(ask.who.trace_id().to_owned()),
+        interventions: 0,
+        effectiveness: 0.0,
+    }
+}
+
+/// Returns a summary of one text: its best sentences within the bound, or the beginning where no sentence is so short.
+pub(crate) fn summary(content: &str) -> String {
+    let whole =
+        Summarizer::new(LANGUAGE, &Approx1).within(&[Passage::new(content)], SUMMARY_TOKENS);
+    if let Ok(whole) = whole
+        && !whole.extracts.is_empty()
+    {
+        return whole.text();
+    }
+    let first = sentences(content).next().unwrap_or_default();
+    let mut short = String::new();
+    for word in first.split_whitespace() {
+        let longer = if short.is_empty() { word.to_owned() } else { format!("{short} {word}") };
+        if tokens(&longer) > SUMMARY_TOKENS {
+            break;
+        }
+        short = longer;
+    }
+    short
+}
+
+/// Decides if a memory is critical: the caller's word, else the rules.
+fn criticise(
+    ask: &Ask<'_>,
+    memory: &mut Memory,
+    wanted: &Wanted,
+    task: Option<&Task>,
+) -> Result<(), Failure> {
+    let corrected = match &wanted.corrects {
+        Some(error) => Some(the_error(ask, error, &wanted.agent)?),
+        None => None,
+    };
+    let reason = match wanted.is_critical {
+        Some(true) => Some(wanted.reason.clone().unwrap_or_else(|| "manual".to_owned())),
+        Some(false) => None,
+        None => {
+            by_rule(ask, memory, &wanted.content, corrected.is_some(), task)?.map(str::to_owned)
+        }
+    };
+    memory.is_critical = reason.is_some();
+    memory.criticality_reason = reason;
+    Ok(())
+}
+
+fn the_error(ask: &Ask<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
+    let error = ask.store.get::<ErrorRecord>(Sort::Error, id)?;
+    let own = error.filter(|error| error.state.agent_id == agent);
+    own.ok_or_else(|| Failure::not_found("error", id))
+}
+
+/// Returns the rule by which a new memory is critical.
+fn by_rule(
+    ask: &Ask<'_>,
+    memory: &Memory,
+    content: &str,
+    is_correction: bool,
+    task: Option<&Task>,
+) -> Result<Option<&'static str>, Failure> {
+    if !omird_text::critical_facts(content).is_empty() {
+        return Ok(Some("constraint"));
+    }
+    if is_correction && memory.success != Some(false) {
+        return Ok(Some("error_recovery"));
+    }
+    let Some(task) = task else { return Ok(None) };
+    let errors = ask.recent_errors(task, ask.settings.error_history_lookback_stages)?;
+    let severe = errors
+        .iter()
+        .filter(|error| error.state.error_severity >= ask.settings.error_severity_threshold);
+    for id in severe.flat_map(|error| &error.state.memory_ids) {
+        if let Some(linked) = ask.store.get::<Memory>(Sort::Memory, id)?
+            && super::retrieve::contradict(&linked.record.content, content)
+        {
+            return Ok(Some("error_prevention"));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the task that a memory belongs to, opened if there is none.
+fn course_of(ask: &Ask<'_>, id: &str, wanted: &Wanted, now: Timestamp) -> Result<Course, Failure> {
+    let mut course = match ask.store.get::<Task>(Sort::Task, id)? {
+        Some(task) if task.state.agent_id == wanted.agent => Course::of(task),
+        Some(_) => {
+            return Err(Failure::conflict(format!("the task id {id:?} is taken")));
+        }
+        None => Course::open(ask, id, &wanted.agent, now),
+    };
+    if !course.task.is_active() {
+        return Err(Failure::conflict(format!("the task {id:?} is over: {}", course.task.status)));
+    }
+    if let Some((goal, constraints)) = &wanted.task {
+        let task = &mut course.task;
+        if task.task_goal != *goal {
+            task.task_goal.clone_from(goal);
+            course.is_changed = true;
+        }
+        for constraint in constraints {
+            if !task.critical_constraints.contains(constraint) {
+                task.critical_constraints.push(constraint.clone());
+                course.is_changed = true;
+            }
+        }
+    }
+    Ok(course)
+}
+
+/// Finds the stage that a memory belongs to, and moves the task on if a signal says so.
+fn place(
+    ask: &Ask<'_>,
+    batch: &mut Batch,
+    course: &mut Course,
+    memory: &mut Memory,
+    wanted: &Wanted,
+    now: Timestamp,
+) -> Result<Option<(StageType, StageType)>, Failure> {
+    let marker = stages::marker(wanted.stage_type, &wanted.content);
+    let current = course.task.current().map(|note| (note.stage_id.clone(), note.stage_type));
+    let Some((id, stage_type)) = current else {
+        let first = marker.map_or(StageType::Planning, |signal| signal.stage_type);
+        memory.stage_id = Some(course.begin(ask, batch, first, now)?);
+        memory.stage_type = Some(first);
+        return Ok(None);
+    };
+    memory.stage_id = Some(id.clone());
+    memory.stage_type = Some(stage_type);
+    if !ask.settings.stage_detection_enabled || !ask.settings.stage_auto_transition {
+        return Ok(None);
+    }
+    let mut signals: Vec<Signal> = marker.into_iter().collect();
+    if signals.is_empty() {
+        signals.extend(stages::acted(wanted.actions.iter().map(String::as_str)));
+        signals.extend(errors_lately(ask, &id, stage_type)?);
+    }
+    let Some(signal) = stages::decided(&signals, stage_type) else { return Ok(None) };
+    memory.stage_id = Some(course.move_on(ask, batch, signal.stage_type, now)?);
+    memory.stage_type = Some(signal.stage_type);
+    Ok(Some((stage_type, signal.stage_type)))
+}
+
+/// Returns the signal of errors among the last memories of a stage.
+pub(crate) fn errors_lately(
+    ask: &Ask<'_>,
+    stage: &str,
+    current: StageType,
+) -> Result<Option<Signal>, Failure> {
+    if current != StageType::Execution {
+        return Ok(None);
+    }
+    let errors = errors_of_stage(ask, stage)?;
+    if errors.is_empty() {
+        return Ok(None);
+    }
+    // Errors are memories too: of the newest of both, how many are errors.
+    let memories = memories_of_stage(ask, stage)?;
+    let mut times: Vec<(&str, bool)> = errors
+        .iter()
+        .map(|error| (error.state.recorded_at.as_str(), true))
+        .chain(memories.iter().map(|memory| (memory.state.timestamp.as_str(), false)))
+        .collect();
+    times.sort_by_key(|(at, _)| std::cmp::Reverse(Timestamp::parse(at).ok()));
+    let count =
+        times.iter().take(stages::RECENT_MEMORIES).filter(|(_, is_error)| *is_error).count();
+    Ok(stages::erred(current, count))
+}

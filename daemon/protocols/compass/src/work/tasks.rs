@@ -1,0 +1,368 @@
+//! Tasks and their stages: opened by the first memory, moved on, completed. Each step is part of one write.
+
+use omir_core::instant::Timestamp;
+use omir_core::model::{ExperienceType, Kind, Label};
+
+use crate::ask::Ask;
+use crate::compress::{self, Compressed, InForce, Load, Source};
+use crate::failure::Failure;
+use crate::names::Sort;
+use crate::state::{
+    AgentSettings, Compression, ErrorRecord, Memory, Metric, Stage, StageNote, Task,
+};
+use crate::store::{Batch, Kept, Shape, Store};
+use crate::words::{StageType, TaskStatus};
+
+/// Compressions that a stage or task tells of.
+const MOST_METRICS: usize = 8;
+
+/// A task on its way to the store.
+pub(crate) struct Course {
+    /// The task as it will be.
+    pub(crate) task: Task,
+    /// The task as it is, if it is there.
+    pub(crate) before: Option<Kept<Task>>,
+    /// It has changed.
+    pub(crate) is_changed: bool,
+}
+
+/// The parts that a caller gives to the end of a stage.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Completion<'a> {
+    /// The caller's summary, in the place of ours.
+    pub(crate) summary: Option<&'a str>,
+    /// The caller's insights, in the place of ours.
+    pub(crate) insights: Option<Vec<String>>,
+}
+
+impl Course {
+    /// Returns the course of a task that is there.
+    pub(crate) fn of(before: Kept<Task>) -> Self {
+        Self { task: before.state.clone(), before: Some(before), is_changed: false }
+    }
+
+    /// Opens a task.
+    pub(crate) fn open(ask: &Ask<'_>, id: &str, agent: &str, now: Timestamp) -> Self {
+        let now = Store::stamp(now);
+        let task = Task {
+            tenant: ask.store.tenant().to_owned(),
+            task_id: id.to_owned(),
+            agent_id: agent.to_owned(),
+            task_goal: String::new(),
+            critical_constraints: Vec::new(),
+            status: TaskStatus::Active,
+            current_stage_id: None,
+            stages: Vec::new(),
+            task_progress_summary: None,
+            critical_facts: Vec::new(),
+            performance_metrics: Default::default(),
+            compression: Compression::default(),
+            metrics: Vec::new(),
+            created_at: now.clone(),
+            updated_at: now,
+        };
+        Self { task, before: None, is_changed: true }
+    }
+
+    /// Begins a stage.
+    pub(crate) fn begin(
+        &mut self,
+        ask: &Ask<'_>,
+        batch: &mut Batch,
+        stage_type: StageType,
+        now: Timestamp,
+    ) -> Result<String, Failure> {
+        let id = ask.store.new_id();
+        let at = Store::stamp(now);
+        let stage = Stage {
+            tenant: ask.store.tenant().to_owned(),
+            stage_id: id.clone(),
+            task_id: self.task.task_id.clone(),
+            agent_id: self.task.agent_id.clone(),
+            stage_type,
+            stage_summary: String::new(),
+            stage_insights: Vec::new(),
+            raw_memory_refs: Vec::new(),
+            relevance_score: 1.0,
+            compression_ratio: None,
+            compression_model: None,
+            created_at: at.clone(),
+            updated_at: at.clone(),
+            completed_at: None,
+            critical_facts: Vec::new(),
+            metrics: Vec::new(),
+        };
+        let shape = shape_of_stage(ask, batch, &stage)?;
+        ask.store.add(batch, Sort::Stage, &stage, &shape)?;
+        let note =
+            StageNote { stage_id: id.clone(), stage_type, began_at: at, is_completed: false };
+        self.task.stages.push(note);
+        self.task.current_stage_id = Some(id.clone());
+        self.is_changed = true;
+        Ok(id)
+    }
+
+    /// Moves on to a stage of another type. A stage without memories is no stage that was completed: it is relabelled.
+    pub(crate) fn move_on(
+        &mut self,
+        ask: &Ask<'_>,
+        batch: &mut Batch,
+        stage_type: StageType,
+        now: Timestamp,
+    ) -> Result<String, Failure> {
+        if let Some(id) = self.task.current_stage_id.clone() {
+            let kept = current_stage(ask, &id)?;
+            let memories = memories_of_stage(ask, &id)?;
+            if memories.is_empty() {
+                let mut stage = kept.state.clone();
+                stage.stage_type = stage_type;
+                stage.updated_at = Store::stamp(now);
+                let shape = shape_of_stage(ask, batch, &stage)?;
+                ask.store.change(batch, &kept, &stage, &shape)?;
+                for note in self.task.stages.iter_mut().filter(|note| note.stage_id == id) {
+                    note.stage_type = stage_type;
+                }
+                self.is_changed = true;
+                return Ok(id);
+            }
+            self.complete(ask, batch, kept, &memories, &Completion::default(), now)?;
+        }
+        self.begin(ask, batch, stage_type, now)
+    }
+
+    /// Completes a stage: its summary, its facts and those of the task.
+    pub(crate) fn complete(
+        &mut self,
+        ask: &Ask<'_>,
+        batch: &mut Batch,
+        kept: Kept<Stage>,
+        memories: &[Kept<Memory>],
+        how: &Completion<'_>,
+        now: Timestamp,
+    ) -> Result<(Stage, Option<Metric>), Failure> {
+        let mut stage = kept.state.clone();
+        let mut metric = None;
+        let has_summary = how.summary.is_some() || ask.settings.stage_completion_auto_compress;
+        if has_summary && !memories.is_empty() {
+            let force = self.in_force(ask, memories)?;
+            let made = compressed(ask, memories, force.stage_ratio, how.summary)?;
+            metric = Some(take_summary(ask, &mut stage, made, now));
+        }
+        if let Some(insights) = &how.insights {
+            stage.stage_insights.clone_from(insights);
+        }
+        stage.raw_memory_refs = memories.iter().map(|kept| kept.state.memory_id.clone()).collect();
+        stage.completed_at = Some(Store::stamp(now));
+        stage.updated_at = Store::stamp(now);
+        let shape = shape_of_stage(ask, batch, &stage)?;
+        ask.store.change(batch, &kept, &stage, &shape)?;
+        for note in self.task.stages.iter_mut().filter(|note| note.stage_id == stage.stage_id) {
+            note.is_completed = true;
+        }
+        self.task.current_stage_id = None;
+        for fact in &stage.critical_facts {
+            if !self.task.critical_facts.contains(fact) {
+                self.task.critical_facts.push(fact.clone());
+            }
+        }
+        self.summarise(ask, Some(&stage), None, now)?;
+        self.is_changed = true;
+        Ok((stage, metric))
+    }
+
+    /// Makes the summary of the task anew, of the stages that are completed. `newest` is one that is not written yet.
+    /// Returns nothing where no stage says anything.
+    pub(crate) fn summarise(
+        &mut self,
+        ask: &Ask<'_>,
+        newest: Option<&Stage>,
+        ratio: Option<f64>,
+        now: Timestamp,
+    ) -> Result<Option<Metric>, Failure> {
+        let mut sources = Vec::new();
+        for note in self.task.stages.iter().filter(|note| note.is_completed) {
+            let stage = match newest.filter(|stage| stage.stage_id == note.stage_id) {
+                Some(stage) => stage.clone(),
+                None => current_stage(ask, &note.stage_id)?.state,
+            };
+            // Facts first: of equal sentences the first counts, and facts must stay.
+            for fact in &stage.critical_facts {
+                sources.push(source(fact, 1.0, true));
+            }
+            sources.push(source(&stage.stage_summary, stage.relevance_score, false));
+        }
+        if sources.iter().all(|source| source.text.trim().is_empty()) {
+            return Ok(None);
+        }
+        let ratio = match ratio {
+            Some(ratio) => ratio,
+            None => self.in_force(ask, &[])?.task_ratio,
+        };
+        let threshold = ask.settings.compression_quality_threshold;
+        let made = compress::compress(&sources, ratio, None, threshold)?;
+        let metric = metric(ask, &made, "task", now);
+        let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
+        self.task.task_progress_summary = Some(made.summary);
+        note_metric(&mut self.task.metrics, metric.clone());
+        self.is_changed = true;
+        Ok(Some(metric))
+    }
+
+    /// Returns the ratios in force, where the current stage has these memories.
+    pub(crate) fn in_force(
+        &self,
+        ask: &Ask<'_>,
+        memories: &[Kept<Memory>],
+    ) -> Result<InForce, Failure> {
+        let agent = ask.store.get::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
+        let agent = agent.map(|kept| kept.state.compression).unwrap_or_default();
+        let errors = match self.task.current_stage_id.as_deref() {
+            Some(stage) => errors_of_stage(ask, stage)?.len(),
+            None => 0,
+        };
+        let load = Load {
+            stages: self.task.stages.len(),
+            memories: memories.len(),
+            error_rate: if memories.is_empty() {
+                0.0
+            } else {
+                errors as f64 / memories.len() as f64
+            },
+            last_retention: self.task.metrics.last().map(|last| last.critical_fact_retention_rate),
+        };
+        Ok(compress::in_force(ask.settings, &self.task.compression, &agent, load))
+    }
+
+    /// Adds the task to the write, if it has changed.
+    pub(crate) fn write(
+        mut self,
+        ask: &Ask<'_>,
+        batch: &mut Batch,
+        now: Timestamp,
+    ) -> Result<Task, Failure> {
+        if !self.is_changed {
+            return Ok(self.task);
+        }
+        self.task.updated_at = Store::stamp(now);
+        let handles = ask.store.add_owners(batch, &self.task.agent_id, Some(&self.task.task_id))?;
+        let says = |text: &String| !text.trim().is_empty();
+        let content = Some(&self.task.task_goal).filter(|goal| says(goal));
+        let shape = Shape {
+            content: content.unwrap_or(&self.task.task_id).clone(),
+            kind: Some(Kind::Plan),
+            experience_type: Some(ExperienceType::Task),
+            importance: Some(1.0),
+            anchored: true,
+            entities: handles,
+            external_id: Some(format!("compass:{}", self.task.task_id)),
+            ..Shape::default()
+        };
+        match &self.before {
+            Some(before) => ask.store.change(batch, before, &self.task, &shape)?,
+            None => ask.store.add(batch, Sort::Task, &self.task, &shape)?,
+        };
+        Ok(self.task)
+    }
+}
+
+fn source(text: &str, relevance: f64, is_critical: bool) -> Source {
+    Source { text: text.to_owned(), relevance, is_critical, is_correction: false }
+}
+
+/// Compresses the memories of a stage, which are newest first.
+pub(crate) fn compressed(
+    ask: &Ask<'_>,
+    memories: &[Kept<Memory>],
+    ratio: f64,
+    given: Option<&str>,
+) -> Result<Compressed, Failure> {
+    let of = |kept: &Kept<Memory>| Source {
+        text: kept.record.content.clone(),
+        relevance: kept.state.relevance_score,
+        is_critical: kept.state.is_critical,
+        is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
+    };
+    let sources: Vec<Source> = memories.iter().rev().map(of).collect();
+    compress::compress(&sources, ratio, given, ask.settings.compression_quality_threshold)
+}
+
+/// Puts a summary into a stage.
+pub(crate) fn take_summary(
+    ask: &Ask<'_>,
+    stage: &mut Stage,
+    made: Compressed,
+    now: Timestamp,
+) -> Metric {
+    let metric =
+        Metric { stage_id: Some(stage.stage_id.clone()), ..metric(ask, &made, "stage", now) };
+    stage.stage_summary = made.summary;
+    stage.stage_insights = made.insights;
+    stage.critical_facts = made.critical_facts;
+    stage.compression_ratio = Some(made.ratio);
+    stage.compression_model = Some(made.model.to_owned());
+    stage.updated_at = Store::stamp(now);
+    note_metric(&mut stage.metrics, metric.clone());
+    metric
+}
+
+fn note_metric(metrics: &mut Vec<Metric>, new: Metric) {
+    metrics.push(new);
+    let over = metrics.len().saturating_sub(MOST_METRICS);
+    metrics.drain(..over);
+}
+
+fn metric(ask: &Ask<'_>, made: &Compressed, compression_type: &str, now: Timestamp) -> Metric {
+    Metric {
+        metric_id: ask.store.new_id(),
+        stage_id: None,
+        task_id: None,
+        compression_type: compression_type.to_owned(),
+        input_tokens: made.input_tokens as u64,
+        output_tokens: made.output_tokens as u64,
+        compression_ratio: made.ratio,
+        critical_fact_retention_rate: made.retention,
+        coherence_score: made.coherence,
+        // Nothing here calls a model.
+        cost_usd: 0.0,
+        model_used: made.model.to_owned(),
+        count_method: compress::count_method().to_owned(),
+        recorded_at: Store::stamp(now),
+    }
+}
+
+/// Returns a stage that a task names: it is there, unless somebody took it out of the store by hand.
+pub(crate) fn current_stage(ask: &Ask<'_>, id: &str) -> Result<Kept<Stage>, Failure> {
+    let stage = ask.store.get::<Stage>(Sort::Stage, id)?;
+    stage.ok_or_else(|| Failure::not_found("stage", id))
+}
+
+/// Returns the memories of a stage, newest first.
+pub(crate) fn memories_of_stage(ask: &Ask<'_>, id: &str) -> Result<Vec<Kept<Memory>>, Failure> {
+    ask.store.all(ask.store.name(Sort::StageHandle, id)?)
+}
+
+/// Returns the errors of a stage, newest first.
+pub(crate) fn errors_of_stage(ask: &Ask<'_>, id: &str) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+    ask.store.all(ask.store.name(Sort::StageHandle, id)?)
+}
+
+/// Returns the shape of a stage, and adds the handles that it bears.
+pub(crate) fn shape_of_stage(
+    ask: &Ask<'_>,
+    batch: &mut Batch,
+    stage: &Stage,
+) -> Result<Shape, Failure> {
+    let mut handles = ask.store.add_owners(batch, &stage.agent_id, Some(&stage.task_id))?;
+    handles.push(ask.store.add_handle(batch, Sort::StageHandle, &stage.stage_id, Label::Event)?);
+    let summary = Some(&stage.stage_summary).filter(|summary| !summary.trim().is_empty());
+    Ok(Shape {
+        // A record says something; a stage that goes on has no summary yet.
+        content: summary.cloned().unwrap_or_else(|| stage.stage_type.to_string()),
+        experience_type: Some(ExperienceType::Context),
+        importance: Some(stage.relevance_score),
+        anchored: true,
+        entities: handles,
+        external_id: Some(format!("compass:{}", stage.stage_id)),
+        ..Shape::default()
+    })
+}
