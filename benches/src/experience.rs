@@ -214,8 +214,8 @@ fn task(number: u64) -> String {
 
 fn record(id: &str, number: u64) -> String {
     let title = task(number);
-    let outcome = if number % 7 == 0 { "failure" } else { "success" };
-    let success = number % 7 != 0;
+    let outcome = if number.is_multiple_of(7) { "failure" } else { "success" };
+    let success = !number.is_multiple_of(7);
     format!(
         r#"{{"request_id":"r-{id}","task_id":"{id}","title":"{title}","intent":"{title} with the robot",
         "nodes_used":[{{"type":"tool","ref":"nav2","outcome":"success","latency_ms":{number}}},
