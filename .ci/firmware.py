@@ -52,6 +52,9 @@ AIM_WORKLOADS = ["retrievability", "access, and its tier", "poses composed", "re
 # What verifies has an allocator, and the RAM of a larger board.
 VERIFIER = "thumbv7em-none-eabihf"
 PROOFS = ROOT / "tests" / "golden_proofs"
+MANIFESTO = PROOFS / "manifesto"
+# The numbers of `CHECKS` in verify.rs.
+OF_A_MEMORY, OF_MANIFESTO = 0, 1
 # Bytes of a golden proof that are changed, one after the other.
 CHANGED = 12
 BEGIN, END = "<!-- sizes: .ci/firmware.py -->\n", "<!-- end of sizes -->\n"
@@ -133,7 +136,7 @@ def check():
     verifies()
 
 
-def judged(folder, key, document, check=0):
+def judged(folder, key, document, check):
     """The verdict of the emulated board on a document, and what it cost: stack and instructions."""
     case = key + document
     pathlib.Path(folder, "case.bin").write_bytes(case)
@@ -145,20 +148,43 @@ def verifies():
     cargo("build", "--release", "--features", "verify", "--bin", "verify", "--target", VERIFIER)
     flash, ram = sections(firmware(VERIFIER, "verify"))
     print(f"{MACHINES[VERIFIER][1]}, verifying: {flash:,} bytes of flash, {ram:,} of RAM, its heap included")
-    key = bytes.fromhex((PROOFS / "device.pub").read_text().strip())
     with tempfile.TemporaryDirectory() as folder:
+        key = public_key(PROOFS / "device.pub")
         for file in sorted(PROOFS.glob("*.json")):
-            text = file.read_bytes()
-            verdict, (stack, instructions) = judged(folder, key, text)
-            if verdict != {**verdict, "valid": True, "resource": json.loads(text)["resource"]}:
-                sys.exit(f"{file.name}: {verdict}")
-            print(f"    {file.name}: {len(text):,} bytes, valid in {instructions:,} instructions and {stack:,} of stack")
-            for at in range(0, len(text), len(text) // CHANGED):
-                changed = text[:at] + bytes([text[at] ^ 1 << at % 8]) + text[at + 1 :]
-                if judged(folder, key, changed)[0]["valid"]:
-                    sys.exit(f"{file.name}: byte {at} is changed and nobody notices")
-            if judged(folder, bytes([key[0] ^ 1]) + key[1:], text)[0].get("fault") != "other-key":
-                sys.exit(f"{file.name}: another key, and nobody notices")
+            proved = {"resource": json.loads(file.read_bytes())["resource"]}
+            verify(folder, key, file, OF_A_MEMORY, proved)
+        key, file = public_key(MANIFESTO / "signer.pub"), MANIFESTO / "signature.json"
+        world = json.loads((MANIFESTO / "world.json").read_bytes())["worldId"]
+        proved = {"method": "signature", "worldId": world, "publicKey": key.hex()}
+        verify(folder, key, file, OF_MANIFESTO, proved)
+        proof = json.loads(file.read_bytes())
+        for fault, document in [
+            ("evidence", {**proof, "verifiedAt": 1, "verifiedBy": {"actorId": "agent-1", "kind": "agent"}}),
+            ("unknown-method", {**proof, "method": "custom-x"}),
+            ("unreadable", {}),
+        ]:
+            verdict, _ = judged(folder, key, json.dumps(document).encode(), OF_MANIFESTO)
+            if (verdict["valid"], verdict.get("fault")) != (False, fault):
+                sys.exit(f"{fault}: {verdict}")
+
+
+def public_key(file):
+    return bytes.fromhex(file.read_text().strip())
+
+
+def verify(folder, key, file, check, proved):
+    """A golden proof is valid, with `proved` in its verdict, and refused when a bit or its key is another."""
+    text = file.read_bytes()
+    verdict, (stack, instructions) = judged(folder, key, text, check)
+    if verdict != {**verdict, "valid": True, **proved}:
+        sys.exit(f"{file.name}: {verdict}")
+    print(f"    {file.name}: {len(text):,} bytes, valid in {instructions:,} instructions and {stack:,} of stack")
+    for at in range(0, len(text), len(text) // CHANGED):
+        changed = text[:at] + bytes([text[at] ^ 1 << at % 8]) + text[at + 1 :]
+        if judged(folder, key, changed, check)[0]["valid"]:
+            sys.exit(f"{file.name}: byte {at} is changed and nobody notices")
+    if judged(folder, bytes([key[0] ^ 1]) + key[1:], text, check)[0].get("fault") != "other-key":
+        sys.exit(f"{file.name}: another key, and nobody notices")
 
 
 def live(target):

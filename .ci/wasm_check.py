@@ -1,4 +1,5 @@
-"""Runs the verifier of WebAssembly in wasmtime: each golden proof is valid, and each byte of it counts.
+"""Runs the verifier of WebAssembly in wasmtime: each golden proof is valid, of memories and of Manifesto Memory, and each
+byte of it counts.
 
 The module imports nothing, so nothing but the document and the key can decide. Prints its size and the instructions of
 one verification. Needs wasmtime.
@@ -12,6 +13,7 @@ import sys
 import wasmtime
 
 PROOFS = pathlib.Path(__file__).resolve().parent.parent / "tests/golden_proofs"
+MANIFESTO = PROOFS / "manifesto"
 # Enough for a verification, and an end for whatever does not end.
 FUEL = 1_000_000_000
 
@@ -41,10 +43,15 @@ class Verifier:
         return verdict, FUEL - store.get_fuel()
 
 
-def check_document(verifier, name, file, key):
+def public_key(file):
+    return bytes.fromhex(file.read_text().strip())
+
+
+def check_document(verifier, name, file, key, proved):
+    """A document is valid, with what `proved` says of it in its verdict, and refused when a bit of it is another."""
     text = file.read_bytes()
     verdict, spent = verifier.check(name, text, key)
-    assert verdict["valid"] and verdict["resource"] == json.loads(text)["resource"], f"{file.name}: {verdict}"
+    assert verdict == {**verdict, "valid": True, **proved(json.loads(text))}, f"{file.name}: {verdict}"
     other = bytes([key[0] ^ 1]) + key[1:]
     assert verifier.check(name, text, other)[0]["fault"] == "other-key"
     # One bit of every byte, another one each; white space that stays white space says nothing.
@@ -55,7 +62,22 @@ def check_document(verifier, name, file, key):
         assert not verdict["valid"], f"{file.name}: byte {at}"
     for bad in (b"", b"{}", text[: len(text) // 2], b"[" * 100_000):
         assert not verifier.check(name, bad, key)[0]["valid"]
-    return len(text), spent
+    print(f"{file.name}: {len(text):,} bytes, valid in {spent:,} instructions of WebAssembly; each changed byte is refused")
+
+
+def check_refusals(verifier, file, key):
+    """What an Authority must not take for a proof is refused, and named."""
+    proof = json.loads(file.read_bytes())
+    for document, fault in [
+        ({**proof, "verifiedAt": 1, "verifiedBy": {"actorId": "agent-1", "kind": "agent"}}, "evidence"),
+        ({**proof, "method": "custom-x"}, "unknown-method"),
+        ({"method": "none"}, "nothing-verified"),
+        ({**proof, "reason": "trust me"}, "unreadable"),
+        ({**proof, "proof": {**proof["proof"], "worldId": "w-2"}}, "bad-signature"),
+    ]:
+        verdict, _ = verifier.check("verify_manifesto_proof", json.dumps(document).encode(), key)
+        assert (verdict["valid"], verdict["fault"]) == (False, fault), (document, verdict)
+        assert fault != "evidence" or "extract the proof" in verdict["message"], verdict
 
 
 def main():
@@ -63,13 +85,17 @@ def main():
     verifier = Verifier(module)
     assert not verifier.exports["input"](verifier.store, 1 << 30), "a bound"
     assert not verifier.exports["verify_proof"](verifier.store), "nothing is no proof"
-    key = bytes.fromhex((PROOFS / "device.pub").read_text().strip())
+    key = public_key(PROOFS / "device.pub")
     size = pathlib.Path(module).stat().st_size
     files = sorted(PROOFS.glob("*.json"))
     assert files, f"no proofs in {PROOFS}"
     for file in files:
-        length, spent = check_document(verifier, "verify_proof", file, key)
-        print(f"{file.name}: {length:,} bytes, valid in {spent:,} instructions of WebAssembly; each changed byte is refused")
+        check_document(verifier, "verify_proof", file, key, lambda proof: {"resource": proof["resource"]})
+    key, file = public_key(MANIFESTO / "signer.pub"), MANIFESTO / "signature.json"
+    world = json.loads((MANIFESTO / "world.json").read_bytes())["worldId"]
+    proved = {"method": "signature", "worldId": world, "publicKey": key.hex()}
+    check_document(verifier, "verify_manifesto_proof", file, key, lambda _: proved)
+    check_refusals(verifier, file, key)
     print(f"the module has {size:,} bytes")
 
 

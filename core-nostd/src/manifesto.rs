@@ -9,7 +9,8 @@
 //! | `world` | Worlds, their canonical form without stored digests, and hash and tree over that |
 //! | `check` | the validators, with every fault and its place |
 //! | `proof` | proofs as they are written, and read back |
-//! | `verifier` | proving and verifying |
+//! | `verifier` | keys, and proving |
+//! | `verdict` | verifying, and the verdict on a document from a stranger |
 //! | `selection` | requests for a selection, and the filters they state |
 //! | `trace` | traces: made, attached to a Proposal, found there |
 //! | `authority` | policies over a trace |
@@ -33,6 +34,7 @@ mod check;
 mod proof;
 mod selection;
 mod trace;
+mod verdict;
 mod verifier;
 mod world;
 
@@ -47,5 +49,6 @@ pub use self::check::{
 pub use self::proof::Proof;
 pub use self::selection::{Constraints, DEFAULT_RESULTS, MAX_RESULTS, SelectionRequest};
 pub use self::trace::{AttachFault, attach_to_proposal, create, get_from_proposal, has_trace};
+pub use self::verdict::{MAX_PROOF_BYTES, VerifyFault, read_proof, verdict};
 pub use self::verifier::{Keys, Method, ProveResult, Verifier};
 pub use self::world::{MAX_DEPTH, MAX_WORLD_ID, World, WorldFault, is_world_id};

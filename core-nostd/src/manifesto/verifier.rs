@@ -1,14 +1,14 @@
-//! Proving that a World is the one a memory points to, and verifying such a proof without the World.
+//! Proving that a World is the one a memory points to. `verdict` verifies such a proof without the World.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 
-use super::proof::{Path, Proof, begin, bytes, hex, members, unhex};
+use super::proof::{Path, Proof, begin, hex, unhex};
 use super::world::World;
-use crate::merkle::{Hash, climb};
+use crate::merkle::Hash;
 use crate::value::{Map, Value};
 
 /// What is signed begins so. It keeps these signatures apart from all others of the same key.
@@ -55,7 +55,7 @@ impl Method {
 #[derive(Clone)]
 pub struct Keys {
     signing: Option<SigningKey>,
-    trusted: Vec<VerifyingKey>,
+    pub(super) trusted: Vec<VerifyingKey>,
 }
 
 impl Keys {
@@ -94,26 +94,6 @@ impl Keys {
     pub fn public_keys(&self) -> impl Iterator<Item = (String, bool)> + '_ {
         let own = self.signing.as_ref().map(SigningKey::verifying_key);
         self.trusted.iter().map(move |key| (hex(key.as_bytes()), Some(*key) == own))
-    }
-
-    /// Returns true if a proof holds. It needs no World, no store and no time. A method that nobody knows never holds.
-    pub fn verify(&self, proof: &Proof) -> bool {
-        match Method::by_name(&proof.method) {
-            Some(Method::Existence) => true,
-            Some(Method::Hash) => verify_hash(proof).is_some(),
-            Some(Method::Merkle) => verify_merkle(proof).is_some(),
-            Some(Method::Signature) => self.verify_signature(proof).is_some(),
-            Some(Method::None) | None => false,
-        }
-    }
-
-    fn verify_signature(&self, proof: &Proof) -> Option<()> {
-        let map = members(proof, "ed25519", &["hash", "publicKey", "signature"])?;
-        let key = bytes::<32>(map, "publicKey")?;
-        let key = self.trusted.iter().find(|trusted| *trusted.as_bytes() == key)?;
-        let signature = Signature::from_bytes(&bytes::<64>(map, "signature")?);
-        let message = signed(map.get("worldId")?.as_str()?, &bytes(map, "hash")?);
-        key.verify_strict(&message, &signature).ok()
     }
 }
 
@@ -275,27 +255,8 @@ fn compare(
     }
 }
 
-fn verify_hash(proof: &Proof) -> Option<()> {
-    let map = members(proof, "sha-256", &["computedHash", "expectedHash"])?;
-    let computed: Hash = bytes(map, "computedHash")?;
-    (bytes::<32>(map, "expectedHash")? == computed).then_some(())
-}
-
-fn verify_merkle(proof: &Proof) -> Option<()> {
-    let map = members(proof, "sha-256", &["computedRoot", "expectedRoot", "pathProof"])?;
-    let computed: Hash = bytes(map, "computedRoot")?;
-    let leads_there = match map.get("pathProof") {
-        None => true,
-        Some(path) => {
-            let path = Path::from_value(path)?;
-            climb(path.leaf, path.beside) == computed
-        }
-    };
-    (leads_there && bytes::<32>(map, "expectedRoot")? == computed).then_some(())
-}
-
 /// Returns the bytes that are signed: the prefix, the WorldId behind its length, the hash.
-fn signed(world_id: &str, hash: &Hash) -> Vec<u8> {
+pub(super) fn signed(world_id: &str, hash: &Hash) -> Vec<u8> {
     let len = u32::try_from(world_id.len()).unwrap_or(u32::MAX);
     [SIGNED, &len.to_be_bytes(), world_id.as_bytes(), hash].concat()
 }

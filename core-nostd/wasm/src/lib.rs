@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `input(length)` | makes room for what is to be checked, and says where it lies; 0 if it is too large |
 //! | a check, such as `verify_proof()` | checks the input; 1: valid, 0: not |
-//! | `output()`, `output_length()` | the verdict of the last check as JSON, `docs/proofs.md` |
+//! | `output()`, `output_length()` | the verdict of the last check as JSON, `docs/proofs.md`, `docs/manifesto.md` |
 //!
 //! The host writes the public key (32 bytes) and the document behind it to `input`. Room is taken anew for each check,
 //! and what was written before a check is not kept. A check of another kind of document is one more line of [`check!`].
@@ -12,6 +12,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use omir_core::json;
+use omir_core::manifesto;
 use omir_core::proof::{self, MAX_BYTES};
 use omir_core::value::Value;
 
@@ -34,9 +35,14 @@ macro_rules! check {
 }
 
 check!(verify_proof, verdict_on_proof);
+check!(verify_manifesto_proof, verdict_on_manifesto_proof);
 
 fn verdict_on_proof(document: &[u8], key: [u8; KEY]) -> Value {
     proof::report(&proof::judge(document, &[key]))
+}
+
+fn verdict_on_manifesto_proof(document: &[u8], key: [u8; KEY]) -> Value {
+    manifesto::verdict(document, &key)
 }
 
 fn decide(check: fn(&[u8], [u8; KEY]) -> Value) -> u32 {

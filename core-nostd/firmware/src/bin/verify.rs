@@ -22,6 +22,7 @@ use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hio;
 use embedded_alloc::LlffHeap;
 use omir_core::json;
+use omir_core::manifesto;
 use omir_core::proof;
 use omir_core::value::Value;
 use omir_firmware::board::{File, Ticks, argument, worst_stack};
@@ -39,7 +40,10 @@ static mut HEAP_MEMORY: [MaybeUninit<u8>; HEAP_BYTES] = [MaybeUninit::uninit(); 
 type Check = fn(&[u8], [u8; KEY]) -> Value;
 
 /// What is checked, by the number of `check=N`.
-const CHECKS: [Check; 1] = [|document, key| proof::report(&proof::judge(document, &[key]))];
+const CHECKS: [Check; 2] = [
+    |document, key| proof::report(&proof::judge(document, &[key])),
+    |document, key| manifesto::verdict(document, &key),
+];
 
 /// What is checked, and the verdict: a deed that is measured takes and gives nothing.
 static CASE: Mutex<RefCell<(Vec<u8>, usize, Value)>> =
