@@ -16,12 +16,14 @@ pub(super) fn of(serves: Serves, has_body: bool) -> Map {
     }
     for status in statuses::refusals(serves, has_body) {
         let Status { number, name, .. } = status;
-        map.insert(
-            number.to_string(),
-            object([("$ref", format!("#/components/responses/{name}").into())]),
-        );
+        map.insert(number.to_string(), response(name));
     }
     map
+}
+
+/// Refers to a response by its name in the document.
+pub(super) fn response(name: &str) -> Map {
+    object([("$ref", format!("#/components/responses/{name}").into())])
 }
 
 /// What is answered where nothing is refused.

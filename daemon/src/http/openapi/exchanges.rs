@@ -4,7 +4,7 @@ use hyper::Method as Verb;
 use omir_core::value::{Map, Value};
 
 use super::super::endpoints::Endpoint;
-use super::answers::Answered;
+use super::answers::{self, Answered};
 use super::query_parameter;
 use super::schemas::{JSON, SCHEMAS, object, reference, schema_of};
 use super::statuses::ALL;
@@ -75,9 +75,9 @@ fn parameter(known: &Field, path: &str) -> Map {
 fn responses(row: &'static Method) -> Map {
     let description = |known: &&&Description| known.protocol.name == row.protocol;
     let known = Protocols::DESCRIPTIONS.iter().find(description);
-    let answers = known.map_or(&[][..], |known| (known.answers)(row));
+    let of_protocol = known.map_or(&[][..], |known| (known.answers)(row));
     let mut map = Map::new();
-    for &(status, schema) in answers {
+    for &(status, schema) in of_protocol {
         let about = ALL.iter().find(|known| known.number == status);
         let mut answer = Answered::new(about.map_or("Done.", |known| known.about));
         if !schema.is_empty() {
@@ -85,5 +85,32 @@ fn responses(row: &'static Method) -> Map {
         }
         map.insert(status.to_string(), Map::from(answer));
     }
+    // Those that a protocol need not know of: of the connection, or in its own form of an error.
+    let has_body = matches!(row.payload, Payload::Message(_));
+    for known in ALL.iter().filter(|known| may_give(row, has_body, known.number)) {
+        let number = known.number.to_string();
+        if map.contains_key(&number) {
+            continue;
+        }
+        let answer = if OF_CONNECTION.contains(&known.number) {
+            answers::response(known.name)
+        } else {
+            Map::from(Answered::new(known.about))
+        };
+        map.insert(number, answer);
+    }
     map
+}
+
+/// Refusals before a request comes to its protocol: the path is too long, the host is another.
+const OF_CONNECTION: [u16; 2] = [414, 421];
+
+/// Returns true if the transport refuses requests of this row so.
+fn may_give(row: &Method, has_body: bool, status: u16) -> bool {
+    match status {
+        400 | 403 | 413 | 414 | 421 | 500 | 503 => true,
+        401 | 429 => row.scope != Scope::OPEN,
+        408 | 415 => has_body,
+        _ => false,
+    }
 }
