@@ -15,6 +15,9 @@ const VALUES: usize = 1 << 19;
 /// Bytes of the canonical form of a World.
 pub(crate) const MOST_WORLD: usize = 768 << 10;
 
+/// Bytes of an ActorRef as JSON.
+pub(crate) const MOST_ACTOR: usize = 4 << 10;
+
 /// An admitted request and its message.
 pub(crate) struct Asked {
     pub(crate) admitted: Admitted,
@@ -50,8 +53,14 @@ impl Asked {
         Ok(Members(map))
     }
 
-    /// Checks that the caller may speak as this actor.
+    /// Checks that the caller may speak as the ActorRef at `path`, and that this is small: each evidence has a copy of it.
     pub(crate) fn check_actor(&self, actor: &Value, path: &str) -> Result<(), Failure> {
+        let bytes = json::to_string(actor).len();
+        if bytes > MOST_ACTOR {
+            let message = format!("{bytes} bytes are more than the {MOST_ACTOR} of an ActorRef");
+            return Err(Failure::too_large(path, message));
+        }
+        let path = format!("{path}/actorId");
         let agents = &self.admitted.caller().agents;
         let actor = actor.get("actorId").and_then(Value::as_str).unwrap_or_default();
         if agents.is_empty() || agents.iter().any(|agent| **agent == *actor) {
@@ -59,7 +68,7 @@ impl Asked {
         }
         let named: Vec<&str> = agents.iter().map(|agent| &**agent).collect();
         let message = format!("this token speaks as {}, and not as {actor:?}", named.join(", "));
-        Err(Failure::unauthorized(path, message))
+        Err(Failure::unauthorized(&path, message))
     }
 
     /// Returns the tenant of the caller, unless it is the default one.

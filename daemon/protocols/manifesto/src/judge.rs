@@ -57,7 +57,7 @@ impl Manifesto {
             .map_err(|faults| Failure::of_faults("/request", &faults))?;
         sound("/result", &core::selection_result(&result, true))?;
         if let Some(selector) = request.get("selector") {
-            asked.check_actor(selector, "/request/selector/actorId")?;
+            asked.check_actor(selector, "/request/selector")?;
         }
         Ok(core::create(&request, &result))
     }

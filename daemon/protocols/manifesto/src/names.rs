@@ -22,6 +22,11 @@ pub(crate) fn world(tenant: Option<&str>, world_id: &str) -> Result<Ref, Error> 
     named(ResourceType::Episode, format!("{OURS}w.{}", &digest[..32]))
 }
 
+/// Returns true if an id may be that of the Episode of a World.
+pub(crate) fn is_world(id: &str) -> bool {
+    id.strip_prefix(OURS).is_some_and(|rest| rest.starts_with("w."))
+}
+
 /// Returns the Entity that all Worlds of a tenant refer to: a search for it meets Worlds and nothing else.
 pub(crate) fn tenant(tenant: Option<&str>) -> Result<Ref, Error> {
     named(ResourceType::Entity, format!("{OURS}n.{}", tenant.unwrap_or(DEFAULT_TENANT)))

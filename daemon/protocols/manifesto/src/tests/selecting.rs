@@ -1,8 +1,10 @@
 //! Selections.
 
-use omird_engine::Change;
+use omir_core::manifesto::SelectionRequest;
+use omir_core::reference::ResourceType;
+use omird_engine::{Change, Query};
 
-use super::bench::{Bench, ids};
+use super::bench::{Bench, actor, ids, value};
 use crate::*;
 
 /// A bench with Worlds of the dock: `a` states a wrong hash and says "dock" most often, `b` and `c` are sound.
@@ -180,4 +182,81 @@ fn an_episode_that_pretends_is_not_selected() {
     bench.engine.execute(change).unwrap();
     assert_eq!(ids(&bench.select("dock", "")).len(), 3);
     assert!(bench.get("forged").is_null());
+}
+
+#[test]
+fn an_actor_is_small_for_each_evidence_has_a_copy() {
+    let bench = docks();
+    let request = |bytes: usize| {
+        let meta = "A".repeat(bytes);
+        format!(
+            r#"{{"query":"dock","atWorldId":"w","selector":{{"actorId":"agent-1","kind":"agent","meta":{{"x":"{meta}"}}}}}}"#
+        )
+    };
+    assert_eq!(bench.ask(&actor(), &SELECT, &request(4000), &[]).0, 200);
+    let (status, answer) = bench.ask(&actor(), &SELECT, &request(4097), &[]);
+    assert_eq!((status, answer.get("path")), (413, Some(&"/selector".into())), "{answer}");
+    let both =
+        format!(r#"{{"request":{},"result":{{"selected":[],"selectedAt":1}}}}"#, request(4097));
+    let (status, answer) = bench.ask(&actor(), &TRACE, &both, &[]);
+    assert_eq!((status, answer.get("path")), (413, Some(&"/request/selector".into())), "{answer}");
+}
+
+/// Selects by hand: WorldIds that pass, and the number of looks, until `looks` are over.
+fn walked(bench: &Bench, constraints: &str, looks: usize) -> (Vec<String>, usize) {
+    let request = format!(
+        r#"{{"query":"dock","atWorldId":"w","selector":{{"actorId":"a","kind":"agent"}},"constraints":{constraints}}}"#
+    );
+    let request = SelectionRequest::from_value(&value(&request), &[]).unwrap();
+    let selection = selector::Selection {
+        request: &request,
+        tenant: None,
+        method: Some(omir_core::manifesto::Method::Signature),
+        verified_at: 1,
+    };
+    let query = Query {
+        text: Some("dock".to_owned()),
+        types: vec![ResourceType::Episode],
+        touch: false,
+        ..Query::default()
+    };
+    let mut count = 0;
+    let is_over = || {
+        count += 1;
+        count > looks
+    };
+    let found = bench.manifesto.selected(&selection, query, is_over).unwrap();
+    (found.into_iter().map(|one| one.world_id).collect(), count)
+}
+
+#[test]
+fn a_selection_ends_with_its_time_and_keeps_what_passed() {
+    let bench = docks();
+    let (all, looks) = walked(&bench, "{}", usize::MAX);
+    assert_eq!((all.len(), looks), (3, 3));
+    let (some, looks) = walked(&bench, "{}", 2);
+    assert_eq!((some, looks), (all[..2].to_vec(), 3), "the best two");
+}
+
+#[test]
+fn a_selection_ends_where_no_later_hit_can_pass() {
+    let bench = docks();
+    let (found, looks) = walked(&bench, r#"{"minConfidence":1}"#, usize::MAX);
+    assert_eq!((found.len(), looks), (0, 1), "the best hit is below, so all others are");
+}
+
+/// What lies in the place of a World and is none does not end a selection.
+#[test]
+fn an_episode_that_is_no_world_is_left_out() {
+    let bench = docks();
+    let name = names::world(None, "b").unwrap();
+    let other = format!(
+        r#"{{"resourceType":"Episode","id":"{}","content":"dock","entityRefs":[{{"ref":"Entity/mm.n.default"}}]}}"#,
+        name.id
+    );
+    let change =
+        bench.engine.prepare(other.as_bytes(), omird_engine::Encoding::Json, None).unwrap();
+    bench.engine.execute(change).unwrap();
+    let found = bench.select("dock", "");
+    assert_eq!(ids(&found), ["c", "a"], "{found}");
 }
