@@ -12,6 +12,9 @@ use super::trace::{found, get_from_proposal};
 use super::verifier::{Keys, Method};
 use crate::value::{Map, Value};
 
+/// Time by which the clock of who selected may be ahead of the Authority's.
+const CLOCK_SLACK_MS: i64 = 1000;
+
 /// A policy. Rules that are not stated do not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
@@ -176,8 +179,9 @@ fn rules(proposal: &Value, trace: &Value, policy: &Policy) -> Rules {
         rules.of_trace("selectors", ok);
     }
     if let (Some(most), Some(now)) = (policy.max_age_ms, policy.now) {
+        // A selection of the future would never get too old.
         let age = selected_at.map(|at| now.saturating_sub(at));
-        rules.of_trace("maxAgeMs", age.is_some_and(|age| age <= most));
+        rules.of_trace("maxAgeMs", age.is_some_and(|age| (-CLOCK_SLACK_MS..=most).contains(&age)));
     }
     // M-3: who selects is done before the Proposal is submitted.
     if let (Some(at), Some(submitted)) =

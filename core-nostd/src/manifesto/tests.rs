@@ -136,6 +136,7 @@ fn each_method_proves_and_verifies_as_its_row_says() {
     let merkle = r#"{"method":"merkle","proof":{"computedRoot":"a"}}"#;
     for (text, valid) in [
         (r#"{"method":"existence"}"#, true),
+        (r#"{"method":"existence","proof":{"worldId":"w-1"}}"#, false),
         (r#"{"method":"none"}"#, false),
         (r#"{"method":"custom-x","proof":{"any":1}}"#, false),
         (r#"{"method":"hash"}"#, false),
@@ -643,6 +644,8 @@ fn mr_01_each_rule_of_a_policy_is_judged() {
         (r#"{"selectors":["agent-2"]}"#, false),
         (r#"{"maxAgeMs":10,"now":1700000000011}"#, true),
         (r#"{"maxAgeMs":10,"now":1700000000012}"#, false),
+        (r#"{"maxAgeMs":10,"now":1699999999500}"#, true),
+        (r#"{"maxAgeMs":10,"now":1600000000000}"#, false),
         (r#"{"maxAgeMs":0}"#, true),
         (r#"{"requireVerified":true}"#, true),
         (r#"{"methods":["signature"]}"#, true),
@@ -766,5 +769,23 @@ proptest! {
         let proof = Proof::extract(&value(&data)).unwrap();
         let is_hash = method == "hash" && unhex::<32>(&text).is_some();
         prop_assert_eq!(keys().verify(&proof), is_hash);
+    }
+}
+
+/// D9 of the reference: evidence by `existence` is never bound, whatever stands beside the word.
+#[test]
+fn evidence_by_existence_is_never_accepted() {
+    for proof in ["", r#","proof":{"worldId":"w-1"}"#, r#","proof":null"#] {
+        let evidence = alloc::format!(
+            r#"{{"method":"existence"{proof},"verifiedAt":1,"verifiedBy":{{"actorId":"a","kind":"agent"}}}}"#
+        );
+        let proposal = proposal(&changed("/selected/0/evidence", Some(&evidence)));
+        let policy = r#"{"methods":["existence"],"requireVerified":true}"#;
+        assert!(!accepts(&proposal, policy), "{proof}");
+        let judged = judged(&proposal, "{}");
+        assert_eq!(judged.get("accept"), Some(&false.into()), "{proof}");
+        let is_held =
+            |name| judged.pointer(&alloc::format!("/proofs/0/{name}")) == Some(&true.into());
+        assert!(!(is_held("valid") && is_held("bound")), "{judged}");
     }
 }

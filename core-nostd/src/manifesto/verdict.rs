@@ -121,6 +121,10 @@ impl Keys {
     pub fn check(&self, proof: &Proof) -> Result<(), VerifyFault> {
         match Method::by_name(&proof.method) {
             Some(Method::None) => Err(VerifyFault::NothingVerified),
+            // It has no data: with some it could name a World, and be taken for a proof of that one.
+            Some(Method::Existence) if proof.proof.is_some() => {
+                Err(VerifyFault::at("/proof", "`existence` has no data: leave `proof` out"))
+            }
             Some(Method::Existence) => Ok(()),
             Some(Method::Hash) => check_hash(proof),
             Some(Method::Merkle) => check_merkle(proof),
