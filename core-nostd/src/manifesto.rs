@@ -43,8 +43,8 @@ mod tests;
 
 pub use self::authority::{Policy, evaluate};
 pub use self::check::{
-    Fault, MAX_SELECTED, actor_ref, memory_ref, memory_trace, selected_memory, selection_result,
-    verification_evidence, verification_proof,
+    Fault, MAX_FAULTS, MAX_SELECTED, actor_ref, memory_ref, memory_trace, selected_memory,
+    selection_result, verification_evidence, verification_proof,
 };
 pub use self::proof::Proof;
 pub use self::selection::{Constraints, DEFAULT_RESULTS, MAX_RESULTS, SelectionRequest};

@@ -58,7 +58,7 @@ impl Policy {
     /// Reads a policy.
     ///
     /// # Errors
-    /// Every fault.
+    /// The faults, the first hundred or so.
     pub fn from_value(value: &Value) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut read = Read { value, pointer: "", faults: &mut faults };

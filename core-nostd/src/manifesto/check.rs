@@ -1,4 +1,4 @@
-//! The validators: every fault of a value, in words and with its place.
+//! The validators: the faults of a value, in words and with their place; the first [`MAX_FAULTS`] of them.
 //!
 //! The checks are those of the specification's section on validation, and nothing else fails them. Members that nobody
 //! knows are no faults of a trace; who takes a request asks with `closed`, and then they are.
@@ -14,6 +14,9 @@ use crate::value::Value;
 
 /// Memories in a trace that is judged: no selection has more.
 pub const MAX_SELECTED: usize = MAX_RESULTS;
+
+/// Faults that are collected of one value: enough to mend it by. A small request can have millions.
+pub const MAX_FAULTS: usize = 100;
 
 /// A fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +100,16 @@ pub(super) struct Check<'a> {
 impl<'a> Check<'a> {
     /// Notes a fault of a member.
     fn fault(&mut self, name: &str, text: &str) {
+        if self.is_full() {
+            return;
+        }
         let text = format!("{}{text}", self.label);
         self.faults.push(Fault { pointer: pointer::join(self.pointer, name), text });
+    }
+
+    /// Returns true if no more faults are collected.
+    fn is_full(&self) -> bool {
+        self.faults.len() >= MAX_FAULTS
     }
 
     /// Checks a member by itself.
@@ -149,7 +160,9 @@ impl<'a> Check<'a> {
         let meta_is_right = self.get("meta").is_none_or(|meta| meta.as_object().is_some());
         let label = self.label.trim_end_matches(": ");
         let subject = if label.is_empty() { "it" } else { label };
-        if actor_id.is_empty() || !kinds.contains(&kind) || !name_is_right || !meta_is_right {
+        let is_right =
+            !actor_id.is_empty() && kinds.contains(&kind) && name_is_right && meta_is_right;
+        if !is_right && !self.is_full() {
             let wanted = "an ActorRef: `actorId`, and `kind` human, agent or system";
             let text = format!("{subject} must be {wanted}");
             self.faults.push(Fault { pointer: self.pointer.into(), text });
@@ -196,6 +209,9 @@ impl<'a> Check<'a> {
         };
         let (pointer, outer) = (pointer::join(self.pointer, "selected"), self.label);
         for (index, memory) in selected.iter().enumerate() {
+            if self.is_full() {
+                break;
+            }
             let (pointer, label) =
                 (pointer::join_index(&pointer, index), format!("{outer}selected[{index}]: "));
             let (closed, faults) = (self.closed, &mut *self.faults);
@@ -207,7 +223,7 @@ impl<'a> Check<'a> {
     /// Notes the members that nobody knows, if those are faults.
     fn only(&mut self, known: &[&str]) {
         let Some(map) = self.value.as_object().filter(|_| self.closed) else { return };
-        for name in map.keys().filter(|name| !known.contains(name)) {
+        for name in map.keys().filter(|name| !known.contains(name)).take(MAX_FAULTS) {
             self.fault(name, &format!("`{name}` is none of {}", known.join(", ")));
         }
     }

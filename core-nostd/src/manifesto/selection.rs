@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::check::{Fault, actor_ref};
+use super::check::{Fault, MAX_FAULTS, actor_ref};
 use super::world::is_world_id;
 use crate::pointer;
 use crate::value::Value;
@@ -13,6 +13,9 @@ use crate::value::Value;
 pub const DEFAULT_RESULTS: usize = 10;
 /// The most that a request may ask for.
 pub const MAX_RESULTS: usize = 1000;
+
+/// Texts in a list of a policy. Each memory is compared with all of them.
+const MAX_TEXTS: usize = 64;
 
 /// A SelectionRequest.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +64,7 @@ impl SelectionRequest {
     /// Reads a request. Members of `beside` may stand in it as well.
     ///
     /// # Errors
-    /// Every fault.
+    /// The faults, the first hundred or so.
     pub fn from_value(value: &Value, beside: &[&str]) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let known = ["query", "atWorldId", "selector", "constraints"];
@@ -134,6 +137,9 @@ pub(super) struct Read<'a> {
 
 impl Read<'_> {
     fn fault(&mut self, name: &str, text: &str) {
+        if self.faults.len() >= MAX_FAULTS {
+            return;
+        }
         let (pointer, text) = (pointer::join(self.pointer, name), format!("`{name}` {text}"));
         self.faults.push(Fault { pointer, text });
     }
@@ -148,7 +154,7 @@ impl Read<'_> {
             let text = format!("expected an object, found {}", self.value.kind_name());
             return self.faults.push(Fault { pointer: self.pointer.to_string(), text });
         };
-        for name in map.keys().filter(|name| !known.contains(name)) {
+        for name in map.keys().filter(|name| !known.contains(name)).take(MAX_FAULTS) {
             self.fault(name, &format!("is none of {}", known.join(", ")));
         }
     }
@@ -201,9 +207,10 @@ impl Read<'_> {
 
     pub(super) fn texts(&mut self, name: &str) -> Option<Vec<String>> {
         let text = |value: &Value| value.as_str().map(ToString::to_string);
-        let found = self.get(name)?.as_array().and_then(|items| items.iter().map(text).collect());
+        let items = self.get(name)?.as_array().filter(|items| items.len() <= MAX_TEXTS);
+        let found = items.and_then(|items| items.iter().map(text).collect());
         if found.is_none() {
-            self.fault(name, "must be an array of texts");
+            self.fault(name, &format!("must be an array of at most {MAX_TEXTS} texts"));
         }
         found
     }

@@ -772,6 +772,24 @@ proptest! {
     }
 }
 
+#[test]
+fn faults_are_collected_up_to_a_bound() {
+    let many = alloc::vec!["0"; 50_000].join(",");
+    let trace = value(&alloc::format!(r#"{{"selected":[{many}]}}"#));
+    assert_eq!(memory_trace(&trace, true).len(), MAX_FAULTS);
+    let names: Vec<_> = (0..500).map(|i| alloc::format!(r#""n{i}":1"#)).collect();
+    let unknown = value(&alloc::format!("{{{}}}", names.join(",")));
+    assert_eq!(memory_ref(&unknown, true).len(), MAX_FAULTS);
+    assert_eq!(Policy::from_value(&unknown).unwrap_err().len(), MAX_FAULTS);
+    assert!(SelectionRequest::from_value(&unknown, &[]).unwrap_err().len() <= MAX_FAULTS + 1);
+    let methods = |count| {
+        let methods = alloc::vec![r#""hash""#; count].join(",");
+        Policy::from_value(&value(&alloc::format!(r#"{{"methods":[{methods}]}}"#)))
+    };
+    assert!(methods(64).is_ok());
+    assert_eq!(methods(65).unwrap_err()[0].pointer, "/methods");
+}
+
 /// D9 of the reference: evidence by `existence` is never bound, whatever stands beside the word.
 #[test]
 fn evidence_by_existence_is_never_accepted() {

@@ -53,6 +53,7 @@ impl Manifesto {
     pub(crate) fn trace(&self, asked: &mut Asked) -> Result<Value, Failure> {
         let mut members = asked.members(&["request", "result"])?;
         let (request, result) = (members.object("request")?, members.object("result")?);
+        bounded("/result", Some(&result))?;
         SelectionRequest::from_value(&request, &["method", "filter"])
             .map_err(|faults| Failure::of_faults("/request", &faults))?;
         sound("/result", &core::selection_result(&result, true))?;
@@ -78,6 +79,7 @@ impl Manifesto {
         let mut members = asked.members(&["proposal", "trace", "record"])?;
         let (proposal, trace) = (members.object("proposal")?, members.object("trace")?);
         let record = members.flag("record")?;
+        bounded("/trace", Some(&trace))?;
         sound("/trace", &core::memory_trace(&trace, true))?;
         if record {
             let method = asked.admitted.method();

@@ -96,6 +96,12 @@ fn what_is_no_request_is_refused_where_it_is_wrong() {
     let many = format!(r#"{{"trace":{{"selected":[{}0]}}}}"#, "0,".repeat(1000));
     let (status, answer) = bench.ask(&actor(), &VALIDATE, &many, &[]);
     assert_eq!((status, answer.get("path")), (413, Some(&"/trace/selected".into())));
+    let (status, answer) =
+        bench.ask(&actor(), &ATTACH, &many.replacen('{', r#"{"proposal":{},"#, 1), &[]);
+    assert_eq!((status, answer.get("path")), (413, Some(&"/trace/selected".into())));
+    let result = many.replace("trace", "result").replacen('{', r#"{"request":{},"#, 1);
+    let (status, answer) = bench.ask(&actor(), &TRACE, &result, &[]);
+    assert_eq!((status, answer.get("path")), (413, Some(&"/result/selected".into())));
 }
 
 #[test]
