@@ -3,8 +3,8 @@
 //! | cache status | when | what is done |
 //! |---|---|---|
 //! | `hit` | no experience of the tenant has changed since | nothing |
-//! | `partial` | one has | the candidates are taken again, statistics and order made anew |
-//! | `miss` | nothing is kept, or it is older | everything |
+//! | `partial` | one has, and none of the candidates | the candidates are taken again, statistics and order made anew |
+//! | `miss` | nothing is kept, or it is older, or a candidate has changed | everything |
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,9 +62,9 @@ impl Drawn {
         let title = |title: &Option<String>| title.as_ref().map_or(0, String::len);
         let nodes: usize = nodes
             .iter()
-            .map(|node| node.node_type.len() + node.reference.len() + title(&node.title) + 96)
+            .map(|node| node.node_type.len() + node.reference.len() + title(&node.title) + 112)
             .sum();
-        let patterns: usize = patterns.iter().map(|slug| slug.len() + 24).sum();
+        let patterns: usize = patterns.iter().map(|known| known.slug.len() + 40).sum();
         task_id.len() + nodes + patterns + self.stub.len() + 400
     }
 }

@@ -16,7 +16,7 @@ use crate::experience::Experience;
 use crate::ids::{ANY_DOMAIN, Tenant};
 use crate::parameters::Place;
 use crate::patterns;
-use crate::ranking::{Candidate, Used, title};
+use crate::ranking::{Candidate, Pattern, Used, title};
 use crate::recording::task_of;
 use crate::resources::Stored;
 use crate::service::{Service, decoded};
@@ -25,6 +25,8 @@ use crate::service::{Service, decoded};
 const MOST: usize = 64;
 /// Less likeness is none.
 const LEAST_SIMILARITY: f64 = 0.05;
+/// Memories of a pattern that are looked for at once.
+const PAGE: usize = 4 * MOST;
 /// Candidates between two looks at the clock.
 const AT_ONCE: usize = 8;
 /// Bytes of a text that similar ones are looked for by.
@@ -115,7 +117,8 @@ impl Gathered<'_> {
         let query = Query { text: Some(text.to_owned()), ..self.search.query() };
         self.walk(&query, |hit, _| {
             hit.parts.as_ref().map_or(0.0, |(scores, _)| scores[ScorePart::Text])
-        })
+        })?;
+        Ok(())
     }
 
     /// Looks for those of these patterns. One that has all of them is as like as can be.
@@ -124,19 +127,31 @@ impl Gathered<'_> {
             return Ok(());
         }
         let entities = slugs.iter().map(|slug| self.search.tenant.pattern(slug)).collect();
-        // The domain is not among the filters here, so more are looked at.
-        let query = Query { entities, limit: Some(4 * MOST), ..self.search.query() };
+        // The domain is not among the filters here: entities are alternatives. So a page may hold none of the domain, and the
+        // next one is looked at, until there are enough or there is no time left.
+        let mut query = Query { entities, limit: Some(PAGE), ..self.search.query() };
         let of = slugs.len() as f64;
-        self.walk(&query, |_, candidate| {
-            slugs.iter().filter(|slug| candidate.patterns.contains(slug)).count() as f64 / of
-        })
+        while self.walk(&query, |_, candidate| {
+            slugs
+                .iter()
+                .filter(|slug| candidate.patterns.iter().any(|known| known.slug == **slug))
+                .count() as f64
+                / of
+        })? > (query.offset + PAGE) as u64
+            && self.found.candidates.len() < MOST
+            && !self.found.is_partial
+        {
+            query.offset += PAGE;
+        }
+        Ok(())
     }
 
+    /// Takes what a query finds, and returns the number of its matches.
     fn walk(
         &mut self,
         query: &Query,
         similarity: impl Fn(&Hit, &Candidate) -> f64,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let mut looked_at = 0_usize;
         self.service.engine.recall_each(query, |hit| {
             if self.found.candidates.len() >= MOST {
@@ -149,8 +164,7 @@ impl Gathered<'_> {
             looked_at += 1;
             self.take(&hit.resource, hit.retrievability, |candidate| similarity(&hit, candidate));
             ControlFlow::Continue(())
-        })?;
-        Ok(())
+        })
     }
 
     /// Takes a memory, if it is an experience of the tenant and like enough.
@@ -208,11 +222,7 @@ fn candidate(experience: &Experience<'_>, patterns: &[&str], retrievability: f64
         match nodes.iter_mut().find(is_it) {
             Some(known) if known.title.is_none() => known.title = note(),
             Some(_) => {}
-            None => nodes.push(Used {
-                node_type: node.node_type.to_owned(),
-                reference: node.reference.to_owned(),
-                title: note(),
-            }),
+            None => nodes.push(Used::new(node.node_type, node.reference, note())),
         }
     }
     Candidate {
@@ -221,7 +231,7 @@ fn candidate(experience: &Experience<'_>, patterns: &[&str], retrievability: f64
         retrievability,
         domain: experience.domain.map(str::to_owned),
         nodes,
-        patterns: patterns.iter().map(|&slug| slug.to_owned()).collect(),
+        patterns: patterns.iter().map(|&slug| Pattern::from(slug)).collect(),
     }
 }
 

@@ -1,21 +1,72 @@
 //! `experience`, `health` and `schema`: what is fetched and changes nothing.
 
-use std::time::Instant;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Map;
-use omird_engine::{Code, Error};
+use omird_engine::{Code, Error, Query};
 use omird_router::{Answer, Message};
 
 use crate::answers;
 use crate::experience::Experience;
-use crate::health::{self, Facts, State};
-use crate::ids::{Tenant, hex};
+use crate::health::{self, Facts, Indexer, State};
+use crate::ids::{Key, Tenant, hex, parse_experience};
 use crate::recording::{related, task_of};
 use crate::resources::Stored;
 use crate::schema;
 use crate::service::{Service, decoded};
 use crate::statistics::parse_id;
+
+/// The time in which all experiences of a tenant are looked at for one that is not counted.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Returns the name of the experience with this `experience_id`, if it may be one.
+fn by_id(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Ref>, Error> {
+    let Some(number) = parse_id(named) else { return Ok(None) };
+    let name = |key: &Key| {
+        let id = format!("xp.{}.{}", tenant.spelt(), hex(key)).parse().ok()?;
+        Some(Ref::new(ResourceType::MemoryRecord, id))
+    };
+    let (counted, is_cut) = {
+        let table = service.table();
+        (table.by_id(tenant.spelt(), number), table.is_cut())
+    };
+    match (counted, service.indexer()) {
+        (Some(key), _) => Ok(name(&key)),
+        (None, Indexer::Complete) if !is_cut => Ok(None),
+        (None, Indexer::Rebuilding) => {
+            let message = "the experiences are being counted after a start; ask by task_id, or again in a moment";
+            Err(Error::at(Code::Busy, "/task_id", message))
+        }
+        (None, _) => Ok(uncounted(service, tenant, named)?.as_ref().and_then(name)),
+    }
+}
+
+/// Looks for an experience that the table has not: it had to make room, or could not be read.
+fn uncounted(service: &Service, tenant: &Tenant, named: &str) -> Result<Option<Key>, Error> {
+    let query = Query {
+        types: vec![ResourceType::MemoryRecord],
+        entities: vec![tenant.entity()],
+        ..Query::everything()
+    };
+    let (began, mut found, mut is_late) = (Instant::now(), None, false);
+    service.engine.recall_each(&query, |hit| {
+        found = decoded(&hit.resource).and_then(|resource| {
+            let task = task_of(&resource, tenant)?;
+            let target = tenant.experience(task);
+            let (_, key) = parse_experience(target.id.as_str())?;
+            (tenant.experience_id(task) == named).then_some(key)
+        });
+        is_late = began.elapsed() >= PATIENCE;
+        if found.is_some() || is_late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if found.is_none() && is_late {
+        let message = "there are too many experiences to look at each one; ask by task_id";
+        return Err(Error::at(Code::Busy, "/task_id", message));
+    }
+    Ok(found)
+}
 
 /// Returns one experience, by its task or by its own id.
 ///
@@ -27,14 +78,9 @@ pub(crate) fn experience(
     message: &Message,
 ) -> Result<Answer, Error> {
     let named = message.parameter("task_id").unwrap_or_default();
-    let by_id = || {
-        let key = service.table().by_id(tenant.spelt(), parse_id(named)?)?;
-        let id = format!("xp.{}.{}", tenant.spelt(), hex(&key)).parse().ok()?;
-        Some(Ref::new(ResourceType::MemoryRecord, id))
-    };
     let found = match service.engine.get(&tenant.experience(named))? {
         Some(found) => Some(found),
-        None => match by_id() {
+        None => match by_id(service, tenant, named)? {
             Some(target) => service.engine.get(&target)?,
             None => None,
         },

@@ -82,7 +82,9 @@ pub(crate) enum Indexer {
     Rebuilding,
     /// Counts everything.
     Complete,
-    /// Its last making broke off.
+    /// Counts what the card gave back. The rest is tried again.
+    Incomplete,
+    /// Its last making broke off; it is tried again.
     Failed,
 }
 
@@ -106,7 +108,7 @@ pub(crate) fn report(pulse: &mut Pulse, facts: &Facts) -> (Value, State) {
     };
     let indexer = match facts.indexer {
         Indexer::Complete => State::Healthy,
-        Indexer::Rebuilding => State::Degraded,
+        Indexer::Rebuilding | Indexer::Incomplete => State::Degraded,
         Indexer::Failed => State::Unhealthy,
     };
     let components = [
@@ -153,6 +155,7 @@ mod tests {
             (CardState::Damaged, Complete, 0, State::Healthy),
             (CardState::Ok, Rebuilding, 0, State::Healthy),
             (CardState::Ok, Complete, 80, State::Healthy),
+            (CardState::Ok, Incomplete, 0, State::Healthy),
             (CardState::Ok, Rebuilding, 80, State::Degraded),
             (CardState::Full, Complete, 0, State::Degraded),
             (CardState::ReadOnly, Complete, 0, State::Degraded),

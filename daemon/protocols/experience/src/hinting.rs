@@ -1,5 +1,6 @@
 //! `hints`: what is worth using, by what similar tasks used.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,13 @@ use crate::answers::{self, Measured};
 use crate::cache::{Drawn, Kept, Question};
 use crate::candidates::{About, Found, Search};
 use crate::check::Fault;
+use crate::ids::Key;
 use crate::ids::Tenant;
 use crate::intake::{self, Rejected};
 use crate::parameters::{self, Place};
 use crate::ranking::{self, Candidate, Hint};
-use crate::service::{Service, half_of};
+use crate::service::Service;
+use crate::statistics::Usage;
 
 /// The longest that a request may ask to be worked on.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -135,7 +138,8 @@ fn answer(service: &Service, request: &Request) -> Result<Outcome, Failure> {
     if now >= request.deadline {
         return Err(Failure::TimedOut);
     }
-    service.wait_indexed(half_of(request.deadline, now));
+    // While the statistics are being counted the answer goes by what is counted so far: readers are few, and whoever waits
+    // on one keeps all others from reading.
     let outcome = found(service, request, now)?;
     let stubs = outcome.supports.iter().filter_map(|at| outcome.candidates.get(*at));
     service.engine.touch(stubs.map(|drawn| drawn.stub.as_slice()));
@@ -151,14 +155,17 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, 
             return Ok(Outcome { hints, candidates, supports, cache: "hit" });
         }
         Some(Kept { candidates, born, .. }) => {
-            // What was forgotten or changed since is no candidate any more.
-            let is_there = |drawn: &&Drawn| {
+            // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it.
+            let is_as_drawn = |drawn: &Drawn| {
                 let version = service.engine.live_version(&drawn.target);
                 version.is_some() && version == drawn.version
             };
-            let left: Vec<Drawn> = candidates.iter().filter(is_there).cloned().collect();
-            if !left.is_empty() {
-                return finish(service, request, left.into(), generation, Some(born), "partial");
+            if candidates.iter().all(is_as_drawn) {
+                match finish(service, request, candidates, generation, Some(born), "partial") {
+                    // What came since may well match.
+                    Err(Failure::NoMatches) => {}
+                    finished => return finished,
+                }
             }
         }
         None => {}
@@ -201,17 +208,22 @@ fn finish(
 ) -> Result<Outcome, Failure> {
     let drawn: Vec<&Candidate> = candidates.iter().map(|drawn| &drawn.candidate).collect();
     let Question { tools, max_hints, .. } = &request.question;
-    let made: Vec<Hint> = {
+    let tenant = request.tenant.spelt();
+    // The table is let go before anything is made of it: the thread that gives the writer's answers waits for it.
+    let used: HashMap<&Key, Usage> = {
         let table = service.table();
-        let usage = |thing: &_| table.usage(request.tenant.spelt(), thing);
-        ranking::hints(&drawn, tools, *max_hints, usage)
+        let things = drawn.iter().flat_map(|candidate| candidate.things());
+        things.map(|thing| (thing, table.usage(tenant, thing))).collect()
     };
+    let usage = |thing: &Key| used.get(thing).copied().unwrap_or_default();
+    let mut made: Vec<Hint> = ranking::hints(&drawn, tools, *max_hints, usage);
     if made.is_empty() {
         return Err(Failure::NoMatches);
     }
-    let rests_on = |candidate: &Candidate| made.iter().any(|hint| hint.rests_on(candidate));
-    let supports: Arc<[usize]> =
-        drawn.iter().enumerate().filter(|(_, it)| rests_on(it)).map(|(at, _)| at).collect();
+    let shown: Vec<Key> = made.iter().map(|hint| hint.thing).collect();
+    let latest = service.table().latest(tenant, &shown);
+    made.iter_mut().zip(latest).for_each(|(hint, last)| hint.last = last);
+    let supports: Arc<[usize]> = ranking::supports(&made, &drawn).into();
     let hints: Arc<[Value]> = made.iter().map(Hint::to_value).collect();
     if let Some(born) = born {
         let (candidates, hints, supports) = (candidates.clone(), hints.clone(), supports.clone());

@@ -15,6 +15,8 @@ use crate::settings::ExperienceSettings;
 
 /// Containers inside one another in a message: what is stored has a few more around it, and must fit a resource.
 const MOST_DEPTH: usize = 32;
+/// Values in a message. In memory each takes many times what it takes on the wire: `0,` is two bytes.
+const MOST_VALUES: usize = 50_000;
 
 /// A message that cannot be taken, with what of it can be echoed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(crate) struct Rejected {
 /// # Errors
 /// The first fault.
 pub(crate) fn read(body: &[u8], shape: &Shape) -> Result<Value, Rejected> {
-    let limits = Limits { max_bytes: MOST_BYTES, max_depth: MOST_DEPTH, max_items: MOST_BYTES };
+    let limits = Limits { max_bytes: MOST_BYTES, max_depth: MOST_DEPTH, max_items: MOST_VALUES };
     let value = json::from_slice(body, &limits).map_err(|error| {
         let path = if error.pointer == "/" { String::new() } else { error.pointer.clone() };
         let fault = Fault::new(path, format!("no JSON that can be read: {error}"));
@@ -46,17 +48,23 @@ pub(crate) fn read(body: &[u8], shape: &Shape) -> Result<Value, Rejected> {
     }
 }
 
-/// A record that may be stored.
+/// The facts about a record by which it is decided on and answered.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct Report {
     pub(crate) tenant: Tenant,
     pub(crate) request_id: String,
     pub(crate) task_id: String,
-    /// The record as it is stored.
-    pub(crate) record: Value,
     /// SHA-256 of its canonical form (RFC 8785) without `request_id`: the same twice is the same report.
     pub(crate) digest: String,
     pub(crate) patterns: Vec<String>,
+}
+
+/// A record that may be stored.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    pub(crate) report: Report,
+    /// The record as it is stored.
+    pub(crate) record: Value,
 }
 
 impl Intake {
@@ -99,7 +107,7 @@ impl Intake {
             Rejected { fault, request_id, task_id }
         })?;
         let digest = hex(&Sha256::digest(told));
-        Ok(Self { tenant, request_id, task_id, record, digest, patterns })
+        Ok(Self { report: Report { tenant, request_id, task_id, digest, patterns }, record })
     }
 }
 
@@ -109,10 +117,11 @@ mod tests {
     use crate::ids::DEFAULT_TENANT;
     use crate::testing::record;
 
-    fn intake(value: &Value) -> Result<Intake, Rejected> {
+    fn intake(value: &Value) -> Result<Report, Rejected> {
         let body = json::to_string(value);
         let tenant = Tenant::new(DEFAULT_TENANT);
-        Intake::read(body.as_bytes(), tenant, &ExperienceSettings::default(), &[7; 32])
+        let settings = ExperienceSettings::default();
+        Intake::read(body.as_bytes(), tenant, &settings, &[7; 32]).map(|intake| intake.report)
     }
 
     #[test]
@@ -123,6 +132,9 @@ mod tests {
             assert_eq!((rejected.request_id, rejected.task_id.as_str()), (None, ""), "{body}");
         }
         assert_eq!(rejected("[]").request_id, None);
+        let many = format!("[{}0]", "0,".repeat(MOST_VALUES));
+        let fault = rejected(&many).fault;
+        assert!(fault.reason.contains("values"), "{}", fault.reason);
         let found = rejected(r#"{"request_id":"r","task_id":"t","title":7}"#);
         assert_eq!((found.request_id.as_deref(), found.task_id.as_str()), (Some("r"), "t"));
         assert_eq!(found.fault.path, "/title");

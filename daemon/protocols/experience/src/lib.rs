@@ -109,8 +109,8 @@ fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
 }
 
 impl Experiences {
-    /// Starts the protocol. A thread counts the experiences of the store; until it is done hints wait for it, half of their
-    /// time at most. `key` is secret, and the same at each start: pseudonyms of people are made with it.
+    /// Starts the protocol. A thread counts the experiences of the store; until it is done hints go by what it has counted so
+    /// far. `key` is secret, and the same at each start: pseudonyms of people are made with it.
     pub fn start(engine: Engine, settings: ExperienceSettings, key: [u8; 32]) -> Self {
         Self(Service::start(engine, settings, key))
     }
@@ -159,7 +159,11 @@ impl Exchange for Experiences {
         let mut answer = answers::denied(denied.method, status, &error);
         answer.retry_after = retry_after.or(answer.retry_after);
         let now = self.0.engine.now().0;
-        let id = denied.request_id.as_deref();
+        // Answers to what has a body always bear a name. One that nobody stated is made up.
+        let is_named = matches!(denied.method.name, "record" | "hints");
+        let made_up = || is_named.then(|| self.0.engine.new_id());
+        let id = denied.request_id.clone().or_else(made_up);
+        let id = id.as_deref();
         answers::with_headers(answer, denied.method, id, denied.rate, now)
     }
 }

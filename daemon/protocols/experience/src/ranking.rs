@@ -1,6 +1,7 @@
 //! Hints made of candidates and statistics: pure, and the same for the same data.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
@@ -31,6 +32,29 @@ pub(crate) struct Used {
     pub(crate) reference: String,
     /// The first note on it, if that is short.
     pub(crate) title: Option<String>,
+    /// Its name in the statistics, hashed once as it is drawn and not with each hint.
+    pub(crate) thing: Key,
+}
+
+impl Used {
+    pub(crate) fn new(node_type: &str, reference: &str, title: Option<String>) -> Self {
+        let thing = node_key(node_type, reference);
+        Self { node_type: node_type.to_owned(), reference: reference.to_owned(), title, thing }
+    }
+}
+
+/// A pattern of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pattern {
+    pub(crate) slug: String,
+    /// As [`Used::thing`].
+    pub(crate) thing: Key,
+}
+
+impl From<&str> for Pattern {
+    fn from(slug: &str) -> Self {
+        Self { slug: slug.to_owned(), thing: pattern_key(slug) }
+    }
 }
 
 /// An experience that an answer may rest on.
@@ -41,7 +65,15 @@ pub(crate) struct Candidate {
     pub(crate) retrievability: f64,
     pub(crate) domain: Option<String>,
     pub(crate) nodes: Vec<Used>,
-    pub(crate) patterns: Vec<String>,
+    pub(crate) patterns: Vec<Pattern>,
+}
+
+impl Candidate {
+    /// Returns the names of all that it used.
+    pub(crate) fn things(&self) -> impl Iterator<Item = &Key> {
+        let nodes = self.nodes.iter().map(|node| &node.thing);
+        nodes.chain(self.patterns.iter().map(|pattern| &pattern.thing))
+    }
 }
 
 /// A hint.
@@ -53,9 +85,11 @@ pub(crate) struct Hint {
     title: String,
     support: usize,
     usage: Usage,
+    /// The end of its latest use, looked up for the hints that are given.
+    pub(crate) last: Option<Timestamp>,
     tasks: Vec<String>,
     /// The thing that is hinted at.
-    thing: Key,
+    pub(crate) thing: Key,
     domain: Option<String>,
     /// The type that no hint has.
     node_type: Option<&'static str>,
@@ -111,12 +145,12 @@ fn supported<'c>(candidates: &[&'c Candidate]) -> Vec<Support<'c>> {
     for candidate in best {
         let nodes = candidate.nodes.iter().map(|node| {
             let (hint_type, node_type) = hint_type(&node.node_type);
-            let thing = node_key(&node.node_type, &node.reference);
+            let thing = node.thing;
             let (reference, title) = (node.reference.clone(), node.title.clone());
             Support { thing, reference, hint_type, node_type, title, by: Vec::new() }
         });
-        let patterns = candidate.patterns.iter().map(|slug| Support {
-            thing: pattern_key(slug),
+        let patterns = candidate.patterns.iter().map(|Pattern { slug, thing }| Support {
+            thing: *thing,
             reference: format!("{}{slug}", patterns::PREFIX),
             hint_type: "pattern",
             node_type: None,
@@ -163,6 +197,7 @@ fn hint(support: Support<'_>, tools: &[String], usage: Usage) -> Hint {
         hint_type: support.hint_type,
         support: support.by.len(),
         usage,
+        last: None,
         tasks: support.by.iter().take(MOST_TASKS).map(|it| it.task_id.clone()).collect(),
         domain: support.by.iter().find_map(|it| it.domain.clone()),
         node_type: support.node_type,
@@ -170,13 +205,6 @@ fn hint(support: Support<'_>, tools: &[String], usage: Usage) -> Hint {
 }
 
 impl Hint {
-    /// Returns true if the candidate used what is hinted at.
-    pub(crate) fn rests_on(&self, candidate: &Candidate) -> bool {
-        let mut nodes = candidate.nodes.iter();
-        nodes.any(|node| node_key(&node.node_type, &node.reference) == self.thing)
-            || candidate.patterns.iter().any(|slug| pattern_key(slug) == self.thing)
-    }
-
     fn success_rate(&self) -> f64 {
         match self.usage.uses {
             0 => 0.0,
@@ -190,11 +218,13 @@ impl Hint {
         map.insert("ref", self.reference.as_str());
         map.insert("type", self.hint_type);
         map.insert("title", self.title.as_str());
-        let percent = (self.success_rate() * 100.0).round();
         let tasks = if self.support == 1 { "task" } else { "tasks" };
         let support = self.support;
-        let reason =
-            format!("used in {support} similar {tasks}, {percent:.0} % of its uses succeeded");
+        let mut reason = format!("used in {support} similar {tasks}");
+        if self.usage.uses > 0 {
+            let percent = (self.success_rate() * 100.0).round();
+            let _ = write!(reason, ", {percent:.0} % of its uses succeeded");
+        }
         map.insert("reason", reason);
         map.insert("confidence", self.confidence);
         let mut stats = Map::new();
@@ -204,7 +234,7 @@ impl Hint {
         if let Some(mean) = self.usage.mean_ms {
             stats.insert("avg_duration_ms", mean);
         }
-        if let Some(last) = self.usage.last {
+        if let Some(last) = self.last {
             stats.insert("last_used", Timestamp::writable(last).to_string());
         }
         map.insert("usage_stats", stats);
@@ -220,6 +250,13 @@ impl Hint {
         map.insert("metadata", metadata);
         map.into()
     }
+}
+
+/// Returns the places of the candidates that used something that is hinted at.
+pub(crate) fn supports(hints: &[Hint], candidates: &[&Candidate]) -> Vec<usize> {
+    let shown: HashSet<&Key> = hints.iter().map(|hint| &hint.thing).collect();
+    let rests_on = |candidate: &Candidate| candidate.things().any(|thing| shown.contains(thing));
+    candidates.iter().enumerate().filter(|(_, it)| rests_on(it)).map(|(at, _)| at).collect()
 }
 
 /// Returns a note as a title, if it is short enough for one.

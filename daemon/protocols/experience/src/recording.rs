@@ -17,7 +17,7 @@ use omir_core::cbor;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omird_engine::{
-    Change, Code, Encoding, Error, Precondition, Prepared, Query, Receipt, ScorePart,
+    Change, Code, Encoding, Error, Lookup, Precondition, Prepared, Query, Receipt, ScorePart,
 };
 use omird_router::{Admitted, Answer, Message, Reply};
 
@@ -25,9 +25,9 @@ use crate::answers;
 use crate::check::Fault;
 use crate::experience::Experience;
 use crate::ids::{Tenant, parse_experience};
-use crate::intake::{Intake, Rejected};
+use crate::intake::{Intake, Rejected, Report};
 use crate::parameters;
-use crate::resources::{Circumstances, Stored, resources};
+use crate::resources::{Circumstances, Earned, Stored, resources};
 use crate::service::{Service, decoded};
 use crate::statistics::Row;
 
@@ -40,11 +40,13 @@ const LEAST_RELATED: f64 = 0.3;
 /// Bytes of the text that related experiences are looked for by.
 const MOST_WORDS: usize = 1 << 10;
 
-/// A report on its way into the store.
-struct Job {
-    service: Arc<Service>,
+/// A report on its way into the store. It holds the bytes that came and not what was read of them, which takes many times
+/// the memory: a job waits for the disk, among many, and is seldom read again.
+pub(crate) struct Job {
+    pub(crate) service: Arc<Service>,
     admitted: Admitted,
-    intake: Intake,
+    body: Vec<u8>,
+    report: Report,
     updates: bool,
     reply: Reply,
     tries: u32,
@@ -61,8 +63,8 @@ struct Written {
 enum Decision {
     /// It is answered.
     Answer(Answer, Result<(), Code>),
-    /// It is written, if the store is still as it was seen.
-    Write(Precondition, &'static str),
+    /// It is written, if the store is still as it was seen, with what the old version has earned.
+    Write(Precondition, &'static str, Option<Earned>),
 }
 
 /// Works on a request.
@@ -76,10 +78,9 @@ pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Messag
     };
     let tenant = parameters::tenant(admitted.caller());
     match Intake::read(&message.body, tenant, &service.settings, &service.key) {
-        Ok(intake) => {
-            drop(message);
-            let service = service.clone();
-            Job { service, admitted, intake, updates, reply, tries: 0 }.attempt();
+        Ok(Intake { report, record }) => {
+            let (service, body) = (service.clone(), message.body);
+            Job { service, admitted, body, report, updates, reply, tries: 0 }.decide(record);
         }
         Err(rejected) => reject(service, admitted, &message, rejected, reply),
     }
@@ -119,47 +120,87 @@ fn send(
 }
 
 impl Job {
-    /// Looks at what is stored, and answers or writes. May wait for the disk.
-    fn attempt(mut self) {
-        let target = self.intake.tenant.experience(&self.intake.task_id);
-        self.admitted.touched([&target]);
-        let stored = match self.service.engine.get_versioned(&target) {
-            Ok(stored) => stored,
-            Err(error) => return self.fail(&error),
-        };
-        let decided = decide(
-            &self.intake,
-            self.updates,
-            stored.as_ref().map(|(bytes, version)| (bytes.as_slice(), *version)),
-        );
-        match decided {
-            Decision::Answer(answer, ended) => self.answer(answer, ended),
-            Decision::Write(precondition, status) => self.write(precondition, status),
+    /// Returns the memory that it takes, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.body.len() + size_of::<Self>()
+    }
+
+    /// Tries once more. May wait for the disk.
+    pub(crate) fn attempt(self) {
+        let Service { settings, key, .. } = &*self.service;
+        match Intake::read(&self.body, self.report.tenant.clone(), settings, key) {
+            Ok(Intake { record, .. }) => self.decide(record),
+            Err(_) => self.fail(&bug()),
         }
     }
 
-    fn write(self, precondition: Precondition, status: &'static str) {
-        let (service, intake) = (self.service.clone(), &self.intake);
-        let engine = &service.engine;
-        let Some(experience) = Experience::of(&intake.record) else {
-            let message = "a checked record is none: that is a bug of omird";
-            return self.fail(&Error::new(Code::Internal, message));
+    /// Looks at what is stored, and answers or writes.
+    fn decide(mut self, record: Value) {
+        let target = self.report.tenant.experience(&self.report.task_id);
+        self.admitted.touched([&target]);
+        let decided = match self.service.engine.get_versioned(&target) {
+            Ok(stored) => {
+                let stored = stored.as_ref().map(|(bytes, version)| (bytes.as_slice(), *version));
+                decide(&self.report, self.updates, stored)
+            }
+            Err(error) => match self.damaged(&target) {
+                Some(version) if self.updates => {
+                    Decision::Write(Precondition::Version(version), "updated", None)
+                }
+                Some(_) => {
+                    let message = &error.message;
+                    let message = format!(
+                        "{message}; to record the task anew, send the record with ?on_duplicate=update"
+                    );
+                    return self.fail(&Error { message, ..error });
+                }
+                None => return self.fail(&error),
+            },
         };
-        let related = related(&service, &intake.tenant, &experience);
+        match decided {
+            Decision::Answer(answer, ended) => self.answer(answer, ended),
+            Decision::Write(precondition, status, earned) => {
+                self.write(record, precondition, status, earned);
+            }
+        }
+    }
+
+    /// Returns the version of an experience whose bytes the card has lost; `None` where it is only away.
+    fn damaged(&self, target: &Ref) -> Option<u64> {
+        let engine = &self.service.engine;
+        match engine.look_up(target) {
+            Ok(Lookup::Damaged(_)) => engine.live_version(target).map(|(version, _)| version),
+            _ => None,
+        }
+    }
+
+    fn write(
+        self,
+        record: Value,
+        precondition: Precondition,
+        status: &'static str,
+        earned: Option<Earned>,
+    ) {
+        let (service, report) = (self.service.clone(), &self.report);
+        let engine = &service.engine;
+        let Some(experience) = Experience::of(&record) else { return self.fail(&bug()) };
+        let related = related(&service, &report.tenant, &experience);
         let pose = service.settings.robot_frame.as_deref();
         let circumstances = Circumstances {
             now: engine.now().0,
             source: &self.admitted.caller().name,
             related: &related,
+            earned,
             status,
             pose: pose.and_then(|frame| engine.pose_of(frame)),
         };
         let is_there = |target: &Ref| engine.live_version(target).is_some();
-        let (record, others) =
-            resources(intake, &experience, &service.settings, circumstances, is_there);
-        let experience_id = intake.tenant.experience_id(&intake.task_id);
-        let row = Row::of(&experience, &experience_id, &intake.patterns, 0);
-        let (change, bytes) = match change(&service, record, others, precondition) {
+        let (resource, others) =
+            resources(report, &experience, &record, &service.settings, circumstances, is_there);
+        let experience_id = report.tenant.experience_id(&report.task_id);
+        let row = Row::of(&experience, &experience_id, &report.patterns, 0);
+        drop(record);
+        let (change, bytes) = match change(&service, resource, others, precondition) {
             Ok(change) => change,
             Err(error) => return self.fail(&error),
         };
@@ -172,10 +213,18 @@ impl Job {
     fn ended(self, written: &mut Written, ended: Result<Receipt, Error>) {
         let receipt = match ended {
             Ok(receipt) => receipt,
-            Err(error) if error.code == Code::Conflict && self.tries < MOST_TRIES => {
+            // Another was faster, or an entity that was there has been forgotten: it looks again.
+            Err(error)
+                if matches!(error.code, Code::Conflict | Code::InvalidResource)
+                    && self.tries < MOST_TRIES =>
+            {
                 let service = self.service.clone();
                 let again = Self { tries: self.tries + 1, ..self };
-                return service.later(move || again.attempt());
+                if let Err(refused) = service.later(again) {
+                    let message = "too many records are overtaken; try again in a moment";
+                    refused.fail(&Error::new(Code::Busy, message));
+                }
+                return;
             }
             Err(error) if error.code == Code::Conflict => {
                 let message = "others write the same task all the time; try again in a moment";
@@ -183,7 +232,7 @@ impl Job {
             }
             Err(error) => return self.fail(&error),
         };
-        let Intake { tenant, task_id, request_id, patterns, .. } = &self.intake;
+        let Report { tenant, task_id, request_id, patterns, .. } = &self.report;
         let target = tenant.experience(task_id);
         if let (Some(row), Some((_, key))) =
             (written.row.take(), parse_experience(target.id.as_str()))
@@ -206,34 +255,42 @@ impl Job {
 
     /// Answers that the store refuses.
     fn fail(self, error: &Error) {
-        let Intake { request_id, task_id, .. } = &self.intake;
+        let Report { request_id, task_id, .. } = &self.report;
         let answer = match error.code {
             // The schema has no words for these, and they are none of the store.
             Code::Busy | Code::TooLarge | Code::Unauthorized => {
                 answers::plain(answers::status(error.code), error)
             }
             code => {
-                let status = if code == Code::StorageFull { 507 } else { 500 };
+                let (status, named) = match code {
+                    Code::StorageFull => (507, "STORAGE_ERROR"),
+                    // Beyond the bounds of the engine, which the configuration may have narrowed.
+                    Code::InvalidResource => (400, "INVALID_RECORD"),
+                    _ => (500, "STORAGE_ERROR"),
+                };
                 let fault = Fault::new("", error.message.clone());
                 let details = Some(answers::details(&fault));
-                let message = &error.message;
-                answers::rejected(status, request_id, task_id, "STORAGE_ERROR", message, details)
+                answers::rejected(status, request_id, task_id, named, &error.message, details)
             }
         };
         self.answer(answer, Err(error.code));
     }
 
     fn answer(self, answer: Answer, ended: Result<(), Code>) {
-        let Self { service, admitted, intake, reply, .. } = self;
-        send(&service, admitted, answer, &intake.request_id, ended, reply);
+        let Self { service, admitted, report, reply, .. } = self;
+        send(&service, admitted, answer, &report.request_id, ended, reply);
     }
 }
 
+fn bug() -> Error {
+    Error::new(Code::Internal, "a checked record is none: that is a bug of omird")
+}
+
 /// Decides by what is stored under the name of the task: its bytes and its version.
-fn decide(intake: &Intake, updates: bool, stored: Option<(&[u8], u64)>) -> Decision {
-    let Intake { tenant, task_id, request_id, digest, .. } = intake;
+fn decide(report: &Report, updates: bool, stored: Option<(&[u8], u64)>) -> Decision {
+    let Report { tenant, task_id, request_id, digest, .. } = report;
     let Some((bytes, version)) = stored else {
-        return Decision::Write(Precondition::Absent, "recorded");
+        return Decision::Write(Precondition::Absent, "recorded", None);
     };
     let resource = decoded(bytes);
     let known = resource.as_ref().and_then(Stored::of);
@@ -249,7 +306,11 @@ fn decide(intake: &Intake, updates: bool, stored: Option<(&[u8], u64)>) -> Decis
         Some(known) if known.digest == digest && known.request_id == request_id => {
             Decision::Answer(first_answer(known, known.status), Ok(()))
         }
-        _ if updates => Decision::Write(Precondition::Version(version), "updated"),
+        _ if updates => {
+            let old = known.as_ref().and_then(|known| Experience::of(known.record));
+            let earned = old.zip(resource.as_ref()).map(|(old, whole)| Earned::of(whole, &old));
+            Decision::Write(Precondition::Version(version), "updated", earned)
+        }
         _ => {
             let message = "this task is recorded already; to replace what is known of it, send the record with \
                            ?on_duplicate=update";
@@ -270,6 +331,16 @@ fn decide(intake: &Intake, updates: bool, stored: Option<(&[u8], u64)>) -> Decis
     }
 }
 
+/// Returns the memory that a value takes beside its texts, roughly. It is as deep as a message may be, and a little more.
+fn in_memory(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(list) => list.iter().map(in_memory).sum(),
+        Value::Object(map) => map.iter().map(|(name, one)| name.len() + 32 + in_memory(one)).sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + inside
+}
+
 /// Prepares one change of all resources: all of them are stored, or none. Each is within the bounds of a payload by itself.
 fn change(
     service: &Service,
@@ -278,16 +349,18 @@ fn change(
     precondition: Precondition,
 ) -> Result<(Change, usize), Error> {
     let (engine, mut bytes) = (&service.engine, 0);
-    let mut prepare = |value: &Value, precondition| -> Result<Vec<Prepared>, Error> {
-        let encoded = cbor::to_vec(value);
-        bytes += encoded.len();
+    let mut prepare = |value: Value, precondition| -> Result<Vec<Prepared>, Error> {
+        let encoded = cbor::to_vec(&value);
+        // The engine holds it decoded until it is written.
+        bytes += encoded.len() + in_memory(&value);
+        drop(value);
         Ok(match engine.prepare(&encoded, Encoding::Cbor, None)?.only_if(precondition) {
             Change::Remember(prepared) => prepared,
             _ => Vec::new(),
         })
     };
-    let mut all = prepare(&record, precondition)?;
-    for other in &others {
+    let mut all = prepare(record, precondition)?;
+    for other in others {
         all.extend(prepare(other, Precondition::None)?);
     }
     Ok((Change::Remember(all), bytes))

@@ -13,7 +13,7 @@ use omir_core::value::{Map, Value};
 
 use crate::experience::Experience;
 use crate::ids::{ANY_DOMAIN, Tenant};
-use crate::intake::Intake;
+use crate::intake::Report;
 use crate::settings::ExperienceSettings;
 
 /// Bytes of the text that an experience is found by.
@@ -66,21 +66,43 @@ pub(crate) struct Circumstances<'a> {
     /// The name of the key that it came with.
     pub(crate) source: &'a str,
     pub(crate) related: &'a [String],
+    /// The evidence that goes on from an older version, if there is one.
+    pub(crate) earned: Option<Earned>,
     /// `recorded` or `updated`.
     pub(crate) status: &'static str,
     /// The pose of the robot, where it is known.
     pub(crate) pose: Option<SpatialPose>,
 }
 
+/// The evidence for and against an experience that came after it: what feedback has told, beside the prior of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Earned {
+    alpha: f64,
+    beta: f64,
+}
+
+impl Earned {
+    /// Draws it from a stored experience.
+    pub(crate) fn of(resource: &Value, experience: &Experience<'_>) -> Self {
+        let (alpha, beta) = prior(experience);
+        let since = |pointer: &str, prior: u8| {
+            let stored = resource.pointer(pointer).and_then(Value::as_f64);
+            stored.map_or(0.0, |stored| (stored - f64::from(prior)).max(0.0))
+        };
+        Self { alpha: since("/confidence/alpha", alpha), beta: since("/confidence/beta", beta) }
+    }
+}
+
 /// Returns the record, and the entities and relationships that it refers to, of which `is_there` says that they are stored.
 pub(crate) fn resources(
-    intake: &Intake,
+    report: &Report,
     experience: &Experience<'_>,
+    told: &Value,
     settings: &ExperienceSettings,
     circumstances: Circumstances<'_>,
     is_there: impl Fn(&Ref) -> bool,
 ) -> (Value, Vec<Value>) {
-    let tenant = &intake.tenant;
+    let Report { tenant, patterns, .. } = report;
     let mut named = Named { is_there, mentions: Vec::new(), new: Vec::new() };
     named.entity(tenant.entity(), tenant.name(), "other", &[]);
     let domain = experience.domain.unwrap_or(ANY_DOMAIN);
@@ -97,7 +119,7 @@ pub(crate) fn resources(
         named.entity(name.clone(), shown, label, &attributes);
         nodes.push(name);
     }
-    for slug in &intake.patterns {
+    for slug in patterns {
         named.entity(tenant.pattern(slug), &slug.replace('_', " "), "concept", &[("slug", slug)]);
     }
     if experience.success {
@@ -106,7 +128,7 @@ pub(crate) fn resources(
             first[at + 1..].iter().for_each(|b| named.used_with(tenant, a, b));
         }
     }
-    let record = record(intake, experience, settings, circumstances, named.mentions);
+    let record = record(report, experience, told, settings, circumstances, named.mentions);
     (record, named.new)
 }
 
@@ -147,26 +169,31 @@ impl<F: Fn(&Ref) -> bool> Named<F> {
 }
 
 fn record(
-    intake: &Intake,
+    report: &Report,
     experience: &Experience<'_>,
+    told: &Value,
     settings: &ExperienceSettings,
     circumstances: Circumstances<'_>,
     mentions: Vec<Ref>,
 ) -> Value {
-    let Circumstances { now, source, related, status, pose } = circumstances;
-    let mut map = head(&intake.tenant.experience(&intake.task_id));
+    let Circumstances { now, source, related, earned, status, pose } = circumstances;
+    let Report { tenant, request_id, task_id, digest, patterns } = report;
+    let mut map = head(&tenant.experience(task_id));
     map.insert("content", experience.words(MOST_WORDS));
     map.insert("kind", "memory");
     map.insert("experienceType", if experience.success { "task" } else { "error" });
     map.insert("eventTime", experience.finished_at);
     map.insert("importance", experience.quality.unwrap_or(0.5));
-    map.insert("confidence", confidence(experience));
-    let half_life = [("halfLifeHours", settings.half_life_hours)];
-    map.insert("decay", half_life.into_iter().collect::<Map>());
+    map.insert("confidence", confidence(experience, earned.unwrap_or_default()));
+    // A new version without it has that of the old one: it is as anchored and as often used.
+    if earned.is_none() {
+        let half_life = [("halfLifeHours", settings.half_life_hours)];
+        map.insert("decay", half_life.into_iter().collect::<Map>());
+    }
     let provenance = [
         ("source", source),
         ("sourceType", "experience"),
-        ("externalId", &format!("experience:{}", intake.task_id)),
+        ("externalId", &format!("experience:{task_id}")),
     ];
     map.insert("provenance", provenance.into_iter().collect::<Map>());
     map.insert("entityRefs", mentions.iter().map(reference).collect::<Vec<Value>>());
@@ -174,12 +201,12 @@ fn record(
         map.insert("validUntil", until.writable().to_string());
     }
     let mut body = Map::new();
-    body.insert("record", intake.record.clone());
-    body.insert("experienceId", intake.tenant.experience_id(&intake.task_id));
-    body.insert("patterns", texts(&intake.patterns));
+    body.insert("record", told.clone());
+    body.insert("experienceId", tenant.experience_id(task_id));
+    body.insert("patterns", texts(patterns));
     body.insert("related", texts(related));
-    body.insert("digest", intake.digest.as_str());
-    body.insert("requestId", intake.request_id.as_str());
+    body.insert("digest", digest.as_str());
+    body.insert("requestId", request_id.as_str());
     body.insert("status", status);
     let mut extension = Map::new();
     extension.insert("url", EXPERIENCE_URL);
@@ -196,14 +223,23 @@ fn record(
 }
 
 /// Evidence that doing it so works: one for the result, and one for a validation that says so too.
-fn confidence(experience: &Experience<'_>) -> Map {
+fn prior(experience: &Experience<'_>) -> (u8, u8) {
     let (mut alpha, mut beta) = if experience.success { (2_u8, 1_u8) } else { (1, 2) };
     match experience.passed {
         Some(true) => alpha += 1,
         Some(false) => beta += 1,
         None => {}
     }
-    [("alpha", alpha), ("beta", beta)].into_iter().collect()
+    (alpha, beta)
+}
+
+fn confidence(experience: &Experience<'_>, earned: Earned) -> Map {
+    let (alpha, beta) = prior(experience);
+    let sum = |prior: u8, earned: f64| match earned {
+        0.0 => Value::from(prior),
+        earned => Value::from(f64::from(prior) + earned),
+    };
+    [("alpha", sum(alpha, earned.alpha)), ("beta", sum(beta, earned.beta))].into_iter().collect()
 }
 
 fn head(target: &Ref) -> Map {

@@ -1,10 +1,12 @@
-//! Parts that all methods share: the engine, the settings, the table of statistics and the thread that rebuilds it.
+//! Parts that all methods share: the engine, the settings, the table of statistics, and two threads. One fills the table, the
+//! other takes the records that another one has overtaken.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use omir_core::cbor;
 use omir_core::decode::Limits;
 use omir_core::event::EventKind;
@@ -16,13 +18,19 @@ use omird_engine::{Engine, Event, Listening, Query, contain};
 use crate::cache::Cache;
 use crate::experience::Experience;
 use crate::health::{Indexer, Pulse};
-use crate::ids::parse_experience;
+use crate::ids::{Key, key, parse_experience};
+use crate::recording::Job;
 use crate::resources::Stored;
 use crate::settings::ExperienceSettings;
 use crate::statistics::{Row, Table};
 
-/// Work for the thread that may wait where others may not.
-type Job = Box<dyn FnOnce() + Send>;
+/// The most overtaken records that wait.
+const MOST_WAITING: usize = 64;
+/// Bytes of them; one alone may be longer.
+const MOST_WAITING_BYTES: usize = 8 << 20;
+/// The time after which the store is counted again, if some of it could not be read; four times as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The protocol over one engine.
 pub(crate) struct Service {
@@ -32,11 +40,12 @@ pub(crate) struct Service {
     pub(crate) key: [u8; 32],
     table: Mutex<Table>,
     indexer: Mutex<Indexer>,
-    /// Told when the table is complete.
-    indexed: Condvar,
     cache: Mutex<Cache>,
     pulse: Mutex<Pulse>,
-    jobs: Sender<Job>,
+    waiting: Sender<Job>,
+    waiting_bytes: AtomicUsize,
+    /// Never sent to: the thread that counts sees that it is gone.
+    _alive: Sender<()>,
     listening: OnceLock<Listening>,
 }
 
@@ -45,9 +54,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Service {
-    /// Starts the thread, which fills the table first.
+    /// Starts the threads.
     pub(crate) fn start(engine: Engine, settings: ExperienceSettings, key: [u8; 32]) -> Arc<Self> {
-        let (jobs, queue) = unbounded();
+        let (waiting, overtaken) = bounded(MOST_WAITING);
+        let (alive, gone) = bounded(0);
         let table = Mutex::new(Table::new(settings.statistics_bytes));
         let service = Arc::new(Self {
             engine,
@@ -55,10 +65,11 @@ impl Service {
             key,
             table,
             indexer: Mutex::new(Indexer::Rebuilding),
-            indexed: Condvar::new(),
             cache: Mutex::default(),
             pulse: Mutex::default(),
-            jobs,
+            waiting,
+            waiting_bytes: AtomicUsize::new(0),
+            _alive: alive,
             listening: OnceLock::new(),
         });
         let told = Arc::downgrade(&service);
@@ -70,10 +81,14 @@ impl Service {
         });
         let _ = service.listening.set(listening);
         let weak = Arc::downgrade(&service);
-        let thread = std::thread::Builder::new().name("omird-experience".into());
-        if let Err(error) = thread.spawn(move || run(&weak, &queue)) {
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        if let Err(error) = thread("omird-xp-count").spawn(move || count(&weak, &gone)) {
             tracing::error!(%error, "there is no thread that counts experiences; hints go without statistics");
             service.indexed(Indexer::Failed);
+        }
+        // A thread of its own: the count of a large store takes its time.
+        if let Err(error) = thread("omird-xp-retry").spawn(move || look_again(&overtaken)) {
+            tracing::error!(%error, "there is no thread for records that are overtaken; they are refused");
         }
         service
     }
@@ -94,23 +109,30 @@ impl Service {
         *locked(&self.indexer)
     }
 
-    /// Waits until the table counts everything, at most until `deadline`.
-    pub(crate) fn wait_indexed(&self, deadline: Instant) {
-        let patience = deadline.saturating_duration_since(Instant::now());
-        let indexer = locked(&self.indexer);
-        let is_made = |indexer: &mut Indexer| *indexer == Indexer::Rebuilding;
-        let _ = self.indexed.wait_timeout_while(indexer, patience, is_made);
-    }
-
     fn indexed(&self, indexer: Indexer) {
         *locked(&self.indexer) = indexer;
-        self.indexed.notify_all();
     }
 
-    /// Has work done where it may wait: not on the thread that gives the writer's answers.
-    pub(crate) fn later(&self, job: impl FnOnce() + Send + 'static) {
-        // Where the thread is gone the job is dropped, and whoever waits for it is told of a bug.
-        let _ = self.jobs.send(Box::new(job));
+    /// Has an overtaken record look again where it may wait: not on the thread that gives the writer's answers.
+    ///
+    /// # Errors
+    /// The record, where too many wait.
+    #[expect(
+        clippy::result_large_err,
+        reason = "what is not taken goes back to who sent it, as from the queue itself"
+    )]
+    pub(crate) fn later(&self, job: Job) -> Result<(), Job> {
+        let bytes = job.bytes();
+        let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
+        let taken = if waiting > 0 && waiting + bytes > MOST_WAITING_BYTES {
+            Err(job)
+        } else {
+            self.waiting.try_send(job).map_err(TrySendError::into_inner)
+        };
+        if taken.is_err() {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        taken
     }
 
     /// Counts what a commit changed. Called on the thread that gives the writer's answers.
@@ -120,50 +142,58 @@ impl Service {
         }
         let Some((tenant, key)) = parse_experience(event.target.id.as_str()) else { return };
         match event.kind {
-            EventKind::Forgotten => self.table().remove(tenant, &key),
+            EventKind::Forgotten => self.table().remove(tenant, &key, event.seq),
             EventKind::Recorded | EventKind::Updated => {
                 // What came through `record` is counted already.
                 if self.table().seq(tenant, &key).is_some_and(|seq| seq >= event.seq) {
                     return;
                 }
-                match row(&event.resource, event.seq) {
+                match row(&event.resource, tenant, &key, event.seq) {
                     Some(row) => self.table().put(tenant, key, row),
-                    None => self.table().remove(tenant, &key),
+                    None => self.table().remove(tenant, &key, event.seq),
                 }
             }
             _ => {}
         }
     }
 
-    /// Fills the table from the store, unless the service goes meanwhile.
-    fn rebuild(weak: &Weak<Self>) {
+    /// Fills the table from the store, unless the service goes meanwhile, and returns the state that leaves it in.
+    fn rebuild(weak: &Weak<Self>) -> Indexer {
         let query = Query {
             types: vec![ResourceType::MemoryRecord],
             experience_types: vec![ExperienceType::Task, ExperienceType::Error],
             ..Query::everything()
         };
-        let Some(engine) = weak.upgrade().map(|service| service.engine.clone()) else { return };
+        let engine = weak.upgrade().map(|service| service.engine.clone());
+        let Some(engine) = engine else { return Indexer::Failed };
         let began = Instant::now();
-        let mut count = 0_u64;
+        let (mut count, mut read) = (0_u64, 0_u64);
         let walked = engine.recall_each(&query, |hit| match weak.upgrade() {
             Some(service) => {
+                read += 1;
                 count += u64::from(service.count(&hit.resource));
                 ControlFlow::Continue(())
             }
             None => ControlFlow::Break(()),
         });
-        let Some(service) = weak.upgrade() else { return };
+        let took = began.elapsed();
         match walked {
+            Ok(matches) if read < matches => {
+                // The engine leaves out what the card does not give back. What was changed or forgotten meanwhile is not
+                // there either: the next count tells the two apart.
+                let unread = matches - read;
+                tracing::warn!(count, unread, ?took, "some experiences could not be counted");
+                Indexer::Incomplete
+            }
             Ok(_) => {
-                let took = began.elapsed();
                 if count > 0 {
                     tracing::info!(count, ?took, "counted the experiences of the store");
                 }
-                service.indexed(Indexer::Complete);
+                Indexer::Complete
             }
             Err(error) => {
                 tracing::error!(%error, "the experiences of the store cannot be counted");
-                service.indexed(Indexer::Failed);
+                Indexer::Failed
             }
         }
     }
@@ -175,7 +205,7 @@ impl Service {
         let Ok(id) = id.parse() else { return false };
         let target = Ref::new(ResourceType::MemoryRecord, id);
         let Some((_, seq)) = self.engine.live_version(&target) else { return false };
-        let Some(row) = row(resource, seq) else { return false };
+        let Some(row) = row(resource, tenant, &key, seq) else { return false };
         let mut table = self.table();
         // Told to forget it meanwhile, the listener has removed it, or does so once the table is free.
         if self.engine.live_version(&target).is_some_and(|(_, now)| now == seq) {
@@ -185,11 +215,19 @@ impl Service {
     }
 }
 
-/// Returns what of an experience counts, as the store holds it.
-fn row(resource: &[u8], seq: u64) -> Option<Row> {
+/// Returns what of an experience counts, as the store holds it under the name of this tenant and key. Whatever way it came,
+/// it counts only if it may be a candidate: anybody may write a record with the name or the extension of one.
+fn row(resource: &[u8], tenant: &str, named: &Key, seq: u64) -> Option<Row> {
     let resource = decoded(resource)?;
     let stored = Stored::of(&resource)?;
     let experience = Experience::of(stored.record)?;
+    let is_ended = matches!(resource.get("experienceType")?.as_str()?, "task" | "error");
+    let home = format!("Entity/xt.{tenant}");
+    let mut mentions = resource.get("entityRefs")?.as_array()?.iter();
+    let is_home = |mention: &Value| mention.get("ref").and_then(Value::as_str) == Some(&home);
+    if !is_ended || key(&[experience.task_id]) != *named || !mentions.any(is_home) {
+        return None;
+    }
     Some(Row::of(&experience, stored.experience_id, &stored.patterns, seq))
 }
 
@@ -198,20 +236,29 @@ pub(crate) fn decoded(resource: &[u8]) -> Option<Value> {
     cbor::from_slice(resource, &Limits::default()).ok()
 }
 
-fn run(service: &Weak<Service>, queue: &Receiver<Job>) {
-    contain("the count of experiences", || Service::rebuild(service));
-    if let Some(service) = service.upgrade()
-        && service.indexer() == Indexer::Rebuilding
-    {
-        service.indexed(Indexer::Failed);
-    }
-    // Ends when the service is gone, and its sender with it.
-    while let Ok(job) = queue.recv() {
-        contain("work on an experience", job);
+/// Counts the experiences of the store, again after a pause as long as some of them could not be read.
+fn count(service: &Weak<Service>, alive: &Receiver<()>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let mut counted = Indexer::Failed;
+        contain("the count of experiences", || counted = Service::rebuild(service));
+        match service.upgrade() {
+            Some(service) => service.indexed(counted),
+            None => return,
+        }
+        let is_done = counted == Indexer::Complete;
+        // The sender is gone with the service.
+        if is_done || alive.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        pause = (4 * pause).min(LONGEST_PAUSE);
     }
 }
 
-/// The time that is left for waiting of what is left for everything.
-pub(crate) fn half_of(deadline: Instant, now: Instant) -> Instant {
-    now + deadline.saturating_duration_since(now).min(Duration::from_secs(3600)) / 2
+/// Has overtaken records look again, until the service is gone, and its sender with it.
+fn look_again(waiting: &Receiver<Job>) {
+    while let Ok(job) = waiting.recv() {
+        job.service.waiting_bytes.fetch_sub(job.bytes(), Ordering::AcqRel);
+        contain("work on an experience", || job.attempt());
+    }
 }

@@ -12,6 +12,7 @@ use omird_router::{
     Answer, Caller, Denial, Denied, Exchange as _, Incoming, Message, Method, Router,
 };
 
+use crate::health::Indexer;
 use crate::{ExperienceSettings, Experiences, HINTS, RECORD};
 
 /// The record `R` of the conformance tests, of another task.
@@ -116,6 +117,9 @@ impl Rig {
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let router = Router::new(engine.clone(), Vec::new());
         let experiences = Experiences::start(engine.clone(), settings, [7; 32]);
+        while experiences.0.indexer() == Indexer::Rebuilding {
+            std::thread::yield_now();
+        }
         Self { engine, clock, experiences, router, dir: Some(dir) }
     }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn used(node_type: &str, reference: &str) -> Used {
-    Used { node_type: node_type.into(), reference: reference.into(), title: None }
+    Used::new(node_type, reference, None)
 }
 
 fn candidate(task: &str, similarity: f64, nodes: &[Used], patterns: &[&str]) -> Candidate {
@@ -15,12 +15,12 @@ fn candidate(task: &str, similarity: f64, nodes: &[Used], patterns: &[&str]) -> 
         retrievability: 0.5,
         domain: Some("general".into()),
         nodes: nodes.to_vec(),
-        patterns: patterns.iter().map(|&slug| slug.into()).collect(),
+        patterns: patterns.iter().map(|&slug| Pattern::from(slug)).collect(),
     }
 }
 
 fn usage(uses: u64, successes: f64) -> Usage {
-    Usage { uses, successes, mean_ms: Some(7), last: Some(Timestamp::from_unix(0, 0)) }
+    Usage { uses, successes, mean_ms: Some(7) }
 }
 
 #[test]
@@ -47,7 +47,13 @@ fn confidence_by_hand() {
         Some("used in 1 similar task, 0 % of its uses succeeded")
     );
     assert_eq!(found[1].to_value().get("title"), Some(&Value::from("dock")));
-    assert_eq!(hints(&[&one], &tools, 1, all).len(), 1);
+    let best = hints(&[&one], &tools, 1, all);
+    assert_eq!(best.len(), 1);
+    let other = candidate("b", 0.5, &[used("api", "nav2")], &["nav2"]);
+    assert_eq!(supports(&best, &[&other, &one]), [1]);
+    let uncounted = hints(&[&one], &[], 1, |_| Usage::default())[0].to_value();
+    let reason = uncounted.get("reason").and_then(Value::as_str);
+    assert_eq!(reason, Some("used in 1 similar task"), "what is not counted yet has not failed");
 }
 
 #[test]
