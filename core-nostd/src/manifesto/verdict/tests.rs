@@ -150,7 +150,7 @@ fn each_document_that_proves_nothing_has_its_fault() {
 fn a_method_without_a_key_names_none() {
     assert_eq!(text_of(r#"{"method":"existence"}"#), r#"{"valid":true,"method":"existence"}"#);
     let beside = r#"{"method":"existence","proof":{"worldId":"w-1"}}"#;
-    assert_eq!(text_of(beside), r#"{"valid":true,"method":"existence"}"#);
+    assert_eq!(fault_of(beside.as_bytes(), &signer()).0, "unreadable", "it names a World");
     let digest = "a".repeat(64);
     let hash = alloc::format!(
         r#"{{"method":"hash","proof":{{"alg":"sha-256","canon":"jcs","worldId":"w-1","computedHash":"{digest}","expectedHash":"{digest}"}}}}"#
