@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `entry.cbor` is the entry as it lies in the segment, in base64. `path` leads from it to the root that the seal
-//! signs ([`merkle`](crate::merkle)). `seal` is the `.sig` file of the segment ([`seal`](crate::seal)). `resource` is
+//! signs ([`merkle`]). `seal` is the `.sig` file of the segment ([`seal`](crate::seal)). `resource` is
 //! the entry once more, for people; it may be left out.
 //!
 //! A proof that is verified says: the holder of this key sealed these bytes as entry `index` of that segment. It says
