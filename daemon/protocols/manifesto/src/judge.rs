@@ -81,6 +81,9 @@ impl Manifesto {
         let record = members.flag("record")?;
         bounded("/trace", Some(&trace))?;
         sound("/trace", &core::memory_trace(&trace, true))?;
+        if let Some(selector) = trace.get("selector") {
+            asked.check_actor(selector, "/trace/selector")?;
+        }
         if record {
             let method = asked.admitted.method();
             let refused = |refusal| Failure::from(worded_for(refusal, method));

@@ -32,7 +32,7 @@ mod selector;
 mod snapshot;
 mod store;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use omir_core::json;
 use omir_core::manifesto::Keys;
@@ -66,6 +66,8 @@ pub struct Manifesto {
     engine: Engine,
     keys: Arc<Keys>,
     settings: ManifestoSettings,
+    /// Held while a snapshot is made.
+    snapshots: Arc<Mutex<()>>,
 }
 
 impl Manifesto {
@@ -81,7 +83,7 @@ impl Manifesto {
     pub fn new(engine: Engine, settings: ManifestoSettings) -> Self {
         let keys = Keys::signing(engine.device_secret());
         let keys = engine.former_keys().iter().fold(keys, |keys, key| keys.trusting_hex(key));
-        Self { engine, keys: Arc::new(keys), settings }
+        Self { engine, keys: Arc::new(keys), settings, snapshots: Arc::default() }
     }
 
     /// Answers what needs no wait for the disk's writer.

@@ -1,11 +1,15 @@
 //! A World made of live memories. Its WorldId is minted from their digest, so that the same memories give the same World.
 //!
-//! Entries are read one after the other. Reading ends where they are larger than a World may be.
+//! Everything that is selected is read, also the Worlds that are then left out. So a snapshot has a time, and one is made at a
+//! time. Entries are taken one after the other, which ends where they are larger than a World may be.
+
+use std::sync::{PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use omir_core::jcs;
 use omir_core::manifesto::World;
 use omir_core::value::{Map, Value};
-use omird_engine::Query;
+use omird_engine::{LeftOut, Query};
 use omird_router::Scope;
 use sha2::{Digest as _, Sha256};
 
@@ -19,6 +23,9 @@ use crate::{Manifesto, filter};
 const SCHEMA: &str = "omir:R1";
 /// Members that change while a memory stays the same.
 const PASSING: [&str; 3] = ["decay", "meta", "tier"];
+
+/// Time for which a snapshot reads.
+const MOST_TIME: Duration = Duration::from_secs(5);
 
 impl Manifesto {
     /// Makes a World of the memories that filters select. They are the robot owner's, so whoever asks may read those.
@@ -42,7 +49,15 @@ impl Manifesto {
             return Err(Failure::invalid("/metadata", "expected an object"));
         }
         let query = filter::read(Query::everything(), filters, "/snapshot", filter::OF_MEMORIES)?;
-        let entries = self.entries(&query)?;
+        let _turn = match self.snapshots.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::busy("another snapshot is being made; try again"));
+            }
+        };
+        let end = Instant::now() + MOST_TIME;
+        let entries = self.entries(&query, || Instant::now() < end)?;
         let (mut hasher, mut data) = (Sha256::new(), Vec::with_capacity(entries.len()));
         hasher.update("[");
         for (index, (_, canonical, entry)) in entries.into_iter().enumerate() {
@@ -67,11 +82,31 @@ impl Manifesto {
         Put::new(names::world(None, world.id())?, world, true)
     }
 
-    /// Returns the memories by reference, with their canonical form, without what passes.
-    fn entries(&self, query: &Query) -> Result<Vec<(String, String, Value)>, Failure> {
-        let selection = self.engine.select(query, None, || true)?;
+    /// Returns the memories by reference, with their canonical form, without what passes. `goes_on` is asked after each that
+    /// is read.
+    pub(crate) fn entries(
+        &self,
+        query: &Query,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Vec<(String, String, Value)>, Failure> {
+        let too_long = || {
+            Failure::too_large("/snapshot", "these memories take too long to read; select fewer")
+        };
+        let mut is_over = false;
+        let selection = self.engine.select(query, None, || {
+            is_over = !goes_on();
+            !is_over
+        });
+        let selection = match selection {
+            Err(_) if is_over => return Err(too_long()),
+            selection => selection?,
+        };
+        whole(selection.left_out())?;
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for position in 0..selection.len() {
+            if !goes_on() {
+                return Err(too_long());
+            }
             let Some(mut entry) = self.engine.selected(&selection, position)? else { continue };
             let text = |name| entry.get(name).and_then(Value::as_str).unwrap_or_default();
             // Worlds are no live memories.
@@ -102,5 +137,35 @@ impl Manifesto {
     /// Returns the time of the store in milliseconds since 1970: above 0, also where the clock is not.
     pub(crate) fn milliseconds(&self) -> i64 {
         (self.engine.now().0.as_micros() / 1000).max(1)
+    }
+}
+
+/// Refuses a part of what was selected: it would have a WorldId as if it were all.
+fn whole(left_out: &LeftOut) -> Result<(), Failure> {
+    if left_out.count == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{} of these memories cannot be read, so there is no World of them: {}",
+        left_out.count,
+        left_out.first.join("; ")
+    );
+    Err(Failure::internal(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use omird_engine::{Code, Error};
+
+    use super::*;
+
+    #[test]
+    fn there_is_no_snapshot_of_a_part() {
+        let mut left_out = LeftOut::default();
+        assert_eq!(whole(&left_out), Ok(()));
+        left_out.note(Error::new(Code::Internal, "the card does not give it back"));
+        let failure = whole(&left_out).unwrap_err();
+        assert_eq!((failure.status, failure.code), (500, "INTERNAL"));
+        assert!(failure.message.ends_with("the card does not give it back"));
     }
 }

@@ -184,6 +184,13 @@ fn a_caller_speaks_as_its_own_agent() {
     let both =
         format!(r#"{{"request":{},"result":{{"selected":[],"selectedAt":1}}}}"#, request("other"));
     assert_eq!(bench.ask(&named, &TRACE, &both, &[]).0, 403);
+    let trace = bench.ask(&actor(), &TRACE, &both, &[]).1;
+    for record in [true, false] {
+        let attach = format!(r#"{{"proposal":{{}},"trace":{trace},"record":{record}}}"#);
+        let (status, answer) = bench.ask(&named, &ATTACH, &attach, &[]);
+        let path = answer.get("path").and_then(Value::as_str);
+        assert_eq!((status, path), (403, Some("/trace/selector/actorId")), "{answer}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) struct Bench {
     pub(super) manifesto: Manifesto,
     pub(super) engine: Engine,
     router: Router,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Bench {
@@ -25,7 +25,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
         let router = Router::new(Facts { most: 4 << 20, ..Facts::default() }, []);
-        Self { manifesto: Manifesto::new(engine.clone(), settings), engine, router, _dir: dir }
+        Self { manifesto: Manifesto::new(engine.clone(), settings), engine, router, dir }
     }
 
     pub(super) fn answer(
@@ -66,6 +66,13 @@ impl Bench {
     ) -> (u16, Value) {
         let answer = self.answer(caller, method, body, parameters, None);
         (answer.status, value(std::str::from_utf8(&answer.body).unwrap()))
+    }
+
+    /// Stores resources past the protocol.
+    pub(super) fn remember(&self, resources: &str) {
+        let encoding = omird_engine::Encoding::Json;
+        let change = self.engine.prepare(resources.as_bytes(), encoding, None).unwrap();
+        self.engine.execute(change).unwrap();
     }
 
     /// Puts a World.

@@ -151,12 +151,7 @@ fn m_01_fp_01_reasons_are_not_stored_as_content() {
 #[test]
 fn a_snapshot_of_the_same_memories_is_the_same_world() {
     let bench = Bench::new();
-    let remember = |text: &str| {
-        let change =
-            bench.engine.prepare(text.as_bytes(), omird_engine::Encoding::Json, None).unwrap();
-        bench.engine.execute(change).unwrap();
-    };
-    remember(
+    bench.remember(
         r#"[{"resourceType":"Entity","id":"cup","name":"Cup"},
             {"resourceType":"MemoryRecord","id":"r1","content":"a cup","entityRefs":[{"ref":"Entity/cup"}]}]"#,
     );
@@ -194,6 +189,31 @@ fn a_snapshot_of_the_same_memories_is_the_same_world() {
     );
     let wrong = bench.ask(&owner, &PUT, r#"{"snapshot":{"raduis":1}}"#, &[]);
     assert_eq!(wrong.1.get("path"), Some(&"/snapshot/raduis".into()));
+}
+
+#[test]
+fn a_snapshot_has_a_time_and_one_is_made_at_a_time() {
+    let bench = Bench::new();
+    bench.remember(r#"[{"resourceType":"Entity","id":"a","name":"A"},{"resourceType":"Entity","id":"b","name":"B"}]"#);
+    let entries = |reads: usize| {
+        let mut left = reads;
+        bench.manifesto.entries(&Query::everything(), || {
+            left = left.saturating_sub(1);
+            left > 0
+        })
+    };
+    // Two are selected, and two are taken.
+    assert_eq!(entries(5).unwrap().len(), 2);
+    for reads in 1..=4 {
+        let failure = entries(reads).unwrap_err();
+        assert_eq!((failure.status, failure.path.as_str()), (413, "/snapshot"), "{reads}");
+    }
+    let owner = somebody(&[ACTOR, Scope::READ]);
+    let turn = bench.manifesto.snapshots.lock().unwrap();
+    let (status, answer) = bench.ask(&owner, &PUT, r#"{"snapshot":{}}"#, &[]);
+    assert_eq!((status, answer.get("code")), (503, Some(&"BUSY".into())));
+    drop(turn);
+    assert_eq!(bench.ask(&owner, &PUT, r#"{"snapshot":{}}"#, &[]).0, 201);
 }
 
 #[test]
