@@ -31,7 +31,7 @@ use crate::engine::{Engine, Parts};
 use crate::logs::{self, Logs};
 #[cfg(feature = "http")]
 use crate::metrics::Requests;
-use crate::protocols::{ProtocolSettings, Protocols};
+use crate::protocols::{ProtocolSettings, Protocols, manifesto};
 use crate::restart;
 use crate::router::{Router, Sink};
 use crate::service::{Keys, Service};
@@ -116,6 +116,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         experience: config.experience.clone(),
         experience_key: key.derived("omird: people in experiences"),
         manifesto: config.manifesto,
+        // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
+        manifesto_keys: manifesto::Keys::signing(key.secret()),
     };
     let simulated = match config.source {
         Source::System => None,

@@ -32,6 +32,8 @@ pub struct ProtocolSettings {
     pub experience_key: [u8; 32],
     /// `[manifesto]`.
     pub manifesto: ManifestoSettings,
+    /// The keys that Worlds are signed with. Those of the default sign nothing.
+    pub manifesto_keys: manifesto::Keys,
 }
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
@@ -103,9 +105,9 @@ impl Protocols {
     ) -> Self {
         let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
-        let ProtocolSettings { experience, experience_key, manifesto } = settings;
+        let ProtocolSettings { experience, experience_key, manifesto, manifesto_keys } = settings;
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
-        let manifesto = Manifesto::new(engine.clone(), manifesto);
+        let manifesto = Manifesto::new(engine.clone(), manifesto_keys, manifesto);
         let compass = Compass::new(engine, compass::Settings::default());
         let exchanges: Arc<[Arc<dyn Exchange>]> =
             Arc::new([Arc::new(experiences), Arc::new(manifesto), Arc::new(compass)]);

@@ -6,14 +6,19 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use omird::engine::Engine;
-use omird::protocols::Protocols;
-use omird::protocols::manifesto::{ACTOR, GET, PROVE, PUT, VERIFY_PROOF};
-use omird::router::{Answer, Caller, Incoming, Message, Method, Scopes};
+use omird::access::Access;
+use omird::protocols::manifesto::{ACTOR, GET, Keys, PROVE, PUT, VERIFY_PROOF};
+use omird::protocols::{ProtocolSettings, Protocols};
+use omird::router::{Answer, Caller, Incoming, Message, Method, Router, Scopes};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::session::{Session, TestClock};
 
 fn ask(engine: &Engine, method: &'static Method, body: &str, world_id: &str) -> Option<Answer> {
-    let protocols = Protocols::over(engine, "r1");
+    let settings =
+        ProtocolSettings { manifesto_keys: Keys::signing([7; 32]), ..ProtocolSettings::default() };
+    let access = Access::open_to_all(Protocols::SCOPES);
+    let router = Router::new(engine.clone(), []);
+    let protocols = Protocols::configured(engine, "r1", access, router, settings);
     let caller = Caller { scopes: Scopes::only(&[ACTOR]), ..Caller::trusted("test", "a") };
     let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
     let admitted = protocols.router.admit(&caller, method, incoming).expect("an actor may");

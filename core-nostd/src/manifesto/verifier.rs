@@ -52,7 +52,7 @@ impl Method {
 }
 
 /// The keys of a verifier: constants of it. Ed25519 signatures need no randomness.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Keys {
     signing: Option<SigningKey>,
     pub(super) trusted: Vec<VerifyingKey>,

@@ -13,7 +13,7 @@ use crossbeam_channel::Sender;
 use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird_store::backup::Pins;
-use omird_store::{Damage, DeviceKey, ReadGuard, RwLock};
+use omird_store::{Damage, ReadGuard, RwLock};
 
 use crate::card::integrity::OnFinding;
 use crate::card::quota::QuotaUsage;
@@ -64,7 +64,6 @@ pub(crate) struct Inner {
     pub(crate) sections: Mutex<Vec<(&'static str, Section)>>,
     /// The public key of the signer, in hex.
     pub(crate) public_key: String,
-    pub(crate) device_key: DeviceKey,
     pub(crate) imports: ImportPermits,
     pub(crate) events: Events,
     /// Held by whoever prepares a backup.
@@ -130,11 +129,6 @@ impl Engine {
     /// move. Copies of one card share it; any other store has another, even under the same robot name.
     pub fn identity(&self) -> &str {
         &self.inner.public_key
-    }
-
-    /// Returns the secret of the device key: for a protocol whose proofs are signed with it, under a prefix of their own.
-    pub fn device_secret(&self) -> [u8; 32] {
-        self.inner.device_key.secret()
     }
 
     /// Returns the public keys, in hexadecimal, that this store was signed with before. Where the card does not give them

@@ -109,7 +109,6 @@ impl Engine {
         let unsealed = found.unsealed.into_iter().map(closed).collect();
         let _ = sealing.send(SealOrder::Seal(unsealed));
         let public_key = key.public_hex();
-        let device_key = key.clone();
         let sealer = Sealer {
             disk: disk.clone(),
             catalog: catalog.clone(),
@@ -174,7 +173,6 @@ impl Engine {
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,
-            device_key,
             imports: ImportPermits::default(),
             events,
             backing_up: Mutex::default(),

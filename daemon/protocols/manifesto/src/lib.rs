@@ -35,7 +35,7 @@ mod store;
 use std::sync::{Arc, Mutex};
 
 use omir_core::json;
-use omir_core::manifesto::Keys;
+pub use omir_core::manifesto::Keys;
 use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{Admitted, Answer, Denied, Description, Exchange, Message, Reply};
@@ -79,9 +79,9 @@ impl Manifesto {
         answers: about::answers,
     };
 
-    /// Returns the protocol over `engine`. It signs with the key of the device, and trusts that and the former ones.
-    pub fn new(engine: Engine, settings: ManifestoSettings) -> Self {
-        let keys = Keys::signing(engine.device_secret());
+    /// Returns the protocol over `engine`. It signs with `keys`, and trusts those and the former ones of the store. Keys that
+    /// do not sign make no proof by `signature`.
+    pub fn new(engine: Engine, keys: Keys, settings: ManifestoSettings) -> Self {
         let keys = engine.former_keys().iter().fold(keys, |keys, key| keys.trusting_hex(key));
         Self { engine, keys: Arc::new(keys), settings, snapshots: Arc::default() }
     }

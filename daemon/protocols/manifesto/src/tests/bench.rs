@@ -13,7 +13,7 @@ pub(super) struct Bench {
     pub(super) manifesto: Manifesto,
     pub(super) engine: Engine,
     router: Router,
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 impl Bench {
@@ -25,7 +25,12 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(parts(dir.path()), &mut |_| {}).unwrap();
         let router = Router::new(Facts { most: 4 << 20, ..Facts::default() }, []);
-        Self { manifesto: Manifesto::new(engine.clone(), settings), engine, router, dir }
+        Self {
+            manifesto: Manifesto::new(engine.clone(), Keys::signing([7; 32]), settings),
+            engine,
+            router,
+            _dir: dir,
+        }
     }
 
     pub(super) fn answer(

@@ -260,3 +260,20 @@ fn an_episode_that_is_no_world_is_left_out() {
     let found = bench.select("dock", "");
     assert_eq!(ids(&found), ["c", "a"], "{found}");
 }
+
+/// Keys that do not sign make no signature, and a selection says so.
+#[test]
+fn without_a_key_nothing_is_verified_by_signature() {
+    let bench = docks();
+    let keys = Keys::verifying();
+    let unsigned = Manifesto::new(bench.engine.clone(), keys, ManifestoSettings::default());
+    let world = omir_core::manifesto::World::from_value(value(r#"{"worldId":"w"}"#)).unwrap();
+    let signature = omir_core::manifesto::Method::Signature;
+    let prove = |manifesto: &Manifesto| {
+        omir_core::manifesto::Verifier::new(&manifesto.keys, signature).prove("w", &world).valid
+    };
+    assert!(
+        prove(&bench.manifesto) && !prove(&unsigned),
+        "the key is handed in, and not the engine's"
+    );
+}
