@@ -13,6 +13,12 @@ const RANDOM_LENGTH: usize = 32;
 const NAMES: [&str; 8] =
     ["password", "passwd", "secret", "token", "api_key", "apikey", "api-key", "access_key"];
 
+/// The beginning of a block of a key.
+const BEGIN: &str = "-----BEGIN ";
+
+/// Schemes of `Authorization` whose credentials follow after a blank.
+const SCHEMES: [&str; 2] = ["bearer", "basic"];
+
 /// Returns the text without its secrets, and how many there were; `None` if there were none.
 pub(crate) fn redacted(text: &str) -> Option<(String, usize)> {
     let mut out = String::new();
@@ -49,13 +55,15 @@ enum Found {
 /// Looks for a secret that begins at a byte, or whose name does. That is a boundary of characters, and so is what comes back.
 fn secret_at(text: &str, at: usize) -> Found {
     let rest = &text[at..];
-    if rest.starts_with("-----BEGIN ") {
+    if rest.starts_with(BEGIN) {
         return match key_block(rest) {
             Some(length) => Found::Secret { from: at, to: at + length },
             None => Found::Nothing { next: at + 5 },
         };
     }
     let word = rest.bytes().take_while(|byte| is_of_word(*byte)).count();
+    // A block may begin within a word: after `\n` in a text that is quoted twice, for one.
+    let word = rest.get(..word + 1).and_then(|part| part.find(BEGIN)).unwrap_or(word);
     if word == 0 {
         let step = rest.chars().next().map_or(1, char::len_utf8);
         return Found::Nothing { next: at + step };
@@ -91,43 +99,115 @@ fn key_block(text: &str) -> Option<usize> {
 /// Returns the bytes of the value that follows the name of a secret, which ends at `end`.
 fn value_after(text: &str, word: &str, end: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    let spaces = |from: usize| {
-        let count = bytes[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        from + count
-    };
     if word.eq_ignore_ascii_case("bearer") {
-        let from = spaces(end);
-        let length = text[from..].bytes().take_while(|byte| is_of_token(*byte)).count();
+        let (from, to) = token_after(text, end)?;
         // A word of prose, as in "the bearer of", is no token.
-        let token = &text[from..from + length];
-        let is_token = length >= 6 && token.bytes().any(|byte| !byte.is_ascii_lowercase());
-        return (from > end && is_token).then_some((from, from + length));
+        let token = &bytes[from..to];
+        let is_token = token.len() >= 6 && token.iter().any(|byte| !byte.is_ascii_lowercase());
+        return is_token.then_some((from, to));
     }
-    let is_name = NAMES.iter().any(|name| {
-        let tail = word.len().checked_sub(name.len()).and_then(|from| word.get(from..));
-        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(name))
-    });
-    if !is_name {
+    let is_authorization = ends_with(word, "authorization");
+    if !is_authorization && !NAMES.iter().any(|name| ends_with(word, name)) {
         return None;
     }
-    // `password=x`, `password: x`, `"password": "x"`.
-    let quoted = bytes.get(end).is_some_and(|byte| matches!(byte, b'"' | b'\''));
-    let sign = spaces(end + usize::from(quoted));
+    // `password=x`, `password: x`, `"password": "x"`, and the same quoted once more: `\"password\": \"x\"`.
+    let sign = blanks(bytes, end + quote_at(bytes, end).map_or(0, |(_, length)| length));
     if !bytes.get(sign).is_some_and(|byte| matches!(byte, b'=' | b':')) {
         return None;
     }
-    let value = spaces(sign + 1);
-    let quote = bytes.get(value).copied().filter(|byte| matches!(byte, b'"' | b'\''));
-    let from = value + usize::from(quote.is_some());
-    if text[from..].starts_with(REDACTED) {
-        return None;
+    let value = blanks(bytes, sign + 1);
+    if bytes.get(value) == Some(&b'[') && !text[value..].starts_with(REDACTED) {
+        let length = list_length(&text[value + 1..]);
+        let is_done = text[value + 1..].starts_with(REDACTED);
+        return (length > 0 && !is_done).then_some((value + 1, value + 1 + length));
     }
-    let is_end = |c: char| match quote {
-        Some(quote) => c == char::from(quote) || c == '\n',
-        None => c.is_whitespace() || matches!(c, '&' | ';' | ',' | '"' | '\'' | ')' | '}'),
+    let quote = quote_at(bytes, value);
+    let from = value + quote.map_or(0, |(_, length)| length);
+    // What is said to be a token is one, whatever it looks like.
+    let scheme = bytes[from..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_scheme =
+        SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(&text[from..from + scheme]));
+    let token = is_scheme.then(|| token_after(text, from + scheme)).flatten();
+    if is_authorization {
+        return token;
+    }
+    if let Some((_, to)) = token {
+        return Some((from, to));
+    }
+    let length = value_length(&text[from..], quote);
+    let is_done = &text[from..from + length] == REDACTED;
+    (length > 0 && !is_done).then_some((from, from + length))
+}
+
+/// Returns the length of what stands in a list, up to its end or that of the line.
+fn list_length(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in rest.bytes().enumerate() {
+        match byte {
+            b'\n' => return at,
+            b']' if depth == 0 => return at,
+            b']' => depth -= 1,
+            b'[' => depth += 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+fn ends_with(word: &str, name: &str) -> bool {
+    let tail = word.len().checked_sub(name.len()).and_then(|from| word.get(from..));
+    tail.is_some_and(|tail| tail.eq_ignore_ascii_case(name))
+}
+
+/// Returns the place after blanks.
+fn blanks(bytes: &[u8], from: usize) -> usize {
+    let count = bytes[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    from + count
+}
+
+/// Returns the quote at a place, and its length with the backslash before it.
+fn quote_at(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
+    match bytes.get(at..)? {
+        [quote @ (b'"' | b'\''), ..] => Some((*quote, 1)),
+        [b'\\', quote @ (b'"' | b'\''), ..] => Some((*quote, 2)),
+        _ => None,
+    }
+}
+
+/// Returns the bytes of the token after a scheme, which ends at `end`: on the same line or, where that was wrapped, on the next.
+fn token_after(text: &str, end: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut from = blanks(bytes, end);
+    let line = text[from..].strip_prefix('\r').unwrap_or(&text[from..]);
+    if line.starts_with('\n') {
+        from = blanks(bytes, text.len() - line.len() + 1);
+    }
+    let length = bytes[from..].iter().take_while(|byte| is_of_token(**byte)).count();
+    (from > end && length > 0).then_some((from, from + length))
+}
+
+/// Returns the length of a value. One in quotes ends at the same quote, unless that is escaped, or with the line.
+fn value_length(rest: &str, quote: Option<(u8, usize)>) -> usize {
+    let Some((quote, length)) = quote else {
+        // What stands in the place of a secret may have more of it behind.
+        let marked = if rest.starts_with(REDACTED) { REDACTED.len() } else { 0 };
+        let is_end =
+            |c: char| c.is_whitespace() || matches!(c, '&' | ';' | ',' | '"' | '\'' | ')' | '}');
+        return rest[marked..].find(is_end).map_or(rest.len(), |end| marked + end);
     };
-    let length = text[from..].find(is_end).unwrap_or(text.len() - from);
-    (length > 0).then_some((from, from + length))
+    let mut slashes = 0;
+    for (at, byte) in rest.bytes().enumerate() {
+        match byte {
+            b'\n' => return at,
+            // In a text that is quoted once, an even number of backslashes leaves it a quote.
+            byte if byte == quote && slashes % 2 == 0 => return at,
+            // In one that is quoted twice, one does, or five: three are an escaped quote.
+            byte if byte == quote && length == 2 && slashes % 4 == 1 => return at - 1,
+            b'\\' => slashes += 1,
+            _ => slashes = 0,
+        }
+    }
+    rest.len()
 }
 
 /// RFC 6750, `b64token`.
@@ -170,6 +250,27 @@ mod tests {
             ),
             ("-----BEGIN PRIVATE KEY-----\nMIIE cut", "[redacted]"),
             ("pässwörter token=é;x", "pässwörter token=[redacted];x"),
+            ("token: Bearer abc.def.ghi", "token: [redacted]"),
+            ("access_token=Bearer abc", "access_token=[redacted]"),
+            ("X-Auth-Token: bearer S3cr3t.value", "X-Auth-Token: [redacted]"),
+            ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer [redacted]"),
+            ("authorization: basic YTpi, x", "authorization: basic [redacted], x"),
+            ("sent Bearer\nabc.def.ghi", "sent Bearer\n[redacted]"),
+            ("Authorization: Bearer \r\n abc", "Authorization: Bearer \r\n [redacted]"),
+            (r#"{\"password\": \"hunter2\"}"#, r#"{\"password\": \"[redacted]\"}"#),
+            (r#"{\"password\": \"hun\\\"ter2\", 1}"#, r#"{\"password\": \"[redacted]\", 1}"#),
+            (r#"{"password": "hun\"ter2-rest"}"#, r#"{"password": "[redacted]"}"#),
+            (r#"{"password": "ends\\", "x": 1}"#, r#"{"password": "[redacted]", "x": 1}"#),
+            (
+                r"key\n-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n",
+                r"key\n[redacted]\n",
+            ),
+            (r#""token":["abc"]"#, r#""token":[[redacted]]"#),
+            (
+                r#""tokens": 1, "token": [["a"],["b"]], 2"#,
+                r#""tokens": 1, "token": [[redacted]], 2"#,
+            ),
+            ("Password=[redacted]hunter2", "Password=[redacted]"),
         ] {
             assert_eq!(all(text), expected, "{text}");
             assert_eq!(all(expected), expected, "once is enough");
@@ -180,6 +281,7 @@ mod tests {
     fn prose_names_and_paths_stay() {
         for text in [
             "the bearer of this note",
+            "authorization: granted by the operator",
             "a token of thanks; the secret is out",
             "-----BEGIN CERTIFICATE-----",
             "/home/robot/maps/warehouse_2026_11_24/station_2_dock_final",
