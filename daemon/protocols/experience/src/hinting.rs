@@ -150,22 +150,21 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, 
     let kept = service.cache().get(&request.question, now);
     // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
     let generation = service.table().generation(request.tenant.spelt());
-    match kept {
+    // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it. The store
+    // is asked too: a client may know that it was forgotten before the table has been told.
+    let is_as_drawn = |drawn: &Drawn| {
+        let version = service.engine.live_version(&drawn.target);
+        version.is_some() && version == drawn.version
+    };
+    match kept.filter(|kept| kept.candidates.iter().all(is_as_drawn)) {
         Some(Kept { candidates, hints, supports, generation: then, .. }) if then == generation => {
             return Ok(Outcome { hints, candidates, supports, cache: "hit" });
         }
         Some(Kept { candidates, born, .. }) => {
-            // Where one was forgotten or changed since, it may be a candidate in its new form, and others may come after it.
-            let is_as_drawn = |drawn: &Drawn| {
-                let version = service.engine.live_version(&drawn.target);
-                version.is_some() && version == drawn.version
-            };
-            if candidates.iter().all(is_as_drawn) {
-                match finish(service, request, candidates, generation, Some(born), "partial") {
-                    // What came since may well match.
-                    Err(Failure::NoMatches) => {}
-                    finished => return finished,
-                }
+            match finish(service, request, candidates, generation, Some(born), "partial") {
+                // What came since may well match.
+                Err(Failure::NoMatches) => {}
+                finished => return finished,
             }
         }
         None => {}

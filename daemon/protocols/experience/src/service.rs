@@ -109,7 +109,7 @@ impl Service {
         *locked(&self.indexer)
     }
 
-    fn indexed(&self, indexer: Indexer) {
+    pub(crate) fn indexed(&self, indexer: Indexer) {
         *locked(&self.indexer) = indexer;
     }
 

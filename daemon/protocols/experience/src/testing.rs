@@ -39,6 +39,15 @@ pub(crate) fn message(body: &str, parameters: &[(&str, &str)]) -> Message {
     }
 }
 
+/// Starts the protocol, and waits until it has counted what is stored.
+fn started(engine: &Engine, settings: ExperienceSettings) -> Experiences {
+    let experiences = Experiences::start(engine.clone(), settings, [7; 32]);
+    while experiences.0.indexer() == Indexer::Rebuilding {
+        std::thread::yield_now();
+    }
+    experiences
+}
+
 /// The protocol over the engine of a temporary folder, whose clock the test sets.
 pub(crate) struct Rig {
     pub(crate) engine: Engine,
@@ -116,10 +125,7 @@ impl Rig {
         let parts = Parts { clock: clock.clone(), ..parts(dir.path()) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let router = Router::new(engine.clone(), Vec::new());
-        let experiences = Experiences::start(engine.clone(), settings, [7; 32]);
-        while experiences.0.indexer() == Indexer::Rebuilding {
-            std::thread::yield_now();
-        }
+        let experiences = started(&engine, settings);
         Self { engine, clock, experiences, router, dir: Some(dir) }
     }
 
@@ -131,6 +137,28 @@ impl Rig {
         let settings = self.experiences.0.settings.clone();
         drop(self);
         Self::over(dir, clock, settings)
+    }
+
+    /// Flips a bit of each of these words on the card, and starts the protocol anew over the same engine.
+    pub(crate) fn damaged(mut self, word: &[u8]) -> Self {
+        let dir = self.dir.as_ref().unwrap();
+        let mut flipped = 0;
+        for folder in ["segments", "wal"] {
+            let Ok(files) = std::fs::read_dir(dir.path().join(folder)) else { continue };
+            for path in files.map(|file| file.unwrap().path()) {
+                let mut bytes = std::fs::read(&path).unwrap();
+                let at = |bytes: &[u8]| bytes.windows(word.len()).position(|part| part == word);
+                while let Some(at) = at(&bytes) {
+                    bytes[at] ^= 1;
+                    flipped += 1;
+                }
+                std::fs::write(&path, bytes).unwrap();
+            }
+        }
+        assert!(flipped > 0, "the word is not on the card");
+        let settings = self.experiences.0.settings.clone();
+        self.experiences = started(&self.engine, settings);
+        self
     }
 
     /// Asks, and waits for the answer.

@@ -1,5 +1,6 @@
 //! The protocol over a real engine on a temporary folder.
 
+mod bounds;
 mod hints;
 mod privacy;
 mod records;
