@@ -42,8 +42,8 @@ const MOST_WORDS: usize = 1 << 10;
 
 /// A report on its way into the store. It holds the bytes that came and not what was read of them, which takes many times
 /// the memory: a job waits for the disk, among many, and is seldom read again.
-pub(crate) struct Job {
-    pub(crate) service: Arc<Service>,
+struct Job {
+    service: Arc<Service>,
     admitted: Admitted,
     body: Vec<u8>,
     report: Report,
@@ -121,12 +121,12 @@ fn send(
 
 impl Job {
     /// Returns the memory that it takes, roughly.
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.body.len() + size_of::<Self>()
     }
 
     /// Tries once more. May wait for the disk.
-    pub(crate) fn attempt(self) {
+    fn attempt(self) {
         let Service { settings, key, .. } = &*self.service;
         match Intake::read(&self.body, self.report.tenant.clone(), settings, key) {
             Ok(Intake { record, .. }) => self.decide(record),
@@ -220,11 +220,13 @@ impl Job {
             {
                 let service = self.service.clone();
                 let again = Self { tries: self.tries + 1, ..self };
-                if let Err(refused) = service.later(again) {
+                return service.later(again.bytes(), move |has_turn| {
+                    if has_turn {
+                        return again.attempt();
+                    }
                     let message = "too many records are overtaken; try again in a moment";
-                    refused.fail(&Error::new(Code::Busy, message));
-                }
-                return;
+                    again.fail(&Error::new(Code::Busy, message));
+                });
             }
             Err(error) if error.code == Code::Conflict => {
                 let message = "others write the same task all the time; try again in a moment";

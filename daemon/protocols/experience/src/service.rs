@@ -19,10 +19,15 @@ use crate::cache::Cache;
 use crate::experience::Experience;
 use crate::health::{Indexer, Pulse};
 use crate::ids::{Key, key, parse_experience};
-use crate::recording::Job;
 use crate::resources::Stored;
 use crate::settings::ExperienceSettings;
 use crate::statistics::{Row, Table};
+
+/// An overtaken record that waits. Called with false it is refused.
+struct Job {
+    bytes: usize,
+    look_again: Box<dyn FnOnce(bool) + Send>,
+}
 
 /// The most overtaken records that wait.
 const MOST_WAITING: usize = 64;
@@ -80,14 +85,16 @@ impl Service {
             }
         });
         let _ = service.listening.set(listening);
-        let weak = Arc::downgrade(&service);
+        let (weak, of_retries) = (Arc::downgrade(&service), Arc::downgrade(&service));
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         if let Err(error) = thread("omird-xp-count").spawn(move || count(&weak, &gone)) {
             tracing::error!(%error, "there is no thread that counts experiences; hints go without statistics");
             service.indexed(Indexer::Failed);
         }
         // A thread of its own: the count of a large store takes its time.
-        if let Err(error) = thread("omird-xp-retry").spawn(move || look_again(&overtaken)) {
+        if let Err(error) =
+            thread("omird-xp-retry").spawn(move || look_again(&of_retries, &overtaken))
+        {
             tracing::error!(%error, "there is no thread for records that are overtaken; they are refused");
         }
         service
@@ -113,26 +120,20 @@ impl Service {
         *locked(&self.indexer) = indexer;
     }
 
-    /// Has an overtaken record look again where it may wait: not on the thread that gives the writer's answers.
-    ///
-    /// # Errors
-    /// The record, where too many wait.
-    #[expect(
-        clippy::result_large_err,
-        reason = "what is not taken goes back to who sent it, as from the queue itself"
-    )]
-    pub(crate) fn later(&self, job: Job) -> Result<(), Job> {
-        let bytes = job.bytes();
+    /// Has an overtaken record look again where it may wait: not on the thread that gives the writer's answers. It is called
+    /// with false, at once, where too many wait.
+    pub(crate) fn later(&self, bytes: usize, look_again: impl FnOnce(bool) + Send + 'static) {
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
-        let taken = if waiting > 0 && waiting + bytes > MOST_WAITING_BYTES {
-            Err(job)
+        let job = Job { bytes, look_again: Box::new(look_again) };
+        let refused = if waiting > 0 && waiting + bytes > MOST_WAITING_BYTES {
+            Some(job)
         } else {
-            self.waiting.try_send(job).map_err(TrySendError::into_inner)
+            self.waiting.try_send(job).err().map(TrySendError::into_inner)
         };
-        if taken.is_err() {
+        if let Some(job) = refused {
             self.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+            (job.look_again)(false);
         }
-        taken
     }
 
     /// Counts what a commit changed. Called on the thread that gives the writer's answers.
@@ -256,9 +257,11 @@ fn count(service: &Weak<Service>, alive: &Receiver<()>) {
 }
 
 /// Has overtaken records look again, until the service is gone, and its sender with it.
-fn look_again(waiting: &Receiver<Job>) {
-    while let Ok(job) = waiting.recv() {
-        job.service.waiting_bytes.fetch_sub(job.bytes(), Ordering::AcqRel);
-        contain("work on an experience", || job.attempt());
+fn look_again(service: &Weak<Service>, waiting: &Receiver<Job>) {
+    while let Ok(Job { bytes, look_again }) = waiting.recv() {
+        if let Some(service) = service.upgrade() {
+            service.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        contain("work on an experience", || look_again(true));
     }
 }

@@ -249,7 +249,7 @@ fn rates_are_told_and_kept() {
     let now = rig.engine.now().0.secs();
     assert!((now..=now + 3600).contains(&reset), "{reset} {now}");
     assert_eq!(left(&ask()), 1998);
-    let refused = std::iter::repeat_with(ask).take(100).find(|told| told.status == 429).unwrap();
+    let refused = std::iter::repeat_with(ask).take(2000).find(|told| told.status == 429).unwrap();
     assert_eq!(refused.body["code"], "RATE_LIMITED");
     assert!(refused.retry_after.is_some() && refused.header("X-RateLimit-Limit").is_some());
     assert_eq!(rig.ask(&HEALTH, &keyed, message("", &[])).header("X-RateLimit-Limit"), None);
