@@ -12,7 +12,7 @@ use omir_core::value::Value;
 use omir_core::{cbor, json};
 use omird::engine::{CompactionScope, Encoding};
 use omird::protocols::experience::{
-    EXPERIENCE, ExperienceSettings, Experiences, HINTS, RECORD, SCHEMA,
+    EXPERIENCE, ExperienceSettings, Experiences, HEALTH, HINTS, RECORD, SCHEMA,
 };
 use omird::router::{Caller, Exchange, Incoming, Message, Method, Router};
 use omird_tests::check;
@@ -62,6 +62,20 @@ impl<'s> Robot<'s> {
     fn record(&self, step: &Step) -> Option<(u16, Value)> {
         let of: &[(&str, &str)] = if step.updates { &[("on_duplicate", "update")] } else { &[] };
         self.ask(&RECORD, &step.body(), of)
+    }
+
+    /// Waits until the experiences of the store are counted. Hints do not.
+    fn wait_counted(&self) {
+        let began = Instant::now();
+        loop {
+            let (_, body) = self.ask(&HEALTH, "", &[]).expect("an answer");
+            let indexer = body.pointer("/components/pattern_indexer").and_then(Value::as_str);
+            if indexer == Some("healthy") {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{body:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Returns the summary of a task, if it is there.
@@ -213,6 +227,7 @@ fn a_day_of_runs_that_look_alike_survives_the_work_of_time() {
     let robot = Robot::new(&session);
     put(&session, r#"{"resourceType":"Entity","id":"cup","name":"Cup"}"#);
     let tasks: Vec<String> = (0..24).map(|hour| format!("run {hour}")).collect();
+    let mut has_merged = false;
     for (hour, task) in tasks.iter().enumerate() {
         let step = Step { task: task.clone(), summary: "docked".into(), updates: false };
         assert_eq!(robot.record(&step).expect("an answer").0, 200);
@@ -221,12 +236,13 @@ fn a_day_of_runs_that_look_alike_survives_the_work_of_time() {
         );
         put(&session, &cup);
         clock.advance(HOUR);
-        session.sweep(false).expect("the disk is good");
+        has_merged |= session.sweep(false).expect("the disk is good").merged > 0;
     }
     assert_eq!(uses(&robot), Some(24));
     clock.advance(9 * DAY);
     let swept = session.sweep(false).expect("the disk is good");
-    assert!(swept.merged > 0, "what is seen again becomes one");
+    // A sweep that is asked for merges what is old enough, so most of it has been merged on the way.
+    assert!(has_merged || swept.merged > 0, "what is seen again becomes one");
     session.seal_now(HOUR).expect("the disk is good");
     session.compact(CompactionScope::All).expect("the disk is good");
     drop(robot);
@@ -235,6 +251,7 @@ fn a_day_of_runs_that_look_alike_survives_the_work_of_time() {
 
     let session = Session::open(&disk, &clock).expect("it opens");
     let robot = Robot::new(&session);
+    robot.wait_counted();
     assert_eq!(uses(&robot), Some(24), "counted anew from what is sealed");
     for task in &tasks {
         assert_eq!(robot.summary(task).as_deref(), Some("docked"), "{task}");
