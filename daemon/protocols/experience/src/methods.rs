@@ -12,7 +12,7 @@ pub const READ: Scope = Scope("experience:read");
 /// Record experiences.
 pub const WRITE: Scope = Scope("experience:write");
 
-/// Most bytes of a message: with what is made of it, it fits one resource.
+/// Most bytes of a message: with what is made of it, it fits one resource, unless it holds very many decimals.
 pub(crate) const MOST_BYTES: usize = (1 << 20) - (64 << 10);
 
 /// The rates of the contract for a key that states none: a burst, and an hour.
