@@ -89,18 +89,20 @@ impl Manifesto {
     /// Answers what needs no wait for the disk's writer.
     fn at_once(&self, asked: &mut Asked) -> Result<Value, Failure> {
         let method = asked.admitted.method();
-        match method.name {
-            name if name == GET.name => self.get(asked),
-            name if name == EXISTS.name => self.exists(asked),
-            name if name == PROVE.name => self.prove(asked),
-            name if name == VERIFY_PROOF.name => self.verify_proof(asked),
-            name if name == SELECT.name => self.select(asked),
-            name if name == TRACE.name => self.trace(asked),
-            name if name == VALIDATE.name => self.validate(asked),
-            name if name == EVALUATE.name => self.evaluate(asked),
-            name if name == KEYS.name => self.list_keys(asked),
-            name if name == HEALTH.name => self.health(asked),
-            name => Err(Failure::internal(format!("no method of this protocol is {name:?}"))),
+        match method {
+            method if *method == GET => self.get(asked),
+            method if *method == EXISTS => self.exists(asked),
+            method if *method == PROVE => self.prove(asked),
+            method if *method == VERIFY_PROOF => self.verify_proof(asked),
+            method if *method == SELECT => self.select(asked),
+            method if *method == TRACE => self.trace(asked),
+            method if *method == VALIDATE => self.validate(asked),
+            method if *method == EVALUATE => self.evaluate(asked),
+            method if *method == KEYS => self.list_keys(asked),
+            method if *method == HEALTH => self.health(asked),
+            method => {
+                Err(Failure::internal(format!("no method of this protocol is {:?}", method.name)))
+            }
         }
     }
 }
@@ -111,14 +113,14 @@ impl Exchange for Manifesto {
     }
 
     fn answer(&self, admitted: Admitted, message: Message, reply: Reply) {
-        let name = admitted.method().name;
+        let method = admitted.method();
         let request_id = message.request_id.clone().unwrap_or_else(|| self.engine.new_id());
         let client = Client { reply, request_id };
         let mut asked = Asked { admitted, message };
-        if name == PUT.name {
+        if *method == PUT {
             return self.put(asked, client);
         }
-        if name == ATTACH.name {
+        if *method == ATTACH {
             return self.attach(asked, client);
         }
         let ended = self.at_once(&mut asked).map(|value| (200, value));
