@@ -9,7 +9,7 @@ use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::{Map, Value};
 use omird_engine::{Error, decode_stored};
 
-use crate::names::hex;
+use crate::names::{OURS, hex};
 
 /// The extension that holds a World, as it came.
 pub(crate) const WORLD_URL: &str = "urn:omird:ext:manifesto-world";
@@ -17,6 +17,8 @@ pub(crate) const WORLD_URL: &str = "urn:omird:ext:manifesto-world";
 pub(crate) const TRACE_URL: &str = "urn:omird:ext:manifesto-trace";
 /// Bytes of the text that is searched.
 const MOST_TEXT: usize = 16 << 10;
+/// Bytes of the name, the beginning of the title: all of it stands in the World.
+const MOST_NAME: usize = 256;
 /// Entities that a World may name.
 const MOST_ENTITIES: usize = 64;
 
@@ -32,7 +34,7 @@ pub(crate) fn of_world(
     map.insert("resourceType", "Episode");
     map.insert("id", name.id.as_str());
     if let Some(title) = metadata.and_then(|metadata| metadata.get("title")?.as_str()) {
-        map.insert("name", title);
+        map.insert("name", cut(title, MOST_NAME));
     }
     map.insert("content", text_of(world.value()));
     if let Some(time) = world.created_at().and_then(time_of) {
@@ -43,10 +45,10 @@ pub(crate) fn of_world(
     let named =
         entities.iter().take(MOST_ENTITIES).filter_map(|entity| entity.as_str()?.parse().ok());
     let mut references = vec![tenant.clone()];
-    for entity in
-        named.filter(|entity: &Ref| entity.kind == ResourceType::Entity && is_known(entity))
-    {
-        if !references.contains(&entity) {
+    for entity in named.filter(|entity: &Ref| entity.kind == ResourceType::Entity) {
+        // By an Entity of ours it would be a candidate of another tenant.
+        let is_ours = entity.id.as_str().starts_with(OURS);
+        if !is_ours && !references.contains(&entity) && is_known(&entity) {
             references.push(entity);
         }
     }
@@ -125,11 +127,14 @@ fn time_of(milliseconds: i64) -> Option<Timestamp> {
 fn text_of(world: &Value) -> String {
     let mut text = String::new();
     gather(world, &mut text);
-    if text.len() > MOST_TEXT {
-        let end = (0..=MOST_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-        text.truncate(end);
-    }
+    text.truncate(cut(&text, MOST_TEXT).len());
     text
+}
+
+/// Returns the beginning of a text, of at most so many bytes.
+fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 fn gather(value: &Value, into: &mut String) {
@@ -161,16 +166,16 @@ mod tests {
         let world = world.unwrap();
         let (name, tenant) =
             (names::world(None, world.id()).unwrap(), names::tenant(None).unwrap());
-        let known = |entity: &Ref| entity.id.as_str() == "kitchen";
+        let known = |entity: &Ref| ["kitchen", "mm.n.other"].contains(&entity.id.as_str());
         (of_world(&name, &tenant, &world, known), world)
     }
 
     #[test]
     fn a_world_lies_in_its_episode_as_it_came() {
-        let text = r#"{"worldId":"w-1","createdAt":1700000000000,"a":{"b":["dock",7,"x"]},"metadata":{"title":"The dock","entities":["Entity/kitchen","Entity/gone","Episode/kitchen",7,"Entity/kitchen"],"pose":{"frame":"map","position":[1,2,3]}}}"#;
+        let text = r#"{"worldId":"w-1","createdAt":1700000000000,"a":{"b":["dock",7,"x"]},"metadata":{"title":"The dock","entities":["Entity/kitchen","Entity/mm.n.other","Entity/gone","Episode/kitchen",7,"Entity/kitchen"],"pose":{"frame":"map","position":[1,2,3]}}}"#;
         let (episode, world) = episode(text);
         let expected = format!(
-            r#"{{"resourceType":"Episode","id":"mm.w.0065abd009780926778f5e00851728b3","name":"The dock","content":"w-1 dock x The dock Entity/kitchen Entity/gone Episode/kitchen Entity/kitchen map","eventTime":"2023-11-14T22:13:20Z","entityRefs":[{{"ref":"Entity/mm.n.default"}},{{"ref":"Entity/kitchen"}}],"extension":[{{"url":"urn:omird:ext:manifesto-world","valueJson":{{"worldId":"w-1","world":{text},"hash":"{}"}}}},{{"url":"https://omir.io/spec/R1/extension/spatial-pose","valueJson":{{"frame":"map","position":[1,2,3]}}}}]}}"#,
+            r#"{{"resourceType":"Episode","id":"mm.w.0065abd009780926778f5e00851728b3","name":"The dock","content":"w-1 dock x The dock Entity/kitchen Entity/mm.n.other Entity/gone Episode/kitchen Entity/kitchen map","eventTime":"2023-11-14T22:13:20Z","entityRefs":[{{"ref":"Entity/mm.n.default"}},{{"ref":"Entity/kitchen"}}],"extension":[{{"url":"urn:omird:ext:manifesto-world","valueJson":{{"worldId":"w-1","world":{text},"hash":"{}"}}}},{{"url":"https://omir.io/spec/R1/extension/spatial-pose","valueJson":{{"frame":"map","position":[1,2,3]}}}}]}}"#,
             hex(&world.hash())
         );
         assert_eq!(json::to_string(&episode), expected);
