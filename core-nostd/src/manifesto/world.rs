@@ -28,6 +28,8 @@ const DIGESTS: [&str; 2] = ["contentHash", "merkleRoot"];
 pub struct World {
     value: Value,
     id: String,
+    /// Bytes of the canonical form of all of it.
+    canonical_len: usize,
     /// The members without stored digests, in canonical order.
     members: Vec<Member>,
 }
@@ -94,7 +96,7 @@ impl World {
             let message = format!("no double holds all digits of {}; send a text", error.number);
             WorldFault { pointer: error.pointer, message }
         };
-        jcs::to_string(&value).map_err(refused)?;
+        let canonical_len = jcs::to_string(&value).map_err(refused)?.len();
         let mut members = Vec::with_capacity(map.len());
         for (name, member) in jcs::sorted(map) {
             let stripped = (name == "metadata").then(|| stripped(member));
@@ -107,7 +109,7 @@ impl World {
             entry.push(']');
             members.push(Member { name: name.into(), entry, comma });
         }
-        Ok(Self { id, members, value })
+        Ok(Self { id, canonical_len, members, value })
     }
 
     /// Returns the WorldId.
@@ -120,9 +122,20 @@ impl World {
         &self.value
     }
 
-    /// Takes the World as it came.
-    pub fn into_value(self) -> Value {
-        self.value
+    /// Returns the canonical form of all of it, with the digests that it states.
+    pub fn canonical(&self) -> String {
+        // It was made once, when the World was checked.
+        jcs::to_string(&self.value).unwrap_or_default()
+    }
+
+    /// Returns the bytes of the canonical form.
+    pub fn canonical_len(&self) -> usize {
+        self.canonical_len
+    }
+
+    /// Returns the canonical form of one member.
+    pub fn canonical_member(&self, name: &str) -> Option<String> {
+        jcs::to_string(self.value.get(name)?).ok()
     }
 
     /// Returns `createdAt`, milliseconds since 1970, where it is an integer.

@@ -120,13 +120,26 @@ impl Members {
 
     pub(crate) fn world(&mut self) -> Result<World, Failure> {
         let world = self.required("world")?;
-        World::from_value(world).map_err(|fault| Failure::of_world("/world", &fault))
+        let world =
+            World::from_value(world).map_err(|fault| Failure::of_world("/world", &fault))?;
+        check_size(&world, "/world")?;
+        Ok(world)
     }
 
     /// Returns all members as a value again.
     pub(crate) fn into_value(self) -> Value {
         Value::Object(self.0)
     }
+}
+
+/// Refuses a World that the store would not take.
+pub(crate) fn check_size(world: &World, path: &str) -> Result<(), Failure> {
+    let bytes = world.canonical_len();
+    if bytes <= MOST_WORLD {
+        return Ok(());
+    }
+    let message = format!("{bytes} bytes are more than the {MOST_WORLD} of a World");
+    Err(Failure::too_large(path, message))
 }
 
 pub(crate) fn check_world_id(id: &str, path: &str) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ impl Manifesto {
         asked: &Asked,
         filters: &Value,
         metadata: Option<Value>,
-    ) -> Result<Put, Failure> {
+    ) -> Result<(Put, World), Failure> {
         let caller = asked.admitted.caller();
         if !caller.scopes.hold(Scope::READ)
             || names::tenant(asked.tenant())? != names::tenant(None)?
@@ -79,7 +79,7 @@ impl Manifesto {
         map.insert("snapshot", [("data", Value::Array(data))].into_iter().collect::<Map>());
         let world =
             World::from_value(Value::Object(map)).map_err(|fault| Failure::of_world("", &fault))?;
-        Put::new(names::world(None, world.id())?, world, true)
+        Ok((Put::new(names::world(None, world.id())?, &world, true)?, world))
     }
 
     /// Returns the memories by reference, with their canonical form, without what passes. `goes_on` is asked after each that

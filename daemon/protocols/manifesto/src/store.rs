@@ -4,56 +4,47 @@
 //! others find it there: the same World is `unchanged`, another one a conflict. Worlds are compared by their canonical form,
 //! and not by their hash, which leaves out what they state of themselves.
 
-use omir_core::jcs;
 use omir_core::manifesto::World;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Durability, Encoding, Error, Precondition, Receipt};
 
-use crate::asked::{Asked, MOST_WORLD};
+use crate::asked::{Asked, check_size};
 use crate::failure::Failure;
 use crate::names::{self, hex};
 use crate::{Client, Manifesto, episode};
 
-/// A World to be stored.
+/// A World that is being stored, as far as its answer needs it: the World itself waits in the change alone.
 pub(crate) struct Put {
     pub(crate) name: Ref,
-    pub(crate) world: World,
+    world_id: String,
+    /// The canonical form, of a snapshot that of its members in [`SAME_SNAPSHOT`]: its WorldId is a digest of those, so that one
+    /// of the same is the same whenever it was made.
     canonical: String,
     /// Computed before it is queued: who answers must not be held up.
     hash: String,
-    /// Its WorldId is a digest of its snapshot, so that one of the same is the same whenever it was made.
     is_snapshot: bool,
 }
 
+/// Members that two snapshots of the same memories have in common.
+const SAME_SNAPSHOT: [&str; 3] = ["schemaHash", "snapshotHash", "snapshot"];
+
 impl Put {
-    /// Checks its size.
-    pub(crate) fn new(name: Ref, world: World, is_snapshot: bool) -> Result<Self, Failure> {
-        let canonical = jcs::to_string(world.value())
-            .map_err(|error| Failure::invalid("/world", error.to_string()))?;
-        if canonical.len() > MOST_WORLD {
-            let message =
-                format!("{} bytes are more than the {MOST_WORLD} of a World", canonical.len());
-            return Err(Failure::too_large(
-                if is_snapshot { "/snapshot" } else { "/world" },
-                message,
-            ));
-        }
-        let hash = hex(&world.hash());
-        Ok(Self { name, world, canonical, hash, is_snapshot })
+    /// Checks the size of a World.
+    pub(crate) fn new(name: Ref, world: &World, is_snapshot: bool) -> Result<Self, Failure> {
+        check_size(world, if is_snapshot { "/snapshot" } else { "/world" })?;
+        let canonical = compared(world, is_snapshot);
+        let (world_id, hash) = (world.id().to_owned(), hex(&world.hash()));
+        Ok(Self { name, world_id, canonical, hash, is_snapshot })
     }
 
-    fn is_same(&self, stored: &Value) -> bool {
-        if self.is_snapshot {
-            let is_same = |name| stored.get(name) == self.world.value().get(name);
-            return ["schemaHash", "snapshotHash"].into_iter().all(is_same);
-        }
-        jcs::to_string(stored).is_ok_and(|stored| stored == self.canonical)
+    fn is_same(&self, stored: &World) -> bool {
+        compared(stored, self.is_snapshot) == self.canonical
     }
 
     fn answer(&self, hash: &str, stored: &str, is_durable: bool, seq: u64) -> Value {
         let mut map = Map::new();
-        map.insert("worldId", self.world.id());
+        map.insert("worldId", self.world_id.as_str());
         map.insert("hash", hash);
         map.insert("stored", stored);
         map.insert("durable", is_durable);
@@ -85,19 +76,20 @@ impl Manifesto {
     /// Answers `put`, once the World is durable.
     pub(crate) fn put(&self, mut asked: Asked, client: Client) {
         match self.prepare_put(&mut asked) {
-            Ok(put) => self.put_prepared(asked, client, put),
+            Ok((put, world)) => self.put_prepared(asked, client, put, world),
             Err(failure) => client.finish(asked.admitted, Err(failure)),
         }
     }
 
-    fn prepare_put(&self, asked: &mut Asked) -> Result<Put, Failure> {
+    fn prepare_put(&self, asked: &mut Asked) -> Result<(Put, World), Failure> {
         let mut members = asked.members(&["world", "snapshot", "metadata"])?;
         let (snapshot, metadata) = (members.take("snapshot"), members.take("metadata"));
-        let put = match (snapshot, members.take("world"), metadata) {
+        let (put, world) = match (snapshot, members.take("world"), metadata) {
             (None, Some(world), None) => {
                 let world = World::from_value(world)
                     .map_err(|fault| Failure::of_world("/world", &fault))?;
-                Put::new(names::world(asked.tenant(), world.id())?, world, false)?
+                let name = names::world(asked.tenant(), world.id())?;
+                (Put::new(name, &world, false)?, world)
             }
             (None, Some(_), Some(_)) => {
                 let message = "goes with `snapshot`; a World has its own in it";
@@ -107,15 +99,16 @@ impl Manifesto {
             _ => return Err(Failure::invalid("", "expected `world`, or else `snapshot`")),
         };
         asked.admitted.touched([&put.name]);
-        Ok(put)
+        Ok((put, world))
     }
 
-    fn put_prepared(&self, asked: Asked, client: Client, put: Put) {
-        let change = match self.change(&asked, &put) {
+    fn put_prepared(&self, asked: Asked, client: Client, put: Put, world: World) {
+        let change = match self.change(&asked, &put, &world) {
             Ok(Step::Ended(ended)) => return client.finish(asked.admitted, Ok((200, ended))),
             Ok(Step::Change(change, bytes)) => (change, bytes),
             Err(failure) => return client.finish(asked.admitted, Err(failure)),
         };
+        drop(world);
         let (this, (change, bytes)) = (self.clone(), change);
         let reply = move |result| this.was_put(asked, client, put, result);
         self.engine.submit(change, bytes, Box::new(reply));
@@ -155,24 +148,24 @@ impl Manifesto {
     fn settled(&self, put: &Put) -> Result<Option<Value>, Failure> {
         let Some((_, seq)) = self.engine.live_version(&put.name) else { return Ok(None) };
         let Some(stored) = self.engine.get(&put.name)? else { return Ok(None) };
-        let world = episode::world_in(&stored, put.world.id())?;
-        let same = world.filter(|world| put.is_same(world)).map(World::from_value);
-        match same {
-            Some(Ok(world)) => {
+        let world = episode::world_in(&stored, &put.world_id)?;
+        let world = world.and_then(|world| World::from_value(world).ok());
+        match world.filter(|world| put.is_same(world)) {
+            Some(world) => {
                 let is_durable = self.engine.settings().durability == Durability::Sync;
                 Ok(Some(put.answer(&hex(&world.hash()), "unchanged", is_durable, seq)))
             }
             _ => {
                 let message = format!(
                     "another World is stored as {:?}; a World does not change",
-                    put.world.id()
+                    put.world_id
                 );
                 Err(Failure::conflict("/world/worldId", message))
             }
         }
     }
 
-    fn change(&self, asked: &Asked, put: &Put) -> Result<Step, Failure> {
+    fn change(&self, asked: &Asked, put: &Put, world: &World) -> Result<Step, Failure> {
         if let Some(settled) = self.settled(put)? {
             return Ok(Step::Ended(settled));
         }
@@ -182,7 +175,7 @@ impl Manifesto {
         if !is_known(&tenant) {
             resources.push(episode::of_tenant(&tenant));
         }
-        resources.push(episode::of_world(&put.name, &tenant, &put.world, is_known));
+        resources.push(episode::of_world(&put.name, &tenant, world, is_known));
         let (mut change, bytes) = self.prepared(resources)?;
         if let Change::Remember(prepared) = &mut change
             && let Some(world) = prepared.last_mut()
@@ -201,6 +194,15 @@ impl Manifesto {
         })?;
         Ok((change, payload.len()))
     }
+}
+
+/// Returns what two Worlds are compared by.
+fn compared(world: &World, is_snapshot: bool) -> String {
+    if !is_snapshot {
+        return world.canonical();
+    }
+    let members = SAME_SNAPSHOT.into_iter().filter_map(|name| world.canonical_member(name));
+    members.collect::<Vec<_>>().join(",")
 }
 
 /// A put that is answered, or is to be made.

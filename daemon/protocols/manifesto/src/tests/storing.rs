@@ -217,8 +217,31 @@ fn a_snapshot_has_a_time_and_one_is_made_at_a_time() {
 }
 
 #[test]
+fn a_snapshot_is_the_same_only_with_the_same_memories_in_it() {
+    let bench = Bench::new();
+    bench.remember(r#"{"resourceType":"Entity","id":"a","name":"A"}"#);
+    let owner = somebody(&[ACTOR, Scope::READ]);
+    let minted = bench.ask(&owner, &PUT, r#"{"snapshot":{}}"#, &[]).1;
+    let id = minted.get("worldId").unwrap().as_str().unwrap();
+    let mut forged = bench.get(id);
+    let map = forged.as_object_mut().unwrap();
+    map.insert("snapshot", value(r#"{"data":[]}"#));
+    bench.engine.execute(Change::Forget(vec![names::world(None, id).unwrap()])).unwrap();
+    assert_eq!(bench.put(&forged.to_string()).0, 201, "somebody was there first");
+    let (status, answer) = bench.ask(&owner, &PUT, r#"{"snapshot":{}}"#, &[]);
+    assert_eq!((status, answer.get("code")), (409, Some(&"CONFLICT".into())), "{answer}");
+}
+
+#[test]
 fn a_world_has_a_most_of_bytes() {
     let bench = Bench::new();
+    let title = "x".repeat(600 << 10);
+    let titled = format!(r#"{{"worldId":"t","metadata":{{"title":"{title}"}}}}"#);
+    assert_eq!(bench.put(&titled).0, 201, "the title is stored once");
+    let large = format!(r#"{{"worldId":"w","a":"{}"}}"#, "x".repeat(768 << 10));
+    let prove = format!(r#"{{"memory":{{"worldId":"w"}},"world":{large}}}"#);
+    let (status, answer) = bench.ask(&actor(), &PROVE, &prove, &[]);
+    assert_eq!((status, answer.get("path")), (413, Some(&"/world".into())), "{answer}");
     let of = |bytes: usize| format!(r#"{{"worldId":"{bytes}","a":"{}"}}"#, "x".repeat(bytes));
     assert_eq!(bench.put(&of((768 << 10) - 40)).0, 201);
     let (status, answer) = bench.put(&of(768 << 10));
