@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use omird::engine::Engine;
 use omird::access::Access;
+use omird::engine::Engine;
 use omird::protocols::manifesto::{ACTOR, GET, Keys, PROVE, PUT, VERIFY_PROOF};
 use omird::protocols::{ProtocolSettings, Protocols};
 use omird::router::{Answer, Caller, Incoming, Message, Method, Router, Scopes};

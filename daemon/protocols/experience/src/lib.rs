@@ -103,7 +103,9 @@ fn answers(method: &'static Method) -> &'static [(u16, &'static str)] {
             (500, ERROR),
             (503, ERROR),
         ],
-        "health" => &[(200, "Health"), (400, ERROR), (413, ERROR), (503, "Health")],
+        "health" => {
+            &[(200, "ExperienceHealth"), (400, ERROR), (413, ERROR), (503, "ExperienceHealth")]
+        }
         _ => &[(200, ""), (400, ERROR), (404, ERROR), (413, ERROR), (503, ERROR)],
     }
 }

@@ -110,7 +110,7 @@ pub static HEALTH: Method = row(
         summary: "Tells how the components of experience and hints are.",
         parameters: &[],
         payload: "",
-        response: "Health",
+        response: "ExperienceHealth",
     },
 );
 

@@ -20,7 +20,9 @@ const HEALTH: &str = "Health";
 /// Returns all schemas by name.
 pub(super) fn all() -> Map {
     let mut all = schemas(SCHEMAS);
+    all.insert(HEALTH, sign_of_health());
     for (name, schema) in access::schemas().into_iter().chain(exchanges::schemas()) {
+        debug_assert!(all.get(&name).is_none(), "two schemas are called {name}");
         all.insert(name, schema);
     }
     let with_body = endpoints().into_iter().filter(|one| one.verb == Verb::POST);
@@ -29,7 +31,6 @@ pub(super) fn all() -> Map {
             all.insert(request_name(row), object_schema(row.about.parameters, true, SCHEMAS));
         }
     }
-    all.insert(HEALTH, sign_of_health());
     all
 }
 

@@ -59,7 +59,7 @@ pub(super) fn refusals(serves: Serves, has_body: bool) -> impl Iterator<Item = &
 }
 
 fn may_give(serves: Serves, has_body: bool, status: u16) -> bool {
-    use Operation::{Anchor, Backup, Explain, Feedback, Rebase, Remember};
+    use Operation::{Anchor, Backup, Explain, Feedback, Prove, Rebase, Remember};
     let row = serves.row();
     let changes = row.is_some_and(|row| row.effect != Effect::Reads);
     let is_named = matches!(serves, Serves::Read | Serves::Store | Serves::Forget);
@@ -68,13 +68,15 @@ fn may_give(serves: Serves, has_body: bool, status: u16) -> bool {
         401 => !serves.is_open(),
         // Of a name in the path, nothing at all may be there, or nothing by that name.
         404 => {
-            let of_operation =
-                matches!(serves, Serves::Operation(Anchor | Backup | Explain | Feedback | Rebase));
+            let of_operation = matches!(
+                serves,
+                Serves::Operation(Anchor | Backup | Explain | Feedback | Prove | Rebase)
+            );
             is_named || of_operation || serves == Serves::RevokeToken
         }
         409 => matches!(
             serves,
-            Serves::Store | Serves::AddToken | Serves::Operation(Remember | Rebase)
+            Serves::Store | Serves::AddToken | Serves::Operation(Prove | Remember | Rebase)
         ),
         412 => is_named,
         408 | 415 => has_body,
