@@ -97,9 +97,12 @@ impl Asked<'_> {
             Message { body: bytes, parameters, request_id: self.request_id.clone(), began };
         let exchange = self.exchange.clone();
         let worked = slot.work(move || {
-            let _room = room;
-            // A client that is gone does not wait for it.
-            let reply = Box::new(move |answer| drop(tell.send(answer)));
+            let reply = Box::new(move |answer| {
+                // Until then the body, or what was made of it, waits for the disk.
+                drop(room);
+                // A client that is gone does not wait for it.
+                drop(tell.send(answer));
+            });
             exchange.answer(admitted, message, reply);
         });
         let failed = |error: Error| self.denied(&caller, refused_by_us(error.into()));

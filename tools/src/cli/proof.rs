@@ -63,6 +63,15 @@ pub struct VerifyArgs {
 
 /// `omir trace`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  omir trace validate trace.json
+
+A trace is the record of a selection, which travels in a Proposal: docs/manifesto.md.
+
+Exit codes:
+  0  valid
+  1  not valid
+  2  wrong usage, or an unreadable file")]
 pub struct TraceArgs {
     /// The command on traces.
     #[command(subcommand)]

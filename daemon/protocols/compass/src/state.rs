@@ -75,6 +75,14 @@ pub(crate) struct Memory {
 }
 state!(Memory, "memory", memory_id);
 
+impl Memory {
+    /// Returns true if each sentence of it is critical. Of a memory that states a constraint only the sentence is that states
+    /// it: with all of it, a long task would be facts alone.
+    pub(crate) fn is_critical_throughout(&self) -> bool {
+        self.is_critical && self.criticality_reason.as_deref() != Some("constraint")
+    }
+}
+
 /// A stage of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stage {

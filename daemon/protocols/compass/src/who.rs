@@ -25,6 +25,8 @@ pub(crate) struct Who {
     is_ace: bool,
     is_operator: bool,
     is_agent: bool,
+    /// It came with a key, which says whom it speaks for. Without one, the network decided who gets here.
+    has_key: bool,
     context: Conversation,
 }
 
@@ -68,6 +70,7 @@ impl Who {
             is_ace: caller.scopes.hold(ACE),
             is_operator: caller.scopes.hold(OPERATOR),
             is_agent: caller.scopes.hold(AGENT),
+            has_key: caller.has_key,
             context,
         }
     }
@@ -92,11 +95,12 @@ impl Who {
         )))
     }
 
-    /// Returns true if the caller may speak for this agent. A token that names no agent speaks as whom the message names.
+    /// Returns true if the caller may speak for this agent. One without a token speaks as whom the message names; a token
+    /// speaks for those it names.
     pub(crate) fn may(&self, agent: &str) -> bool {
         let is = |own: &Arc<str>| **own == *agent;
         self.is_operator
-            || self.agents.is_empty()
+            || self.agents.is_empty() && !self.has_key
             || self.is_ace && self.agents.iter().any(is)
             || self.is_agent && self.agents.first().is_some_and(is)
     }
@@ -119,8 +123,12 @@ impl Who {
         if self.may(agent) {
             return Ok(agent.to_owned());
         }
-        let message =
-            format!("the caller may not speak for the agent {agent:?}; compass:ace with it may");
+        let message = if self.agents.is_empty() {
+            "the token speaks for no agent; `omir token add NAME --scope compass:agent --agent ID` makes one that does"
+                .to_owned()
+        } else {
+            format!("the caller may not speak for the agent {agent:?}; compass:ace with it may")
+        };
         Err(Failure::unauthorized(message))
     }
 
@@ -154,7 +162,7 @@ mod tests {
     fn who(scopes: &[Scope], agents: &[&str]) -> Who {
         let agents = agents.iter().map(|agent| Arc::from(*agent)).collect();
         let scopes = Scopes::only(scopes);
-        let caller = Caller { scopes, agents, ..Caller::trusted("test", "t") };
+        let caller = Caller { scopes, agents, has_key: true, ..Caller::trusted("test", "t") };
         Who::new(&caller, Conversation { trace_id: "x".to_owned(), source_agent: None })
     }
 
@@ -163,11 +171,15 @@ mod tests {
         let agent = who(&[AGENT], &["a1", "a2"]);
         let ace = who(&[ACE], &["a1", "a2"]);
         let operator = who(&[OPERATOR], &["a1"]);
-        let anyone = who(&[AGENT], &[]);
+        let nobody = who(&[AGENT], &[]);
+        let anyone = Who { has_key: false, ..nobody.clone() };
+        let nobody_as_ace = who(&[ACE], &[]);
         let of = |who: &Who| ["a1", "a2", "a3"].map(|agent| who.may(agent));
         assert_eq!(of(&agent), [true, false, false]);
         assert_eq!(of(&ace), [true, true, false]);
         assert_eq!(of(&operator), [true; 3]);
+        assert_eq!(of(&nobody), [false; 3], "the token names no agent");
+        assert_eq!(of(&nobody_as_ace), [false; 3]);
         assert_eq!(of(&anyone), [true; 3], "whom the message names");
         assert!(ace.check_operator("x").is_err() && operator.check_operator("x").is_ok());
     }
@@ -183,9 +195,11 @@ mod tests {
         assert_eq!(named(Some("a2"), &who(&[AGENT], &["a1"])), Err(-32104));
         assert_eq!(named(Some("a2"), &who(&[ACE], &["a1", "a2"])), Ok("a2".to_owned()));
         assert_eq!(named(None, &who(&[AGENT], &[])), Err(-32602));
-        let mut said = who(&[AGENT], &[]);
+        let mut said = Who { has_key: false, ..who(&[AGENT], &[]) };
         said.context.source_agent = Some("a9".to_owned());
         assert_eq!(named(None, &said), Ok("a9".to_owned()));
+        said.has_key = true;
+        assert_eq!(named(None, &said), Err(-32104), "a token says whom it speaks for");
     }
 
     #[test]

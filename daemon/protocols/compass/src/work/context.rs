@@ -316,8 +316,7 @@ pub(crate) fn critical_facts(ask: &Ask<'_>, task: &Task) -> Result<Vec<String>, 
     let source = |kept: &Kept<Memory>| Source {
         text: kept.record.content.clone(),
         relevance: kept.state.relevance_score,
-        // Of a constraint, the sentence that states it; of anything else, all of it.
-        is_critical: kept.state.criticality_reason.as_deref() != Some("constraint"),
+        is_critical: kept.state.is_critical_throughout(),
         is_correction: false,
     };
     let sources: Vec<Source> = memories.iter().map(source).collect();

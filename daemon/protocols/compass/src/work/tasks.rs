@@ -279,7 +279,7 @@ pub(crate) fn compressed(
     let of = |kept: &Kept<Memory>| Source {
         text: kept.record.content.clone(),
         relevance: kept.state.relevance_score,
-        is_critical: kept.state.is_critical,
+        is_critical: kept.state.is_critical_throughout(),
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
