@@ -11,8 +11,6 @@ T39 has no request: its vectors are those that `approx_1` is held against before
 T19 kills the daemon KILLS times (default 20), each time amid five completions.
 
 Known not to hold, and left out of the tests named:
-- T16: with facts within long turns instead of turns of their own, `get_context` of 5000 is −32008, since every sentence of a
-  memory with a fact in it is never cut. `get_task_progress` is refused in the same way.
 - T29: the header `X-Trace-ID` counts for nothing where `a2a_context` has no `trace_id`.
 - T37: with the files emptied, `get_stage_context` and `get_error_aware_context` are −32603 and not an empty context, and
   `get_context` and `retrieve` without a task are empty with `degraded` false and a coverage of 1.

@@ -17,7 +17,8 @@ use super::values;
 
 The proof shows that the robot's device sealed the newest version of the resource. `omir verify`
 checks it with nothing but the proof and the public key, which lies in the data folder as
-keys/device.pub. What a proof says, and what it does not: docs/proofs.md. With --data the exit code is never 4.",
+keys/device.pub. What a proof says, and what it does not: docs/proofs.md. With --data the exit
+code is never 4.",
     online_codes!()
 ))]
 pub struct ProveArgs {
@@ -45,7 +46,8 @@ pub struct ProveArgs {
   omir verify proof.json --key 03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8
   omir prove door-3 | omir verify - --key device.pub --json | jq .resource
 
-Asks nobody and reads nothing else. The key must come from someone you trust, and not with the proof.
+Asks nobody and reads nothing else. The key must come from someone you trust, and not with the
+proof.
 
 Exit codes:
   0  the proof is valid
@@ -93,7 +95,8 @@ pub enum TraceCommand {
   omir trace validate proposal.json        (at trace.context.memory)
   omir trace validate - --json < trace.json | jq .errors
 
-Asks nobody. It checks the form of the trace by Manifesto Memory 1.2.0, not the proofs in it: docs/manifesto.md.
+Asks nobody. It checks the form of the trace by Manifesto Memory 1.2.0, not the proofs in it:
+docs/manifesto.md.
 
 Exit codes:
   0  the trace is valid
