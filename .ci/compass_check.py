@@ -769,7 +769,8 @@ def t27(robot):
             found = robot.call(method, params, "a2")
         except Refused as refused:
             assert refused.code in (-32001, -32002, -32104), refused
-            assert "enter room" not in refused.message and "a1" not in refused.message, refused
+            # An id made of random digits may hold a1 as well.
+            assert "enter room" not in refused.message and not re.search(r"\ba1\b", refused.message), refused
         else:
             # A method without a code for it has nothing to tell.
             assert method == "get_compression_metrics" and found["metrics"] == [], (method, found)
@@ -1060,7 +1061,8 @@ def main():
                     stop(robot.process)
                 finally:
                     robot.kill()
-                print("\n".join(robot.remarks))
+                for remark in robot.remarks:
+                    print(remark)
 
         if not wanted & {test.__name__.upper() for test in TIMED} or wanted - {test.__name__.upper() for test in TIMED}:
             run(TESTS, config)
