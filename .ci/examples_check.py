@@ -29,7 +29,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             endpoint = f"tcp/127.0.0.1:{free_port()}"
             path = f"{omir.parent}:{os.environ['PATH']}"
-            environment = {**os.environ, "OMIR_CONNECT": endpoint, "PATH": path}
+            environment = {**os.environ, "OMIR_CONNECT": endpoint, "OMIRD_DATA": f"{folder}/data", "PATH": path}
             words = ["--robot", "rover", "--data", f"{folder}/data", "--listen", endpoint, "--http", "127.0.0.1:0"]
             with running(str(omird), *words, told=(line := [])):
                 match name:
@@ -39,7 +39,8 @@ def main():
                         assert printed == shown, printed
                     case "experience":
                         scopes = ["--scope", "experience:read", "--scope", "experience:write"]
-                        made = [omir, "token", "--data", f"{folder}/data", "add", "loop", *scopes]
+                        # Through the socket of the daemon, so that it is in force at once.
+                        made = [omir, "token", "add", "loop", *scopes]
                         environment["TOKEN"] = run(folder, environment, *made).strip()
                         url = "http://" + re.search(r"http=(\S+)", line[0]).group(1)
                         printed = run(folder, environment, sys.executable, EXAMPLES / "python/learn_from_tasks.py", url)

@@ -50,6 +50,8 @@ class Shell:
             "HOME": home,
             "PATH": f"{programs}:{os.environ['PATH']}",
             "OMIRD_CONFIG": str(config),
+            # Of root it would be another one.
+            "OMIRD_DATA": f"{home}/.local/state/omird",
             "OMIR_CONNECT": f"tcp/127.0.0.1:{self.port}",
             "COLUMNS": "100",
             "LC_ALL": "C.UTF-8",

@@ -69,6 +69,23 @@ impl Drawn {
     }
 }
 
+/// A moment, by the clock of the process and by that of the store: an experience counts until a date, which comes sooner where
+/// somebody sets the clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) monotonic: Instant,
+    /// Microseconds since 1970.
+    pub(crate) dated: i64,
+}
+
+impl Moment {
+    /// Returns true if an answer of `then` is too old now.
+    fn is_past(self, then: Self) -> bool {
+        let dated = Duration::from_micros(self.dated.abs_diff(then.dated));
+        self.monotonic.saturating_duration_since(then.monotonic).max(dated) >= KEPT
+    }
+}
+
 /// An answer as it is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
@@ -76,8 +93,8 @@ pub(crate) struct Kept {
     pub(crate) hints: Arc<[Value]>,
     /// The state of the tenant's experiences that the hints are of.
     pub(crate) generation: u64,
-    /// The time at which the candidates were found.
-    pub(crate) born: Instant,
+    /// The moment at which the candidates were found.
+    pub(crate) born: Moment,
     /// The tasks that the hints rest on.
     pub(crate) supports: Arc<[usize]>,
 }
@@ -100,8 +117,8 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// Returns the answer to a question, if it is not too old by `now`.
-    pub(crate) fn get(&mut self, question: &Question, now: Instant) -> Option<Kept> {
-        let is_old = |entry: &Entry| now.saturating_duration_since(entry.kept.born) >= KEPT;
+    pub(crate) fn get(&mut self, question: &Question, now: Moment) -> Option<Kept> {
+        let is_old = |entry: &Entry| now.is_past(entry.kept.born);
         if self.entries.get(question).is_some_and(is_old) {
             self.remove(&question.clone());
         }
@@ -153,7 +170,11 @@ mod tests {
         }
     }
 
-    fn kept(born: Instant, bytes: usize) -> Kept {
+    fn moment() -> Moment {
+        Moment { monotonic: Instant::now(), dated: 1_700_000_000_000_000 }
+    }
+
+    fn kept(born: Moment, bytes: usize) -> Kept {
         let candidate = Candidate {
             task_id: "t".repeat(bytes),
             similarity: 1.0,
@@ -170,9 +191,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_kept_for_a_minute() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
+        let (mut cache, now) = (Cache::default(), moment());
         cache.put(question("a"), kept(now, 1));
-        assert!(cache.get(&question("a"), now + Duration::from_secs(59)).is_some());
+        let later = |time: Duration| Moment { monotonic: now.monotonic + time, ..now };
+        assert!(cache.get(&question("a"), later(Duration::from_secs(59))).is_some());
         for other in [
             Question { tenant: "b".into(), ..question("a") },
             Question { domain: Some("code".into()), ..question("a") },
@@ -182,13 +204,22 @@ mod tests {
         ] {
             assert!(cache.get(&other, now).is_none(), "{other:?}");
         }
-        assert!(cache.get(&question("a"), now + KEPT).is_none());
+        assert!(cache.get(&question("a"), later(KEPT)).is_none());
         assert_eq!((cache.entries.len(), cache.bytes), (0, 0));
     }
 
     #[test]
+    fn an_answer_is_not_kept_when_the_clock_is_set() {
+        let (mut cache, now) = (Cache::default(), moment());
+        for set in [now.dated + 60_000_000, now.dated - 60_000_000, i64::MAX, i64::MIN] {
+            cache.put(question("a"), kept(now, 1));
+            assert!(cache.get(&question("a"), Moment { dated: set, ..now }).is_none(), "{set}");
+        }
+    }
+
+    #[test]
     fn it_has_bounds_and_the_least_used_goes_first() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
+        let (mut cache, now) = (Cache::default(), moment());
         for at in 0..MOST {
             cache.put(question(&at.to_string()), kept(now, 1));
         }

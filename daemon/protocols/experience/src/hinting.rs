@@ -9,7 +9,7 @@ use omird_engine::{Code, Error};
 use omird_router::{Admitted, Answer, Message, Reply};
 
 use crate::answers::{self, Measured};
-use crate::cache::{Drawn, Kept, Question};
+use crate::cache::{Drawn, Kept, Moment, Question};
 use crate::candidates::{About, Found, Search};
 use crate::check::Fault;
 use crate::ids::Key;
@@ -147,6 +147,7 @@ fn answer(service: &Service, request: &Request) -> Result<Outcome, Failure> {
 }
 
 fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, Failure> {
+    let now = Moment { monotonic: now, dated: service.engine.now().0.as_micros() };
     let kept = service.cache().get(&request.question, now);
     // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
     let generation = service.table().generation(request.tenant.spelt());
@@ -202,7 +203,7 @@ fn finish(
     request: &Request,
     candidates: Arc<[Drawn]>,
     generation: u64,
-    born: Option<Instant>,
+    born: Option<Moment>,
     cache: &'static str,
 ) -> Result<Outcome, Failure> {
     let drawn: Vec<&Candidate> = candidates.iter().map(|drawn| &drawn.candidate).collect();
