@@ -43,7 +43,7 @@ pub fn node(left: &Hash, right: &Hash) -> Hash {
     Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
 }
 
-/// How many entries there are, and the root over them.
+/// The number of entries, and the root over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Root {
     /// Number of entries.
@@ -81,7 +81,7 @@ impl Root {
     }
 }
 
-/// Why an entry is not shown to be in a list.
+/// A reason for which an entry is not shown to be in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathFault {

@@ -73,7 +73,7 @@ pub struct Verified {
     pub entries: u64,
 }
 
-/// Why a document proves nothing.
+/// A reason for which a document proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProofFault {

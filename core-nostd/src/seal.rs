@@ -68,7 +68,7 @@ pub struct Seal {
     pub signature: [u8; 64],
 }
 
-/// Why a seal does not hold.
+/// A reason for which a seal does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SealFault {
@@ -101,7 +101,7 @@ impl core::error::Error for SealFault {}
 /// Breaks of a chain of seals: the positions of those that do not follow the one before them.
 ///
 /// `seals` are in the order of their segments' first transactions. The first must name 64 zeros.
-/// Whether each is authentic and right about its file is another question: [`Seal::verify`].
+/// [`Seal::verify`] says if each is authentic and right about its file.
 pub fn chain_breaks<'a>(seals: impl IntoIterator<Item = &'a Seal>) -> Vec<usize> {
     let mut before = Hash::default();
     let mut breaks = Vec::new();

@@ -11,7 +11,7 @@ use super::world::World;
 use crate::merkle::Hash;
 use crate::value::{Map, Value};
 
-/// What is signed begins so. It keeps these signatures apart from all others of the same key.
+/// The beginning of each signed message. It keeps these signatures apart from all others of the same key.
 const SIGNED: &[u8] = b"omird manifesto proof 1\n";
 
 /// A method of verification.

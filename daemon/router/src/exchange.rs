@@ -54,7 +54,7 @@ pub const ERROR: &str = "Error";
 pub struct Message {
     /// The payload; JSON, unless it is empty.
     pub body: Vec<u8>,
-    /// What the path names, and the parameters of the query or selector, decoded. No name is there twice.
+    /// The names in the path, and the parameters of the query or selector, decoded. No name is there twice.
     pub parameters: Vec<(String, String)>,
     /// The name that the client gave the request outside of its payload, as `X-Request-ID` does.
     pub request_id: Option<String>,
@@ -88,13 +88,13 @@ impl Message {
 /// A request that is not worked on.
 #[derive(Debug, Clone)]
 pub struct Denied {
-    /// What was asked.
+    /// The method that was asked.
     pub method: &'static Method,
     /// The reason.
     pub why: Denial,
     /// As [`Message::request_id`].
     pub request_id: Option<String>,
-    /// What is left of the caller's second rate, where it is known who asks and there is one.
+    /// The rest of the caller's second rate, where it is known who asks and there is one.
     pub rate: Option<RateUsage>,
 }
 
@@ -107,7 +107,7 @@ pub enum Denial {
     Transport {
         /// The status, as HTTP counts them.
         status: u16,
-        /// What is wrong.
+        /// The fault.
         error: Error,
     },
 }
@@ -119,7 +119,7 @@ pub struct Answer {
     pub status: u16,
     /// JSON, or nothing.
     pub body: Vec<u8>,
-    /// What HTTP says beside it.
+    /// Headers of HTTP.
     pub headers: Vec<(&'static str, String)>,
     /// The time until asking again may help.
     pub retry_after: Option<Duration>,

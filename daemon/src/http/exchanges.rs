@@ -37,7 +37,7 @@ pub(super) fn served(way: MethodFilter, method: &'static Method) -> MethodRouter
     })
 }
 
-/// What a path names, percent-decoded; or that it is no text.
+/// The names in a path, percent-decoded; or that it is no text.
 type Names = Result<RawPathParams, axum::extract::rejection::RawPathParamsRejection>;
 
 async fn serve(

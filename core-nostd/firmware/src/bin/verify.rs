@@ -39,13 +39,13 @@ static mut HEAP_MEMORY: [MaybeUninit<u8>; HEAP_BYTES] = [MaybeUninit::uninit(); 
 /// Gives the verdict on a document by a key.
 type Check = fn(&[u8], [u8; KEY]) -> Value;
 
-/// What is checked, by the number of `check=N`.
+/// The checks, by the number of `check=N`.
 const CHECKS: [Check; 2] = [
     |document, key| proof::report(&proof::judge(document, &[key])),
     |document, key| manifesto::verdict(document, &key),
 ];
 
-/// What is checked, and the verdict: a deed that is measured takes and gives nothing.
+/// The document and its verdict: a deed that is measured takes and gives nothing.
 static CASE: Mutex<RefCell<(Vec<u8>, usize, Value)>> =
     Mutex::new(RefCell::new((Vec::new(), 0, Value::Null)));
 

@@ -115,7 +115,7 @@ impl Draft {
     /// Cuts the draft until it fits.
     ///
     /// # Errors
-    /// What is never cut does not fit.
+    /// The facts that are never cut do not fit.
     pub(crate) fn fit(mut self, budget: usize, format: Format) -> Result<Context, Failure> {
         let all: Vec<Section> = self.parts.iter().map(|part| part.section).collect();
         let mut cut: Vec<Section> = Vec::new();

@@ -17,7 +17,7 @@ const FRESHNESS: f64 = 0.10;
 const AT_HAND: f64 = 0.05;
 /// Less confidence is no hint.
 const LEAST_CONFIDENCE: f64 = 0.2;
-/// What was used so often and mostly failed is none either.
+/// A thing that was used so often and mostly failed gives no hint.
 const OFTEN: u64 = 3;
 const LEAST_RATE: f64 = 0.2;
 /// The longest note that is a title, in characters.

@@ -1,4 +1,4 @@
-//! What documents say of the methods: parameters, schemas and statuses.
+//! Descriptions of the methods for documents: parameters, schemas and statuses.
 
 use omir_core::decode::Limits;
 use omir_core::json;

@@ -1,4 +1,4 @@
-//! What needs no store: proofs, traces, and the judgement of an Authority.
+//! The methods that need no store: proofs, traces, and the judgement of an Authority.
 
 use omir_core::manifesto::{
     self as core, AttachFault, Fault, MAX_SELECTED, Method, Policy, Proof, ProveResult,

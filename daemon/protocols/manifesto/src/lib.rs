@@ -71,7 +71,7 @@ pub struct Manifesto {
 }
 
 impl Manifesto {
-    /// What transports and documents know of it.
+    /// The facts that transports and documents know of it.
     pub const DESCRIPTION: &Description = &Description {
         protocol: &MANIFESTO,
         about: "Manifesto Memory: Worlds, proofs, selections and traces",

@@ -33,7 +33,7 @@ pub(crate) struct Selected {
     proven: ProveResult,
 }
 
-/// What holds for the whole selection.
+/// The facts that hold for the whole selection.
 pub(crate) struct Selection<'a> {
     pub(crate) request: &'a SelectionRequest,
     pub(crate) tenant: Option<&'a str>,
