@@ -165,10 +165,17 @@ fn the_score_is_that_of_its_parts() {
     for _ in 0..9 {
         rig.ask("memory.retrieve", r#"{"query":"dock","task_id":"t1"}"#);
     }
-    // The writer counts what was used before it makes the next change.
-    rig.ask("memory.store", r#"{"content":"something else"}"#);
+    // The writer counts uses between two changes, some time after the answer that noted them.
+    let peek = r#"{"query":"dock","task_id":"t1","touch":false}"#;
+    let is_counted = |one: &Value| number(one, "/memory/access_count") == 9.0;
+    for _ in 0..2000 {
+        if list(&rig.ask("memory.retrieve", peek), "/memories").iter().all(is_counted) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
     rig.clock.advance(Duration::from_secs(7 * 86_400));
-    let found = rig.ask("memory.retrieve", r#"{"query":"dock","task_id":"t1","touch":false}"#);
+    let found = rig.ask("memory.retrieve", peek);
     let [first, second] = list(&found, "/memories") else { panic!("{found}") };
     let weights = [
         ("sim", 0.35),
