@@ -55,12 +55,13 @@ fn statistics_are_of_all_uses_of_the_tenant() {
     assert_eq!(after.body["hints"], told.body["hints"], "the same after a start");
     let target = crate::ids::Tenant::new("default").experience("t-2");
     rig.engine.execute(Change::Forget(vec![target])).unwrap();
-    let told = rig.by_intent("dock  robot");
-    assert_eq!(
-        told.hint("nav2")["usage_stats"]["success_rate"],
-        1.0,
-        "what is forgotten counts no more"
-    );
+    // Statistics hear of a change after it was answered. Each question is a new one, so that none is answered as kept.
+    let rate = |asked: usize| {
+        let told = rig.by_intent(&format!("dock{}robot", " ".repeat(asked)));
+        told.hint("nav2")["usage_stats"]["success_rate"].clone()
+    };
+    let counted = (2..1000).map(rate).inspect(|_| std::thread::sleep(Duration::from_millis(5)));
+    assert!(counted.into_iter().any(|rate| rate == 1.0), "what is forgotten counts no more");
 }
 
 #[test]
