@@ -58,7 +58,13 @@ impl Manifesto {
         }
         query.text = Some(request.query.clone());
         query.types = vec![ResourceType::Episode];
-        query.entities = vec![names::tenant(asked.tenant())?];
+        // A client of OMIR may have forgotten the Entity that Worlds refer to. Made again it has a later version, and the Worlds from
+        // before do not refer to it any more. Each candidate's name is held against its tenant anyway: the Entity only spares the
+        // look at other Episodes.
+        let tenant = names::tenant(asked.tenant())?;
+        if matches!(self.engine.live_version(&tenant), Some((1, _))) {
+            query.entities = vec![tenant];
+        }
         let selection = Selection {
             request: &request,
             tenant: asked.tenant(),

@@ -172,7 +172,8 @@ impl Manifesto {
         let tenant = names::tenant(asked.tenant())?;
         let is_known = |entity: &Ref| self.engine.live_version(entity).is_some();
         let mut resources = Vec::new();
-        if !is_known(&tenant) {
+        // One that is damaged on the card has a name and a version still, and nothing may refer to it.
+        if !matches!(self.engine.get(&tenant), Ok(Some(_))) {
             resources.push(episode::of_tenant(&tenant));
         }
         resources.push(episode::of_world(&put.name, &tenant, world, is_known));

@@ -277,3 +277,20 @@ fn without_a_key_nothing_is_verified_by_signature() {
         "the key is handed in, and not the engine's"
     );
 }
+
+#[test]
+fn worlds_are_found_when_somebody_forgot_what_they_refer_to() {
+    let bench = docks();
+    let tenant = names::tenant(None).unwrap();
+    bench.engine.execute(Change::Forget(vec![tenant.clone()])).unwrap();
+    let found = |bench: &Bench| {
+        let selection = bench.select("dock", "");
+        let mut found: Vec<String> = ids(&selection).into_iter().map(str::to_owned).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found(&bench), ["a", "b", "c"]);
+    assert_eq!(bench.put(r#"{"worldId":"e","createdAt":5000,"note":"another dock"}"#).0, 201);
+    assert!(bench.engine.live_version(&tenant).is_some(), "it is made again");
+    assert_eq!(found(&bench), ["a", "b", "c", "e"]);
+}
