@@ -11,9 +11,9 @@ use omird_router::{
     Admitted, Answer, Denial, Denied, Description, Exchange, Message, Method, Parts, Refusal, Reply,
 };
 
-use crate::ask::{Ask, Counts};
+use crate::call::{Call, Counts};
 use crate::failure::Failure;
-use crate::jsonrpc::{self, Call, INVALID_REQUEST, RpcError};
+use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN};
 use crate::names::uuid;
 use crate::params::Params;
@@ -39,7 +39,7 @@ impl Compass {
     fn one(
         &self,
         parts: &mut Parts,
-        asked: Result<Call, RpcError>,
+        asked: Result<RpcCall, RpcError>,
         trace: Option<&str>,
     ) -> Result<Value, RpcError> {
         let began = Instant::now();
@@ -92,12 +92,12 @@ impl Compass {
         &self,
         entry: &Entry,
         who: &Who,
-        call: &Call,
+        rpc: &RpcCall,
         admitted: &mut Admitted,
         began: Instant,
     ) -> Result<Value, Failure> {
         let none = Map::new();
-        let params = match &call.params {
+        let params = match &rpc.params {
             None => &none,
             Some(Value::Object(params)) => params,
             Some(_) => {
@@ -107,7 +107,7 @@ impl Compass {
                 ));
             }
         };
-        let mut ask = Ask {
+        let mut call = Call {
             settings: &self.settings,
             store: Store::new(&self.engine, who.tenant()),
             who,
@@ -117,9 +117,9 @@ impl Compass {
             agent: None,
             degraded: false,
         };
-        let mut result = (entry.work)(&mut ask)?;
+        let mut result = (entry.work)(&mut call)?;
         let took_ms = began.elapsed().as_micros() as f64 / 1000.0;
-        result.insert("meta", who.meta(ask.agent.as_deref(), took_ms, ask.degraded));
+        result.insert("meta", who.meta(call.agent.as_deref(), took_ms, call.degraded));
         Ok(Value::Object(result))
     }
 }

@@ -43,7 +43,7 @@ impl RpcError {
 
 /// A request or notification.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct RpcCall {
     /// The id; `None` makes it a notification, which gets no response.
     pub(crate) id: Option<Value>,
     /// The name of the method.
@@ -60,7 +60,7 @@ pub(crate) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Member {
     /// A call.
-    Call(Call),
+    Call(RpcCall),
     /// Not a call: the id as far as it has one, and the fault.
     Faulty(Value, RpcError),
 }
@@ -134,14 +134,14 @@ fn member(value: Value, bytes: usize) -> Member {
         let message = format!("`params` is an object, not {}", wrong.kind_name());
         return faulty(id, message);
     }
-    Member::Call(Call { id, method, params, beside: map, bytes })
+    Member::Call(RpcCall { id, method, params, beside: map, bytes })
 }
 
 /// Has each member worked on, in order, and writes the response. `None` where nothing is to be said: there were only
 /// notifications.
 pub(crate) fn respond(
     message: Incoming,
-    mut work: impl FnMut(Result<Call, RpcError>) -> Result<Value, RpcError>,
+    mut work: impl FnMut(Result<RpcCall, RpcError>) -> Result<Value, RpcError>,
 ) -> Option<Value> {
     let mut one = |member: Member| match member {
         Member::Call(mut call) => {

@@ -13,7 +13,7 @@
 
 #![warn(unreachable_pub)]
 
-mod ask;
+mod call;
 mod compress;
 mod context;
 mod exchange;

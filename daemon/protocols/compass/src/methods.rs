@@ -7,7 +7,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_router::{About, Effect, Method, Payload, Protocol, Rate, Scope};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::failure::Failure;
 use crate::who::{ACE, AGENT, OPERATOR};
 use crate::work;
@@ -61,7 +61,7 @@ pub(crate) struct Entry {
     /// Its row: name, effect, rate.
     pub(crate) method: Method,
     /// The work.
-    pub(crate) work: fn(&mut Ask<'_>) -> Result<Map, Failure>,
+    pub(crate) work: fn(&mut Call<'_>) -> Result<Map, Failure>,
 }
 
 macro_rules! entries {

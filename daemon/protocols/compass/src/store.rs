@@ -14,7 +14,7 @@ use omir_core::value::{Map, Value, from_value, to_value};
 use omird_engine::{ClockState, Engine};
 
 pub(crate) use self::batch::{Batch, Written, retried};
-pub(crate) use self::find::{Found, Search};
+pub(crate) use self::find::{FoundState, Search};
 pub(crate) use self::shape::Shape;
 use crate::failure::Failure;
 use crate::names::{self, Sort, uuid};

@@ -4,7 +4,7 @@ use super::*;
 
 /// Answers with what `subtract` and `notify` of the specification do.
 fn answered(body: &str) -> Option<String> {
-    let work = |asked: Result<Call, RpcError>| {
+    let work = |asked: Result<RpcCall, RpcError>| {
         let call = asked?;
         match (call.method.as_str(), call.params) {
             ("subtract", Some(Value::Object(map))) => {

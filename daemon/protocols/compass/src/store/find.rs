@@ -38,7 +38,7 @@ impl Search {
 
 /// A hit.
 #[derive(Debug, Clone)]
-pub(crate) struct Found<S> {
+pub(crate) struct FoundState<S> {
     /// The state.
     pub(crate) kept: Kept<S>,
     /// The agreement with the words, from 0 to 1; 0 where there are none.
@@ -47,7 +47,7 @@ pub(crate) struct Found<S> {
 
 impl Store {
     /// Returns the states that a search finds. Nothing counts as used.
-    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<Found<S>>, Failure> {
+    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<FoundState<S>>, Failure> {
         if search.handles.is_empty() {
             return Err(Failure::internal(
                 "a search without a handle would find what is of others",
@@ -72,7 +72,7 @@ impl Store {
             let text = hit.parts.as_ref().map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
             match decode::<S>(hit.resource, UNSEEN) {
                 Ok(Some(kept)) if kept.state.identity().0 == self.tenant() => {
-                    all.push(Found { kept, text });
+                    all.push(FoundState { kept, text });
                     ControlFlow::Continue(())
                 }
                 Ok(_) => ControlFlow::Continue(()),

@@ -7,7 +7,7 @@ use omir_core::model::{ExperienceType, Tier};
 use omir_core::value::{Map, Value};
 use omird_engine::Change;
 
-use crate::ask::{Ask, CRITICAL_IMPORTANCE};
+use crate::call::{CRITICAL_IMPORTANCE, Call};
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -60,9 +60,9 @@ fn focus(stated: &[Focus], metrics: &BTreeMap<String, f64>) -> Vec<Focus> {
 }
 
 /// Makes the context of a decision about a task.
-pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let task = ask.required_task()?.state;
-    let params = &mut ask.params;
+pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let task = call.required_task()?.state;
+    let params = &mut call.params;
     let decision = params.said("decision_type")?;
     let decision = params.required("decision_type", decision)?.to_owned();
     let mut metrics = BTreeMap::new();
@@ -79,12 +79,12 @@ pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     params.finish()?;
     let focus = focus(&stated, &metrics);
     let is = |one| focus.contains(&one);
-    let lookback = ask.settings.error_history_lookback_stages;
-    let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
-    let errors = ask.recent_errors(&task, lookback)?;
-    let patterns = if is(Focus::Errors) { patterns_under(ask, &handle)? } else { Vec::new() };
-    let successes = if is(Focus::Progress) { successes(ask, &task)? } else { Vec::new() };
-    let facts = critical_facts(ask, &task)?;
+    let lookback = call.settings.error_history_lookback_stages;
+    let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
+    let errors = call.recent_errors(&task, lookback)?;
+    let patterns = if is(Focus::Errors) { patterns_under(call, &handle)? } else { Vec::new() };
+    let successes = if is(Focus::Progress) { successes(call, &task)? } else { Vec::new() };
+    let facts = critical_facts(call, &task)?;
     let with_errors = is(Focus::Errors) || focus.is_empty();
     let with_stages = is(Focus::Progress) || focus.is_empty();
 
@@ -102,7 +102,7 @@ pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     let mut stages = Vec::new();
     if with_stages {
         for note in task.stages.iter().rev() {
-            let stage = current_stage(ask, &note.stage_id)?.state;
+            let stage = current_stage(call, &note.stage_id)?.state;
             if !stage.stage_summary.is_empty() {
                 let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
                 draft.add(Section::Past, Worth::Past, text);
@@ -128,12 +128,12 @@ pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     let made = Made { context, coverage, coherence: 1.0, history };
 
     let mut map = Map::new();
-    map.insert("context_id", ask.store.new_id());
+    map.insert("context_id", call.store.new_id());
     map.insert("task_id", task.task_id.as_str());
     map.insert("focus", focus.iter().map(|focus| focus.as_str()).collect::<Vec<_>>());
     map.insert("critical_facts", facts);
     map.insert("constraints", task.critical_constraints.clone());
-    map.insert("errors", if with_errors { log_of(ask, &task)? } else { Value::Array(Vec::new()) });
+    map.insert("errors", if with_errors { log_of(call, &task)? } else { Value::Array(Vec::new()) });
     map.insert("patterns", shown_patterns(&patterns)?);
     let shown = successes.iter().map(|kept| shown::memory(kept).map(Value::Object));
     map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
@@ -144,23 +144,23 @@ pub(crate) fn get_strategic_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     let surest = patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
     map.insert("confidence", surest.unwrap_or(coverage));
     map.insert("quality", made.quality());
-    ask.store.touch(successes.iter().map(|kept| kept.bytes.as_slice()));
+    call.store.touch(successes.iter().map(|kept| kept.bytes.as_slice()));
     Ok(map)
 }
 
 /// Returns what went well in a task, newest first.
-fn successes(ask: &Ask<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure> {
-    let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
-    let mut all = ask.store.all::<Memory>(handle)?;
+fn successes(call: &Call<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure> {
+    let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
+    let mut all = call.store.all::<Memory>(handle)?;
     all.retain(|kept| kept.state.success == Some(true) && !kept.state.archived);
     all.truncate(MOST_SUCCESSES);
     Ok(all)
 }
 
 /// Records how an intervention went, and learns from it.
-pub(crate) fn record_intervention_outcome(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let task = ask.required_task()?.state;
-    let params = &mut ask.params;
+pub(crate) fn record_intervention_outcome(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let task = call.required_task()?.state;
+    let params = &mut call.params;
     let context_id = params.id("context_id")?;
     let context_id = params.required("context_id", context_id)?.to_owned();
     let kind = params.said("intervention_type")?;
@@ -178,24 +178,24 @@ pub(crate) fn record_intervention_outcome(ask: &mut Ask<'_>) -> Result<Map, Fail
         after.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
     params.finish()?;
     let (id, changed) = retried(|| {
-        let (now, _) = ask.store.now();
+        let (now, _) = call.store.now();
         let mut batch = Batch::default();
         let mut changed = Vec::new();
         for memory in &memory_ids {
-            let kept = ask.memory(memory)?;
+            let kept = call.memory(memory)?;
             if kept.state.agent_id != task.agent_id {
                 return Err(Failure::not_found("memory", memory));
             }
             let state = learned(&kept.state, effectiveness);
             let until = kept.record.valid_until.as_ref().map(|until| until.at());
             let shape =
-                ask.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
-            ask.store.change(&mut batch, &kept, &state, &shape)?;
+                call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
+            call.store.change(&mut batch, &kept, &state, &shape)?;
             changed.push(state);
         }
         let intervention = Intervention {
-            tenant: ask.store.tenant().to_owned(),
-            intervention_id: ask.store.new_id(),
+            tenant: call.store.tenant().to_owned(),
+            intervention_id: call.store.new_id(),
             agent_id: task.agent_id.clone(),
             task_id: task.task_id.clone(),
             context_id: context_id.clone(),
@@ -215,23 +215,23 @@ pub(crate) fn record_intervention_outcome(ask: &mut Ask<'_>) -> Result<Map, Fail
             tier: Some(Tier::Session),
             importance: Some(effectiveness),
             event_time: Some(now),
-            entities: ask.store.add_owners(&mut batch, &task.agent_id, Some(&task.task_id))?,
+            entities: call.store.add_owners(&mut batch, &task.agent_id, Some(&task.task_id))?,
             external_id: Some(format!("compass:{}", intervention.intervention_id)),
             ..Shape::default()
         };
-        ask.store.add(&mut batch, Sort::Intervention, &intervention, &shape)?;
+        call.store.add(&mut batch, Sort::Intervention, &intervention, &shape)?;
         // The figures are those of the task from now on.
         if !after.is_empty() {
-            let mut course = super::tasks::Course::of(ask.task(&task.task_id)?);
+            let mut course = super::tasks::Course::of(call.task(&task.task_id)?);
             course.task.performance_metrics.extend(after.clone());
             course.is_changed = true;
-            course.write(ask, &mut batch, now)?;
+            course.write(call, &mut batch, now)?;
         }
-        ask.commit(batch)?;
+        call.commit(batch)?;
         Ok((intervention.intervention_id, changed))
     })?;
     for memory in &changed {
-        believe(ask, memory, success, effectiveness)?;
+        believe(call, memory, success, effectiveness)?;
     }
     let mut map = Map::new();
     map.insert("intervention_id", id);
@@ -263,35 +263,35 @@ fn learned(memory: &Memory, effectiveness: f64) -> Memory {
 
 /// Counts the outcome as evidence for or against a memory.
 fn believe(
-    ask: &mut Ask<'_>,
+    call: &mut Call<'_>,
     memory: &Memory,
     success: bool,
     effectiveness: f64,
 ) -> Result<(), Failure> {
-    let name = ask.store.name(Sort::Memory, &memory.memory_id)?;
+    let name = call.store.name(Sort::Memory, &memory.memory_id)?;
     let outcome = if success { Outcome::Confirmed } else { Outcome::Contradicted };
     let weight = Weight::new(effectiveness.max(0.1));
     let weight = weight.ok_or_else(|| Failure::internal("a share is no weight of evidence"))?;
-    ask.store.engine().execute(Change::Feedback(name, outcome, weight))?;
+    call.store.engine().execute(Change::Feedback(name, outcome, weight))?;
     Ok(())
 }
 
 /// Lists what is critical, newest first.
-pub(crate) fn get_critical_memories(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let by_task = ask.params.states("task_id") && !ask.params.states("agent_id");
-    let agent = if by_task { None } else { Some(ask.take_agent()?) };
-    let task = ask.take_task(agent.as_deref())?.map(|kept| kept.state);
-    ask.params.id("agent_id")?;
-    let reasons = ask.params.texts("reasons")?.unwrap_or_default();
-    let limit = ask.params.count("limit", 1, 1000)?.unwrap_or(100);
-    ask.params.finish()?;
+pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+    let agent = if by_task { None } else { Some(call.take_agent()?) };
+    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+    call.params.id("agent_id")?;
+    let reasons = call.params.texts("reasons")?.unwrap_or_default();
+    let limit = call.params.count("limit", 1, 1000)?.unwrap_or(100);
+    call.params.finish()?;
     let handle = match (&task, &agent) {
-        (Some(task), _) => ask.store.name(Sort::TaskHandle, &task.task_id)?,
-        (None, Some(agent)) => ask.store.name(Sort::Agent, agent)?,
+        (Some(task), _) => call.store.name(Sort::TaskHandle, &task.task_id)?,
+        (None, Some(agent)) => call.store.name(Sort::Agent, agent)?,
         (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
     };
     let search = Search { min_importance: Some(CRITICAL_IMPORTANCE), ..Search::of(handle) };
-    let found = ask.store.find::<Memory>(&search)?;
+    let found = call.store.find::<Memory>(&search)?;
     let mut memories: Vec<Kept<Memory>> = found.into_iter().map(|found| found.kept).collect();
     memories.retain(|kept| {
         let reason = kept.state.criticality_reason.as_deref();
@@ -308,16 +308,16 @@ pub(crate) fn get_critical_memories(ask: &mut Ask<'_>) -> Result<Map, Failure> {
 }
 
 /// Says that a memory is critical, or is not: that stands against the rules from then on.
-pub(crate) fn update_criticality(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("memory_id")?;
-    let id = ask.params.required("memory_id", id)?.to_owned();
-    let is_critical = ask.params.flag("is_critical")?;
-    let is_critical = ask.params.required("is_critical", is_critical)?;
-    let reason = ask.params.said("reason")?.map(str::to_owned);
-    let reason = if is_critical { Some(ask.params.required("reason", reason)?) } else { None };
-    ask.params.finish()?;
+pub(crate) fn update_criticality(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("memory_id")?;
+    let id = call.params.required("memory_id", id)?.to_owned();
+    let is_critical = call.params.flag("is_critical")?;
+    let is_critical = call.params.required("is_critical", is_critical)?;
+    let reason = call.params.said("reason")?.map(str::to_owned);
+    let reason = if is_critical { Some(call.params.required("reason", reason)?) } else { None };
+    call.params.finish()?;
     retried(|| {
-        let kept = ask.memory(&id)?;
+        let kept = call.memory(&id)?;
         let mut state = kept.state.clone();
         state.is_critical = is_critical;
         state.criticality_reason.clone_from(&reason);
@@ -332,9 +332,9 @@ pub(crate) fn update_criticality(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         }
         let mut batch = Batch::default();
         let until = kept.record.valid_until.as_ref().map(|until| until.at());
-        let shape = ask.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
-        let name = ask.store.change(&mut batch, &kept, &state, &shape)?;
-        let written = ask.commit(batch)?;
+        let shape = call.store.shape_of_memory(&mut batch, &state, &kept.record.content, until)?;
+        let name = call.store.change(&mut batch, &kept, &state, &shape)?;
+        let written = call.commit(batch)?;
         let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
         map.insert("version", version);
         map.insert("unchanged", unchanged);

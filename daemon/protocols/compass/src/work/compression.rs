@@ -4,7 +4,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Tier;
 use omir_core::value::{Map, Value};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::{AgentSettings, Compression, Metric, Stage, Task};
@@ -14,28 +14,28 @@ use crate::work::stages::refuse_model;
 use crate::work::tasks::{Course, compressed, memories_of_stage, shape_of_stage, take_summary};
 
 /// Summarises a stage, which stays open if it was.
-pub(crate) fn compress_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("stage_id")?;
-    let id = ask.params.required("stage_id", id)?.to_owned();
-    let ratio = ask.params.number("ratio", 1.0, 20.0)?;
-    refuse_model(ask)?;
-    ask.params.finish()?;
+pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("stage_id")?;
+    let id = call.params.required("stage_id", id)?.to_owned();
+    let ratio = call.params.number("ratio", 1.0, 20.0)?;
+    refuse_model(call)?;
+    call.params.finish()?;
     retried(|| {
-        let kept = ask.stage(&id)?;
-        let task = ask.task(&kept.state.task_id)?;
-        let memories = memories_of_stage(ask, &id)?;
+        let kept = call.stage(&id)?;
+        let task = call.task(&kept.state.task_id)?;
+        let memories = memories_of_stage(call, &id)?;
         let ratio = match ratio {
             Some(ratio) => ratio,
-            None => Course::of(task).in_force(ask, &memories)?.stage_ratio,
+            None => Course::of(task).in_force(call, &memories)?.stage_ratio,
         };
-        let made = compressed(ask, &memories, ratio, None)?;
-        let (now, _) = ask.store.now();
+        let made = compressed(call, &memories, ratio, None)?;
+        let (now, _) = call.store.now();
         let mut stage = kept.state.clone();
-        let metric = take_summary(ask, &mut stage, made, now);
+        let metric = take_summary(call, &mut stage, made, now);
         let mut batch = Batch::default();
-        let shape = shape_of_stage(ask, &mut batch, &stage)?;
-        ask.store.change(&mut batch, &kept, &stage, &shape)?;
-        ask.commit(batch)?;
+        let shape = shape_of_stage(call, &mut batch, &stage)?;
+        call.store.change(&mut batch, &kept, &stage, &shape)?;
+        call.commit(batch)?;
         let mut map = Map::new();
         map.insert("stage", shown::stage(&stage)?);
         map.insert("metric", shown::metric(&metric)?);
@@ -44,22 +44,22 @@ pub(crate) fn compress_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
 }
 
 /// Summarises the stages of a task that are completed.
-pub(crate) fn compress_task(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("task_id")?;
-    let id = ask.params.required("task_id", id)?.to_owned();
-    let ratio = ask.params.number("ratio", 1.0, 10.0)?;
-    refuse_model(ask)?;
-    ask.params.finish()?;
+pub(crate) fn compress_task(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("task_id")?;
+    let id = call.params.required("task_id", id)?.to_owned();
+    let ratio = call.params.number("ratio", 1.0, 10.0)?;
+    refuse_model(call)?;
+    call.params.finish()?;
     retried(|| {
-        let mut course = Course::of(ask.task(&id)?);
-        let (now, _) = ask.store.now();
-        let Some(metric) = course.summarise(ask, None, ratio, now)? else {
+        let mut course = Course::of(call.task(&id)?);
+        let (now, _) = call.store.now();
+        let Some(metric) = course.summarise(call, None, ratio, now)? else {
             let message = "there is nothing to compress: no stage of the task is completed";
             return Err(Failure::not_compressed(message));
         };
         let mut batch = Batch::default();
-        let task = course.write(ask, &mut batch, now)?;
-        ask.commit(batch)?;
+        let task = course.write(call, &mut batch, now)?;
+        call.commit(batch)?;
         let mut map = Map::new();
         map.insert("task_progress_summary", task.task_progress_summary);
         map.insert("critical_facts", task.critical_facts);
@@ -69,32 +69,32 @@ pub(crate) fn compress_task(ask: &mut Ask<'_>) -> Result<Map, Failure> {
 }
 
 /// Tells how stages and tasks were compressed: the last eight times of each.
-pub(crate) fn get_compression_metrics(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let named = ask.params.states("agent_id");
-    let is_narrow = ask.params.states("task_id") || ask.params.states("stage_id");
-    let agent = if named || !is_narrow { Some(ask.take_agent()?) } else { None };
-    let task = ask.take_task(agent.as_deref())?.map(|kept| kept.state);
-    let stage = match ask.params.id("stage_id")? {
-        Some(id) => Some(ask.stage(id)?.state),
+pub(crate) fn get_compression_metrics(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let named = call.params.states("agent_id");
+    let is_narrow = call.params.states("task_id") || call.params.states("stage_id");
+    let agent = if named || !is_narrow { Some(call.take_agent()?) } else { None };
+    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+    let stage = match call.params.id("stage_id")? {
+        Some(id) => Some(call.stage(id)?.state),
         None => None,
     };
-    ask.params.id("agent_id")?;
-    let since = ask.params.instant("since")?;
-    ask.params.finish()?;
+    call.params.id("agent_id")?;
+    let since = call.params.instant("since")?;
+    call.params.finish()?;
     let mut metrics: Vec<Metric> = Vec::new();
     match (&stage, &task, &agent) {
         (Some(stage), _, _) => metrics.extend(stage.metrics.clone()),
         (None, Some(task), _) => {
             metrics.extend(task.metrics.clone());
-            let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
-            let stages = ask.store.all::<Stage>(handle)?;
+            let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
+            let stages = call.store.all::<Stage>(handle)?;
             metrics.extend(stages.into_iter().flat_map(|kept| kept.state.metrics));
         }
         (None, None, Some(agent)) => {
-            let handle = ask.store.name(Sort::Agent, agent)?;
-            let stages = ask.store.all::<Stage>(handle.clone())?;
+            let handle = call.store.name(Sort::Agent, agent)?;
+            let stages = call.store.all::<Stage>(handle.clone())?;
             metrics.extend(stages.into_iter().flat_map(|kept| kept.state.metrics));
-            let tasks = ask.store.all::<Task>(handle)?;
+            let tasks = call.store.all::<Task>(handle)?;
             metrics.extend(tasks.into_iter().flat_map(|kept| kept.state.metrics));
         }
         (None, None, None) => {}
@@ -131,12 +131,12 @@ fn summary(metrics: &[Metric]) -> Value {
 }
 
 /// Sets how hard a task, or all tasks of an agent, are compressed.
-pub(crate) fn adjust_compression(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let by_task = ask.params.states("task_id") && !ask.params.states("agent_id");
-    let agent = if by_task { None } else { Some(ask.take_agent()?) };
-    let id = ask.params.id("task_id")?.map(str::to_owned);
-    ask.params.id("agent_id")?;
-    let params = &mut ask.params;
+pub(crate) fn adjust_compression(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+    let agent = if by_task { None } else { Some(call.take_agent()?) };
+    let id = call.params.id("task_id")?.map(str::to_owned);
+    call.params.id("agent_id")?;
+    let params = &mut call.params;
     let wanted = Compression {
         aggressiveness: params.share("aggressiveness")?,
         stage_ratio: params.number("stage_ratio", 1.0, 20.0)?,
@@ -149,11 +149,11 @@ pub(crate) fn adjust_compression(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         return Err(Failure::params("/aggressiveness", message));
     }
     retried(|| {
-        let (now, _) = ask.store.now();
+        let (now, _) = call.store.now();
         let mut batch = Batch::default();
         let course = match (&id, &agent) {
             (Some(id), _) => {
-                let task = ask.task(id)?;
+                let task = call.task(id)?;
                 if agent.as_ref().is_some_and(|agent| *agent != task.state.agent_id) {
                     return Err(Failure::not_found("task", id));
                 }
@@ -163,28 +163,28 @@ pub(crate) fn adjust_compression(ask: &mut Ask<'_>) -> Result<Map, Failure> {
                 course
             }
             (None, Some(agent)) => {
-                set_of_agent(ask, &mut batch, agent, &wanted)?;
-                ask.commit(batch)?;
+                set_of_agent(call, &mut batch, agent, &wanted)?;
+                call.commit(batch)?;
                 // A task without settings of its own shows what is in force.
-                let course = Course::open(ask, "", agent, now);
-                return in_force(ask, &course);
+                let course = Course::open(call, "", agent, now);
+                return in_force(call, &course);
             }
             (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
         };
-        let shown = in_force(ask, &course)?;
-        course.write(ask, &mut batch, now)?;
-        ask.commit(batch)?;
+        let shown = in_force(call, &course)?;
+        course.write(call, &mut batch, now)?;
+        call.commit(batch)?;
         Ok(shown)
     })
 }
 
 /// Returns the settings in force for a task.
-fn in_force(ask: &Ask<'_>, course: &Course) -> Result<Map, Failure> {
+fn in_force(call: &Call<'_>, course: &Course) -> Result<Map, Failure> {
     let memories = match &course.task.current_stage_id {
-        Some(stage) => memories_of_stage(ask, stage)?,
+        Some(stage) => memories_of_stage(call, stage)?,
         None => Vec::new(),
     };
-    let force = course.in_force(ask, &memories)?;
+    let force = course.in_force(call, &memories)?;
     let mut map = Map::new();
     map.insert("aggressiveness", force.aggressiveness);
     map.insert("auto", force.auto);
@@ -202,14 +202,14 @@ fn take(settings: &mut Compression, wanted: &Compression) {
 }
 
 fn set_of_agent(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     batch: &mut Batch,
     agent: &str,
     wanted: &Compression,
 ) -> Result<(), Failure> {
-    let known = ask.store.get::<AgentSettings>(Sort::Settings, agent)?;
+    let known = call.store.get::<AgentSettings>(Sort::Settings, agent)?;
     let mut state = AgentSettings {
-        tenant: ask.store.tenant().to_owned(),
+        tenant: call.store.tenant().to_owned(),
         agent_id: agent.to_owned(),
         compression: known.as_ref().map(|kept| kept.state.compression.clone()).unwrap_or_default(),
     };
@@ -218,13 +218,13 @@ fn set_of_agent(
         content: format!("Settings of the agent {agent}"),
         tier: Some(Tier::Longterm),
         anchored: true,
-        entities: ask.store.add_owners(batch, agent, None)?,
+        entities: call.store.add_owners(batch, agent, None)?,
         external_id: Some(format!("compass:settings:{agent}")),
         ..Shape::default()
     };
     match known {
-        Some(kept) => ask.store.change(batch, &kept, &state, &shape)?,
-        None => ask.store.add(batch, Sort::Settings, &state, &shape)?,
+        Some(kept) => call.store.change(batch, &kept, &state, &shape)?,
+        None => call.store.add(batch, Sort::Settings, &state, &shape)?,
     };
     Ok(())
 }

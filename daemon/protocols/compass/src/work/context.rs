@@ -3,7 +3,7 @@
 use omir_core::value::{Map, Value};
 use omird_engine::Code;
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::compress::{Source, count_method, facts_of, tokens};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
@@ -20,21 +20,21 @@ pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
 const MOST_ERRORS: usize = 10;
 
 /// Makes a context.
-pub(crate) fn get_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let named = ask.params.states("agent_id") || !ask.params.states("task_id");
-    let agent = if named { Some(ask.take_agent()?) } else { None };
-    let wish = Wish::read(&mut ask.params, 2000)?;
-    let worked = ask.take_task(agent.as_deref()).and_then(|task| {
-        ask.params.id("agent_id")?;
-        ask.params.finish()?;
+pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let named = call.params.states("agent_id") || !call.params.states("task_id");
+    let agent = if named { Some(call.take_agent()?) } else { None };
+    let wish = Wish::read(&mut call.params, 2000)?;
+    let worked = call.take_task(agent.as_deref()).and_then(|task| {
+        call.params.id("agent_id")?;
+        call.params.finish()?;
         let agent = match (&agent, &task) {
             (Some(agent), _) => agent.clone(),
             (None, Some(task)) => task.state.agent_id.clone(),
             (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
         };
-        made(ask, &agent, task.map(|task| task.state), &wish)
+        made(call, &agent, task.map(|task| task.state), &wish)
     });
-    let made = or_empty(ask, worked, &wish)?;
+    let made = or_empty(call, worked, &wish)?;
     Ok(made.answer())
 }
 
@@ -103,14 +103,14 @@ impl Made {
 
 /// Answers with an empty context where the store fails: an agent goes on without memories rather than not at all.
 pub(crate) fn or_empty(
-    ask: &mut Ask<'_>,
+    call: &mut Call<'_>,
     worked: Result<Made, Failure>,
     wish: &Wish,
 ) -> Result<Made, Failure> {
     match worked {
         Err(failure) if failure.code == Code::Internal => {
             tracing::error!(error = %failure.error.message, "an empty context was given");
-            ask.degraded = true;
+            call.degraded = true;
             let context = Draft::default().fit(wish.budget, wish.format)?;
             Ok(Made { context, coverage: 0.0, coherence: 1.0, history: 0 })
         }
@@ -120,7 +120,7 @@ pub(crate) fn or_empty(
 
 /// Makes the context of an agent, or of one of its tasks.
 pub(crate) fn made(
-    ask: &mut Ask<'_>,
+    call: &mut Call<'_>,
     agent: &str,
     task: Option<Task>,
     wish: &Wish,
@@ -134,10 +134,10 @@ pub(crate) fn made(
         archived: false,
     };
     let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
-    let found = select(ask, agent, task.as_ref(), &wanted)?;
+    let found = select(call, agent, task.as_ref(), &wanted)?;
     let mut draft = Draft::default();
     let (facts, history) = match &task {
-        Some(task) => write_task(ask, &mut draft, task, wish.level)?,
+        Some(task) => write_task(call, &mut draft, task, wish.level)?,
         None => {
             (Vec::new(), found.memories.iter().map(|one| tokens(&one.kept.record.content)).sum())
         }
@@ -151,7 +151,7 @@ pub(crate) fn made(
     }
     let context = draft.fit(wish.budget, wish.format)?;
     if with_raw {
-        touch_shown(ask, &found, &context);
+        touch_shown(call, &found, &context);
     }
     let coherence = coherence(&found.memories);
     // Facts are never cut, so what is due and missed is what the selection missed.
@@ -198,7 +198,7 @@ fn contradictions(memories: &[Ranked]) -> usize {
 }
 
 /// Counts the memories that are in a context as used.
-pub(crate) fn touch_shown(ask: &Ask<'_>, found: &Selection, context: &Context) {
+pub(crate) fn touch_shown(call: &Call<'_>, found: &Selection, context: &Context) {
     let mut texts = Vec::new();
     collect(&context.context, &mut texts);
     let is_in = |one: &&Ranked| {
@@ -206,12 +206,12 @@ pub(crate) fn touch_shown(ask: &Ask<'_>, found: &Selection, context: &Context) {
         texts.iter().any(|text| text.contains(content))
     };
     let shown: Vec<Ranked> = found.memories.iter().filter(is_in).cloned().collect();
-    touch_all(ask, &shown);
+    touch_all(call, &shown);
 }
 
 /// Writes what a task knows of itself; returns its critical facts, and the tokens of all that it remembers.
 fn write_task(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     draft: &mut Draft,
     task: &Task,
     level: Level,
@@ -223,8 +223,8 @@ fn write_task(
     }
     let mut history = 0;
     if let Some(id) = &task.current_stage_id {
-        let stage = current_stage(ask, id)?.state;
-        let memories = memories_of_stage(ask, id)?;
+        let stage = current_stage(call, id)?.state;
+        let memories = memories_of_stage(call, id)?;
         history += memories.iter().map(|kept| tokens(&kept.record.content)).sum::<usize>();
         if with_stages {
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
@@ -232,7 +232,7 @@ fn write_task(
     }
     let mut past: Vec<Stage> = Vec::new();
     for note in task.stages.iter().rev().filter(|note| note.is_completed) {
-        past.push(current_stage(ask, &note.stage_id)?.state);
+        past.push(current_stage(call, &note.stage_id)?.state);
     }
     for stage in &past {
         let input = stage.metrics.last().map_or(0, |metric| metric.input_tokens);
@@ -243,9 +243,9 @@ fn write_task(
         }
     }
     if level == Level::Auto {
-        write_errors(ask, draft, task)?;
+        write_errors(call, draft, task)?;
     }
-    Ok((critical_facts(ask, task)?, history))
+    Ok((critical_facts(call, task)?, history))
 }
 
 pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
@@ -275,8 +275,8 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
     draft.add(Section::Progress, Worth::Progress, summary);
 }
 
-fn write_errors(ask: &Ask<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {
-    let errors = ask.recent_errors(task, ask.settings.error_history_lookback_stages)?;
+fn write_errors(call: &Call<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {
+    let errors = call.recent_errors(task, call.settings.error_history_lookback_stages)?;
     for error in errors.iter().take(MOST_ERRORS) {
         draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
     }
@@ -298,7 +298,7 @@ pub(crate) fn line_of_error(error: &ErrorRecord) -> String {
 }
 
 /// Returns the critical facts of a task: its constraints, those of its stages, and the sentences of its critical memories.
-pub(crate) fn critical_facts(ask: &Ask<'_>, task: &Task) -> Result<Vec<String>, Failure> {
+pub(crate) fn critical_facts(call: &Call<'_>, task: &Task) -> Result<Vec<String>, Failure> {
     let mut facts = task.critical_constraints.clone();
     let mut add = |fact: &String| {
         if !facts.contains(fact) {
@@ -306,11 +306,11 @@ pub(crate) fn critical_facts(ask: &Ask<'_>, task: &Task) -> Result<Vec<String>, 
         }
     };
     task.critical_facts.iter().for_each(&mut add);
-    let owner = ask.store.name(Sort::TaskHandle, &task.task_id)?;
+    let owner = call.store.name(Sort::TaskHandle, &task.task_id)?;
     let search =
-        Search { min_importance: Some(crate::ask::CRITICAL_IMPORTANCE), ..Search::of(owner) };
+        Search { min_importance: Some(crate::call::CRITICAL_IMPORTANCE), ..Search::of(owner) };
     let mut memories: Vec<Kept<Memory>> =
-        ask.store.find::<Memory>(&search)?.into_iter().map(|found| found.kept).collect();
+        call.store.find::<Memory>(&search)?.into_iter().map(|found| found.kept).collect();
     memories.retain(|kept| kept.state.is_critical);
     memories.reverse();
     let source = |kept: &Kept<Memory>| Source {

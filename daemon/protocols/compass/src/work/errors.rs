@@ -5,7 +5,7 @@ use omir_core::model::{ExperienceType, Kind, Tier};
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::failure::Failure;
 use crate::names::{self, Sort};
 use crate::patterns::{self, Repeated};
@@ -23,9 +23,9 @@ const ERROR_RATE: f64 = 0.30;
 const LEAST_MEMORIES: usize = 5;
 
 /// Records an error.
-pub(crate) fn record_error(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let task = ask.required_task()?.state;
-    let params = &mut ask.params;
+pub(crate) fn record_error(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let task = call.required_task()?.state;
+    let params = &mut call.params;
     let error_type: Option<ErrorType> = params.word("error_type")?;
     let error_type = params.required("error_type", error_type)?;
     let description = params.said("error_description")?;
@@ -45,10 +45,10 @@ pub(crate) fn record_error(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         }
         None => task.current(),
     };
-    let (now, _) = ask.store.now();
+    let (now, _) = call.store.now();
     let error = ErrorRecord {
-        tenant: ask.store.tenant().to_owned(),
-        error_id: error_id.unwrap_or_else(|| ask.store.new_id()),
+        tenant: call.store.tenant().to_owned(),
+        error_id: error_id.unwrap_or_else(|| call.store.new_id()),
         task_id: task.task_id.clone(),
         agent_id: task.agent_id.clone(),
         stage_id: note.map(|note| note.stage_id.clone()),
@@ -62,18 +62,18 @@ pub(crate) fn record_error(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         memory_ids,
     };
     for id in &error.memory_ids {
-        ask.memory(id)?;
+        call.memory(id)?;
     }
     let mut batch = Batch::default();
-    let shape = shape_of_error(ask, &mut batch, &error)?;
-    ask.store.add(&mut batch, Sort::Error, &error, &shape)?;
-    match ask.commit(batch) {
+    let shape = shape_of_error(call, &mut batch, &error)?;
+    call.store.add(&mut batch, Sort::Error, &error, &shape)?;
+    match call.commit(batch) {
         Err(failure) if failure.is_race() => {
             return Err(Failure::conflict(format!("the id {:?} is taken", error.error_id)));
         }
         ended => ended?,
     };
-    let signal = signal(ask, &task, &error, now)?;
+    let signal = signal(call, &task, &error, now)?;
     let mut map = Map::new();
     map.insert("error_id", error.error_id.as_str());
     map.insert("recorded_at", error.recorded_at.as_str());
@@ -82,10 +82,14 @@ pub(crate) fn record_error(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-fn shape_of_error(ask: &Ask<'_>, batch: &mut Batch, error: &ErrorRecord) -> Result<Shape, Failure> {
-    let mut handles = ask.store.add_owners(batch, &error.agent_id, Some(&error.task_id))?;
+fn shape_of_error(
+    call: &Call<'_>,
+    batch: &mut Batch,
+    error: &ErrorRecord,
+) -> Result<Shape, Failure> {
+    let mut handles = call.store.add_owners(batch, &error.agent_id, Some(&error.task_id))?;
     if let Some(stage) = &error.stage_id {
-        handles.push(ask.store.name(Sort::StageHandle, stage)?);
+        handles.push(call.store.name(Sort::StageHandle, stage)?);
     }
     let texts = [
         Some(&error.error_description),
@@ -107,7 +111,7 @@ fn shape_of_error(ask: &Ask<'_>, batch: &mut Batch, error: &ErrorRecord) -> Resu
 
 /// Returns what whoever watches the agents is told of an error, if anything. A new pattern is told of too.
 fn signal(
-    ask: &mut Ask<'_>,
+    call: &mut Call<'_>,
     task: &Task,
     error: &ErrorRecord,
     now: Timestamp,
@@ -122,14 +126,14 @@ fn signal(
         map.insert("at", Store::stamp(now));
         Some(Value::Object(map))
     };
-    let threshold = ask.settings.error_severity_threshold;
+    let threshold = call.settings.error_severity_threshold;
     if error.error_severity >= threshold {
         return Ok(told("severity", error.error_severity, threshold));
     }
     let Some(stage) = &error.stage_id else { return Ok(None) };
-    let memories = memories_of_stage(ask, stage)?.len();
+    let memories = memories_of_stage(call, stage)?.len();
     if memories >= LEAST_MEMORIES {
-        let errors = super::tasks::errors_of_stage(ask, stage)?.len();
+        let errors = super::tasks::errors_of_stage(call, stage)?.len();
         let rate = errors as f64 / memories as f64;
         if rate > ERROR_RATE {
             return Ok(told("error_rate", rate, ERROR_RATE));
@@ -145,62 +149,62 @@ struct Scope {
     handle: Ref,
 }
 
-fn scope(ask: &mut Ask<'_>) -> Result<Scope, Failure> {
-    let by_task = ask.params.states("task_id") && !ask.params.states("agent_id");
-    let agent = if by_task { None } else { Some(ask.take_agent()?) };
-    let task = ask.take_task(agent.as_deref())?.map(|kept| kept.state);
-    ask.params.id("agent_id")?;
+fn scope(call: &mut Call<'_>) -> Result<Scope, Failure> {
+    let by_task = call.params.states("task_id") && !call.params.states("agent_id");
+    let agent = if by_task { None } else { Some(call.take_agent()?) };
+    let task = call.take_task(agent.as_deref())?.map(|kept| kept.state);
+    call.params.id("agent_id")?;
     let agent = agent.or(task.as_ref().map(|task| task.agent_id.clone()));
-    let agent = ask.params.required("task_id", agent)?;
+    let agent = call.params.required("task_id", agent)?;
     let handle = match &task {
-        Some(task) => ask.store.name(Sort::TaskHandle, &task.task_id)?,
-        None => ask.store.name(Sort::Agent, &agent)?,
+        Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
+        None => call.store.name(Sort::Agent, &agent)?,
     };
     Ok(Scope { agent, task, handle })
 }
 
 /// Returns the errors under a handle, newest first.
-fn errors_under(ask: &Ask<'_>, handle: &Ref) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+fn errors_under(call: &Call<'_>, handle: &Ref) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
     let search = Search { experience: vec![ExperienceType::Error], ..Search::of(handle.clone()) };
-    Ok(ask.store.find(&search)?.into_iter().map(|found| found.kept).collect())
+    Ok(call.store.find(&search)?.into_iter().map(|found| found.kept).collect())
 }
 
 /// Returns the patterns under a handle, those that were seen last first.
 pub(crate) fn patterns_under(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     handle: &Ref,
 ) -> Result<Vec<Kept<ErrorPattern>>, Failure> {
     let search = Search { experience: vec![ExperienceType::Pattern], ..Search::of(handle.clone()) };
-    let found = ask.store.find::<ErrorPattern>(&search)?;
+    let found = call.store.find::<ErrorPattern>(&search)?;
     let mut all: Vec<Kept<ErrorPattern>> = found.into_iter().map(|found| found.kept).collect();
     all.sort_by_key(|kept| std::cmp::Reverse(Timestamp::parse(&kept.state.last_seen).ok()));
     Ok(all)
 }
 
 /// Looks for patterns among errors, and keeps them.
-pub(crate) fn detect_error_patterns(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let scope = scope(ask)?;
-    let params = &mut ask.params;
+pub(crate) fn detect_error_patterns(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let scope = scope(call)?;
+    let params = &mut call.params;
     let lookback = params.count("lookback_stages", 1, 1000)?;
-    let lookback = lookback.unwrap_or(ask.settings.error_history_lookback_stages);
-    let least = ask.params.count("min_count", 2, 1000)?.unwrap_or(3);
-    let wanted: Vec<PatternType> = ask.params.words("pattern_types")?;
-    ask.params.finish()?;
+    let lookback = lookback.unwrap_or(call.settings.error_history_lookback_stages);
+    let least = call.params.count("min_count", 2, 1000)?.unwrap_or(3);
+    let wanted: Vec<PatternType> = call.params.words("pattern_types")?;
+    call.params.finish()?;
     retried(|| {
         let mut errors = match &scope.task {
-            Some(task) => ask.recent_errors(task, lookback)?,
-            None => errors_under(ask, &scope.handle)?,
+            Some(task) => call.recent_errors(task, lookback)?,
+            None => errors_under(call, &scope.handle)?,
         };
         errors.reverse();
         let states: Vec<&ErrorRecord> = errors.iter().map(|kept| &kept.state).collect();
         let mut batch = Batch::default();
         let mut shown = Vec::new();
         for repeated in patterns::patterns(&states, least, &wanted) {
-            let pattern = keep(ask, &mut batch, &scope, &repeated, &states)?;
+            let pattern = keep(call, &mut batch, &scope, &repeated, &states)?;
             shown.push(Value::Object(shown::pattern(&pattern)?));
         }
         if !batch.is_empty() {
-            ask.commit(batch)?;
+            call.commit(batch)?;
         }
         let mut map = Map::new();
         map.insert("patterns", Value::Array(shown));
@@ -211,7 +215,7 @@ pub(crate) fn detect_error_patterns(ask: &mut Ask<'_>) -> Result<Map, Failure> {
 
 /// Adds a pattern to the write: a known one is updated, and nothing is written where it says nothing new.
 fn keep(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     batch: &mut Batch,
     scope: &Scope,
     repeated: &Repeated,
@@ -221,20 +225,20 @@ fn keep(
     // The same pattern of the same errors has one id, so that two that look at once keep one.
     let whose = task_id.clone().unwrap_or_default();
     let identity = format!("{}\0{whose}\0{}", scope.agent, repeated.identity());
-    let id = names::derived_id(ask.store.tenant(), &identity);
+    let id = names::derived_id(call.store.tenant(), &identity);
     let times: Vec<&str> = errors
         .iter()
         .filter(|error| repeated.error_ids.contains(&error.error_id))
         .map(|error| error.recorded_at.as_str())
         .collect();
-    let known = ask.store.get::<ErrorPattern>(Sort::Pattern, &id)?;
+    let known = call.store.get::<ErrorPattern>(Sort::Pattern, &id)?;
     let first = known.as_ref().map(|kept| kept.state.first_seen.clone());
     let prevention = match &repeated.recovery {
         Some(recovery) => recovery.clone(),
-        None => corrected(ask, &repeated.error_ids)?.unwrap_or_default(),
+        None => corrected(call, &repeated.error_ids)?.unwrap_or_default(),
     };
     let pattern = ErrorPattern {
-        tenant: ask.store.tenant().to_owned(),
+        tenant: call.store.tenant().to_owned(),
         pattern_id: id,
         agent_id: scope.agent.clone(),
         task_id: task_id.clone(),
@@ -248,7 +252,7 @@ fn keep(
         first_seen: first.or(times.first().map(|at| (*at).to_owned())).unwrap_or_default(),
         last_seen: times.last().map(|at| (*at).to_owned()).unwrap_or_default(),
     };
-    let handles = ask.store.add_owners(batch, &pattern.agent_id, task_id.as_deref())?;
+    let handles = call.store.add_owners(batch, &pattern.agent_id, task_id.as_deref())?;
     let says = |text: &String| !text.is_empty();
     let texts =
         [Some(&pattern.description), Some(&pattern.prevention_strategy).filter(|text| says(text))];
@@ -266,16 +270,16 @@ fn keep(
     };
     match known {
         Some(kept) if kept.state == pattern => {}
-        Some(kept) => drop(ask.store.change(batch, &kept, &pattern, &shape)?),
-        None => drop(ask.store.add(batch, Sort::Pattern, &pattern, &shape)?),
+        Some(kept) => drop(call.store.change(batch, &kept, &pattern, &shape)?),
+        None => drop(call.store.add(batch, Sort::Pattern, &pattern, &shape)?),
     }
     Ok(pattern)
 }
 
 /// Returns what corrected the newest of these errors that was corrected.
-fn corrected(ask: &Ask<'_>, errors: &[String]) -> Result<Option<String>, Failure> {
+fn corrected(call: &Call<'_>, errors: &[String]) -> Result<Option<String>, Failure> {
     for error in errors.iter().rev() {
-        let found = ask.store.all::<Memory>(ask.store.name(Sort::Correction, error)?)?;
+        let found = call.store.all::<Memory>(call.store.name(Sort::Correction, error)?)?;
         if let Some(newest) = found.first() {
             return Ok(Some(newest.state.summary.clone()));
         }
@@ -284,16 +288,16 @@ fn corrected(ask: &Ask<'_>, errors: &[String]) -> Result<Option<String>, Failure
 }
 
 /// Lists errors, newest first.
-pub(crate) fn get_error_history(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let scope = scope(ask)?;
-    let params = &mut ask.params;
+pub(crate) fn get_error_history(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let scope = scope(call)?;
+    let params = &mut call.params;
     let limit = params.count("limit", 1, 1000)?.unwrap_or(20);
     let stages: Vec<StageType> = params.words("stage_types")?;
     let types: Vec<ErrorType> = params.words("error_types")?;
     let least = params.share("min_severity")?.unwrap_or(0.0);
     let with_patterns = params.flag("include_patterns")?.unwrap_or(true);
     params.finish()?;
-    let mut errors = errors_under(ask, &scope.handle)?;
+    let mut errors = errors_under(call, &scope.handle)?;
     errors.retain(|kept| {
         let error = &kept.state;
         let of_stage = || error.stage_type.is_some_and(|stage| stages.contains(&stage));
@@ -306,7 +310,7 @@ pub(crate) fn get_error_history(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     let mut map = Map::new();
     map.insert("errors", shown_errors(&errors)?);
     map.insert("total", total);
-    let patterns = if with_patterns { patterns_under(ask, &scope.handle)? } else { Vec::new() };
+    let patterns = if with_patterns { patterns_under(call, &scope.handle)? } else { Vec::new() };
     map.insert("patterns", shown_patterns(&patterns)?);
     Ok(map)
 }
@@ -322,35 +326,35 @@ pub(crate) fn shown_patterns(patterns: &[Kept<ErrorPattern>]) -> Result<Value, F
 }
 
 /// Returns the newest errors of a task.
-pub(crate) fn log_of(ask: &Ask<'_>, task: &Task) -> Result<Value, Failure> {
-    let mut errors = errors_under(ask, &ask.store.name(Sort::TaskHandle, &task.task_id)?)?;
+pub(crate) fn log_of(call: &Call<'_>, task: &Task) -> Result<Value, Failure> {
+    let mut errors = errors_under(call, &call.store.name(Sort::TaskHandle, &task.task_id)?)?;
     errors.truncate(MOST_LOGGED);
     shown_errors(&errors)
 }
 
 /// Makes a context that tells what went wrong, and what put it right.
-pub(crate) fn get_error_aware_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let task = ask.required_task()?.state;
-    let query = ask.params.said("query")?.map(str::to_owned);
+pub(crate) fn get_error_aware_context(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let task = call.required_task()?.state;
+    let query = call.params.said("query")?.map(str::to_owned);
     let least = super::context::BUDGETS;
-    let budget = ask.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
-    ask.params.finish()?;
+    let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
+    call.params.finish()?;
     let wish = Wish::plain(query, budget);
-    let worked = made(ask, &task.agent_id.clone(), Some(task.clone()), &wish);
-    let made = or_empty(ask, worked, &wish)?;
-    let lookback = ask.settings.error_history_lookback_stages;
-    let (errors, patterns) = match ask.degraded {
+    let worked = made(call, &task.agent_id.clone(), Some(task.clone()), &wish);
+    let made = or_empty(call, worked, &wish)?;
+    let lookback = call.settings.error_history_lookback_stages;
+    let (errors, patterns) = match call.degraded {
         true => (Vec::new(), Vec::new()),
         false => {
-            let handle = ask.store.name(Sort::TaskHandle, &task.task_id)?;
-            (ask.recent_errors(&task, lookback)?, patterns_under(ask, &handle)?)
+            let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
+            (call.recent_errors(&task, lookback)?, patterns_under(call, &handle)?)
         }
     };
     // What corrects a recent error counts more than its words alone would make it.
     let mut boosted: Vec<String> = Vec::new();
     for error in &errors {
-        let handle = ask.store.name(Sort::Correction, &error.state.error_id)?;
-        let found = ask.store.all::<Memory>(handle)?;
+        let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
+        let found = call.store.all::<Memory>(handle)?;
         boosted.extend(found.into_iter().map(|kept| kept.state.memory_id));
     }
     boosted.sort();

@@ -7,13 +7,13 @@ use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_text::{Claim, sentences};
 
-use crate::ask::{Ask, CRITICAL_IMPORTANCE};
+use crate::call::{CRITICAL_IMPORTANCE, Call};
 use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
 use crate::state::{Memory, Task};
-use crate::store::{Found, Kept, Search};
+use crate::store::{FoundState, Kept, Search};
 use crate::words::{MemoryType, StageType};
 use crate::work::shown;
 
@@ -64,10 +64,10 @@ pub(crate) struct Selection {
 }
 
 /// Finds memories for a question.
-pub(crate) fn retrieve(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let agent = ask.take_agent()?;
-    let task = ask.take_task(Some(&agent))?;
-    let params = &mut ask.params;
+pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let agent = call.take_agent()?;
+    let task = call.take_task(Some(&agent))?;
+    let params = &mut call.params;
     let query = params.said("query")?;
     let query = params.required("query", query)?;
     let limit = params.count("limit", 1, 100)?;
@@ -81,7 +81,7 @@ pub(crate) fn retrieve(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     };
     let touch = params.flag("touch")?.unwrap_or(true);
     params.finish()?;
-    let found = select(ask, &agent, task.as_ref().map(|task| &task.state), &wanted)?;
+    let found = select(call, &agent, task.as_ref().map(|task| &task.state), &wanted)?;
     let mut memories = Vec::with_capacity(found.memories.len());
     for ranked in &found.memories {
         let mut map = Map::new();
@@ -91,7 +91,7 @@ pub(crate) fn retrieve(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         memories.push(Value::Object(map));
     }
     if touch {
-        touch_all(ask, &found.memories);
+        touch_all(call, &found.memories);
     }
     let mut validation = Map::new();
     validation.insert("critical_coverage", found.coverage);
@@ -107,34 +107,34 @@ pub(crate) fn retrieve(ask: &mut Ask<'_>) -> Result<Map, Failure> {
 }
 
 /// Counts memories as used.
-pub(crate) fn touch_all(ask: &Ask<'_>, memories: &[Ranked]) {
-    ask.store.touch(memories.iter().map(|ranked| ranked.kept.bytes.as_slice()));
+pub(crate) fn touch_all(call: &Call<'_>, memories: &[Ranked]) {
+    call.store.touch(memories.iter().map(|ranked| ranked.kept.bytes.as_slice()));
 }
 
 /// Ranks the candidates of a question. A task is the agent's own: the caller has seen to that.
 pub(crate) fn select(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
     wanted: &Wanted<'_>,
 ) -> Result<Selection, Failure> {
-    let weights = Weights::of(ask.settings);
+    let weights = Weights::of(call.settings);
     let stage_type = wanted.stage_type.or(task.and_then(Task::current).map(|note| note.stage_type));
     let errors = match task {
-        Some(task) => ask.recent_errors(task, ask.settings.error_history_lookback_stages)?,
+        Some(task) => call.recent_errors(task, call.settings.error_history_lookback_stages)?,
         None => Vec::new(),
     };
     let errors = RecentErrors::of(
         errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
     );
-    let (now, _) = ask.store.now();
-    let mut ranked: Vec<Ranked> = candidates(ask, agent, task, wanted)?
+    let (now, _) = call.store.now();
+    let mut ranked: Vec<Ranked> = candidates(call, agent, task, wanted)?
         .into_iter()
         .filter(|found| wanted.archived || !found.kept.state.archived)
         .filter(|found| {
             wanted.types.is_empty() || wanted.types.contains(&found.kept.state.memory_type)
         })
-        .map(|Found { kept, text }| {
+        .map(|FoundState { kept, text }| {
             let memory = &kept.state;
             let content = kept.record.content.as_str();
             let written = || Timestamp::parse(&memory.timestamp).ok();
@@ -146,7 +146,7 @@ pub(crate) fn select(
                 stage: score::stage_relevance(memory, content, stage_type),
                 crit: score::criticality(
                     memory.is_critical,
-                    ask.settings.criticality_boost_multiplier,
+                    call.settings.criticality_boost_multiplier,
                 ),
                 err: errors.relevance(memory.corrects.as_deref(), content),
             };
@@ -248,14 +248,14 @@ pub(crate) fn contradict(a: &str, b: &str) -> bool {
 /// Collects candidates: by the words of the question, of the current stage, the critical ones of the task, and what corrects
 /// its errors.
 fn candidates(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
     wanted: &Wanted<'_>,
-) -> Result<Vec<Found<Memory>>, Failure> {
+) -> Result<Vec<FoundState<Memory>>, Failure> {
     let owner = match task {
-        Some(task) => ask.store.name(Sort::TaskHandle, &task.task_id)?,
-        None => ask.store.name(Sort::Agent, agent)?,
+        Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
+        None => call.store.name(Sort::Agent, agent)?,
     };
     let text = wanted.query.map(str::to_owned);
     let search = Search {
@@ -264,37 +264,37 @@ fn candidates(
         most: Some(MOST_CANDIDATES),
         ..Search::of(owner.clone())
     };
-    let mut all: HashMap<String, Found<Memory>> = HashMap::new();
-    let mut add = |found: Vec<Found<Memory>>| {
+    let mut all: HashMap<String, FoundState<Memory>> = HashMap::new();
+    let mut add = |found: Vec<FoundState<Memory>>| {
         for one in found.into_iter().filter(|one| one.kept.state.agent_id == agent) {
             let id = one.kept.state.memory_id.clone();
             let known = all.entry(id).or_insert_with(|| one.clone());
             known.text = known.text.max(one.text);
         }
     };
-    add(ask.store.find(&search)?);
+    add(call.store.find(&search)?);
     if let Some(task) = task {
         let mut narrower = Vec::new();
         if let Some(stage) = &task.current_stage_id {
-            let handle = ask.store.name(Sort::StageHandle, stage)?;
+            let handle = call.store.name(Sort::StageHandle, stage)?;
             narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
         }
         let critical = Some(CRITICAL_IMPORTANCE);
         narrower.push(Search { min_importance: critical, ..Search::of(owner) });
-        for error in ask.recent_errors(task, ask.settings.error_history_lookback_stages)? {
-            let handle = ask.store.name(Sort::Correction, &error.state.error_id)?;
+        for error in call.recent_errors(task, call.settings.error_history_lookback_stages)? {
+            let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
             narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
         }
         for search in narrower {
             // Once for all of them, and once for their agreement with the words, which may be beyond the first thousand.
             if text.is_some() {
-                add(ask.store.find(&Search {
+                add(call.store.find(&Search {
                     text: text.clone(),
                     newest: false,
                     ..search.clone()
                 })?);
             }
-            add(ask.store.find(&search)?);
+            add(call.store.find(&search)?);
         }
     }
     Ok(all.into_values().collect())

@@ -2,7 +2,7 @@
 
 use omir_core::value::{Map, Value};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::compress::tokens;
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
@@ -21,18 +21,18 @@ use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
 const MOST_ACTIONS: usize = 5;
 
 /// Makes the context of one stage.
-pub(crate) fn get_stage_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let task = ask.required_task()?.state;
-    let id = ask.params.id("stage_id")?.map(str::to_owned);
-    let stage_type: Option<StageType> = ask.params.word("stage_type")?;
-    let query = ask.params.said("query")?.map(str::to_owned);
+pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let task = call.required_task()?.state;
+    let id = call.params.id("stage_id")?.map(str::to_owned);
+    let stage_type: Option<StageType> = call.params.word("stage_type")?;
+    let query = call.params.said("query")?.map(str::to_owned);
     let least = super::context::BUDGETS;
-    let budget = ask.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
-    ask.params.finish()?;
-    let stage = the_stage(ask, &task, id.as_deref(), stage_type)?.state;
+    let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
+    call.params.finish()?;
+    let stage = the_stage(call, &task, id.as_deref(), stage_type)?.state;
     let wish = Wish::plain(query, budget);
-    let worked = made(ask, &task, &stage, &wish);
-    let made = or_empty(ask, worked, &wish)?;
+    let worked = made(call, &task, &stage, &wish);
+    let made = or_empty(call, worked, &wish)?;
     let mut map = Map::new();
     map.insert("stage", shown::stage(&stage)?);
     map.insert("context", made.context.context.clone());
@@ -41,8 +41,8 @@ pub(crate) fn get_stage_context(ask: &mut Ask<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-fn made(ask: &Ask<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
-    let memories = memories_of_stage(ask, &stage.stage_id)?;
+fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, Failure> {
+    let memories = memories_of_stage(call, &stage.stage_id)?;
     let history = memories.iter().map(|kept| tokens(&kept.record.content)).sum();
     let mut draft = Draft::default();
     draft.add(Section::Current, Worth::Fixed, format!("Stage: {}", stage.stage_type));
@@ -52,7 +52,7 @@ fn made(ask: &Ask<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, 
     }
     let facts = match &stage.completed_at {
         Some(_) => stage.critical_facts.clone(),
-        None => critical_facts(ask, task)?,
+        None => critical_facts(call, task)?,
     };
     facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
     let wanted = Wanted {
@@ -63,21 +63,21 @@ fn made(ask: &Ask<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made, 
         min_score: 0.0,
         archived: false,
     };
-    let mut found = retrieve::select(ask, &task.agent_id, Some(task), &wanted)?;
+    let mut found = retrieve::select(call, &task.agent_id, Some(task), &wanted)?;
     // The critical memories of other stages are told by their facts.
     found.memories.retain(|one| one.kept.state.stage_id.as_deref() == Some(&*stage.stage_id));
     for one in &found.memories {
         draft.add(Section::Current, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
     }
     let context = draft.fit(wish.budget, wish.format)?;
-    super::context::touch_shown(ask, &found, &context);
+    super::context::touch_shown(call, &found, &context);
     let coverage = super::context::coverage(&facts, &context);
     Ok(Made { context, coverage, coherence: super::context::coherence(&found.memories), history })
 }
 
 /// Returns the stage that is named, the newest of a type, or the current one.
 fn the_stage(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     task: &Task,
     id: Option<&str>,
     stage_type: Option<StageType>,
@@ -89,14 +89,14 @@ fn the_stage(
     };
     let wanted = id.or(stage_type.map(Word::as_str)).unwrap_or("current");
     let note = note.ok_or_else(|| Failure::not_found("stage", wanted))?;
-    current_stage(ask, &note.stage_id)
+    current_stage(call, &note.stage_id)
 }
 
 /// Completes the current stage, and begins the next one.
-pub(crate) fn complete_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("task_id")?;
-    let id = ask.params.required("task_id", id)?.to_owned();
-    let params = &mut ask.params;
+pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("task_id")?;
+    let id = call.params.required("task_id", id)?.to_owned();
+    let params = &mut call.params;
     let stage_id = params.id("stage_id")?.map(str::to_owned);
     let summary = params.long_text("summary", LONGEST_CONTENT)?;
     let summary = params.not_blank("summary", summary)?.map(str::to_owned);
@@ -110,10 +110,10 @@ pub(crate) fn complete_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         let message = "next_stage_type: a task that is over has no next stage";
         return Err(Failure::params("/next_stage_type", message));
     }
-    refuse_model(ask)?;
-    ask.params.finish()?;
+    refuse_model(call)?;
+    call.params.finish()?;
     retried(|| {
-        let mut course = Course::of(ask.task(&id)?);
+        let mut course = Course::of(call.task(&id)?);
         let current = course.task.current_stage_id.clone();
         let wanted = match (&stage_id, current) {
             (Some(wanted), Some(current)) if *wanted == current => current,
@@ -130,25 +130,25 @@ pub(crate) fn complete_stage(ask: &mut Ask<'_>) -> Result<Map, Failure> {
                 ));
             }
         };
-        let (now, _) = ask.store.now();
+        let (now, _) = call.store.now();
         let mut batch = Batch::default();
-        let kept = current_stage(ask, &wanted)?;
-        let memories = memories_of_stage(ask, &wanted)?;
+        let kept = current_stage(call, &wanted)?;
+        let memories = memories_of_stage(call, &wanted)?;
         let how = Completion { summary: summary.as_deref(), insights: insights.clone() };
-        let (stage, metric) = course.complete(ask, &mut batch, kept, &memories, &how, now)?;
+        let (stage, metric) = course.complete(call, &mut batch, kept, &memories, &how, now)?;
         let next_id = match status {
             Some(status) => {
                 course.task.status = status;
                 None
             }
             None => match next.or(follows(stage.stage_type)) {
-                Some(next) => Some(course.begin(ask, &mut batch, next, now)?),
+                Some(next) => Some(course.begin(call, &mut batch, next, now)?),
                 None => None,
             },
         };
         let progress = course.task.task_progress_summary.clone();
-        let task = course.write(ask, &mut batch, now)?;
-        ask.commit(batch)?;
+        let task = course.write(call, &mut batch, now)?;
+        call.commit(batch)?;
         let mut map = Map::new();
         map.insert("stage", shown::stage(&stage)?);
         map.insert("metric", metric.map(|metric| shown::metric(&metric)).transpose()?);
@@ -169,38 +169,38 @@ fn follows(stage: StageType) -> Option<StageType> {
 }
 
 /// Refuses a call that insists on a model: this daemon has none.
-pub(crate) fn refuse_model(ask: &mut Ask<'_>) -> Result<(), Failure> {
-    match ask.params.flag("require_model")? {
+pub(crate) fn refuse_model(call: &mut Call<'_>) -> Result<(), Failure> {
+    match call.params.flag("require_model")? {
         Some(true) => Err(Failure::no_model()),
         _ => Ok(()),
     }
 }
 
 /// Tells how far a task is.
-pub(crate) fn get_task_progress(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("task_id")?;
-    let id = ask.params.required("task_id", id)?.to_owned();
+pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("task_id")?;
+    let id = call.params.required("task_id", id)?.to_owned();
     let least = super::context::BUDGETS;
-    let budget = ask.params.count("token_budget", least.0, least.1)?.unwrap_or(500);
-    let refresh = ask.params.flag("refresh")?.unwrap_or(false);
-    ask.params.finish()?;
+    let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(500);
+    let refresh = call.params.flag("refresh")?.unwrap_or(false);
+    call.params.finish()?;
     if refresh {
-        ask.expect_change()?;
+        call.expect_change()?;
         retried(|| {
-            let mut course = Course::of(ask.task(&id)?);
-            let (now, _) = ask.store.now();
-            if course.summarise(ask, None, None, now)?.is_some() {
+            let mut course = Course::of(call.task(&id)?);
+            let (now, _) = call.store.now();
+            if course.summarise(call, None, None, now)?.is_some() {
                 let mut batch = Batch::default();
-                course.write(ask, &mut batch, now)?;
-                ask.commit(batch)?;
+                course.write(call, &mut batch, now)?;
+                call.commit(batch)?;
             }
             Ok(())
         })?;
     }
-    let task = ask.task(&id)?.state;
+    let task = call.task(&id)?.state;
     let mut draft = Draft::default();
     super::context::write_progress(&mut draft, &task);
-    let facts = critical_facts(ask, &task)?;
+    let facts = critical_facts(call, &task)?;
     facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
     let wish = Wish::plain(None, budget);
     let context = draft.fit(wish.budget, wish.format)?;
@@ -212,32 +212,32 @@ pub(crate) fn get_task_progress(ask: &mut Ask<'_>) -> Result<Map, Failure> {
         context,
     };
     let mut map = shown::task(&task)?;
-    map.insert("error_log", super::errors::log_of(ask, &task)?);
+    map.insert("error_log", super::errors::log_of(call, &task)?);
     map.insert("brief", made.context.context.clone());
     map.insert("quality", made.quality());
     Ok(map)
 }
 
 /// Tells if another stage has begun, and moves on if it is told to.
-pub(crate) fn detect_stage_transition(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("task_id")?;
-    let id = ask.params.required("task_id", id)?.to_owned();
-    let params = &mut ask.params;
+pub(crate) fn detect_stage_transition(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("task_id")?;
+    let id = call.params.required("task_id", id)?.to_owned();
+    let params = &mut call.params;
     let actions = params.texts("recent_actions")?;
     let content = params.long_text("content", LONGEST_CONTENT)?.unwrap_or_default().to_owned();
     let told: Option<StageType> = params.word("ace_signal")?;
     let apply = params.flag("apply")?.unwrap_or(false);
     params.finish()?;
     if apply {
-        ask.expect_change()?;
+        call.expect_change()?;
     }
     retried(|| {
-        let mut course = Course::of(ask.task(&id)?);
+        let mut course = Course::of(call.task(&id)?);
         let Some(note) = course.task.current().cloned() else {
             return Err(Failure::conflict("the task has no current stage: it waits for its end"));
         };
-        let signals = match ask.settings.stage_detection_enabled {
-            true => signals(ask, &course.task, actions.as_deref(), &content, told)?,
+        let signals = match call.settings.stage_detection_enabled {
+            true => signals(call, &course.task, actions.as_deref(), &content, told)?,
             false => Vec::new(),
         };
         let decided = stages::decided(&signals, note.stage_type);
@@ -250,11 +250,11 @@ pub(crate) fn detect_stage_transition(ask: &mut Ask<'_>) -> Result<Map, Failure>
         map.insert("signals", signals.iter().map(|signal| signal.to_value()).collect::<Value>());
         let mut applied = false;
         if let Some(signal) = decided.filter(|_| apply) {
-            let (now, _) = ask.store.now();
+            let (now, _) = call.store.now();
             let mut batch = Batch::default();
-            course.move_on(ask, &mut batch, signal.stage_type, now)?;
-            course.write(ask, &mut batch, now)?;
-            ask.commit(batch)?;
+            course.move_on(call, &mut batch, signal.stage_type, now)?;
+            course.write(call, &mut batch, now)?;
+            call.commit(batch)?;
             applied = true;
         }
         map.insert("applied", applied);
@@ -264,7 +264,7 @@ pub(crate) fn detect_stage_transition(ask: &mut Ask<'_>) -> Result<Map, Failure>
 
 /// Collects the signs of a change.
 fn signals(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     task: &Task,
     actions: Option<&[String]>,
     content: &str,
@@ -278,8 +278,8 @@ fn signals(
         Some(actions) => all.extend(stages::acted(actions.iter().map(String::as_str))),
         None => {
             // Those of the last memories, oldest first.
-            let handle = ask.store.name(Sort::StageHandle, &note.stage_id)?;
-            let memories = ask.store.all::<Memory>(handle)?;
+            let handle = call.store.name(Sort::StageHandle, &note.stage_id)?;
+            let memories = call.store.all::<Memory>(handle)?;
             let mut newest: Vec<&str> = memories
                 .iter()
                 .flat_map(|kept| kept.state.actions.iter().rev())
@@ -290,14 +290,14 @@ fn signals(
             all.extend(stages::acted(newest.into_iter()));
         }
     }
-    let (now, clock) = ask.store.now();
+    let (now, clock) = call.store.now();
     // A clock that nobody trusts says nothing about how long a stage has lasted.
     if clock != omird_engine::ClockState::Unknown
         && let Ok(began) = omir_core::instant::Timestamp::parse(&note.began_at)
     {
         all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
     }
-    all.extend(errors_lately(ask, &note.stage_id, note.stage_type)?);
+    all.extend(errors_lately(call, &note.stage_id, note.stage_type)?);
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Ok(all)
 }

@@ -6,7 +6,7 @@ use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_text::{Approx1, Passage, Summarizer, entities, facts, keywords, sentences};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::compress::{LANGUAGE, tokens};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -53,15 +53,15 @@ struct Wanted {
 }
 
 /// Stores a memory. The first of a task opens the task and a stage.
-pub(crate) fn store(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let wanted = read(ask)?;
-    ask.params.finish()?;
-    retried(|| put(ask, &wanted))
+pub(crate) fn store(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let wanted = read(call)?;
+    call.params.finish()?;
+    retried(|| put(call, &wanted))
 }
 
-fn read(ask: &mut Ask<'_>) -> Result<Wanted, Failure> {
-    let agent = ask.take_agent()?;
-    let params = &mut ask.params;
+fn read(call: &mut Call<'_>) -> Result<Wanted, Failure> {
+    let agent = call.take_agent()?;
+    let params = &mut call.params;
     let content = params.long_text("content", LONGEST_CONTENT)?;
     let content = params.not_blank("content", content)?;
     let mut actions = params.texts("actions")?;
@@ -179,9 +179,9 @@ impl Interaction {
     }
 }
 
-fn put(ask: &mut Ask<'_>, wanted: &Wanted) -> Result<Map, Failure> {
+fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
     if let Some(id) = &wanted.memory_id
-        && let Some(kept) = ask.store.get::<Memory>(Sort::Memory, id)?
+        && let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)?
     {
         let is_same = kept.state.agent_id == wanted.agent && kept.record.content == wanted.content;
         if !is_same {
@@ -190,28 +190,28 @@ fn put(ask: &mut Ask<'_>, wanted: &Wanted) -> Result<Map, Failure> {
         return Ok(answer(&kept.state, kept.version, None, 0, true, true));
     }
     if let Some(parent) = &wanted.parent {
-        ask.memory(parent)?;
+        call.memory(parent)?;
     }
-    let (now, _) = ask.store.now();
+    let (now, _) = call.store.now();
     let mut batch = Batch::default();
-    let mut memory = encode(ask, wanted, now);
+    let mut memory = encode(call, wanted, now);
     let mut transition = None;
     let mut course = None;
     if let Some(id) = &wanted.task_id {
-        let mut opened = course_of(ask, id, wanted, now)?;
-        transition = place(ask, &mut batch, &mut opened, &mut memory, wanted, now)?;
+        let mut opened = course_of(call, id, wanted, now)?;
+        transition = place(call, &mut batch, &mut opened, &mut memory, wanted, now)?;
         course = Some(opened);
     }
     let task = course.as_ref().map(|course| &course.task);
-    criticise(ask, &mut memory, wanted, task)?;
-    let valid_until = valid_until(ask, memory.memory_type, now);
-    let shape = ask.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
-    let name = ask.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
-    let pruned = prune::above_capacity(ask, &mut batch, &memory)?;
+    criticise(call, &mut memory, wanted, task)?;
+    let valid_until = valid_until(call, memory.memory_type, now);
+    let shape = call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
+    let name = call.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
+    let pruned = prune::above_capacity(call, &mut batch, &memory)?;
     if let Some(course) = course {
-        course.write(ask, &mut batch, now)?;
+        course.write(call, &mut batch, now)?;
     }
-    let written = ask.commit(batch).inspect_err(|_| prune::miscounted(ask, &memory))?;
+    let written = call.commit(batch).inspect_err(|_| prune::miscounted(call, &memory))?;
     let (version, _) = written.version(&name).unwrap_or((1, false));
     Ok(answer(&memory, version, transition, pruned, written.is_durable(), false))
 }
@@ -247,13 +247,13 @@ fn answer(
 }
 
 /// Returns the instant after which a memory of this type is not found any more.
-pub(crate) fn valid_until(ask: &Ask<'_>, kind: MemoryType, now: Timestamp) -> Option<Timestamp> {
-    let ttl = i64::try_from(ask.settings.working_memory_ttl.as_micros()).unwrap_or(i64::MAX);
+pub(crate) fn valid_until(call: &Call<'_>, kind: MemoryType, now: Timestamp) -> Option<Timestamp> {
+    let ttl = i64::try_from(call.settings.working_memory_ttl.as_micros()).unwrap_or(i64::MAX);
     (kind == MemoryType::Working).then(|| now.checked_add_micros(ttl))?
 }
 
 /// Reads out of the text what nobody stated.
-fn encode(ask: &Ask<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
+fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
     let content = wanted.content.as_str();
     let joined = |given: &[String], found: Vec<String>| {
         let mut all = given.to_vec();
@@ -268,8 +268,8 @@ fn encode(ask: &Ask<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
     let named = entities(LANGUAGE, content, &[]).into_iter().map(|entity| entity.text);
     let named: Vec<String> = named.take(MOST_FACTS).map(str::to_owned).collect();
     Memory {
-        tenant: ask.store.tenant().to_owned(),
-        memory_id: wanted.memory_id.clone().unwrap_or_else(|| ask.store.new_id()),
+        tenant: call.store.tenant().to_owned(),
+        memory_id: wanted.memory_id.clone().unwrap_or_else(|| call.store.new_id()),
         agent_id: wanted.agent.clone(),
         task_id: wanted.task_id.clone(),
         memory_type: wanted.memory_type,
@@ -292,7 +292,7 @@ fn encode(ask: &Ask<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         success: wanted.success,
         corrects: wanted.corrects.clone(),
         archived: false,
-        trace_id: Some(ask.who.trace_id().to_owned()),
+        trace_id: Some(call.who.trace_id().to_owned()),
         interventions: 0,
         effectiveness: 0.0,
     }
@@ -321,20 +321,20 @@ pub(crate) fn summary(content: &str) -> String {
 
 /// Decides if a memory is critical: the caller's word, else the rules.
 fn criticise(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     memory: &mut Memory,
     wanted: &Wanted,
     task: Option<&Task>,
 ) -> Result<(), Failure> {
     let corrected = match &wanted.corrects {
-        Some(error) => Some(the_error(ask, error, &wanted.agent)?),
+        Some(error) => Some(the_error(call, error, &wanted.agent)?),
         None => None,
     };
     let reason = match wanted.is_critical {
         Some(true) => Some(wanted.reason.clone().unwrap_or_else(|| "manual".to_owned())),
         Some(false) => None,
         None => {
-            by_rule(ask, memory, &wanted.content, corrected.is_some(), task)?.map(str::to_owned)
+            by_rule(call, memory, &wanted.content, corrected.is_some(), task)?.map(str::to_owned)
         }
     };
     memory.is_critical = reason.is_some();
@@ -342,15 +342,15 @@ fn criticise(
     Ok(())
 }
 
-fn the_error(ask: &Ask<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
-    let error = ask.store.get::<ErrorRecord>(Sort::Error, id)?;
+fn the_error(call: &Call<'_>, id: &str, agent: &str) -> Result<Kept<ErrorRecord>, Failure> {
+    let error = call.store.get::<ErrorRecord>(Sort::Error, id)?;
     let own = error.filter(|error| error.state.agent_id == agent);
     own.ok_or_else(|| Failure::not_found("error", id))
 }
 
 /// Returns the rule by which a new memory is critical.
 fn by_rule(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     memory: &Memory,
     content: &str,
     is_correction: bool,
@@ -363,12 +363,12 @@ fn by_rule(
         return Ok(Some("error_recovery"));
     }
     let Some(task) = task else { return Ok(None) };
-    let errors = ask.recent_errors(task, ask.settings.error_history_lookback_stages)?;
+    let errors = call.recent_errors(task, call.settings.error_history_lookback_stages)?;
     let severe = errors
         .iter()
-        .filter(|error| error.state.error_severity >= ask.settings.error_severity_threshold);
+        .filter(|error| error.state.error_severity >= call.settings.error_severity_threshold);
     for id in severe.flat_map(|error| &error.state.memory_ids) {
-        if let Some(linked) = ask.store.get::<Memory>(Sort::Memory, id)?
+        if let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)?
             && super::retrieve::contradict(&linked.record.content, content)
         {
             return Ok(Some("error_prevention"));
@@ -378,13 +378,18 @@ fn by_rule(
 }
 
 /// Returns the task that a memory belongs to, opened if there is none.
-fn course_of(ask: &Ask<'_>, id: &str, wanted: &Wanted, now: Timestamp) -> Result<Course, Failure> {
-    let mut course = match ask.store.get::<Task>(Sort::Task, id)? {
+fn course_of(
+    call: &Call<'_>,
+    id: &str,
+    wanted: &Wanted,
+    now: Timestamp,
+) -> Result<Course, Failure> {
+    let mut course = match call.store.get::<Task>(Sort::Task, id)? {
         Some(task) if task.state.agent_id == wanted.agent => Course::of(task),
         Some(_) => {
             return Err(Failure::conflict(format!("the task id {id:?} is taken")));
         }
-        None => Course::open(ask, id, &wanted.agent, now),
+        None => Course::open(call, id, &wanted.agent, now),
     };
     if !course.task.is_active() {
         return Err(Failure::conflict(format!("the task {id:?} is over: {}", course.task.status)));
@@ -407,7 +412,7 @@ fn course_of(ask: &Ask<'_>, id: &str, wanted: &Wanted, now: Timestamp) -> Result
 
 /// Finds the stage that a memory belongs to, and moves the task on if a signal says so.
 fn place(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     batch: &mut Batch,
     course: &mut Course,
     memory: &mut Memory,
@@ -418,41 +423,41 @@ fn place(
     let current = course.task.current().map(|note| (note.stage_id.clone(), note.stage_type));
     let Some((id, stage_type)) = current else {
         let first = marker.map_or(StageType::Planning, |signal| signal.stage_type);
-        memory.stage_id = Some(course.begin(ask, batch, first, now)?);
+        memory.stage_id = Some(course.begin(call, batch, first, now)?);
         memory.stage_type = Some(first);
         return Ok(None);
     };
     memory.stage_id = Some(id.clone());
     memory.stage_type = Some(stage_type);
-    if !ask.settings.stage_detection_enabled || !ask.settings.stage_auto_transition {
+    if !call.settings.stage_detection_enabled || !call.settings.stage_auto_transition {
         return Ok(None);
     }
     let mut signals: Vec<Signal> = marker.into_iter().collect();
     if signals.is_empty() {
         signals.extend(stages::acted(wanted.actions.iter().map(String::as_str)));
-        signals.extend(errors_lately(ask, &id, stage_type)?);
+        signals.extend(errors_lately(call, &id, stage_type)?);
     }
     let Some(signal) = stages::decided(&signals, stage_type) else { return Ok(None) };
-    memory.stage_id = Some(course.move_on(ask, batch, signal.stage_type, now)?);
+    memory.stage_id = Some(course.move_on(call, batch, signal.stage_type, now)?);
     memory.stage_type = Some(signal.stage_type);
     Ok(Some((stage_type, signal.stage_type)))
 }
 
 /// Returns the signal of errors among the last memories of a stage.
 pub(crate) fn errors_lately(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     stage: &str,
     current: StageType,
 ) -> Result<Option<Signal>, Failure> {
     if current != StageType::Execution {
         return Ok(None);
     }
-    let errors = errors_of_stage(ask, stage)?;
+    let errors = errors_of_stage(call, stage)?;
     if errors.is_empty() {
         return Ok(None);
     }
     // Errors are memories too: of the newest of both, how many are errors.
-    let memories = memories_of_stage(ask, stage)?;
+    let memories = memories_of_stage(call, stage)?;
     let mut times: Vec<(&str, bool)> = errors
         .iter()
         .map(|error| (error.state.recorded_at.as_str(), true))

@@ -3,7 +3,7 @@
 use omir_core::instant::Timestamp;
 use omir_core::model::{ExperienceType, Kind, Label};
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::compress::{self, Compressed, InForce, Load, Source};
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -42,10 +42,10 @@ impl Course {
     }
 
     /// Opens a task.
-    pub(crate) fn open(ask: &Ask<'_>, id: &str, agent: &str, now: Timestamp) -> Self {
+    pub(crate) fn open(call: &Call<'_>, id: &str, agent: &str, now: Timestamp) -> Self {
         let now = Store::stamp(now);
         let task = Task {
-            tenant: ask.store.tenant().to_owned(),
+            tenant: call.store.tenant().to_owned(),
             task_id: id.to_owned(),
             agent_id: agent.to_owned(),
             task_goal: String::new(),
@@ -67,15 +67,15 @@ impl Course {
     /// Begins a stage.
     pub(crate) fn begin(
         &mut self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         batch: &mut Batch,
         stage_type: StageType,
         now: Timestamp,
     ) -> Result<String, Failure> {
-        let id = ask.store.new_id();
+        let id = call.store.new_id();
         let at = Store::stamp(now);
         let stage = Stage {
-            tenant: ask.store.tenant().to_owned(),
+            tenant: call.store.tenant().to_owned(),
             stage_id: id.clone(),
             task_id: self.task.task_id.clone(),
             agent_id: self.task.agent_id.clone(),
@@ -92,8 +92,8 @@ impl Course {
             critical_facts: Vec::new(),
             metrics: Vec::new(),
         };
-        let shape = shape_of_stage(ask, batch, &stage)?;
-        ask.store.add(batch, Sort::Stage, &stage, &shape)?;
+        let shape = shape_of_stage(call, batch, &stage)?;
+        call.store.add(batch, Sort::Stage, &stage, &shape)?;
         let note =
             StageNote { stage_id: id.clone(), stage_type, began_at: at, is_completed: false };
         self.task.stages.push(note);
@@ -105,35 +105,35 @@ impl Course {
     /// Moves on to a stage of another type. A stage without memories is no stage that was completed: it is relabelled.
     pub(crate) fn move_on(
         &mut self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         batch: &mut Batch,
         stage_type: StageType,
         now: Timestamp,
     ) -> Result<String, Failure> {
         if let Some(id) = self.task.current_stage_id.clone() {
-            let kept = current_stage(ask, &id)?;
-            let memories = memories_of_stage(ask, &id)?;
+            let kept = current_stage(call, &id)?;
+            let memories = memories_of_stage(call, &id)?;
             if memories.is_empty() {
                 let mut stage = kept.state.clone();
                 stage.stage_type = stage_type;
                 stage.updated_at = Store::stamp(now);
-                let shape = shape_of_stage(ask, batch, &stage)?;
-                ask.store.change(batch, &kept, &stage, &shape)?;
+                let shape = shape_of_stage(call, batch, &stage)?;
+                call.store.change(batch, &kept, &stage, &shape)?;
                 for note in self.task.stages.iter_mut().filter(|note| note.stage_id == id) {
                     note.stage_type = stage_type;
                 }
                 self.is_changed = true;
                 return Ok(id);
             }
-            self.complete(ask, batch, kept, &memories, &Completion::default(), now)?;
+            self.complete(call, batch, kept, &memories, &Completion::default(), now)?;
         }
-        self.begin(ask, batch, stage_type, now)
+        self.begin(call, batch, stage_type, now)
     }
 
     /// Completes a stage: its summary, its facts and those of the task.
     pub(crate) fn complete(
         &mut self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         batch: &mut Batch,
         kept: Kept<Stage>,
         memories: &[Kept<Memory>],
@@ -142,11 +142,11 @@ impl Course {
     ) -> Result<(Stage, Option<Metric>), Failure> {
         let mut stage = kept.state.clone();
         let mut metric = None;
-        let has_summary = how.summary.is_some() || ask.settings.stage_completion_auto_compress;
+        let has_summary = how.summary.is_some() || call.settings.stage_completion_auto_compress;
         if has_summary && !memories.is_empty() {
-            let force = self.in_force(ask, memories)?;
-            let made = compressed(ask, memories, force.stage_ratio, how.summary)?;
-            metric = Some(take_summary(ask, &mut stage, made, now));
+            let force = self.in_force(call, memories)?;
+            let made = compressed(call, memories, force.stage_ratio, how.summary)?;
+            metric = Some(take_summary(call, &mut stage, made, now));
         }
         if let Some(insights) = &how.insights {
             stage.stage_insights.clone_from(insights);
@@ -154,8 +154,8 @@ impl Course {
         stage.raw_memory_refs = memories.iter().map(|kept| kept.state.memory_id.clone()).collect();
         stage.completed_at = Some(Store::stamp(now));
         stage.updated_at = Store::stamp(now);
-        let shape = shape_of_stage(ask, batch, &stage)?;
-        ask.store.change(batch, &kept, &stage, &shape)?;
+        let shape = shape_of_stage(call, batch, &stage)?;
+        call.store.change(batch, &kept, &stage, &shape)?;
         for note in self.task.stages.iter_mut().filter(|note| note.stage_id == stage.stage_id) {
             note.is_completed = true;
         }
@@ -165,7 +165,7 @@ impl Course {
                 self.task.critical_facts.push(fact.clone());
             }
         }
-        self.summarise(ask, Some(&stage), None, now)?;
+        self.summarise(call, Some(&stage), None, now)?;
         self.is_changed = true;
         Ok((stage, metric))
     }
@@ -174,7 +174,7 @@ impl Course {
     /// Returns nothing where no stage says anything.
     pub(crate) fn summarise(
         &mut self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         newest: Option<&Stage>,
         ratio: Option<f64>,
         now: Timestamp,
@@ -183,7 +183,7 @@ impl Course {
         for note in self.task.stages.iter().filter(|note| note.is_completed) {
             let stage = match newest.filter(|stage| stage.stage_id == note.stage_id) {
                 Some(stage) => stage.clone(),
-                None => current_stage(ask, &note.stage_id)?.state,
+                None => current_stage(call, &note.stage_id)?.state,
             };
             // Facts first: of equal sentences the first counts, and facts must stay.
             for fact in &stage.critical_facts {
@@ -196,11 +196,11 @@ impl Course {
         }
         let ratio = match ratio {
             Some(ratio) => ratio,
-            None => self.in_force(ask, &[])?.task_ratio,
+            None => self.in_force(call, &[])?.task_ratio,
         };
-        let threshold = ask.settings.compression_quality_threshold;
+        let threshold = call.settings.compression_quality_threshold;
         let made = compress::compress(&sources, ratio, None, threshold)?;
-        let metric = metric(ask, &made, "task", now);
+        let metric = metric(call, &made, "task", now);
         let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
         self.task.task_progress_summary = Some(made.summary);
         note_metric(&mut self.task.metrics, metric.clone());
@@ -211,13 +211,13 @@ impl Course {
     /// Returns the ratios in force, where the current stage has these memories.
     pub(crate) fn in_force(
         &self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         memories: &[Kept<Memory>],
     ) -> Result<InForce, Failure> {
-        let agent = ask.store.get::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
+        let agent = call.store.get::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
         let agent = agent.map(|kept| kept.state.compression).unwrap_or_default();
         let errors = match self.task.current_stage_id.as_deref() {
-            Some(stage) => errors_of_stage(ask, stage)?.len(),
+            Some(stage) => errors_of_stage(call, stage)?.len(),
             None => 0,
         };
         let load = Load {
@@ -230,13 +230,13 @@ impl Course {
             },
             last_retention: self.task.metrics.last().map(|last| last.critical_fact_retention_rate),
         };
-        Ok(compress::in_force(ask.settings, &self.task.compression, &agent, load))
+        Ok(compress::in_force(call.settings, &self.task.compression, &agent, load))
     }
 
     /// Adds the task to the write, if it has changed.
     pub(crate) fn write(
         mut self,
-        ask: &Ask<'_>,
+        call: &Call<'_>,
         batch: &mut Batch,
         now: Timestamp,
     ) -> Result<Task, Failure> {
@@ -244,7 +244,8 @@ impl Course {
             return Ok(self.task);
         }
         self.task.updated_at = Store::stamp(now);
-        let handles = ask.store.add_owners(batch, &self.task.agent_id, Some(&self.task.task_id))?;
+        let handles =
+            call.store.add_owners(batch, &self.task.agent_id, Some(&self.task.task_id))?;
         let says = |text: &String| !text.trim().is_empty();
         let content = Some(&self.task.task_goal).filter(|goal| says(goal));
         let shape = Shape {
@@ -258,8 +259,8 @@ impl Course {
             ..Shape::default()
         };
         match &self.before {
-            Some(before) => ask.store.change(batch, before, &self.task, &shape)?,
-            None => ask.store.add(batch, Sort::Task, &self.task, &shape)?,
+            Some(before) => call.store.change(batch, before, &self.task, &shape)?,
+            None => call.store.add(batch, Sort::Task, &self.task, &shape)?,
         };
         Ok(self.task)
     }
@@ -271,7 +272,7 @@ fn source(text: &str, relevance: f64, is_critical: bool) -> Source {
 
 /// Compresses the memories of a stage, which are newest first.
 pub(crate) fn compressed(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     memories: &[Kept<Memory>],
     ratio: f64,
     given: Option<&str>,
@@ -283,18 +284,18 @@ pub(crate) fn compressed(
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
-    compress::compress(&sources, ratio, given, ask.settings.compression_quality_threshold)
+    compress::compress(&sources, ratio, given, call.settings.compression_quality_threshold)
 }
 
 /// Puts a summary into a stage.
 pub(crate) fn take_summary(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     stage: &mut Stage,
     made: Compressed,
     now: Timestamp,
 ) -> Metric {
     let metric =
-        Metric { stage_id: Some(stage.stage_id.clone()), ..metric(ask, &made, "stage", now) };
+        Metric { stage_id: Some(stage.stage_id.clone()), ..metric(call, &made, "stage", now) };
     stage.stage_summary = made.summary;
     stage.stage_insights = made.insights;
     stage.critical_facts = made.critical_facts;
@@ -311,9 +312,9 @@ fn note_metric(metrics: &mut Vec<Metric>, new: Metric) {
     metrics.drain(..over);
 }
 
-fn metric(ask: &Ask<'_>, made: &Compressed, compression_type: &str, now: Timestamp) -> Metric {
+fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Timestamp) -> Metric {
     Metric {
-        metric_id: ask.store.new_id(),
+        metric_id: call.store.new_id(),
         stage_id: None,
         task_id: None,
         compression_type: compression_type.to_owned(),
@@ -331,29 +332,32 @@ fn metric(ask: &Ask<'_>, made: &Compressed, compression_type: &str, now: Timesta
 }
 
 /// Returns a stage that a task names: it is there, unless somebody took it out of the store by hand.
-pub(crate) fn current_stage(ask: &Ask<'_>, id: &str) -> Result<Kept<Stage>, Failure> {
-    let stage = ask.store.get::<Stage>(Sort::Stage, id)?;
+pub(crate) fn current_stage(call: &Call<'_>, id: &str) -> Result<Kept<Stage>, Failure> {
+    let stage = call.store.get::<Stage>(Sort::Stage, id)?;
     stage.ok_or_else(|| Failure::not_found("stage", id))
 }
 
 /// Returns the memories of a stage, newest first.
-pub(crate) fn memories_of_stage(ask: &Ask<'_>, id: &str) -> Result<Vec<Kept<Memory>>, Failure> {
-    ask.store.all(ask.store.name(Sort::StageHandle, id)?)
+pub(crate) fn memories_of_stage(call: &Call<'_>, id: &str) -> Result<Vec<Kept<Memory>>, Failure> {
+    call.store.all(call.store.name(Sort::StageHandle, id)?)
 }
 
 /// Returns the errors of a stage, newest first.
-pub(crate) fn errors_of_stage(ask: &Ask<'_>, id: &str) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
-    ask.store.all(ask.store.name(Sort::StageHandle, id)?)
+pub(crate) fn errors_of_stage(
+    call: &Call<'_>,
+    id: &str,
+) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+    call.store.all(call.store.name(Sort::StageHandle, id)?)
 }
 
 /// Returns the shape of a stage, and adds the handles that it bears.
 pub(crate) fn shape_of_stage(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     batch: &mut Batch,
     stage: &Stage,
 ) -> Result<Shape, Failure> {
-    let mut handles = ask.store.add_owners(batch, &stage.agent_id, Some(&stage.task_id))?;
-    handles.push(ask.store.add_handle(batch, Sort::StageHandle, &stage.stage_id, Label::Event)?);
+    let mut handles = call.store.add_owners(batch, &stage.agent_id, Some(&stage.task_id))?;
+    handles.push(call.store.add_handle(batch, Sort::StageHandle, &stage.stage_id, Label::Event)?);
     let summary = Some(&stage.stage_summary).filter(|summary| !summary.trim().is_empty());
     Ok(Shape {
         // A record says something; a stage that goes on has no summary yet.

@@ -2,7 +2,7 @@
 
 use omir_core::value::Map;
 
-use crate::ask::Ask;
+use crate::call::Call;
 use crate::failure::Failure;
 use crate::params::Params;
 use crate::state::Memory;
@@ -11,14 +11,14 @@ use crate::words::MemoryType;
 use crate::work::store::{LONGEST_CONTENT, stage_map, summary, valid_until};
 
 /// Changes a memory, if it has the version that the caller has seen.
-pub(crate) fn update(ask: &mut Ask<'_>) -> Result<Map, Failure> {
-    let id = ask.params.id("memory_id")?;
-    let id = ask.params.required("memory_id", id)?.to_owned();
-    let seen = ask.params.count("version", 1, usize::MAX)?;
-    let changes = Changes::read(&mut ask.params)?;
-    ask.params.finish()?;
+pub(crate) fn update(call: &mut Call<'_>) -> Result<Map, Failure> {
+    let id = call.params.id("memory_id")?;
+    let id = call.params.required("memory_id", id)?.to_owned();
+    let seen = call.params.count("version", 1, usize::MAX)?;
+    let changes = Changes::read(&mut call.params)?;
+    call.params.finish()?;
     retried(|| {
-        let kept = ask.memory(&id)?;
+        let kept = call.memory(&id)?;
         if seen.is_some_and(|seen| seen as u64 != kept.version) {
             let message = format!(
                 "the memory {id:?} is version {}; read it, and send the change with that version",
@@ -37,15 +37,15 @@ pub(crate) fn update(ask: &mut Ask<'_>) -> Result<Map, Failure> {
             map.insert("unchanged", true);
             return Ok(map);
         }
-        let (now, _) = ask.store.now();
+        let (now, _) = call.store.now();
         let until = match state.memory_type == kept.state.memory_type {
             true => kept.record.valid_until.as_ref().map(|until| until.at()),
-            false => valid_until(ask, state.memory_type, now),
+            false => valid_until(call, state.memory_type, now),
         };
         let mut batch = Batch::default();
-        let shape = ask.store.shape_of_memory(&mut batch, &state, &content, until)?;
-        let name = ask.store.change(&mut batch, &kept, &state, &shape)?;
-        let written = ask.commit(batch)?;
+        let shape = call.store.shape_of_memory(&mut batch, &state, &content, until)?;
+        let name = call.store.change(&mut batch, &kept, &state, &shape)?;
+        let written = call.commit(batch)?;
         let (version, unchanged) = written.version(&name).unwrap_or((kept.version, false));
         map.insert("version", version);
         map.insert("unchanged", unchanged);

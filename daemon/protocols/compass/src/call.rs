@@ -22,7 +22,7 @@ use crate::words::{MemoryType, TaskStatus};
 pub(crate) const CRITICAL_IMPORTANCE: f64 = 0.9;
 
 /// A call under way.
-pub(crate) struct Ask<'a> {
+pub(crate) struct Call<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) store: Store,
     pub(crate) who: &'a Who,
@@ -35,7 +35,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) degraded: bool,
 }
 
-impl Ask<'_> {
+impl Call<'_> {
     /// Takes the agent of the parameters, else the caller's own.
     pub(crate) fn take_agent(&mut self) -> Result<String, Failure> {
         let agent = self.who.agent(&mut self.params)?;
