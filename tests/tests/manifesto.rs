@@ -9,11 +9,11 @@ use omird::access::Access;
 use omird::engine::Engine;
 use omird::protocols::manifesto::{ACTOR, GET, Keys, PROVE, PUT, VERIFY_PROOF};
 use omird::protocols::{ProtocolSettings, Protocols};
-use omird::router::{Answer, Caller, Incoming, Message, Method, Router, Scopes};
+use omird::router::{Caller, Incoming, Message, Method, Response, Router, Scopes};
 use omird_tests::cut_disk::{CutDisk, EVERYTHING, ONLY_SYNCED};
 use omird_tests::session::{Session, TestClock};
 
-fn ask(engine: &Engine, method: &'static Method, body: &str, world_id: &str) -> Option<Answer> {
+fn ask(engine: &Engine, method: &'static Method, body: &str, world_id: &str) -> Option<Response> {
     let settings =
         ProtocolSettings { manifesto_keys: Keys::signing([7; 32]), ..ProtocolSettings::default() };
     let access = Access::open_to_all(Protocols::SCOPES);

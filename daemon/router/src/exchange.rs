@@ -16,7 +16,7 @@ use super::rate::RateUsage;
 use super::refusal::Refusal;
 
 /// Takes the answer, on any thread. Dropped without one, the client is told of a bug.
-pub type Reply = Box<dyn FnOnce(Answer) + Send>;
+pub type Reply = Box<dyn FnOnce(Response) + Send>;
 
 /// A protocol of one message and one answer each.
 pub trait Exchange: Send + Sync {
@@ -28,7 +28,7 @@ pub trait Exchange: Send + Sync {
     fn answer(&self, admitted: Admitted, message: Message, reply: Reply);
 
     /// Words a request that is not worked on. Its audit line is written.
-    fn refuse(&self, denied: &Denied) -> Answer;
+    fn refuse(&self, denied: &Denied) -> Response;
 }
 
 /// The facts about an [`Exchange`] that do not change.
@@ -114,7 +114,7 @@ pub enum Denial {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// The status, as HTTP counts them. From 400 on it is an error wherever it goes.
     pub status: u16,
     /// JSON, or nothing.
@@ -125,7 +125,7 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
 }
 
-impl Answer {
+impl Response {
     /// Returns an answer without anything beside it.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, body: body.into(), headers: Vec::new(), retry_after: None }

@@ -36,7 +36,7 @@ use omir_core::reference::Ref;
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Sink, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
-pub use self::exchange::{Answer, Denial, Denied, Description, ERROR, Exchange, Message, Reply};
+pub use self::exchange::{Denial, Denied, Description, ERROR, Exchange, Message, Reply, Response};
 pub use self::field::{Field, Shape};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Method, Payload, Protocol, Rate, Scope};

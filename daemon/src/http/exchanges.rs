@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
-use axum::response::Response;
+use axum::response::Response as HttpResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use hyper::header::{
     CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -22,7 +22,7 @@ use super::negotiate;
 use super::omir::query_parameters;
 use crate::engine::{Code, Encoding, Error, unanswered};
 use crate::router::{
-    Admitted, Answer, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Payload, Scope,
+    Admitted, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Payload, Response, Scope,
 };
 
 /// The name that a client gives its request.
@@ -45,7 +45,7 @@ async fn serve(
     method: &'static Method,
     names: Names,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<HttpResponse, Refused> {
     let Some(exchange) = context.protocols.exchange(method.protocol) else {
         let message = "this protocol is not served here";
         return Err(Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message));
@@ -73,7 +73,7 @@ impl Asked<'_> {
         parts: &Parts,
         names: Names,
         body: Body,
-    ) -> Result<Answer, Box<Denied>> {
+    ) -> Result<Response, Box<Denied>> {
         let began = Instant::now();
         let (context, method) = (self.context, self.method);
         let caller = self.caller(parts)?;
@@ -186,7 +186,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the response, once there is room for it.
-async fn sent(context: &Context, answer: Answer) -> Result<Response, Refused> {
+async fn sent(context: &Context, answer: Response) -> Result<HttpResponse, Refused> {
     let room = context.work.room_for_answer(answer.body.len()).await?;
     let (mut response, body) = head(answer);
     let length = HeaderValue::from(body.len());
@@ -196,9 +196,9 @@ async fn sent(context: &Context, answer: Answer) -> Result<Response, Refused> {
 }
 
 /// Returns the response without its body.
-fn head(answer: Answer) -> (Response, Vec<u8>) {
-    let Answer { status, body, headers: beside, retry_after } = answer;
-    let mut response = Response::new(Body::empty());
+fn head(answer: Response) -> (HttpResponse, Vec<u8>) {
+    let Response { status, body, headers: beside, retry_after } = answer;
+    let mut response = HttpResponse::new(Body::empty());
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_head_says_what_the_answer_does() {
-        let mut answer = Answer::new(429, "{}")
+        let mut answer = Response::new(429, "{}")
             .header("X-RateLimit-Limit", "2000")
             .header("X-Request-ID", "a\r\nSet-Cookie: b");
         answer.retry_after = Some(Duration::from_millis(1));
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(header("content-type"), Some("application/json"));
         assert_eq!((header("x-ratelimit-limit"), header("retry-after")), (Some("2000"), Some("1")));
         assert_eq!(header("x-request-id"), None, "no header is made of two lines");
-        let (response, _) = head(Answer::new(401, ""));
+        let (response, _) = head(Response::new(401, ""));
         assert!(response.headers().contains_key("www-authenticate"));
         assert!(!response.headers().contains_key("content-type"), "there is no body");
     }

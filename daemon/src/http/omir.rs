@@ -26,8 +26,7 @@ use super::exchange::held;
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode, unanswered};
 use crate::protocols::omir::{
-    Encoded, Named, Params, Payload, Response as Answer, add_parameter, add_parameters,
-    is_handed_over, method,
+    Encoded, Named, Params, Payload, add_parameter, add_parameters, is_handed_over, method,
 };
 use crate::router::{self, Admitted, Caller, Incoming, Method};
 use crate::work::{Room, Slot};
@@ -57,7 +56,7 @@ async fn serve(
     let (tell, told) = tokio::sync::oneshot::channel();
     let work = move || {
         let _room = room;
-        let encode = move |response: Answer| response.encode(encoding);
+        let encode = move |response: crate::protocols::omir::Response| response.encode(encoding);
         omir.serve(admitted, params, encode, move |answer| {
             // A client that is gone does not wait for it.
             let _ = tell.send(answer);

@@ -12,7 +12,7 @@ use crate::protocols::compass;
 use crate::protocols::experience;
 use crate::protocols::manifesto;
 use crate::router::{
-    Admitted, Answer, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Refusal,
+    Admitted, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Refusal, Response,
 };
 
 /// The keys below `omir/<robot>/`, and the method of each.
@@ -159,7 +159,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn reply(&mut self, answer: Answer) {
+    fn reply(&mut self, answer: Response) {
         if let Some(request) = self.request.take() {
             send(request, self.exchanged, answer);
         }
@@ -189,7 +189,7 @@ fn deny(
 
 /// Answers on `omir/<robot>/<key>`. What HTTP says beside an answer is not said here. Nothing is sent where there is nothing
 /// to say.
-fn send(request: Request, exchanged: Exchanged, answer: Answer) {
+fn send(request: Request, exchanged: Exchanged, answer: Response) {
     match answer {
         answer if answer.is_error() => request.refuse_with(answer.body, Encoding::Json),
         answer if answer.body.is_empty() => drop(request),

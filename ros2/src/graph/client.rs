@@ -62,8 +62,8 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// Waits for the outcome of a call; `None` if there is none.
-type Answer = Option<Reply>;
+/// The reply to a call; `None` if none came.
+type CallReply = Option<Reply>;
 
 /// The calls of a node that wait for their response.
 #[derive(Default)]
@@ -74,7 +74,7 @@ struct Waiting {
     is_over: bool,
     next: u64,
     /// The waiting callers.
-    callers: HashMap<u64, SyncSender<Answer>>,
+    callers: HashMap<u64, SyncSender<CallReply>>,
 }
 
 impl Calls {
@@ -83,7 +83,7 @@ impl Calls {
     }
 
     /// The two ends of the reply's channel; `None` if nobody is to be called any more.
-    fn begin(&self) -> Option<(u64, SyncSender<Answer>, Receiver<Answer>)> {
+    fn begin(&self) -> Option<(u64, SyncSender<CallReply>, Receiver<CallReply>)> {
         let mut waiting = self.lock();
         if waiting.is_over {
             return None;

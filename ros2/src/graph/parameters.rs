@@ -34,9 +34,9 @@ pub struct ParameterServices {
     _servers: Vec<Server>,
 }
 
-type Answer = fn(&[Parameter], &Message, &mut Message) -> Result<(), PathError>;
+type Responder = fn(&[Parameter], &Message, &mut Message) -> Result<(), PathError>;
 
-const SERVICES: [(&str, &str, Answer); 6] = [
+const SERVICES: [(&str, &str, Responder); 6] = [
     ("describe_parameters", "DescribeParameters", describe),
     ("get_parameter_types", "GetParameterTypes", types),
     ("get_parameters", "GetParameters", get),

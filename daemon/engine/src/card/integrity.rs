@@ -22,14 +22,14 @@ pub struct RotFinding {
 /// Listener for findings.
 pub(crate) type OnFinding = Box<dyn Fn(&RotFinding) + Send + Sync>;
 
-type Told = Arc<dyn Fn(&RotFinding) + Send + Sync>;
+type Listener = Arc<dyn Fn(&RotFinding) + Send + Sync>;
 
 /// Findings since the start.
 #[derive(Default)]
 pub(crate) struct Integrity {
     repaired: AtomicU64,
     lost: Mutex<BTreeSet<String>>,
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<Listener>>,
 }
 
 impl Integrity {

@@ -9,17 +9,17 @@ use crossbeam_channel::{Receiver, bounded};
 use crate::contained::contain;
 use crate::write::command::Event;
 
-type Told = dyn Fn(&Event) + Send + Sync;
+type Listener = dyn Fn(&Event) + Send + Sync;
 
 /// The list of listeners. Cloning gives another handle on the same list, so that who must miss nothing
 /// can be in it before the engine starts.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Mutex<Vec<Weak<Told>>>>);
+pub struct Events(Arc<Mutex<Vec<Weak<Listener>>>>);
 
 /// Hears of events until it is dropped; a call that is under way then comes to its end.
 #[must_use = "nothing is heard any more once this is dropped"]
 pub struct Listening {
-    _told: Arc<Told>,
+    _told: Arc<Listener>,
 }
 
 /// Events in a queue, for whoever cannot promise to be quick.
@@ -33,7 +33,7 @@ impl Events {
     /// Calls `told` for each event from now on, in the order of the commits, on the thread that also gives the
     /// answers: whoever blocks there holds up everybody's. A panic in it costs it that event.
     pub fn listen(&self, told: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
-        let told: Arc<Told> = Arc::new(told);
+        let told: Arc<Listener> = Arc::new(told);
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Where nothing happens no event finds out who is gone.
         listeners.retain(|listener| listener.strong_count() > 0);

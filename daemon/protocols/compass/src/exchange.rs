@@ -8,7 +8,8 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::Engine;
 use omird_router::{
-    Admitted, Answer, Denial, Denied, Description, Exchange, Message, Method, Parts, Refusal, Reply,
+    Admitted, Denial, Denied, Description, Exchange, Message, Method, Parts, Refusal, Reply,
+    Response,
 };
 
 use crate::call::{Call, Counts};
@@ -143,12 +144,12 @@ impl Exchange for Compass {
         let trace = message.request_id.as_deref();
         let response = jsonrpc::respond(incoming, |asked| self.one(&mut parts, asked, trace));
         reply(match response {
-            Some(response) => Answer::new(200, json::to_string(&response)),
-            None => Answer::new(204, ""),
+            Some(response) => Response::new(200, json::to_string(&response)),
+            None => Response::new(204, ""),
         });
     }
 
-    fn refuse(&self, denied: &Denied) -> Answer {
+    fn refuse(&self, denied: &Denied) -> Response {
         match &denied.why {
             Denial::Refusal(refusal) => {
                 let status = match refusal {
@@ -176,8 +177,8 @@ impl Exchange for Compass {
 }
 
 /// Words an error of the message as a whole: nobody knows the id of its request.
-fn worded(status: u16, error: RpcError) -> Answer {
-    Answer::new(status, json::to_string(&jsonrpc::response(Value::Null, Err(error))))
+fn worded(status: u16, error: RpcError) -> Response {
+    Response::new(status, json::to_string(&jsonrpc::response(Value::Null, Err(error))))
 }
 
 /// The protocol, as transports and documents know it.

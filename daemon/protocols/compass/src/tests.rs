@@ -16,7 +16,7 @@ use omir_core::value::{Map, Value};
 use omird_engine::testing::{TestClock, parts};
 use omird_engine::{Engine, Parts};
 use omird_router::testing::{AuditLines, Facts};
-use omird_router::{Answer, Caller, Exchange, Incoming, Message, Router, Scope, Scopes};
+use omird_router::{Caller, Exchange, Incoming, Message, Response, Router, Scope, Scopes};
 use tempfile::TempDir;
 
 use crate::{ACE, AGENT, Compass, JSONRPC, OPERATOR, Settings};
@@ -63,7 +63,7 @@ impl Rig {
         self.compass = Compass::new(&self.engine, Settings::default());
     }
 
-    fn send(&self, caller: &Caller, body: &str) -> Answer {
+    fn send(&self, caller: &Caller, body: &str) -> Response {
         let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let admitted = self.router.admit(caller, &JSONRPC, incoming).unwrap();
         let message = Message {

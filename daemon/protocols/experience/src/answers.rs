@@ -6,7 +6,7 @@ use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::{Code, Error};
-use omird_router::{Answer, Method, RateUsage, error_value};
+use omird_router::{Method, RateUsage, Response, error_value};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::check::Fault;
@@ -22,19 +22,19 @@ const UNSAFE: &AsciiSet = &CONTROLS.add(b'%');
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns an answer with a JSON body.
-pub(crate) fn json(status: u16, body: &Value) -> Answer {
-    Answer::new(status, json::to_string(body))
+pub(crate) fn json(status: u16, body: &Value) -> Response {
+    Response::new(status, json::to_string(body))
 }
 
 /// Returns an error in omird's own form: those that the schemas of the contract have no word for.
-pub(crate) fn plain(status: u16, error: &Error) -> Answer {
+pub(crate) fn plain(status: u16, error: &Error) -> Response {
     let retry_after = matches!(error.code, Code::Busy | Code::RateLimited).then_some(SOON);
-    Answer { retry_after, ..json(status, &error_value(error)) }
+    Response { retry_after, ..json(status, &error_value(error)) }
 }
 
 /// Returns the answer to a request that is not worked on: in the form of the contract for the statuses that it names, else in
 /// omird's own.
-pub(crate) fn denied(method: &Method, status: u16, error: &Error) -> Answer {
+pub(crate) fn denied(method: &Method, status: u16, error: &Error) -> Response {
     let (is_ours, message) = (status == 500, &error.message);
     match (method.name, status) {
         ("record", 400 | 500) => {
@@ -68,12 +68,12 @@ pub(crate) fn status(code: Code) -> u16 {
 
 /// Adds what every answer of a method says beside its body.
 pub(crate) fn with_headers(
-    answer: Answer,
+    answer: Response,
     method: &Method,
     request_id: Option<&str>,
     rate: Option<RateUsage>,
     now: Timestamp,
-) -> Answer {
+) -> Response {
     let mut answer = answer.header("Cache-Control", "no-store");
     if let Some(id) = request_id {
         answer = answer.header("X-Request-ID", header_value(id));
@@ -105,7 +105,7 @@ pub(crate) fn stored(
     tenant: &Tenant,
     patterns: Value,
     related: Value,
-) -> Answer {
+) -> Response {
     let mut metadata = Map::new();
     metadata.insert("experience_id", tenant.experience_id(task_id));
     let place = utf8_percent_encode(task_id, SEGMENT);
@@ -128,7 +128,7 @@ pub(crate) fn rejected(
     code: &str,
     message: &str,
     details: Option<Map>,
-) -> Answer {
+) -> Response {
     let mut error = Map::new();
     error.insert("code", code);
     error.insert("message", message);
@@ -182,7 +182,7 @@ impl Measured {
 }
 
 /// Returns the answer with hints.
-pub(crate) fn hints(request_id: &str, hints: &[Value], measured: Measured) -> Answer {
+pub(crate) fn hints(request_id: &str, hints: &[Value], measured: Measured) -> Response {
     let mut body = Map::new();
     body.insert("request_id", request_id);
     body.insert("hints", Value::Array(hints.to_vec()));
@@ -198,7 +198,7 @@ pub(crate) fn no_hints(
     message: &str,
     suggestions: &[&str],
     measured: Measured,
-) -> Answer {
+) -> Response {
     let mut error = Map::new();
     error.insert("code", code);
     error.insert("message", message);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Map;
 use omird_engine::{Code, Error, Query};
-use omird_router::{Answer, Message};
+use omird_router::{Message, Response};
 
 use crate::answers;
 use crate::experience::Experience;
@@ -76,7 +76,7 @@ pub(crate) fn experience(
     service: &Service,
     tenant: &Tenant,
     message: &Message,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let named = message.parameter("task_id").unwrap_or_default();
     let found = match service.engine.get(&tenant.experience(named))? {
         Some(found) => Some(found),
@@ -111,7 +111,7 @@ pub(crate) fn experience(
 }
 
 /// Returns how the components are.
-pub(crate) fn health(service: &Service) -> Answer {
+pub(crate) fn health(service: &Service) -> Response {
     let facts = Facts {
         card: service.engine.card_state(),
         indexer: service.indexer(),
@@ -127,11 +127,11 @@ pub(crate) fn health(service: &Service) -> Answer {
 ///
 /// # Errors
 /// There is none of that name.
-pub(crate) fn schema(message: &Message) -> Result<Answer, Error> {
+pub(crate) fn schema(message: &Message) -> Result<Response, Error> {
     let name = message.parameter("name").unwrap_or_default();
     let Some(text) = schema::file(name) else {
         let message = format!("there is no such schema; there are {}", schema::NAMES.join(", "));
         return Err(Error::at(Code::NotFound, "/name", message));
     };
-    Ok(Answer::new(200, text))
+    Ok(Response::new(200, text))
 }

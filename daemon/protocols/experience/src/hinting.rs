@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use omir_core::value::Value;
 use omird_engine::{Code, Error};
-use omird_router::{Admitted, Answer, Message, Reply};
+use omird_router::{Admitted, Message, Reply, Response};
 
 use crate::answers::{self, Measured};
 use crate::cache::{Drawn, Kept, Moment, Question};
@@ -233,7 +233,7 @@ fn finish(
     Ok(Outcome { hints, candidates, supports, cache })
 }
 
-fn worded(request: &Request, found: Result<Outcome, Failure>) -> Answer {
+fn worded(request: &Request, found: Result<Outcome, Failure>) -> Response {
     let latency = request.began.elapsed();
     let nothing = Measured { latency, ..Measured::default() };
     let id = request.request_id.as_str();
@@ -272,7 +272,7 @@ fn worded(request: &Request, found: Result<Outcome, Failure>) -> Answer {
     }
 }
 
-fn invalid(request_id: &str, message: &str, began: Instant) -> Answer {
+fn invalid(request_id: &str, message: &str, began: Instant) -> Response {
     let measured = Measured { latency: began.elapsed(), ..Measured::default() };
     let suggestions = ["compare the request with the schema hint_request.v0"];
     answers::no_hints(400, request_id, "INVALID_QUERY", message, &suggestions, measured)

@@ -39,8 +39,8 @@ use std::sync::Arc;
 use omir_core::value::Map;
 use omird_engine::{Engine, Error};
 use omird_router::{
-    Admitted, Answer, Denial, Denied, Description, ERROR, Exchange, Message, Method, Refusal,
-    Reply, worded_for,
+    Admitted, Denial, Denied, Description, ERROR, Exchange, Message, Method, Refusal, Reply,
+    Response, worded_for,
 };
 
 pub use self::methods::{EXPERIENCE, HEALTH, HINTS, PROTOCOL, READ, RECORD, SCHEMA, WRITE};
@@ -118,7 +118,7 @@ impl Experiences {
     }
 
     /// Words an error of a GET.
-    fn failed(error: &Error) -> Answer {
+    fn failed(error: &Error) -> Response {
         answers::plain(answers::status(error.code), error)
     }
 }
@@ -140,13 +140,13 @@ impl Exchange for Experiences {
             "health" => Ok(fetching::health(service)),
             _ => fetching::schema(&message),
         };
-        let answer = fetched.as_ref().map_or_else(Self::failed, Answer::clone);
+        let answer = fetched.as_ref().map_or_else(Self::failed, Response::clone);
         let (rate, id) = (admitted.usage(), message.request_id.as_deref());
         admitted.finish(&fetched);
         reply(answers::with_headers(answer, method, id, rate, service.engine.now().0));
     }
 
-    fn refuse(&self, denied: &Denied) -> Answer {
+    fn refuse(&self, denied: &Denied) -> Response {
         let (status, error, retry_after) = match &denied.why {
             Denial::Refusal(refusal) => {
                 let retry_after = match refusal {

@@ -19,7 +19,7 @@ use omir_core::value::{Map, Value};
 use omird_engine::{
     Change, Code, Encoding, Error, Lookup, Precondition, Prepared, Query, Receipt, ScorePart,
 };
-use omird_router::{Admitted, Answer, Message, Reply};
+use omird_router::{Admitted, Message, Reply, Response};
 
 use crate::answers;
 use crate::check::Fault;
@@ -62,7 +62,7 @@ struct Written {
 /// The decision on a report, given what is stored.
 enum Decision {
     /// It is answered.
-    Answer(Answer, Result<(), Code>),
+    Respond(Response, Result<(), Code>),
     /// It is written, if the store is still as it was seen, with what the old version has earned.
     Write(Precondition, &'static str, Option<Earned>),
 }
@@ -104,7 +104,7 @@ fn reject(
 fn send(
     service: &Service,
     admitted: Admitted,
-    answer: Answer,
+    answer: Response,
     request_id: &str,
     ended: Result<(), Code>,
     reply: Reply,
@@ -158,7 +158,7 @@ impl Job {
             },
         };
         match decided {
-            Decision::Answer(answer, ended) => self.answer(answer, ended),
+            Decision::Respond(answer, ended) => self.answer(answer, ended),
             Decision::Write(precondition, status, earned) => {
                 self.write(record, precondition, status, earned);
             }
@@ -278,7 +278,7 @@ impl Job {
         self.answer(answer, Err(error.code));
     }
 
-    fn answer(self, answer: Answer, ended: Result<(), Code>) {
+    fn answer(self, answer: Response, ended: Result<(), Code>) {
         let Self { service, admitted, report, reply, .. } = self;
         send(&service, admitted, answer, &report.request_id, ended, reply);
     }
@@ -303,10 +303,10 @@ fn decide(report: &Report, updates: bool, stored: Option<(&[u8], u64)>) -> Decis
     };
     match &known {
         Some(known) if known.digest == digest && updates => {
-            Decision::Answer(first_answer(known, "updated"), Ok(()))
+            Decision::Respond(first_answer(known, "updated"), Ok(()))
         }
         Some(known) if known.digest == digest && known.request_id == request_id => {
-            Decision::Answer(first_answer(known, known.status), Ok(()))
+            Decision::Respond(first_answer(known, known.status), Ok(()))
         }
         _ if updates => {
             let old = known.as_ref().and_then(|known| Experience::of(known.record));
@@ -328,7 +328,7 @@ fn decide(report: &Report, updates: bool, stored: Option<(&[u8], u64)>) -> Decis
                 message,
                 Some(details),
             );
-            Decision::Answer(answer, Err(Code::Conflict))
+            Decision::Respond(answer, Err(Code::Conflict))
         }
     }
 }

@@ -9,7 +9,7 @@ use omird_engine::testing::{TestClock, parts};
 use omird_engine::{Engine, Parts};
 use omird_router::testing::somebody;
 use omird_router::{
-    Answer, Caller, Denial, Denied, Exchange as _, Incoming, Message, Method, Router,
+    Caller, Denial, Denied, Exchange as _, Incoming, Message, Method, Response, Router,
 };
 
 use crate::health::Indexer;
@@ -85,7 +85,7 @@ impl Told {
 }
 
 /// Checks an answer, and reads it.
-pub(crate) fn told(method: &'static Method, answer: Answer) -> Told {
+pub(crate) fn told(method: &'static Method, answer: Response) -> Told {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
     let answers = (crate::DESCRIPTION.answers)(method);
     let named = answers.iter().find(|(status, _)| *status == answer.status);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use omir_core::manifesto::{Fault, WorldFault};
 use omir_core::value::Value;
 use omird_engine::{Code, Error};
-use omird_router::{Answer, Denial, Denied, Refusal, error_value, worded_for};
+use omird_router::{Denial, Denied, Refusal, Response, error_value, worded_for};
 
 /// A request that is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,13 +71,13 @@ impl Failure {
         Self::new(500, "INTERNAL", Code::Internal, message)
     }
 
-    pub(crate) fn to_answer(&self) -> Answer {
+    pub(crate) fn to_answer(&self) -> Response {
         let mut body = error_value(&Error::at(self.kind, &self.path, &self.message));
         if let Some(map) = body.as_object_mut() {
             map.insert("code", Value::from(self.code));
         }
-        let answer = Answer::new(self.status, omir_core::json::to_string(&body));
-        Answer { retry_after: self.retry_after, ..answer }
+        let answer = Response::new(self.status, omir_core::json::to_string(&body));
+        Response { retry_after: self.retry_after, ..answer }
     }
 }
 

@@ -38,7 +38,7 @@ use omir_core::json;
 pub use omir_core::manifesto::Keys;
 use omir_core::value::Value;
 use omird_engine::Engine;
-use omird_router::{Admitted, Answer, Denied, Description, Exchange, Message, Reply};
+use omird_router::{Admitted, Denied, Description, Exchange, Message, Reply, Response};
 
 use self::asked::Asked;
 use self::failure::Failure;
@@ -127,7 +127,7 @@ impl Exchange for Manifesto {
         client.finish(asked.admitted, ended);
     }
 
-    fn refuse(&self, denied: &Denied) -> Answer {
+    fn refuse(&self, denied: &Denied) -> Response {
         let request_id = denied.request_id.clone().unwrap_or_else(|| self.engine.new_id());
         failure::denied(denied).to_answer().header(REQUEST_ID, request_id)
     }
@@ -148,7 +148,7 @@ impl Client {
         let answer = match ended {
             Ok((status, value)) => {
                 admitted.done();
-                Answer::new(status, json::to_string(&value))
+                Response::new(status, json::to_string(&value))
             }
             Err(failure) => {
                 admitted.failed(failure.kind);

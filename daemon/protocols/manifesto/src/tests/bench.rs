@@ -40,7 +40,7 @@ impl Bench {
         body: &str,
         parameters: &[(&str, &str)],
         request_id: Option<&str>,
-    ) -> Answer {
+    ) -> Response {
         let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let request_id = request_id.map(str::to_owned);
         let admitted = match self.router.admit(caller, method, incoming) {
