@@ -90,8 +90,8 @@ impl Known {
         };
         let (looked, ended) = (Mutex::new(looked), Condvar::new());
         let files = Files { store, scopes, looked, ended };
-        let turn = files.lock().begin(clock.monotonic());
-        files.read(turn, None);
+        let look = files.lock().begin(clock.monotonic());
+        files.read(look, None);
         Self(Arc::new(files))
     }
 
@@ -108,9 +108,9 @@ impl Known {
         let mut waits = age >= TOO_OLD;
         if looked.under_way.is_none() && age >= LOOK_EVERY {
             let files = self.0.clone();
-            let turn = looked.begin(now);
+            let look = looked.begin(now);
             let builder = std::thread::Builder::new().name("omird-keys".to_owned());
-            match builder.spawn(move || files.read(turn, None)) {
+            match builder.spawn(move || files.read(look, None)) {
                 Ok(_) => waits = true,
                 // No thread to be had: it is tried again with the next request.
                 Err(_) => looked.under_way = None,
@@ -127,8 +127,8 @@ impl Known {
     /// Reads the files again at once: this daemon has changed them. The token `revoked` is in force no longer, also where
     /// the disk does not give the file now.
     pub(crate) fn refresh(&self, clock: &dyn Clock, revoked: Option<&str>) {
-        let turn = self.0.lock().begin(clock.monotonic());
-        self.0.read(turn, revoked);
+        let look = self.0.lock().begin(clock.monotonic());
+        self.0.read(look, revoked);
     }
 }
 
@@ -137,24 +137,24 @@ impl Files {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files if they have changed, in the turn that [`Looked::begin`] gave. Nothing is locked meanwhile; of two
+    /// Reads the files if they have changed, in the look that [`Looked::begin`] gave. Nothing is locked meanwhile; of two
     /// looks at once the one that began last counts.
-    fn read(&self, turn: Turn, revoked: Option<&str>) {
+    fn read(&self, look: Look, revoked: Option<&str>) {
         // However it ends: a look that never ended would be the last.
-        let _ending = Ending { files: self, turn: turn.number };
+        let _ending = Ending { files: self, look: look.number };
         // Taken before reading: a file that changes meanwhile is read once more.
         let stamps = self.store.stamps();
-        let read = (turn.stamps.as_ref() != Some(&stamps)).then(|| {
-            let (mut tokens, is_whole) = Tokens::read(&self.store, &self.scopes, &turn.tokens);
+        let read = (look.stamps.as_ref() != Some(&stamps)).then(|| {
+            let (mut tokens, is_whole) = Tokens::read(&self.store, &self.scopes, &look.tokens);
             tokens.tokens.retain(|token| is_whole || revoked != Some(&*token.caller.name));
             (tokens, is_whole)
         });
         let mut looked = self.lock();
-        if turn.number <= looked.ended {
+        if look.number <= looked.ended {
             return;
         }
-        looked.ended = turn.number;
-        looked.at = looked.at.max(turn.at);
+        looked.ended = look.number;
+        looked.at = looked.at.max(look.at);
         if let Some((tokens, is_whole)) = read {
             looked.stamps = is_whole.then_some(stamps);
             looked.tokens = Arc::new(tokens);
@@ -163,7 +163,7 @@ impl Files {
 }
 
 /// What a look begins with.
-struct Turn {
+struct Look {
     number: u64,
     at: Duration,
     stamps: Option<[Option<Stamp>; 2]>,
@@ -171,24 +171,24 @@ struct Turn {
 }
 
 impl Looked {
-    fn begin(&mut self, now: Duration) -> Turn {
+    fn begin(&mut self, now: Duration) -> Look {
         self.begun += 1;
         self.under_way = Some((self.begun, Instant::now()));
         let (stamps, tokens) = (self.stamps, self.tokens.clone());
-        Turn { number: self.begun, at: now, stamps, tokens }
+        Look { number: self.begun, at: now, stamps, tokens }
     }
 }
 
 /// The end of a look.
 struct Ending<'a> {
     files: &'a Files,
-    turn: u64,
+    look: u64,
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let mut looked = self.files.lock();
-        if looked.under_way.is_some_and(|(turn, _)| turn == self.turn) {
+        if looked.under_way.is_some_and(|(look, _)| look == self.look) {
             looked.under_way = None;
         }
         drop(looked);

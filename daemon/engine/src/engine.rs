@@ -91,7 +91,7 @@ impl Engine {
     /// Adds a callback for each damaged file that is found from now on, and what became of it. It is called on the
     /// sealing thread.
     pub fn on_finding(&self, tell: OnFinding) {
-        self.inner.shared.integrity.tell(tell);
+        self.inner.shared.integrity.listen(tell);
     }
 
     /// Adds a member to `status`. It is left out while `section` returns `None`.

@@ -33,7 +33,7 @@ struct Sample {
 }
 
 /// The transforms of one child: everything in a list, searched from end to end.
-struct Told {
+struct Transforms {
     is_static: bool,
     samples: Vec<Sample>,
     refused: Vec<i64>,
@@ -41,7 +41,7 @@ struct Told {
 
 #[derive(Default)]
 struct Model {
-    told: BTreeMap<usize, Told>,
+    told: BTreeMap<usize, Transforms>,
     named: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Model {
                 self.named.push(frame);
             }
         }
-        let told = self.told.entry(child).or_insert(Told {
+        let told = self.told.entry(child).or_insert(Transforms {
             is_static,
             samples: Vec::new(),
             refused: Vec::new(),

@@ -29,7 +29,7 @@ type Listener = Arc<dyn Fn(&RotFinding) + Send + Sync>;
 pub(crate) struct Integrity {
     repaired: AtomicU64,
     lost: Mutex<BTreeSet<String>>,
-    told: Mutex<Vec<Listener>>,
+    listeners: Mutex<Vec<Listener>>,
 }
 
 impl Integrity {
@@ -38,9 +38,9 @@ impl Integrity {
         Self { repaired: AtomicU64::new(repaired), ..Self::default() }
     }
 
-    /// Adds one who is told.
-    pub(crate) fn tell(&self, tell: OnFinding) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(tell.into());
+    /// Adds a listener.
+    pub(crate) fn listen(&self, listener: OnFinding) {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener.into());
     }
 
     /// Notes that nothing is wrong with a file.
@@ -67,10 +67,10 @@ impl Integrity {
 
     fn announce(&self, kind: EventKind, file: &str, message: &str) {
         let finding = RotFinding { kind, file: file.to_owned(), message: message.to_owned() };
-        // Without the lock: who is told may ask for more.
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for tell in told {
-            contain("an adapter that was told of damage", || tell(&finding));
+        // Without the lock: a listener may ask for more.
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for listener in listeners {
+            contain("an adapter that was told of damage", || listener(&finding));
         }
     }
 
@@ -96,10 +96,10 @@ mod tests {
         let teller = told.clone();
         let counted = Arc::new(AtomicU64::new(0));
         let counter = counted.clone();
-        integrity.tell(Box::new(move |_| {
+        integrity.listen(Box::new(move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
         }));
-        integrity.tell(Box::new(move |finding| {
+        integrity.listen(Box::new(move |finding| {
             teller.lock().unwrap().push((finding.kind, finding.file.clone()));
         }));
         integrity.lost("segments/1", "gone");

@@ -19,7 +19,7 @@ pub struct Events(Arc<Mutex<Vec<Weak<Listener>>>>);
 /// Hears of events until it is dropped; a call that is under way then comes to its end.
 #[must_use = "nothing is heard any more once this is dropped"]
 pub struct Listening {
-    _told: Arc<Listener>,
+    _listener: Arc<Listener>,
 }
 
 /// Events in a queue, for whoever cannot promise to be quick.
@@ -30,15 +30,15 @@ pub struct Following {
 }
 
 impl Events {
-    /// Calls `told` for each event from now on, in the order of the commits, on the thread that also gives the
+    /// Calls `listener` for each event from now on, in the order of the commits, on the thread that also gives the
     /// answers: whoever blocks there holds up everybody's. A panic in it costs it that event.
-    pub fn listen(&self, told: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
-        let told: Arc<Listener> = Arc::new(told);
+    pub fn listen(&self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
+        let listener: Arc<Listener> = Arc::new(listener);
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Where nothing happens no event finds out who is gone.
         listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(Arc::downgrade(&told));
-        Listening { _told: told }
+        listeners.push(Arc::downgrade(&listener));
+        Listening { _listener: listener }
     }
 
     /// Queues events from now on, at most `most` of them: who is too slow for more misses some, and hears how many.
@@ -63,7 +63,7 @@ impl Events {
             listeners.extend(listener);
             is_there
         });
-        // Without the lock: who is told of one may begin or end to listen.
+        // Without the lock: a listener may begin or end to listen.
         for listener in listeners {
             // The last of a listener may go here.
             contain("an adapter that was told of an event", move || {

@@ -94,7 +94,7 @@ impl Rebase {
 
 /// The frames that a step was about: the map, and the keyframes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct RebaseStep {
     /// The frame of the map.
     pub frame: String,
     /// The keyframes.
@@ -105,7 +105,7 @@ pub(crate) struct Told {
 ///
 /// # Errors
 /// `INVALID_QUERY` if it tells of none, `CONFLICT` if that was undone already.
-pub(crate) fn told(record: &Resource) -> Result<Told, Error> {
+pub(crate) fn step_of(record: &Resource) -> Result<RebaseStep, Error> {
     let target = record.reference();
     let step = extension(record).and_then(|at| record.extensions()[at].value_json.as_ref());
     let frame = step.and_then(|step| step.get("frame")).and_then(Value::as_str);
@@ -119,7 +119,7 @@ pub(crate) fn told(record: &Resource) -> Result<Told, Error> {
         return Err(Error::at(Code::Conflict, "/undo", message));
     }
     let keyframes = keyframes.keys().map(ToOwned::to_owned).collect();
-    Ok(Told { frame: frame.to_owned(), keyframes })
+    Ok(RebaseStep { frame: frame.to_owned(), keyframes })
 }
 
 /// The record of a step that was taken back.

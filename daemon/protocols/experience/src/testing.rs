@@ -59,14 +59,14 @@ pub(crate) struct Rig {
 
 /// An answer, its body checked against the schema that the description names for its status.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Received {
     pub(crate) status: u16,
     pub(crate) body: serde_json::Value,
     headers: Vec<(&'static str, String)>,
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Told {
+impl Received {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_str())
@@ -85,7 +85,7 @@ impl Told {
 }
 
 /// Checks an answer, and reads it.
-pub(crate) fn told(method: &'static Method, answer: Response) -> Told {
+pub(crate) fn told(method: &'static Method, answer: Response) -> Received {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
     let answers = (crate::DESCRIPTION.answers)(method);
     let named = answers.iter().find(|(status, _)| *status == answer.status);
@@ -103,7 +103,12 @@ pub(crate) fn told(method: &'static Method, answer: Response) -> Told {
         names.sort();
         assert_eq!(names, ["code", "message", "path"]);
     }
-    Told { status: answer.status, body, headers: answer.headers, retry_after: answer.retry_after }
+    Received {
+        status: answer.status,
+        body,
+        headers: answer.headers,
+        retry_after: answer.retry_after,
+    }
 }
 
 /// A caller of a tenant, with both scopes.
@@ -162,7 +167,12 @@ impl Rig {
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) fn ask(&self, method: &'static Method, caller: &Caller, message: Message) -> Told {
+    pub(crate) fn ask(
+        &self,
+        method: &'static Method,
+        caller: &Caller,
+        message: Message,
+    ) -> Received {
         self.begin(method, caller, message).recv().expect("it is answered")
     }
 
@@ -172,7 +182,7 @@ impl Rig {
         method: &'static Method,
         caller: &Caller,
         message: Message,
-    ) -> std::sync::mpsc::Receiver<Told> {
+    ) -> std::sync::mpsc::Receiver<Received> {
         let (tell, answers) = std::sync::mpsc::channel();
         let bytes = message.body.len();
         match self.router.admit(caller, method, Incoming { bytes, ..Incoming::default() }) {
@@ -193,17 +203,17 @@ impl Rig {
     }
 
     /// Records, as the default tenant.
-    pub(crate) fn record(&self, value: &Value) -> Told {
+    pub(crate) fn record(&self, value: &Value) -> Received {
         self.ask(&RECORD, &caller(None), message(&json::to_string(value), &[]))
     }
 
     /// Asks for hints, as the default tenant.
-    pub(crate) fn hints(&self, body: &str) -> Told {
+    pub(crate) fn hints(&self, body: &str) -> Received {
         self.ask(&HINTS, &caller(None), message(body, &[]))
     }
 
     /// Asks for hints by words.
-    pub(crate) fn by_intent(&self, intent: &str) -> Told {
+    pub(crate) fn by_intent(&self, intent: &str) -> Received {
         self.hints(&by_intent(intent))
     }
 }

@@ -8,7 +8,8 @@ use super::BEGINNING;
 use crate::cbor;
 use crate::instant::Timestamp;
 use crate::link::message::{
-    Failure, Inbox, Info, Push, Pushed, Request, RequestMessage, Response as Told, ResponseMessage,
+    Failure, Inbox, Info, Push, Pushed, Request, RequestMessage, Response as LinkResponse,
+    ResponseMessage,
 };
 use crate::link::tests::Wire;
 use crate::link::{Body, Deframer, Frame};
@@ -153,7 +154,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn answer(&mut self, request: Request, now: u64) -> Told {
+    pub(super) fn answer(&mut self, request: Request, now: u64) -> LinkResponse {
         match request {
             Request::Info => {
                 let info = Info {
@@ -165,11 +166,11 @@ impl Daemon {
                     count: self.durable.len() as u64,
                     deflate: true,
                 };
-                Told::Ok(info.to_map())
+                LinkResponse::Ok(info.to_map())
             }
             Request::Unlock(token) if Some(&token) == self.token.as_ref() => {
                 self.unlocked = true;
-                Told::Ok(Map::new())
+                LinkResponse::Ok(Map::new())
             }
             Request::Push(Push { items, restore: false }) if self.write || self.unlocked => {
                 self.push(items)
@@ -178,7 +179,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn push(&mut self, items: Vec<Value>) -> Told {
+    pub(super) fn push(&mut self, items: Vec<Value>) -> LinkResponse {
         let mut records = Vec::new();
         for item in items {
             let bytes = cbor::to_vec(&item);
@@ -209,11 +210,15 @@ impl Daemon {
         }
         self.stored += pushed.stored as usize;
         self.pushes += 1;
-        Told::Ok(pushed.to_map())
+        LinkResponse::Ok(pushed.to_map())
     }
 
-    pub(super) fn error(&self, code: &str) -> Told {
+    pub(super) fn error(&self, code: &str) -> LinkResponse {
         let message = if self.talkative { "m".repeat(5_000) } else { "no".to_owned() };
-        Told::Error(Failure { code: code.to_owned(), message, path: Some("/items/0".to_owned()) })
+        LinkResponse::Error(Failure {
+            code: code.to_owned(),
+            message,
+            path: Some("/items/0".to_owned()),
+        })
     }
 }

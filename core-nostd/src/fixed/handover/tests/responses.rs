@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::*;
 use crate::cbor;
 use crate::instant::Timestamp;
-use crate::link::message::{Info, Response as Told, ResponseMessage};
+use crate::link::message::{Info, Response as LinkResponse, ResponseMessage};
 
 proptest! {
     #[test]
@@ -46,7 +46,7 @@ fn answers_by_hand() {
         count: 1,
         deflate: true,
     };
-    let whole = ResponseMessage { id: 9, response: Told::Ok(info.to_map()) }.encode();
+    let whole = ResponseMessage { id: 9, response: LinkResponse::Ok(info.to_map()) }.encode();
     let front = Response::read(&whole[..ANSWER], true).unwrap();
     assert_eq!(front.time, Some(Timestamp::parse("2026-05-30T12:00:00Z").unwrap()));
     assert_eq!((front.id, front.may_write), (9, Some(false)));

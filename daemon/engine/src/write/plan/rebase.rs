@@ -14,7 +14,7 @@ use crate::index::space::FrameId;
 use crate::write::command::{Cause, Effect, Stored};
 use crate::write::rebase::{
     CAUSE, MAX_STEPS, Moved, Request, Step, moved, moved_back, moved_since, record_of, released,
-    told, undone,
+    step_of, undone,
 };
 use omir_core::event::EventKind;
 
@@ -41,12 +41,12 @@ impl Planner<'_> {
                     let message = format!("{by} is not in the store");
                     return Err(Error::at(Code::NotFound, "/undo", message).into());
                 };
-                let told = told(&record)?;
-                let keyframes = told.keyframes.iter().map(String::as_str);
-                let (tied, _) = self.tied(&told.frame, keyframes);
+                let step = step_of(&record)?;
+                let keyframes = step.keyframes.iter().map(String::as_str);
+                let (tied, _) = self.tied(&step.frame, keyframes);
                 let change = |resource: &Resource| {
                     self.check_last(resource, by)?;
-                    let resource = moved_back(resource, &told.frame, by);
+                    let resource = moved_back(resource, &step.frame, by);
                     Ok(resource.map(|resource| Moved { resource, over: None }))
                 };
                 self.move_all(&mut plan, &mut tally, request, tied, by, change)?;
@@ -83,7 +83,7 @@ impl Planner<'_> {
         // One that was forgotten, or that could not read this memory when it was undone, is in nobody's
         // way.
         match self.stored(&RefKey::of(&later)) {
-            Ok((_, Some((record, _)))) if told(&record).is_ok() => {
+            Ok((_, Some((record, _)))) if step_of(&record).is_ok() => {
                 let message = format!(
                     "{later} moved {} again; undo that first, then {by}",
                     resource.reference()

@@ -138,7 +138,7 @@ fn the_record_of_a_step_tells_what_moved_until_it_is_undone() {
     let record = rebase.record("s".parse().unwrap(), 3, Timestamp::EPOCH);
     assert_eq!(Resource::from_value(record.to_value()), Ok(record.clone()));
     let keyframes = vec!["kf_1".to_owned()];
-    assert_eq!(told(&record), Ok(Told { frame: "map".to_owned(), keyframes }));
+    assert_eq!(step_of(&record), Ok(RebaseStep { frame: "map".to_owned(), keyframes }));
     let is_anchored = |record: &Resource| match record {
         Resource::MemoryRecord(record) => record.decay.as_ref().and_then(|decay| decay.anchored),
         _ => None,
@@ -149,7 +149,7 @@ fn the_record_of_a_step_tells_what_moved_until_it_is_undone() {
     assert_eq!(released(&free), None);
     let undone = undone(&record, Timestamp::EPOCH);
     assert_eq!(is_anchored(&undone), Some(false));
-    assert_eq!(told(&undone).unwrap_err().code, Code::Conflict);
+    assert_eq!(step_of(&undone).unwrap_err().code, Code::Conflict);
     let other = seen("kf_1", Isometry3::identity(), Isometry3::identity());
-    assert_eq!(told(&other).unwrap_err().code, Code::InvalidQuery);
+    assert_eq!(step_of(&other).unwrap_err().code, Code::InvalidQuery);
 }

@@ -11,14 +11,14 @@ use serde_json::json as js;
 
 use crate::health::Indexer;
 use crate::ids::Tenant;
-use crate::testing::{Rig, Told, caller, message, record, with};
+use crate::testing::{Received, Rig, caller, message, record, with};
 use crate::{EXPERIENCE, ExperienceSettings, RECORD};
 
 fn target(task: &str) -> Ref {
     Tenant::new("default").experience(task)
 }
 
-fn update(rig: &Rig, value: &Value) -> Told {
+fn update(rig: &Rig, value: &Value) -> Received {
     let asked = message(&json::to_string(value), &[("on_duplicate", "update")]);
     rig.ask(&RECORD, &caller(None), asked)
 }
@@ -32,7 +32,7 @@ fn put(rig: &Rig, text: &str) {
     rig.engine.execute(change).unwrap();
 }
 
-fn uses(told: &Told) -> u64 {
+fn uses(told: &Received) -> u64 {
     told.hint("nav2")["metadata"]["uses"].as_u64().unwrap()
 }
 
@@ -146,7 +146,7 @@ fn a_candidate_that_changed_is_looked_for_again() {
     for task in ["t-1", "t-2"] {
         rig.record(&record(task));
     }
-    let total = |told: &Told| told.body["metadata"]["total_experiences"].clone();
+    let total = |told: &Received| told.body["metadata"]["total_experiences"].clone();
     assert_eq!(total(&rig.by_intent("dock robot")), js!(2));
     update(&rig, &with(record("t-1"), "/result/success", false));
     assert_eq!(total(&rig.by_intent("dock robot")), js!(2), "updated");

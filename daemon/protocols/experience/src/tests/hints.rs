@@ -128,7 +128,7 @@ fn a_wrong_question_is_named() {
 fn answers_are_kept_until_something_changes() {
     let rig = Rig::new();
     rig.record(&record("t-1"));
-    let status = |told: &crate::testing::Told| told.body["metadata"]["cache_status"].clone();
+    let status = |told: &crate::testing::Received| told.body["metadata"]["cache_status"].clone();
     assert_eq!(status(&rig.by_intent("dock robot")), "miss");
     let hit = rig.hints(&by_intent("dock robot").replace("h1", "h2"));
     assert_eq!((status(&hit), &hit.body["request_id"]), (js!("hit"), &js!("h2")));
@@ -273,7 +273,7 @@ fn the_place_rides_along_and_hints_are_asked_near_it() {
     let near = |parameters: &[(&str, &str)]| {
         rig.ask(&HINTS, &caller(None), message(&by_intent("dock robot"), parameters))
     };
-    let tasks = |told: &crate::testing::Told| told.hint("nav2")["metadata"]["tasks"].clone();
+    let tasks = |told: &crate::testing::Received| told.hint("nav2")["metadata"]["tasks"].clone();
     assert_eq!(tasks(&near(&[("near", "1.5,2")])), js!(["t-1"]));
     assert_eq!(
         tasks(&near(&[("near", "49,2,0"), ("radius", "2"), ("frame", "map")])),
