@@ -53,7 +53,7 @@ impl Most {
 
 /// A request whose body is still to come, as its audit line has it.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct UnreadRequest<'a> {
     /// Who asks.
     pub(crate) caller: &'a Caller,
     /// For what.
@@ -62,7 +62,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) named: Option<&'a Ref>,
 }
 
-impl Asked<'_> {
+impl UnreadRequest<'_> {
     /// Reads the body, if the caller may ask at all: for one who may not, nothing is read. A refusal has its audit line.
     ///
     /// # Errors

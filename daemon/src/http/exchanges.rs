@@ -51,7 +51,7 @@ async fn serve(
         return Err(Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message));
     };
     let (parts, body) = request.into_parts();
-    let asked = Asked { context, exchange, method, request_id: request_id(&parts.headers) };
+    let asked = RequestHead { context, exchange, method, request_id: request_id(&parts.headers) };
     let answer = match asked.answered(&parts, names, body).await {
         Ok(answer) => answer,
         Err(denied) => exchange.refuse(&denied),
@@ -60,14 +60,14 @@ async fn serve(
 }
 
 /// A request, as far as its head tells.
-struct Asked<'a> {
+struct RequestHead<'a> {
     context: &'a Context,
     exchange: &'a Arc<dyn Exchange>,
     method: &'static Method,
     request_id: Option<String>,
 }
 
-impl Asked<'_> {
+impl RequestHead<'_> {
     async fn answered(
         self,
         parts: &Parts,

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Context;
 use super::answer::Refused;
-use super::body::{self, Asked, Most};
+use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
 use super::exchange::held;
 use super::operations::MCP;
@@ -49,7 +49,7 @@ pub(super) fn route(context: &Arc<Context>) -> Router<Arc<Context>> {
     let handle = async move |State(context): State<Arc<Context>>, request: Request| {
         let (mut parts, body) = request.into_parts();
         let caller = ask_who(&context, &MCP, &parts, None)?;
-        let asked = Asked { caller: &caller, method: &MCP, named: None };
+        let asked = UnreadRequest { caller: &caller, method: &MCP, named: None };
         let body::Read { bytes, room } = asked.read(&context, &parts.headers, body, MOST).await?;
         let has_row = match check(&bytes) {
             Ok(message) => has_row(&message),

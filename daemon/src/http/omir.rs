@@ -20,7 +20,7 @@ use omir_core::value::Value;
 use percent_encoding::percent_decode_str;
 
 use super::answer::{Refused, content_type};
-use super::body::{self, Asked, Most};
+use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
 use super::exchange::held;
 use super::{Context, negotiate};
@@ -105,7 +105,7 @@ async fn admit(
 ) -> Result<Admission, Refused> {
     let (parts, body) = request.into_parts();
     let caller = ask_who(context, row, &parts, None)?;
-    let asked = Asked { caller: &caller, method: row, named: None };
+    let asked = UnreadRequest { caller: &caller, method: row, named: None };
     let refuse = |bytes: usize, error: Error| {
         asked.refuse(context, bytes, error.code);
         Refused::from(error)

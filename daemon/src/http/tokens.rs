@@ -10,7 +10,7 @@ use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Request, StatusCode};
 
 use super::answer::{Refused, content_type};
-use super::body::{self, Asked, Most};
+use super::body::{self, Most, UnreadRequest};
 use super::caller::ask_who;
 use super::{Context, negotiate};
 use crate::engine::{Code, Encoding, Error, RequestLimits, decode};
@@ -37,7 +37,7 @@ pub(super) async fn add(
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let caller = ask_who(&context, &ADD, &parts, None)?;
-    let asked = Asked { caller: &caller, method: &ADD, named: None };
+    let asked = UnreadRequest { caller: &caller, method: &ADD, named: None };
     let body::Read { bytes, room: _room } =
         asked.read(&context, &parts.headers, body, MOST).await?;
     let refuse = |code| asked.refuse(&context, bytes.len(), code);

@@ -15,14 +15,14 @@ const BUCKETS: [f64; 14] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     protocol: &'static str,
     method: &'static str,
     transport: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct OutcomeLabels {
     protocol: &'static str,
     method: &'static str,
     transport: &'static str,
@@ -32,9 +32,9 @@ struct Ended {
 /// Requests so far. Cloning gives another handle on the same.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    ended: Family<Ended, Counter>,
-    took: Family<Asked, Histogram, fn() -> Histogram>,
-    bytes: Family<Asked, Counter>,
+    ended: Family<OutcomeLabels, Counter>,
+    took: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    bytes: Family<RequestLabels, Counter>,
 }
 
 impl Default for Requests {
@@ -64,8 +64,8 @@ impl Sink for Requests {
         let (protocol, method) = (line.method.protocol, line.method.name);
         let transport = line.caller.transport;
         let outcome = line.outcome.as_str();
-        self.ended.get_or_create(&Ended { protocol, method, transport, outcome }).inc();
-        let asked = Asked { protocol, method, transport };
+        self.ended.get_or_create(&OutcomeLabels { protocol, method, transport, outcome }).inc();
+        let asked = RequestLabels { protocol, method, transport };
         self.bytes.get_or_create(&asked).inc_by(line.bytes as u64);
         // A stream lasts as long as somebody listens.
         if !line.method.streams {

@@ -103,7 +103,7 @@ pub(super) fn take_on(
         let (context, exchange) = (context.clone(), exchange.clone());
         let caller = caller.clone();
         move |(request, admitted)| {
-            let asked = Asked { context, exchange, exchanged, caller, parameters, began };
+            let asked = PendingExchange { context, exchange, exchanged, caller, parameters, began };
             asked.answer(request, admitted);
         }
     };
@@ -124,7 +124,7 @@ fn parameters_of(request: &Request, method: &Method) -> Result<Vec<(String, Stri
 }
 
 /// A request that is worked on.
-struct Asked {
+struct PendingExchange {
     context: Arc<Context>,
     exchange: Arc<dyn Exchange>,
     exchanged: Exchanged,
@@ -133,7 +133,7 @@ struct Asked {
     began: Instant,
 }
 
-impl Asked {
+impl PendingExchange {
     fn answer(self, mut request: Request, admitted: Admitted) {
         let Self { context, exchange, exchanged, caller, parameters, began } = self;
         let message = Message { body: request.take_payload(), parameters, request_id: None, began };

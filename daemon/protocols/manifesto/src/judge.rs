@@ -8,14 +8,14 @@ use omir_core::value::{Map, Value};
 use omird_engine::CardState;
 use omird_router::worded_for;
 
-use crate::asked::{Asked, check_world_id};
 use crate::failure::Failure;
+use crate::request::{Request, check_world_id};
 use crate::{Client, Manifesto, episode, names};
 
 impl Manifesto {
     /// Answers `prove`: a ProveResult.
-    pub(crate) fn prove(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let mut members = asked.members(&["memory", "world", "method", "member"])?;
+    pub(crate) fn prove(&self, request: &mut Request) -> Result<Value, Failure> {
+        let mut members = request.members(&["memory", "world", "method", "member"])?;
         let memory = members.object("memory")?;
         sound("/memory", &core::memory_ref(&memory, true))?;
         let world_id = memory.get("worldId").and_then(Value::as_str).unwrap_or_default();
@@ -42,52 +42,52 @@ impl Manifesto {
     }
 
     /// Answers `verify-proof`: `{"valid": bool}`. Evidence is refused: whoever has some takes the proof out of it (M-12).
-    pub(crate) fn verify_proof(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let proof = asked.members(&["proof"])?.object("proof")?;
+    pub(crate) fn verify_proof(&self, request: &mut Request) -> Result<Value, Failure> {
+        let proof = request.members(&["proof"])?.object("proof")?;
         sound("/proof", &core::verification_proof(&proof, true))?;
         let valid = Proof::extract(&proof).is_some_and(|proof| self.keys.verify(&proof));
         Ok(Value::Object([("valid", valid)].into_iter().collect()))
     }
 
     /// Answers `trace`: a MemoryTrace.
-    pub(crate) fn trace(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let mut members = asked.members(&["request", "result"])?;
-        let (request, result) = (members.object("request")?, members.object("result")?);
+    pub(crate) fn trace(&self, request: &mut Request) -> Result<Value, Failure> {
+        let mut members = request.members(&["request", "result"])?;
+        let (selection, result) = (members.object("request")?, members.object("result")?);
         bounded("/result", Some(&result))?;
-        SelectionRequest::from_value(&request, &["method", "filter"])
+        SelectionRequest::from_value(&selection, &["method", "filter"])
             .map_err(|faults| Failure::of_faults("/request", &faults))?;
         sound("/result", &core::selection_result(&result, true))?;
-        if let Some(selector) = request.get("selector") {
-            asked.check_actor(selector, "/request/selector")?;
+        if let Some(selector) = selection.get("selector") {
+            request.check_actor(selector, "/request/selector")?;
         }
-        Ok(core::create(&request, &result))
+        Ok(core::create(&selection, &result))
     }
 
     /// Answers `trace/attach`: `{"proposal": Proposal}`, once the trace is recorded where that is asked for.
-    pub(crate) fn attach(&self, mut asked: Asked, client: Client) {
-        match self.attached(&mut asked) {
+    pub(crate) fn attach(&self, mut request: Request, client: Client) {
+        match self.attached(&mut request) {
             Ok((proposal, None)) => {
-                client.finish(asked.admitted, Ok((200, attached(proposal, None))))
+                client.finish(request.admitted, Ok((200, attached(proposal, None))))
             }
-            Ok((proposal, Some(trace))) => self.record(asked, client, proposal, trace),
-            Err(failure) => client.finish(asked.admitted, Err(failure)),
+            Ok((proposal, Some(trace))) => self.record(request, client, proposal, trace),
+            Err(failure) => client.finish(request.admitted, Err(failure)),
         }
     }
 
     /// Returns the new Proposal, and the trace if it is to be recorded.
-    fn attached(&self, asked: &mut Asked) -> Result<(Value, Option<Value>), Failure> {
-        let mut members = asked.members(&["proposal", "trace", "record"])?;
+    fn attached(&self, request: &mut Request) -> Result<(Value, Option<Value>), Failure> {
+        let mut members = request.members(&["proposal", "trace", "record"])?;
         let (proposal, trace) = (members.object("proposal")?, members.object("trace")?);
         let record = members.flag("record")?;
         bounded("/trace", Some(&trace))?;
         sound("/trace", &core::memory_trace(&trace, true))?;
         if let Some(selector) = trace.get("selector") {
-            asked.check_actor(selector, "/trace/selector")?;
+            request.check_actor(selector, "/trace/selector")?;
         }
         if record {
-            let method = asked.admitted.method();
+            let method = request.admitted.method();
             let refused = |refusal| Failure::from(worded_for(refusal, method));
-            asked.admitted.expect_change().map_err(refused)?;
+            request.admitted.expect_change().map_err(refused)?;
         }
         let proposal =
             core::attach_to_proposal(&proposal, &trace).map_err(|fault| match &fault {
@@ -101,7 +101,7 @@ impl Manifesto {
         Ok((proposal, record.then_some(trace)))
     }
 
-    fn record(&self, asked: Asked, client: Client, proposal: Value, trace: Value) {
+    fn record(&self, request: Request, client: Client, proposal: Value, trace: Value) {
         let prepared =
             names::trace(&self.engine.new_id()).map_err(Failure::from).and_then(|name| {
                 let (change, bytes) = self.prepared(vec![episode::of_trace(&name, trace)])?;
@@ -109,9 +109,9 @@ impl Manifesto {
             });
         let (name, change, bytes) = match prepared {
             Ok(prepared) => prepared,
-            Err(failure) => return client.finish(asked.admitted, Err(failure)),
+            Err(failure) => return client.finish(request.admitted, Err(failure)),
         };
-        let mut admitted = asked.admitted;
+        let mut admitted = request.admitted;
         let reply = Box::new(move |result| {
             let ended = match result {
                 Ok(receipt) => {
@@ -126,8 +126,8 @@ impl Manifesto {
     }
 
     /// Answers `trace/validate`: `{"valid": bool, "errors": [text]}`.
-    pub(crate) fn validate(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let trace = asked.members(&["trace"])?.required("trace")?;
+    pub(crate) fn validate(&self, request: &mut Request) -> Result<Value, Failure> {
+        let trace = request.members(&["trace"])?.required("trace")?;
         bounded("/trace", Some(&trace))?;
         let faults = core::memory_trace(&trace, false);
         let mut map = Map::new();
@@ -137,8 +137,8 @@ impl Manifesto {
     }
 
     /// Answers `authority/evaluate`: an Evaluation. It has the Proposal and the keys, and looks into nothing else.
-    pub(crate) fn evaluate(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let mut members = asked.members(&["proposal", "policy"])?;
+    pub(crate) fn evaluate(&self, request: &mut Request) -> Result<Value, Failure> {
+        let mut members = request.members(&["proposal", "policy"])?;
         let proposal = members.object("proposal")?;
         let policy = match members.take("policy") {
             None => Policy::default(),
@@ -150,7 +150,7 @@ impl Manifesto {
     }
 
     /// Answers `keys`: `{"keys": [{"publicKey", "current"}]}`.
-    pub(crate) fn list_keys(&self, _: &mut Asked) -> Result<Value, Failure> {
+    pub(crate) fn list_keys(&self, _: &mut Request) -> Result<Value, Failure> {
         let key = |(public_key, current): (String, bool)| {
             let mut map = Map::new();
             map.insert("publicKey", public_key);
@@ -162,7 +162,7 @@ impl Manifesto {
     }
 
     /// Answers `health`: `{"status": "ok"|"degraded"}`.
-    pub(crate) fn health(&self, _: &mut Asked) -> Result<Value, Failure> {
+    pub(crate) fn health(&self, _: &mut Request) -> Result<Value, Failure> {
         let status = if self.engine.card_state() == CardState::Ok { "ok" } else { "degraded" };
         Ok(Value::Object([("status", status)].into_iter().collect()))
     }

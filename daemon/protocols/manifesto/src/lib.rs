@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `methods` | the table |
 //! | `about` | what documents say of it |
-//! | `asked` | a request being read: JSON with every bound, and its members |
+//! | `request` | a request being read: JSON with every bound, and its members |
 //! | `failure` | refusals, in the protocol's own words |
 //! | `names` | ids of Worlds and tenants in the store |
 //! | `episode` | a World as an Episode, and back |
@@ -21,13 +21,13 @@
 #![warn(unreachable_pub)]
 
 mod about;
-mod asked;
 mod episode;
 mod failure;
 mod filter;
 mod judge;
 mod methods;
 mod names;
+mod request;
 mod selector;
 mod snapshot;
 mod store;
@@ -40,12 +40,12 @@ use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{Admitted, Denied, Description, Exchange, Message, Reply, Response};
 
-use self::asked::Asked;
 use self::failure::Failure;
 pub use self::methods::{
     ACTOR, ATTACH, AUTHORITY, EVALUATE, EXISTS, GET, HEALTH, KEYS, MANIFESTO, PROVE, PUT, SELECT,
     TRACE, VALIDATE, VERIFY_PROOF,
 };
+use self::request::Request;
 
 /// `[manifesto]`, resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,19 +87,19 @@ impl Manifesto {
     }
 
     /// Answers what needs no wait for the disk's writer.
-    fn at_once(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let method = asked.admitted.method();
+    fn at_once(&self, request: &mut Request) -> Result<Value, Failure> {
+        let method = request.admitted.method();
         match method {
-            method if *method == GET => self.get(asked),
-            method if *method == EXISTS => self.exists(asked),
-            method if *method == PROVE => self.prove(asked),
-            method if *method == VERIFY_PROOF => self.verify_proof(asked),
-            method if *method == SELECT => self.select(asked),
-            method if *method == TRACE => self.trace(asked),
-            method if *method == VALIDATE => self.validate(asked),
-            method if *method == EVALUATE => self.evaluate(asked),
-            method if *method == KEYS => self.list_keys(asked),
-            method if *method == HEALTH => self.health(asked),
+            method if *method == GET => self.get(request),
+            method if *method == EXISTS => self.exists(request),
+            method if *method == PROVE => self.prove(request),
+            method if *method == VERIFY_PROOF => self.verify_proof(request),
+            method if *method == SELECT => self.select(request),
+            method if *method == TRACE => self.trace(request),
+            method if *method == VALIDATE => self.validate(request),
+            method if *method == EVALUATE => self.evaluate(request),
+            method if *method == KEYS => self.list_keys(request),
+            method if *method == HEALTH => self.health(request),
             method => {
                 Err(Failure::internal(format!("no method of this protocol is {:?}", method.name)))
             }
@@ -116,15 +116,15 @@ impl Exchange for Manifesto {
         let method = admitted.method();
         let request_id = message.request_id.clone().unwrap_or_else(|| self.engine.new_id());
         let client = Client { reply, request_id };
-        let mut asked = Asked { admitted, message };
+        let mut request = Request { admitted, message };
         if *method == PUT {
-            return self.put(asked, client);
+            return self.put(request, client);
         }
         if *method == ATTACH {
-            return self.attach(asked, client);
+            return self.attach(request, client);
         }
-        let ended = self.at_once(&mut asked).map(|value| (200, value));
-        client.finish(asked.admitted, ended);
+        let ended = self.at_once(&mut request).map(|value| (200, value));
+        client.finish(request.admitted, ended);
     }
 
     fn refuse(&self, denied: &Denied) -> Response {

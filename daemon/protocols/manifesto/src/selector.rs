@@ -15,8 +15,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::{Map, Value};
 use omird_engine::{Hit, Query, id_of};
 
-use crate::asked::Asked;
 use crate::failure::Failure;
+use crate::request::Request;
 use crate::{Manifesto, episode, filter, names};
 
 /// Candidates that a selection looks at in all, where its filters let few pass.
@@ -44,30 +44,30 @@ pub(crate) struct Selection<'a> {
 
 impl Manifesto {
     /// Answers `select`: a SelectionResult.
-    pub(crate) fn select(&self, asked: &mut Asked) -> Result<Value, Failure> {
+    pub(crate) fn select(&self, request: &mut Request) -> Result<Value, Failure> {
         let beside = ["method", "filter"];
         let names = ["query", "atWorldId", "selector", "constraints", "method", "filter"];
-        let mut members = asked.members(&names)?;
+        let mut members = request.members(&names)?;
         let (method, filters) = (members.text("method")?, members.take("filter"));
-        let request = SelectionRequest::from_value(&members.into_value(), &beside)
+        let criteria = SelectionRequest::from_value(&members.into_value(), &beside)
             .map_err(|faults| Failure::of_faults("", &faults))?;
-        asked.check_actor(&request.selector, "/selector")?;
+        request.check_actor(&criteria.selector, "/selector")?;
         let mut query = Query { touch: false, ..Query::default() };
         if let Some(filters) = filters {
             query = filter::read(query, &filters, "/filter", filter::OF_WORLDS)?;
         }
-        query.text = Some(request.query.clone());
+        query.text = Some(criteria.query.clone());
         query.types = vec![ResourceType::Episode];
         // A client of OMIR may have forgotten the Entity that Worlds refer to. Made again it has a later version, and the Worlds from
         // before do not refer to it any more. Each candidate's name is held against its tenant anyway: the Entity only spares the
         // look at other Episodes.
-        let tenant = names::tenant(asked.tenant())?;
+        let tenant = names::tenant(request.tenant())?;
         if matches!(self.engine.live_version(&tenant), Some((1, _))) {
             query.entities = vec![tenant];
         }
         let selection = Selection {
-            request: &request,
-            tenant: asked.tenant(),
+            request: &criteria,
+            tenant: request.tenant(),
             method: method.map_or(Some(Method::Signature), |name| Method::by_name(&name)),
             // One for the whole call.
             verified_at: self.milliseconds(),
@@ -84,13 +84,13 @@ impl Manifesto {
                 .then(by_confidence)
                 .then_with(|| a.world_id.cmp(&b.world_id))
         });
-        selected.truncate(request.constraints.max_results);
+        selected.truncate(criteria.constraints.max_results);
         let touched: Vec<Ref> = selected.iter().map(|one| one.name.clone()).collect();
         let mut map = Map::new();
         // Behind the cut: each evidence has a copy of the selector.
         let values = selected.into_iter().map(|one| selection.memory(one));
         map.insert("selected", values.collect::<Value>());
-        asked.admitted.touched(&touched);
+        request.admitted.touched(&touched);
         // Last of all; a clock that was set back meanwhile does not make it earlier.
         map.insert("selectedAt", self.milliseconds().max(verified_at));
         Ok(Value::Object(map))

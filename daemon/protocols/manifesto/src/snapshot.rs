@@ -13,9 +13,9 @@ use omird_engine::{LeftOut, Query};
 use omird_router::Scope;
 use sha2::{Digest as _, Sha256};
 
-use crate::asked::{Asked, MOST_WORLD};
 use crate::failure::Failure;
 use crate::names::{self, OURS, hex};
+use crate::request::{MOST_WORLD, Request};
 use crate::store::Put;
 use crate::{Manifesto, filter};
 
@@ -31,13 +31,13 @@ impl Manifesto {
     /// Makes a World of the memories that filters select. They are the robot owner's, so whoever asks may read those.
     pub(crate) fn snapshot(
         &self,
-        asked: &Asked,
+        request: &Request,
         filters: &Value,
         metadata: Option<Value>,
     ) -> Result<(Put, World), Failure> {
-        let caller = asked.admitted.caller();
+        let caller = request.admitted.caller();
         if !caller.scopes.hold(Scope::READ)
-            || names::tenant(asked.tenant())? != names::tenant(None)?
+            || names::tenant(request.tenant())? != names::tenant(None)?
         {
             let message = format!(
                 "a snapshot is of the robot's memories: it needs the scope `{}`, and no tenant",

@@ -9,9 +9,9 @@ use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
 use omird_engine::{Change, Code, Durability, Encoding, Error, Precondition, Receipt};
 
-use crate::asked::{Asked, check_size};
 use crate::failure::Failure;
 use crate::names::{self, hex};
+use crate::request::{Request, check_size};
 use crate::{Client, Manifesto, episode};
 
 /// A World that is being stored, as far as its answer needs it: the World itself waits in the change alone.
@@ -55,10 +55,10 @@ impl Put {
 
 impl Manifesto {
     /// Answers `get`: `{"world": World}`, or `{"world": null}`.
-    pub(crate) fn get(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let world_id = asked.world_id()?;
-        let name = names::world(asked.tenant(), &world_id)?;
-        asked.admitted.touched([&name]);
+    pub(crate) fn get(&self, request: &mut Request) -> Result<Value, Failure> {
+        let world_id = request.world_id()?;
+        let name = names::world(request.tenant(), &world_id)?;
+        request.admitted.touched([&name]);
         let world = match self.engine.get(&name)? {
             Some(stored) => episode::world_in(&stored, &world_id)?,
             None => None,
@@ -67,60 +67,66 @@ impl Manifesto {
     }
 
     /// Answers `exists`: `{"exists": bool}`, from the index.
-    pub(crate) fn exists(&self, asked: &mut Asked) -> Result<Value, Failure> {
-        let name = names::world(asked.tenant(), &asked.world_id()?)?;
+    pub(crate) fn exists(&self, request: &mut Request) -> Result<Value, Failure> {
+        let name = names::world(request.tenant(), &request.world_id()?)?;
         let exists = self.engine.live_version(&name).is_some();
         Ok(Value::Object([("exists", exists)].into_iter().collect()))
     }
 
     /// Answers `put`, once the World is durable.
-    pub(crate) fn put(&self, mut asked: Asked, client: Client) {
-        match self.prepare_put(&mut asked) {
-            Ok((put, world)) => self.put_prepared(asked, client, put, world),
-            Err(failure) => client.finish(asked.admitted, Err(failure)),
+    pub(crate) fn put(&self, mut request: Request, client: Client) {
+        match self.prepare_put(&mut request) {
+            Ok((put, world)) => self.put_prepared(request, client, put, world),
+            Err(failure) => client.finish(request.admitted, Err(failure)),
         }
     }
 
-    fn prepare_put(&self, asked: &mut Asked) -> Result<(Put, World), Failure> {
-        let mut members = asked.members(&["world", "snapshot", "metadata"])?;
+    fn prepare_put(&self, request: &mut Request) -> Result<(Put, World), Failure> {
+        let mut members = request.members(&["world", "snapshot", "metadata"])?;
         let (snapshot, metadata) = (members.take("snapshot"), members.take("metadata"));
         let (put, world) = match (snapshot, members.take("world"), metadata) {
             (None, Some(world), None) => {
                 let world = World::from_value(world)
                     .map_err(|fault| Failure::of_world("/world", &fault))?;
-                let name = names::world(asked.tenant(), world.id())?;
+                let name = names::world(request.tenant(), world.id())?;
                 (Put::new(name, &world, false)?, world)
             }
             (None, Some(_), Some(_)) => {
                 let message = "goes with `snapshot`; a World has its own in it";
                 return Err(Failure::invalid("/metadata", message));
             }
-            (Some(filters), None, metadata) => self.snapshot(asked, &filters, metadata)?,
+            (Some(filters), None, metadata) => self.snapshot(request, &filters, metadata)?,
             _ => return Err(Failure::invalid("", "expected `world`, or else `snapshot`")),
         };
-        asked.admitted.touched([&put.name]);
+        request.admitted.touched([&put.name]);
         Ok((put, world))
     }
 
-    fn put_prepared(&self, asked: Asked, client: Client, put: Put, world: World) {
-        let change = match self.change(&asked, &put, &world) {
-            Ok(Step::Ended(ended)) => return client.finish(asked.admitted, Ok((200, ended))),
+    fn put_prepared(&self, request: Request, client: Client, put: Put, world: World) {
+        let change = match self.change(&request, &put, &world) {
+            Ok(Step::Ended(ended)) => return client.finish(request.admitted, Ok((200, ended))),
             Ok(Step::Change(change, bytes)) => (change, bytes),
-            Err(failure) => return client.finish(asked.admitted, Err(failure)),
+            Err(failure) => return client.finish(request.admitted, Err(failure)),
         };
         drop(world);
         let (this, (change, bytes)) = (self.clone(), change);
-        let reply = move |result| this.was_put(asked, client, put, result);
+        let reply = move |result| this.was_put(request, client, put, result);
         self.engine.submit(change, bytes, Box::new(reply));
     }
 
     /// Ends a put by what the writer says of it. On the engine's thread, which does not wait.
-    fn was_put(&self, mut asked: Asked, client: Client, put: Put, result: Result<Receipt, Error>) {
+    fn was_put(
+        &self,
+        mut request: Request,
+        client: Client,
+        put: Put,
+        result: Result<Receipt, Error>,
+    ) {
         match result {
             Ok(receipt) => {
-                asked.admitted.note_receipt(&receipt);
+                request.admitted.note_receipt(&receipt);
                 let answer = put.answer(&put.hash, "added", receipt.durable, receipt.seq);
-                client.finish(asked.admitted, Ok((201, answer)));
+                client.finish(request.admitted, Ok((201, answer)));
             }
             Err(error) if error.code == Code::Conflict => {
                 // Somebody was faster. Looking at it reads the card, which is not for this thread.
@@ -131,7 +137,7 @@ impl Manifesto {
                             Failure::busy("it was forgotten at this moment; try again")
                         })
                     });
-                    client.finish(asked.admitted, ended.map(|answer| (200, answer)));
+                    client.finish(request.admitted, ended.map(|answer| (200, answer)));
                 };
                 let spawned =
                     std::thread::Builder::new().name("manifesto-put".to_owned()).spawn(look);
@@ -140,7 +146,7 @@ impl Manifesto {
                     tracing::error!(%error, "no thread to look at a World that was put twice at once");
                 }
             }
-            Err(error) => client.finish(asked.admitted, Err(error.into())),
+            Err(error) => client.finish(request.admitted, Err(error.into())),
         }
     }
 
@@ -165,11 +171,11 @@ impl Manifesto {
         }
     }
 
-    fn change(&self, asked: &Asked, put: &Put, world: &World) -> Result<Step, Failure> {
+    fn change(&self, request: &Request, put: &Put, world: &World) -> Result<Step, Failure> {
         if let Some(settled) = self.settled(put)? {
             return Ok(Step::Ended(settled));
         }
-        let tenant = names::tenant(asked.tenant())?;
+        let tenant = names::tenant(request.tenant())?;
         let is_known = |entity: &Ref| self.engine.live_version(entity).is_some();
         let mut resources = Vec::new();
         // One that is damaged on the card has a name and a version still, and nothing may refer to it.

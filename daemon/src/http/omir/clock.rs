@@ -9,7 +9,7 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 
 use super::super::answer::{Refused, content_type};
-use super::super::body::{Asked, Most};
+use super::super::body::{Most, UnreadRequest};
 use super::super::caller::ask_who;
 use super::super::{Context, negotiate};
 use super::{answer_encoding, expect_none, query_parameters};
@@ -26,7 +26,7 @@ pub(in crate::http) async fn set(
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let caller = ask_who(&context, &CLOCK, &parts, None)?;
-    let asked = Asked { caller: &caller, method: &CLOCK, named: None };
+    let asked = UnreadRequest { caller: &caller, method: &CLOCK, named: None };
     let read = asked.read(&context, &parts.headers, body, MOST).await?;
     let incoming = Incoming { bytes: read.bytes.len(), ..Incoming::default() };
     let admitted = context.protocols.router.admit(&caller, &CLOCK, incoming)?;

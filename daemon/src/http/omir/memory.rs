@@ -12,7 +12,7 @@ use omir_core::reference::Ref;
 
 use super::super::Context;
 use super::super::answer::{Refused, content_type};
-use super::super::body::Asked;
+use super::super::body::UnreadRequest;
 use super::super::caller::ask_who;
 use super::super::exchange::held;
 use super::super::negotiate::{self, Conditions};
@@ -123,7 +123,7 @@ pub(in crate::http) async fn store(
         router.refuse_named(&caller, &PUT, 0, named, error.code);
         Refused::from(error)
     })?;
-    let asked = Asked { caller: &caller, method: &PUT, named };
+    let asked = UnreadRequest { caller: &caller, method: &PUT, named };
     let most = most_bytes(&context, &PUT, false);
     let read = asked.read(&context, &parts.headers, body, most).await?;
     let size = read.bytes.len();

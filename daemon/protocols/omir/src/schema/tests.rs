@@ -49,14 +49,14 @@ fn fits(name: &str, answer: &serde_json::Value) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{answer:#}");
 }
 
-struct Asked {
+struct Rig {
     _dir: tempfile::TempDir,
     engine: Engine,
     router: Router,
     omir: Omir,
 }
 
-impl Asked {
+impl Rig {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(omird_engine::testing::parts(dir.path()), &mut |_| {}).unwrap();
@@ -129,7 +129,7 @@ fn memories() -> serde_json::Value {
 #[test]
 fn each_operation_answers_by_its_schema() {
     use Operation::*;
-    let asked = Asked::new();
+    let asked = Rig::new();
     let events = asked.omir.events(&asked.admit(&EVENTS), 1000);
     asked.remember(&memories(), "");
     asked.remember(&memories(), "merge=true");
@@ -185,7 +185,7 @@ fn each_operation_answers_by_its_schema() {
 
 #[test]
 fn what_is_put_and_deleted_answers_by_its_schema() {
-    let asked = Asked::new();
+    let asked = Rig::new();
     let name: Ref = "Entity/hall".parse().unwrap();
     for method in [&PUT, &DELETE] {
         let (tell, told) = crossbeam_channel::bounded(1);

@@ -19,12 +19,12 @@ pub(crate) const MOST_WORLD: usize = 768 << 10;
 pub(crate) const MOST_ACTOR: usize = 4 << 10;
 
 /// An admitted request and its message.
-pub(crate) struct Asked {
+pub(crate) struct Request {
     pub(crate) admitted: Admitted,
     pub(crate) message: Message,
 }
 
-impl Asked {
+impl Request {
     /// Returns the WorldId that the path names.
     pub(crate) fn world_id(&self) -> Result<String, Failure> {
         let id = self.message.parameter("worldId").unwrap_or_default();
