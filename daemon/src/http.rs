@@ -52,10 +52,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::{Engine, Listening, SimulatedClock};
+use crate::liveness::Liveness;
 use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
 use crate::socket;
-use crate::witnesses::Witnesses;
 use crate::work::Work;
 
 pub use self::listen::ListenError;
@@ -117,7 +117,7 @@ pub struct Start<'a> {
     /// The clock of a simulation.
     pub simulated: Option<Arc<SimulatedClock>>,
     /// The threads that must work for the daemon to be ready.
-    pub witnesses: Witnesses,
+    pub liveness: Liveness,
     /// Requests by all ways, as they are counted.
     pub requests: Requests,
 }
@@ -129,7 +129,7 @@ impl Http {
     /// # Errors
     /// If a stated address cannot be listened on, or there are no threads.
     pub fn start(settings: &Settings, start: Start<'_>) -> Result<Self, ListenError> {
-        let Start { engine, protocols, data, readers, simulated, witnesses, requests } = start;
+        let Start { engine, protocols, data, readers, simulated, liveness, requests } = start;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .max_blocking_threads(readers + BLOCKING)
@@ -150,7 +150,7 @@ impl Http {
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
             simulated,
-            health: health::Health::new(witnesses, move || card.card_state()),
+            health: health::Health::new(liveness, move || card.card_state()),
             metrics: Metrics::new(&requests, move || status.status(&robot)),
         });
         let (connections, guard) = (TaskTracker::new(), runtime.enter());

@@ -28,6 +28,7 @@ pub mod audit;
 pub mod config;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod liveness;
 pub mod logs;
 pub mod malloc;
 #[cfg(feature = "http")]
@@ -44,7 +45,6 @@ pub mod serial;
 pub mod service;
 mod service_manager;
 pub mod socket;
-pub mod witnesses;
 #[cfg(feature = "http")]
 mod work;
 mod zenoh_threads;

@@ -28,6 +28,7 @@ use crate::config::{self, Config, Host};
 use crate::engine::Events;
 use crate::engine::{Clock, SimulatedClock, Source, SystemClock};
 use crate::engine::{Engine, Parts};
+use crate::liveness::Liveness;
 use crate::logs::{self, Logs};
 #[cfg(feature = "http")]
 use crate::metrics::Requests;
@@ -38,7 +39,6 @@ use crate::service::{Keys, Service};
 use crate::service_manager;
 use crate::service_manager::watchdog::Watchdog;
 use crate::store::{SledStore, device_key};
-use crate::witnesses::Witnesses;
 
 /// Logs of ours, and of Zenoh only what is broken: that no router is there yet is no news, nor is each
 /// message of a peer whose clock is wrong.
@@ -181,13 +181,13 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         }
     };
     let (writing, reading) = (engine.clone(), service.prover());
-    let witnesses = Witnesses::new(vec![
+    let liveness = Liveness::new(vec![
         ("the thread that writes", Box::new(move |deadline| writing.prove_writing(deadline))),
         ("the threads that read", Box::new(move |_| reading())),
     ]);
     let beside = Beside {
         simulated,
-        witnesses: witnesses.clone(),
+        liveness: liveness.clone(),
         #[cfg(feature = "http")]
         requests,
     };
@@ -205,7 +205,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     engine.on_broken(Box::new(move |thread| {
         let _ = tell.send(thread);
     }));
-    let watchdog = Watchdog::start(witnesses);
+    let watchdog = Watchdog::start(liveness);
     if let Err(error) = &watchdog {
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
     }

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 
 use super::answer::content_type;
 use crate::engine::{CardState, Encoding};
-use crate::witnesses::Witnesses;
+use crate::liveness::Liveness;
 
 /// Longest wait for a proof.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,19 +24,19 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// Looks whether the daemon is ready.
 pub(super) struct Health {
-    witnesses: Witnesses,
+    liveness: Liveness,
     card: Arc<dyn Fn() -> CardState + Send + Sync>,
     /// The last look. Who asks meanwhile waits for the one under way.
     last: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
 impl Health {
-    /// Asks these witnesses, and `card` for the state of the card.
+    /// Asks these threads for signs of life, and `card` for the state of the card.
     pub(super) fn new(
-        witnesses: Witnesses,
+        liveness: Liveness,
         card: impl Fn() -> CardState + Send + Sync + 'static,
     ) -> Self {
-        Self { witnesses, card: Arc::new(card), last: Mutex::default() }
+        Self { liveness, card: Arc::new(card), last: Mutex::default() }
     }
 
     /// Returns why the daemon is not ready; nothing if it is.
@@ -47,9 +47,9 @@ impl Health {
         {
             return reasons.clone();
         }
-        let (witnesses, card) = (self.witnesses.clone(), self.card.clone());
+        let (liveness, card) = (self.liveness.clone(), self.card.clone());
         let look = tokio::task::spawn_blocking(move || {
-            let silent = witnesses.silent(Instant::now() + PATIENCE, &crossbeam_channel::never());
+            let silent = liveness.silent(Instant::now() + PATIENCE, &crossbeam_channel::never());
             let silent = silent.unwrap_or_default().into_iter();
             let silent = silent.map(|name| format!("no sign of life from {name}"));
             let card = Some(card()).filter(|state| state.is_unfit());
@@ -93,10 +93,10 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
-    use crate::witnesses::Ask;
+    use crate::liveness::Probe;
 
     fn health(is_silent: Arc<AtomicBool>, asked: Arc<AtomicUsize>, card: CardState) -> Health {
-        let ask: Ask = Box::new(move |_| {
+        let probe: Probe = Box::new(move |_| {
             asked.fetch_add(1, Ordering::Relaxed);
             let (sign, given) = crossbeam_channel::bounded(1);
             if !is_silent.load(Ordering::Relaxed) {
@@ -104,7 +104,7 @@ mod tests {
             }
             given
         });
-        Health::new(Witnesses::new(vec![("the writer", ask)]), move || card)
+        Health::new(Liveness::new(vec![("the writer", probe)]), move || card)
     }
 
     #[tokio::test]

@@ -6,9 +6,9 @@ use super::error::ServeError;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::engine::SimulatedClock;
+use crate::liveness::Liveness;
 use crate::protocols::Protocols;
 use crate::service::Service;
-use crate::witnesses::Witnesses;
 
 /// The transports beside Zenoh that run.
 pub(super) struct Neighbours {
@@ -26,7 +26,7 @@ pub(super) struct Beside {
     pub(super) simulated: Option<Arc<SimulatedClock>>,
     /// The threads that must work for the daemon to be ready.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "asked over HTTP alone"))]
-    pub(super) witnesses: Witnesses,
+    pub(super) liveness: Liveness,
     /// Requests by all ways, as they are counted.
     #[cfg(feature = "http")]
     pub(super) requests: crate::metrics::Requests,
@@ -50,14 +50,14 @@ impl Neighbours {
         #[cfg(feature = "http")]
         let http = {
             let (data, readers, simulated) = (&*config.data, config.readers, simulated.clone());
-            let (witnesses, requests) = (beside.witnesses, beside.requests);
+            let (liveness, requests) = (beside.liveness, beside.requests);
             let start = crate::http::Start {
                 engine,
                 protocols,
                 data,
                 readers,
                 simulated,
-                witnesses,
+                liveness,
                 requests,
             };
             crate::http::Http::start(&config.http, start).map_err(ServeError::Http)?

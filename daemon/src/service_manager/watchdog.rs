@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::{WATCHDOG, tell};
-use crate::witnesses::Witnesses;
+use crate::liveness::Liveness;
 
 /// The time that the manager has patience is cut into so many parts. A look takes one at most, and so does the pause
 /// after it. After a look in vain the next one comes soon: there are several before the patience is over.
@@ -27,7 +27,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub fn start(witnesses: Witnesses) -> io::Result<Option<Self>> {
+    pub fn start(liveness: Liveness) -> io::Result<Option<Self>> {
         let set = |name| std::env::var(name).ok();
         let own = std::process::id();
         let Some(patience) = patience(set("WATCHDOG_USEC"), set("WATCHDOG_PID"), own) else {
@@ -35,7 +35,7 @@ impl Watchdog {
         };
         let (stop, stopped) = crossbeam_channel::bounded(0);
         let thread = std::thread::Builder::new().name("omird-watchdog".into());
-        let thread = thread.spawn(move || run(&witnesses, patience / PARTS, &stopped))?;
+        let thread = thread.spawn(move || run(&liveness, patience / PARTS, &stopped))?;
         Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
     }
 }
@@ -59,9 +59,9 @@ fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option
     Some(Duration::from_micros(micros))
 }
 
-fn run(witnesses: &Witnesses, part: Duration, stopped: &Receiver<()>) {
+fn run(liveness: &Liveness, part: Duration, stopped: &Receiver<()>) {
     loop {
-        let pause = match witnesses.silent(Instant::now() + part, stopped) {
+        let pause = match liveness.silent(Instant::now() + part, stopped) {
             None => return,
             Some(silent) if silent.is_empty() => {
                 tell(WATCHDOG);

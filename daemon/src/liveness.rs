@@ -7,15 +7,15 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, select};
 
 /// Asks for a sign of life by a deadline, and gives the channel that it comes by.
-pub type Ask = Box<dyn Fn(Instant) -> Receiver<()> + Send + Sync>;
+pub type Probe = Box<dyn Fn(Instant) -> Receiver<()> + Send + Sync>;
 
 /// Threads by name, and how each is asked for a sign of life. Cloning gives another handle on the same.
 #[derive(Clone)]
-pub struct Witnesses(Arc<[(&'static str, Ask)]>);
+pub struct Liveness(Arc<[(&'static str, Probe)]>);
 
-impl Witnesses {
+impl Liveness {
     /// Threads by name, with the way to ask each.
-    pub fn new(all: Vec<(&'static str, Ask)>) -> Self {
+    pub fn new(all: Vec<(&'static str, Probe)>) -> Self {
         Self(all.into())
     }
 
@@ -54,14 +54,14 @@ mod tests {
         fn is_gone(_: Instant) -> Receiver<()> {
             crossbeam_channel::bounded(1).1
         }
-        let witness = |name, ask: fn(Instant) -> Receiver<()>| (name, Box::new(ask) as Ask);
+        let probe = |name, ask: fn(Instant) -> Receiver<()>| (name, Box::new(ask) as Probe);
         let (going_on, stopped) = crossbeam_channel::bounded::<()>(0);
         let soon = || Instant::now() + Duration::from_millis(10);
-        let look = |all| Witnesses::new(all).silent(soon(), &stopped);
-        assert_eq!(look(vec![witness("w", alive), witness("r", alive)]), Some(vec![]));
-        assert_eq!(look(vec![witness("w", hangs), witness("r", alive)]), Some(vec!["w"]));
-        assert_eq!(look(vec![witness("w", alive), witness("r", is_gone)]), Some(vec!["r"]));
+        let look = |all| Liveness::new(all).silent(soon(), &stopped);
+        assert_eq!(look(vec![probe("w", alive), probe("r", alive)]), Some(vec![]));
+        assert_eq!(look(vec![probe("w", hangs), probe("r", alive)]), Some(vec!["w"]));
+        assert_eq!(look(vec![probe("w", alive), probe("r", is_gone)]), Some(vec!["r"]));
         drop(going_on);
-        assert_eq!(look(vec![witness("w", hangs)]), None);
+        assert_eq!(look(vec![probe("w", hangs)]), None);
     }
 }
