@@ -21,7 +21,7 @@ use omir_core::value::{Map, Value};
 
 use self::file::{Rotating, WriteError};
 use self::throttle::Throttle;
-use crate::router::{AUDIT, AuditLine, Outcome, Sink, Weight};
+use crate::router::{AUDIT, AuditLine, RequestOutcome, Sink, Weight};
 
 /// Lines that may wait for the disk.
 const WAITING: usize = 1024;
@@ -174,7 +174,7 @@ impl Audit {
 impl Sink for Audit {
     fn note(&self, line: &AuditLine<'_>) {
         let Inner { counts, throttles, began, .. } = &*self.0;
-        if let Outcome::Refused(_) = line.outcome {
+        if let RequestOutcome::Refused(_) = line.outcome {
             let throttle = &throttles[usize::from(line.caller.is_unknown())];
             let mut throttle = throttle.lock().unwrap_or_else(PoisonError::into_inner);
             let taken = throttle.take(began.elapsed());

@@ -20,4 +20,4 @@ mod trial;
 pub use hurt::{Class, Kind};
 pub use past::{Past, Shape};
 pub use table::Table;
-pub use trial::{Outcome, run};
+pub use trial::{TrialOutcome, run};

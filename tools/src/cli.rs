@@ -51,7 +51,7 @@ pub use convert::ConvertArgs;
 pub use daemon::{CompactArgs, ExplainArgs, RobotsArgs, StatusArgs, SweepArgs, WatchArgs};
 pub use import::{Axes, Format, ImportArgs, RecordingArgs, TrajectoryArgs};
 pub use mcp::McpArgs;
-pub use memory::{AnchorArgs, FeedbackArgs, ForgetArgs, GetArgs, Outcome, RememberArgs};
+pub use memory::{AnchorArgs, FeedbackArgs, FeedbackOutcome, ForgetArgs, GetArgs, RememberArgs};
 pub use proof::{ProveArgs, TraceArgs, TraceCommand, TraceValidateArgs, VerifyArgs};
 pub use rebase::{Keyframe, RebaseArgs};
 pub use recall::{FilterArgs, RecallArgs};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use omir_core::code::Code;
 use omir_core::reference::Ref;
 
-use super::audit::{AuditLine, Outcome, Touched};
+use super::audit::{AuditLine, RequestOutcome, Touched};
 use super::caller::Caller;
 use super::method::{Effect, Method};
 use super::rate::RateUsage;
@@ -22,7 +22,7 @@ pub struct Admitted {
     bytes: usize,
     permit: Option<ImportPermit>,
     began: Instant,
-    outcome: Outcome,
+    outcome: RequestOutcome,
     touched: Touched,
     is_change: bool,
     /// Its audit line is written by something else.
@@ -36,7 +36,7 @@ impl Admitted {
         method: &'static Method,
         bytes: usize,
     ) -> Self {
-        let (permit, began, outcome) = (None, Instant::now(), Outcome::GivenUp);
+        let (permit, began, outcome) = (None, Instant::now(), RequestOutcome::GivenUp);
         let is_change =
             matches!(method.effect, Effect::Changes | Effect::Maintains | Effect::Administers);
         let touched = Touched::default();
@@ -127,12 +127,12 @@ impl Admitted {
 
     /// It was answered.
     pub fn done(mut self) {
-        self.outcome = Outcome::Done;
+        self.outcome = RequestOutcome::Done;
     }
 
     /// It was refused, or failed.
     pub fn failed(mut self, code: Code) {
-        self.outcome = Outcome::Refused(code);
+        self.outcome = RequestOutcome::Refused(code);
     }
 
     /// A change ended so: the resources of its receipt are in the audit line.
@@ -158,7 +158,7 @@ impl Drop for Admitted {
             return;
         }
         let Inner { policy, sinks, .. } = &*self.router.0;
-        if let Outcome::Refused(code) = self.outcome
+        if let RequestOutcome::Refused(code) = self.outcome
             && !(self.caller.retries && code.may_pass())
         {
             policy.note_rejected();

@@ -26,7 +26,7 @@ pub struct AuditLine<'a> {
     /// The bytes it came in.
     pub bytes: usize,
     /// The way it ended.
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
     /// The resources it changed, or was to change as far as that was known.
     pub touched: &'a Touched,
     /// True if it changes or maintains something when it is done: a dry run does not.
@@ -43,7 +43,7 @@ pub trait Sink: Send + Sync {
 
 /// The way a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// It was answered.
     Done,
     /// Nobody has answered it: a stop, or a bug.
@@ -52,7 +52,7 @@ pub enum Outcome {
     Refused(Code),
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// Returns `ok`, `given up`, or the code of the refusal.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -78,19 +78,19 @@ impl AuditLine<'_> {
     /// Returns the weight of this line.
     pub fn weight(&self) -> Weight {
         match self.outcome {
-            Outcome::Refused(Code::Unauthenticated | Code::Unauthorized | Code::RateLimited) => {
-                Weight::Notable
-            }
-            Outcome::Refused(_) => Weight::Change,
-            Outcome::GivenUp | Outcome::Done if !self.is_change => Weight::Read,
-            Outcome::GivenUp => Weight::Change,
+            RequestOutcome::Refused(
+                Code::Unauthenticated | Code::Unauthorized | Code::RateLimited,
+            ) => Weight::Notable,
+            RequestOutcome::Refused(_) => Weight::Change,
+            RequestOutcome::GivenUp | RequestOutcome::Done if !self.is_change => Weight::Read,
+            RequestOutcome::GivenUp => Weight::Change,
             // The others that administer may come often: a backup piece by piece, a clock many times a second.
-            Outcome::Done
+            RequestOutcome::Done
                 if self.method.scope == Scope::ADMIN && self.method.effect != Effect::Maintains =>
             {
                 Weight::Notable
             }
-            Outcome::Done => Weight::Change,
+            RequestOutcome::Done => Weight::Change,
         }
     }
 
@@ -212,19 +212,19 @@ mod tests {
         let (read, write, admin) = (Scope::READ, Scope::WRITE, Scope::ADMIN);
         let (reads, changes) = (Effect::Reads, Effect::Changes);
         for (expected, is_change, effect, scope, outcome) in [
-            (Weight::Read, false, reads, read, Outcome::Done),
-            (Weight::Change, false, reads, read, Outcome::Refused(Code::NotFound)),
-            (Weight::Notable, false, reads, read, Outcome::Refused(Code::Unauthenticated)),
-            (Weight::Notable, false, reads, read, Outcome::Refused(Code::RateLimited)),
-            (Weight::Notable, true, changes, write, Outcome::Refused(Code::Unauthorized)),
-            (Weight::Change, true, changes, write, Outcome::Done),
-            (Weight::Change, true, changes, write, Outcome::GivenUp),
-            (Weight::Read, false, reads, read, Outcome::GivenUp),
-            (Weight::Notable, true, changes, admin, Outcome::Done),
-            (Weight::Read, false, Effect::ChangesUnlessDry, admin, Outcome::Done),
-            (Weight::Notable, true, Effect::ChangesUnlessDry, admin, Outcome::Done),
-            (Weight::Change, true, Effect::Maintains, admin, Outcome::Done),
-            (Weight::Notable, true, Effect::Administers, admin, Outcome::Done),
+            (Weight::Read, false, reads, read, RequestOutcome::Done),
+            (Weight::Change, false, reads, read, RequestOutcome::Refused(Code::NotFound)),
+            (Weight::Notable, false, reads, read, RequestOutcome::Refused(Code::Unauthenticated)),
+            (Weight::Notable, false, reads, read, RequestOutcome::Refused(Code::RateLimited)),
+            (Weight::Notable, true, changes, write, RequestOutcome::Refused(Code::Unauthorized)),
+            (Weight::Change, true, changes, write, RequestOutcome::Done),
+            (Weight::Change, true, changes, write, RequestOutcome::GivenUp),
+            (Weight::Read, false, reads, read, RequestOutcome::GivenUp),
+            (Weight::Notable, true, changes, admin, RequestOutcome::Done),
+            (Weight::Read, false, Effect::ChangesUnlessDry, admin, RequestOutcome::Done),
+            (Weight::Notable, true, Effect::ChangesUnlessDry, admin, RequestOutcome::Done),
+            (Weight::Change, true, Effect::Maintains, admin, RequestOutcome::Done),
+            (Weight::Notable, true, Effect::Administers, admin, RequestOutcome::Done),
         ] {
             assert_eq!(
                 weight(effect, scope, outcome, is_change),

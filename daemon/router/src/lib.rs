@@ -34,7 +34,7 @@ use omir_core::code::Code;
 use omir_core::reference::Ref;
 
 pub use self::admitted::Admitted;
-pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, Outcome, Sink, Touched, Weight};
+pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
 pub use self::exchange::{Denial, Denied, Description, ERROR, Exchange, Message, Reply, Response};
 pub use self::field::{Field, Shape};

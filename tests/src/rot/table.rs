@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use super::hurt::Class;
-use super::trial::Outcome;
+use super::trial::TrialOutcome;
 
 /// Counts of trials of one class.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +56,7 @@ impl Row {
         ]
     }
 
-    fn add(&mut self, outcome: &Outcome) {
+    fn add(&mut self, outcome: &TrialOutcome) {
         let verdict = &outcome.verdict;
         let is_whole = verdict.is_whole() && outcome.faults().is_empty();
         self.trials += 1;
@@ -82,7 +82,7 @@ pub struct Table {
 
 impl Table {
     /// Counts a trial.
-    pub fn add(&mut self, outcome: &Outcome) {
+    pub fn add(&mut self, outcome: &TrialOutcome) {
         self.rows.entry(outcome.class).or_default().add(outcome);
         self.all.add(outcome);
     }

@@ -14,9 +14,9 @@ use crate::Result;
 use crate::random::Random;
 use crate::session;
 
-/// Outcome of one folder.
+/// The outcome of one folder.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// The seed that gives it again.
     pub seed: u64,
     /// The purpose of the damaged file.
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub is_healed: bool,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// Everything of which there must be none.
     pub fn faults(&self) -> Vec<String> {
         let named = |name: &str, list: &[String]| -> Vec<String> {
@@ -63,7 +63,7 @@ pub fn run(
     kind: Kind,
     classes: &[Class],
     seed: u64,
-) -> Option<Outcome> {
+) -> Option<TrialOutcome> {
     let mut random = Random::new(seed);
     past.copy_to(folder).expect("it is copied");
     let wound = hurt(folder, kind, classes, &mut random).expect("the disk is good");
@@ -71,7 +71,7 @@ pub fn run(
         let panics = session::panics();
         let Wound { class, path, before, what } = wound;
         let what = format!("{}, {what}", path.display());
-        let mut outcome = Outcome {
+        let mut outcome = TrialOutcome {
             seed,
             class,
             what,
@@ -102,7 +102,7 @@ fn live(
     past: &Past,
     folder: &Path,
     random: &mut Random,
-    outcome: &mut Outcome,
+    outcome: &mut TrialOutcome,
     is_healed: impl Fn() -> bool,
 ) -> Result {
     let open = || past.open(folder);

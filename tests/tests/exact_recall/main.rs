@@ -41,22 +41,22 @@ fn key_of(hit: &Hit) -> Key {
 
 /// The place of a hit in the order of a query, the first one least: the measure, and the time of its transaction.
 /// `stamps` are its own time and that of its transaction, in microseconds, if they are known.
-fn place_in_order(query: &Query, hit: &Hit, stamps: Option<(i64, i64)>) -> Option<(Place, i64)> {
+fn place_in_order(query: &Query, hit: &Hit, stamps: Option<(i64, i64)>) -> Option<(SortKey, i64)> {
     let (when, recorded) = stamps?;
     let nearest_first = query.radius.is_none() && query.text.is_none() && hit.distance.is_some();
-    let metres = || Place(hit.distance.expect("it is asked from a place"));
+    let metres = || SortKey(hit.distance.expect("it is asked from a place"));
     Some(match query.order {
-        Order::Latest => (Place(-(when as f64)), -recorded),
-        Order::Earliest => (Place(when as f64), recorded),
+        Order::Latest => (SortKey(-(when as f64)), -recorded),
+        Order::Earliest => (SortKey(when as f64), recorded),
         Order::Distance => (metres(), -recorded),
         Order::Score if nearest_first => (metres(), -recorded),
-        Order::Score => (Place(-hit.score), -recorded),
+        Order::Score => (SortKey(-hit.score), -recorded),
     })
 }
 
 /// A number by which hits are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-struct Place(f64);
+struct SortKey(f64);
 
 /// Asks, page by page, and compares with the scan. What was forgotten may be gone already: sealing leaves it
 /// out. It is found or not, but nothing else is.

@@ -215,14 +215,14 @@ pub struct AnchorArgs {
 
 /// The verdict of an observation on a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Outcome {
+pub enum FeedbackOutcome {
     /// It proved right
     Confirmed,
     /// It proved wrong
     Contradicted,
 }
 
-impl Outcome {
+impl FeedbackOutcome {
     /// As the daemon calls it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -248,7 +248,7 @@ pub struct FeedbackArgs {
     pub reference: Ref,
 
     /// How it turned out
-    pub outcome: Outcome,
+    pub outcome: FeedbackOutcome,
 
     /// How many observations this counts for
     #[arg(long, allow_negative_numbers = true, value_name = "WEIGHT", value_parser = values::positive)]

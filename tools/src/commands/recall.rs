@@ -80,16 +80,16 @@ fn parameters(
     Ok(parameters)
 }
 
-fn one(client: &Client, robot: &str, args: &RecallArgs) -> Result<Found> {
+fn one(client: &Client, robot: &str, args: &RecallArgs) -> Result<FoundMemories> {
     let filters = filters::of_robot(client, robot, &args.filters)?;
     let parameters = parameters(args, &filters, args.limit, args.offset)?;
     let reply = client.ask(robot, "recall", &parameters, None)?;
-    Found::merge([(robot, &reply)])
+    FoundMemories::merge([(robot, &reply)])
 }
 
-fn fleet(replies: &FleetReplies, args: &RecallArgs) -> Result<Found> {
+fn fleet(replies: &FleetReplies, args: &RecallArgs) -> Result<FoundMemories> {
     let answers = replies.answers.iter();
-    let mut found = Found::merge(answers.map(|(robot, reply)| (robot.as_str(), reply)))?;
+    let mut found = FoundMemories::merge(answers.map(|(robot, reply)| (robot.as_str(), reply)))?;
     // The sort is stable: what is equal stays in the order of its robot.
     match args.order.as_deref() {
         Some("latest") => found.hits.sort_by_key(|(_, hit)| std::cmp::Reverse(when(hit))),
@@ -119,7 +119,7 @@ fn when(hit: &Value) -> Option<Instant> {
 }
 
 /// Hits of one or several robots.
-struct Found {
+struct FoundMemories {
     hits: Vec<(String, Value)>,
     /// Matches by robot.
     totals: BTreeMap<String, u64>,
@@ -127,7 +127,7 @@ struct Found {
     took_micros: u64,
 }
 
-impl Found {
+impl FoundMemories {
     fn merge<'a>(replies: impl IntoIterator<Item = (&'a str, &'a Reply)>) -> Result<Self> {
         let mut found =
             Self { hits: Vec::new(), totals: BTreeMap::new(), unreadable: 0, took_micros: 0 };
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn the_table_shows_what_there_is() {
         let now = "2026-01-01T03:00:00Z".parse().unwrap();
-        let found = Found::merge([("a", &reply(&[0.5], 1))]).unwrap();
+        let found = FoundMemories::merge([("a", &reply(&[0.5], 1))]).unwrap();
         let text = found.to_text(true, now, None);
         assert!(!text.contains("robot"), "{text}");
         assert!(
@@ -379,7 +379,7 @@ mod tests {
         );
         assert!(text.contains("MemoryRecord/m0.5  near; near 0.50×0.25 age 0.12\n"), "{text}");
         assert!(text.ends_with("total 1, shown 1, 0.2 ms"), "{text}");
-        let none = Found::merge([("a", &reply(&[], 0))]).unwrap();
+        let none = FoundMemories::merge([("a", &reply(&[], 0))]).unwrap();
         assert_eq!(none.to_text(false, now, None), "total 0, shown 0, 0.2 ms");
     }
 
@@ -411,10 +411,10 @@ mod tests {
         for width in [Some(60), Some(80), Some(120), None] {
             let columns =
                 width.map_or("a pipe".to_owned(), |width: usize| format!("{width} columns"));
-            let near = Found::merge([("rover", &answer(HITS))]).unwrap();
-            let words = Found::merge([("rover", &answer(&plain))]).unwrap();
-            let fleet =
-                Found::merge([("rover", &answer(HITS)), ("r2d2", &answer(&plain))]).unwrap();
+            let near = FoundMemories::merge([("rover", &answer(HITS))]).unwrap();
+            let words = FoundMemories::merge([("rover", &answer(&plain))]).unwrap();
+            let fleet = FoundMemories::merge([("rover", &answer(HITS)), ("r2d2", &answer(&plain))])
+                .unwrap();
             for (what, found) in [("near", near), ("words", words), ("fleet", fleet)] {
                 let text = found.to_text(what == "words", now, width);
                 if let Some(width) = width {

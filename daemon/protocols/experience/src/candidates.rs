@@ -14,7 +14,7 @@ use omird_engine::{Error, Hit, Query, ScorePart};
 use crate::cache::Drawn;
 use crate::experience::Experience;
 use crate::ids::{ANY_DOMAIN, Tenant};
-use crate::parameters::Place;
+use crate::parameters::Vicinity;
 use crate::patterns;
 use crate::ranking::{Candidate, Pattern, Used, title};
 use crate::recording::task_of;
@@ -47,13 +47,13 @@ pub(crate) enum About<'q> {
 pub(crate) struct Search<'q> {
     pub(crate) tenant: &'q Tenant,
     pub(crate) domain: Option<&'q str>,
-    pub(crate) place: Option<&'q Place>,
+    pub(crate) place: Option<&'q Vicinity>,
     pub(crate) deadline: Instant,
 }
 
 /// The candidates that a search has found.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundCandidates {
     pub(crate) candidates: Vec<Drawn>,
     /// The deadline passed before all was looked at.
     pub(crate) is_partial: bool,
@@ -64,9 +64,17 @@ impl Search<'_> {
     ///
     /// # Errors
     /// The place cannot be asked for, or the card gives nothing back.
-    pub(crate) fn run(&self, service: &Service, about: About<'_>) -> Result<Found, Error> {
-        let mut gathered =
-            Gathered { search: self, service, seen: HashSet::new(), found: Found::default() };
+    pub(crate) fn run(
+        &self,
+        service: &Service,
+        about: About<'_>,
+    ) -> Result<FoundCandidates, Error> {
+        let mut gathered = Gathered {
+            search: self,
+            service,
+            seen: HashSet::new(),
+            found: FoundCandidates::default(),
+        };
         match about {
             About::Intent(text) => gathered.words(text)?,
             About::Pattern(text) => {
@@ -75,7 +83,9 @@ impl Search<'_> {
                 gathered.words(&text.replace('_', " "))?;
             }
             About::Task(task) => {
-                let Some(text) = gathered.task(task)? else { return Ok(Found::default()) };
+                let Some(text) = gathered.task(task)? else {
+                    return Ok(FoundCandidates::default());
+                };
                 gathered.words(&text)?;
             }
         }
@@ -108,7 +118,7 @@ struct Gathered<'s> {
     search: &'s Search<'s>,
     service: &'s Service,
     seen: HashSet<Ref>,
-    found: Found,
+    found: FoundCandidates,
 }
 
 impl Gathered<'_> {

@@ -10,12 +10,12 @@ use omird_router::{Admitted, Message, Reply, Response};
 
 use crate::answers::{self, Measured};
 use crate::cache::{Drawn, Kept, Moment, Question};
-use crate::candidates::{About, Found, Search};
+use crate::candidates::{About, FoundCandidates, Search};
 use crate::check::Fault;
 use crate::ids::Key;
 use crate::ids::Tenant;
-use crate::intake::{self, Rejected};
-use crate::parameters::{self, Place};
+use crate::ingest::{self, Rejected};
+use crate::parameters::{self, Vicinity};
 use crate::ranking::{self, Candidate, Hint};
 use crate::service::Service;
 use crate::statistics::Usage;
@@ -29,13 +29,13 @@ struct Request {
     request_id: String,
     question: Question,
     tenant: Tenant,
-    place: Option<Place>,
+    place: Option<Vicinity>,
     began: Instant,
     deadline: Instant,
 }
 
 /// The hints, and how they were found.
-struct Outcome {
+struct FoundHints {
     hints: Arc<[Value]>,
     candidates: Arc<[Drawn]>,
     /// The candidates that the hints rest on.
@@ -92,7 +92,7 @@ pub(crate) fn hints(service: &Service, admitted: Admitted, message: &Message, re
 /// # Errors
 /// The first fault.
 fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
-    let value = intake::read(&message.body, &crate::shapes::HINT_REQUEST)?;
+    let value = ingest::read(&message.body, &crate::shapes::HINT_REQUEST)?;
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let request_id = text("request_id").unwrap_or_default().to_owned();
     let rejected = |fault: Fault| {
@@ -106,7 +106,7 @@ fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
         let reason = format!("is required, and not empty, for query_type {query_type}");
         rejected(Fault::new(format!("/{member}"), reason))
     })?;
-    let place = Place::of(message).map_err(rejected)?;
+    let place = Vicinity::of(message).map_err(rejected)?;
     let context = |name: &str| value.get("context").and_then(|context| context.get(name));
     let mut tools: Vec<String> = context("current_tools")
         .and_then(Value::as_array)
@@ -133,7 +133,7 @@ fn read(message: &Message, tenant: Tenant) -> Result<Request, Rejected> {
     Ok(Request { request_id, question, tenant, place, began, deadline })
 }
 
-fn answer(service: &Service, request: &Request) -> Result<Outcome, Failure> {
+fn answer(service: &Service, request: &Request) -> Result<FoundHints, Failure> {
     let now = Instant::now();
     if now >= request.deadline {
         return Err(Failure::TimedOut);
@@ -146,7 +146,7 @@ fn answer(service: &Service, request: &Request) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, Failure> {
+fn found(service: &Service, request: &Request, now: Instant) -> Result<FoundHints, Failure> {
     let now = Moment { monotonic: now, dated: service.engine.now().0.as_micros() };
     let kept = service.cache().get(&request.question, now);
     // Read before the experiences are: what comes meanwhile makes the answer a partial one next time.
@@ -159,7 +159,7 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, 
     };
     match kept.filter(|kept| kept.candidates.iter().all(is_as_drawn)) {
         Some(Kept { candidates, hints, supports, generation: then, .. }) if then == generation => {
-            return Ok(Outcome { hints, candidates, supports, cache: "hit" });
+            return Ok(FoundHints { hints, candidates, supports, cache: "hit" });
         }
         Some(Kept { candidates, born, .. }) => {
             match finish(service, request, candidates, generation, Some(born), "partial") {
@@ -182,11 +182,12 @@ fn found(service: &Service, request: &Request, now: Instant) -> Result<Outcome, 
         "similar_pattern" => About::Pattern(text),
         _ => About::Intent(text),
     };
-    let Found { candidates, is_partial } = search.run(service, about).map_err(|error| {
-        // A frame that nobody knows.
-        let is_asked_wrong = error.code == Code::InvalidQuery && request.place.is_some();
-        if is_asked_wrong { Failure::Query(error) } else { Failure::System(error) }
-    })?;
+    let FoundCandidates { candidates, is_partial } =
+        search.run(service, about).map_err(|error| {
+            // A frame that nobody knows.
+            let is_asked_wrong = error.code == Code::InvalidQuery && request.place.is_some();
+            if is_asked_wrong { Failure::Query(error) } else { Failure::System(error) }
+        })?;
     match (candidates.is_empty(), is_partial) {
         (true, true) => Err(Failure::TimedOut),
         (true, false) => Err(Failure::NoMatches),
@@ -205,7 +206,7 @@ fn finish(
     generation: u64,
     born: Option<Moment>,
     cache: &'static str,
-) -> Result<Outcome, Failure> {
+) -> Result<FoundHints, Failure> {
     let drawn: Vec<&Candidate> = candidates.iter().map(|drawn| &drawn.candidate).collect();
     let Question { tools, max_hints, .. } = &request.question;
     let tenant = request.tenant.spelt();
@@ -230,15 +231,15 @@ fn finish(
         let kept = Kept { candidates, hints, generation, born, supports };
         service.cache().put(request.question.clone(), kept);
     }
-    Ok(Outcome { hints, candidates, supports, cache })
+    Ok(FoundHints { hints, candidates, supports, cache })
 }
 
-fn worded(request: &Request, found: Result<Outcome, Failure>) -> Response {
+fn worded(request: &Request, found: Result<FoundHints, Failure>) -> Response {
     let latency = request.began.elapsed();
     let nothing = Measured { latency, ..Measured::default() };
     let id = request.request_id.as_str();
     match found {
-        Ok(Outcome { hints, candidates, cache, .. }) => {
+        Ok(FoundHints { hints, candidates, cache, .. }) => {
             let best = candidates.iter().map(|drawn| drawn.candidate.similarity).reduce(f64::max);
             let total = candidates.len();
             let cache = Some(cache);

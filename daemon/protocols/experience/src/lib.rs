@@ -15,7 +15,7 @@ mod fetching;
 mod health;
 mod hinting;
 mod ids;
-mod intake;
+mod ingest;
 mod methods;
 mod parameters;
 mod patterns;

@@ -54,7 +54,7 @@ pub(crate) fn on_duplicate(message: &Message) -> Result<bool, Fault> {
 
 /// A place that hints are asked near to.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Vicinity {
     near: Center,
     radius: f64,
     frame: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Place {
     pub(crate) stated: Vec<(String, String)>,
 }
 
-impl Place {
+impl Vicinity {
     /// Reads it from the parameters; `None` where no place is named.
     ///
     /// # Errors
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use crate::testing::message;
 
-    fn place(parameters: &[(&str, &str)]) -> Result<Option<Place>, String> {
-        Place::of(&message("", parameters)).map_err(|fault| fault.reason)
+    fn place(parameters: &[(&str, &str)]) -> Result<Option<Vicinity>, String> {
+        Vicinity::of(&message("", parameters)).map_err(|fault| fault.reason)
     }
 
     #[test]

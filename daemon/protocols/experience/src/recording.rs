@@ -25,7 +25,7 @@ use crate::answers;
 use crate::check::Fault;
 use crate::experience::Experience;
 use crate::ids::{Tenant, parse_experience};
-use crate::intake::{Intake, Rejected, Report};
+use crate::ingest::{CheckedRecord, Rejected, Report};
 use crate::parameters;
 use crate::resources::{Circumstances, Earned, Stored, resources};
 use crate::service::{Service, decoded};
@@ -77,8 +77,8 @@ pub(crate) fn record(service: &Arc<Service>, admitted: Admitted, message: Messag
         }
     };
     let tenant = parameters::tenant(admitted.caller());
-    match Intake::read(&message.body, tenant, &service.settings, &service.key) {
-        Ok(Intake { report, record }) => {
+    match CheckedRecord::read(&message.body, tenant, &service.settings, &service.key) {
+        Ok(CheckedRecord { report, record }) => {
             let (service, body) = (service.clone(), message.body);
             Job { service, admitted, body, report, updates, reply, tries: 0 }.decide(record);
         }
@@ -128,8 +128,8 @@ impl Job {
     /// Tries once more. May wait for the disk.
     fn attempt(self) {
         let Service { settings, key, .. } = &*self.service;
-        match Intake::read(&self.body, self.report.tenant.clone(), settings, key) {
-            Ok(Intake { record, .. }) => self.decide(record),
+        match CheckedRecord::read(&self.body, self.report.tenant.clone(), settings, key) {
+            Ok(CheckedRecord { record, .. }) => self.decide(record),
             Err(_) => self.fail(&bug()),
         }
     }

@@ -28,14 +28,14 @@ pub(crate) fn redacted(text: &str) -> Option<(String, usize)> {
     let mut count = 0;
     while at < text.len() {
         match secret_at(text, at) {
-            Found::Secret { from, to } => {
+            Scanned::Secret { from, to } => {
                 out.push_str(&text[copied..from]);
                 out.push_str(REDACTED);
                 count += 1;
                 copied = to;
                 at = to;
             }
-            Found::Nothing { next } => at = next,
+            Scanned::Nothing { next } => at = next,
         }
     }
     if count == 0 {
@@ -45,7 +45,7 @@ pub(crate) fn redacted(text: &str) -> Option<(String, usize)> {
     Some((out, count))
 }
 
-enum Found {
+enum Scanned {
     /// A secret in these bytes.
     Secret { from: usize, to: usize },
     /// None that begins before this byte.
@@ -53,12 +53,12 @@ enum Found {
 }
 
 /// Looks for a secret that begins at a byte, or whose name does. That is a boundary of characters, and so is what comes back.
-fn secret_at(text: &str, at: usize) -> Found {
+fn secret_at(text: &str, at: usize) -> Scanned {
     let rest = &text[at..];
     if rest.starts_with(BEGIN) {
         return match key_block(rest) {
-            Some(length) => Found::Secret { from: at, to: at + length },
-            None => Found::Nothing { next: at + 5 },
+            Some(length) => Scanned::Secret { from: at, to: at + length },
+            None => Scanned::Nothing { next: at + 5 },
         };
     }
     let word = rest.bytes().take_while(|byte| is_of_word(*byte)).count();
@@ -66,19 +66,19 @@ fn secret_at(text: &str, at: usize) -> Found {
     let word = rest.get(..word + 1).and_then(|part| part.find(BEGIN)).unwrap_or(word);
     if word == 0 {
         let step = rest.chars().next().map_or(1, char::len_utf8);
-        return Found::Nothing { next: at + step };
+        return Scanned::Nothing { next: at + step };
     }
     let end = at + word;
     if let Some((from, to)) = value_after(text, &rest[..word], end) {
-        return Found::Secret { from, to };
+        return Scanned::Secret { from, to };
     }
     // `=` pads base64 at its end.
     let padding = text[end..].bytes().take(2).take_while(|byte| *byte == b'=').count();
     if is_random(&rest[..word]) {
-        return Found::Secret { from: at, to: end + padding };
+        return Scanned::Secret { from: at, to: end + padding };
     }
     // `name=value` in one word of that alphabet: the value may be one by itself.
-    Found::Nothing { next: end }
+    Scanned::Nothing { next: end }
 }
 
 /// The alphabet of base64 and base64url.

@@ -13,7 +13,7 @@ use omir_core::value::{Map, Value};
 
 use crate::experience::Experience;
 use crate::ids::{ANY_DOMAIN, Tenant};
-use crate::intake::Report;
+use crate::ingest::Report;
 use crate::settings::ExperienceSettings;
 
 /// Bytes of the text that an experience is found by.
@@ -60,7 +60,7 @@ impl<'v> Stored<'v> {
     }
 }
 
-/// The facts about an intake that are not in its record.
+/// The facts about a submission that are not in its record.
 pub(crate) struct Circumstances<'a> {
     pub(crate) now: Timestamp,
     /// The name of the key that it came with.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// `[experience]` of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperienceSettings {
-    /// Time from intake after which an experience stops being valid; `None`: never.
+    /// Time from its arrival after which an experience stops being valid; `None`: never.
     pub retention: Option<Duration>,
     /// Half-life of an experience, in hours.
     pub half_life_hours: f64,
@@ -13,7 +13,7 @@ pub struct ExperienceSettings {
     pub store_identifiers: bool,
     /// Secrets are taken out of texts.
     pub redact: bool,
-    /// The frame of the robot, whose pose goes with an experience at intake; `None`: none does.
+    /// The frame of the robot, whose pose goes with an experience when it arrives; `None`: none does.
     pub robot_frame: Option<String>,
     /// Bytes of memory for the statistics of nodes and patterns. The oldest experiences stop counting where they are not
     /// enough.

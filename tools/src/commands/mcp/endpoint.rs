@@ -23,14 +23,14 @@ const PATH: &str = "/mcp";
 
 /// Where a daemon listens, and what may be done there.
 pub(super) struct Endpoint {
-    place: Place,
+    target: Target,
     /// The value of the header `Authorization`.
     token: Option<String>,
     /// The daemon is asked to refuse every change.
     only_reads: bool,
 }
 
-enum Place {
+enum Target {
     Socket(PathBuf),
     Port { authority: String, path: String, tls: Option<Tls> },
 }
@@ -54,23 +54,23 @@ impl Endpoint {
     /// # Errors
     /// A URL that is none, or without a token; a file of authorities that cannot be used.
     pub(super) fn of(args: &McpArgs, token: Option<String>) -> Result<Self> {
-        let place = match &args.url {
+        let target = match &args.url {
             Some(url) => port(url, args.ca.as_deref())?,
-            None => Place::Socket(args.data.clone().unwrap_or_else(socket::data_of_this_user)),
+            None => Target::Socket(args.data.clone().unwrap_or_else(socket::data_of_this_user)),
         };
-        if matches!(place, Place::Port { .. }) && token.is_none() {
+        if matches!(target, Target::Port { .. }) && token.is_none() {
             let message = "--url needs a token: `omir token add NAME --scope omir:read` makes one, and OMIR_TOKEN \
                            or --token-file hands it over";
             return Err(Error::Usage(message.to_owned()));
         }
-        Ok(Self { place, token, only_reads: !args.write })
+        Ok(Self { target, token, only_reads: !args.write })
     }
 
     /// Connects, and with TLS shakes hands.
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
-        match &self.place {
-            Place::Socket(data) => Ok(Box::new(socket::connect(data).await?)),
-            Place::Port { authority, tls, .. } => {
+        match &self.target {
+            Target::Socket(data) => Ok(Box::new(socket::connect(data).await?)),
+            Target::Port { authority, tls, .. } => {
                 let stream = TcpStream::connect(authority).await?;
                 let _ = stream.set_nodelay(true);
                 match tls {
@@ -104,9 +104,9 @@ impl Endpoint {
         request: &message::Request,
         version: Option<&str>,
     ) -> hyper::http::Result<Request<Full<Bytes>>> {
-        let (host, path) = match &self.place {
-            Place::Socket(_) => ("localhost", PATH),
-            Place::Port { authority, path, .. } => (authority.as_str(), path.as_str()),
+        let (host, path) = match &self.target {
+            Target::Socket(_) => ("localhost", PATH),
+            Target::Port { authority, path, .. } => (authority.as_str(), path.as_str()),
         };
         let mut built = Request::post(path)
             .header(HOST, host)
@@ -132,8 +132,8 @@ impl Endpoint {
 
     /// The error of a daemon that is not there, with what to do.
     pub(super) fn not_there(&self, why: &io::Error) -> Error {
-        Error::Unreachable(match &self.place {
-            Place::Socket(data) => {
+        Error::Unreachable(match &self.target {
+            Target::Socket(data) => {
                 let path = data.join(omird::socket::NAME);
                 let path = path.display();
                 match why.kind() {
@@ -147,18 +147,18 @@ impl Endpoint {
                     ),
                 }
             }
-            Place::Port { authority, tls: Some(tls), .. } => match tls.fault(why) {
+            Target::Port { authority, tls: Some(tls), .. } => match tls.fault(why) {
                 Some(fault) => format!("{authority}: {fault}"),
                 None => format!(
                     "no daemon answers on {authority} with TLS ({why}). Start it with [http] listen and tls in its \
                      configuration, or name another address with --url"
                 ),
             },
-            Place::Port { authority, tls: None, .. } if speaks_no_http(why) => format!(
+            Target::Port { authority, tls: None, .. } if speaks_no_http(why) => format!(
                 "what answers on {authority} speaks no HTTP ({why}). If it is a daemon with TLS, use --url \
                  https://{authority} --ca FILE"
             ),
-            Place::Port { authority, tls: None, .. } => format!(
+            Target::Port { authority, tls: None, .. } => format!(
                 "no daemon answers on {authority} ({why}). Start it with `omird --http {authority}`, or name another \
                  address with --url"
             ),
@@ -173,7 +173,7 @@ fn speaks_no_http(why: &io::Error) -> bool {
 }
 
 /// Reads a URL. `ca` is the file of authorities, of `https` alone.
-fn port(url: &str, ca: Option<&Path>) -> Result<Place> {
+fn port(url: &str, ca: Option<&Path>) -> Result<Target> {
     let wrong = |why: &str| Error::Usage(format!("--url {url}: {why}"));
     let neither = || wrong("expected http://HOST:PORT or https://HOST:PORT");
     let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
@@ -207,7 +207,7 @@ fn port(url: &str, ca: Option<&Path>) -> Result<Place> {
         (false, None) => None,
     };
     let path = if path.is_empty() || path == "/" { PATH.to_owned() } else { path };
-    Ok(Place::Port { authority, path, tls })
+    Ok(Target::Port { authority, path, tls })
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
             ("http://rover/robot/mcp/", "rover:80", "/robot/mcp"),
         ] {
             match port(url, None) {
-                Ok(Place::Port { authority: found, path: at, tls: None }) => {
+                Ok(Target::Port { authority: found, path: at, tls: None }) => {
                     assert_eq!((found.as_str(), at.as_str()), (authority, path));
                 }
                 _ => panic!("{url}"),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::check::Shape;
-use crate::intake::read;
+use crate::ingest::read;
 use crate::shapes::{HINT_REQUEST, RECORD};
 
 fn validator(name: &str) -> jsonschema::Validator {

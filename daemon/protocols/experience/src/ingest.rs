@@ -61,13 +61,13 @@ pub(crate) struct Report {
 
 /// A record that may be stored.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct CheckedRecord {
     pub(crate) report: Report,
     /// The record as it is stored.
     pub(crate) record: Value,
 }
 
-impl Intake {
+impl CheckedRecord {
     /// Reads a record.
     ///
     /// # Errors
@@ -117,11 +117,12 @@ mod tests {
     use crate::ids::DEFAULT_TENANT;
     use crate::testing::record;
 
-    fn intake(value: &Value) -> Result<Report, Rejected> {
+    fn checked(value: &Value) -> Result<Report, Rejected> {
         let body = json::to_string(value);
         let tenant = Tenant::new(DEFAULT_TENANT);
         let settings = ExperienceSettings::default();
-        Intake::read(body.as_bytes(), tenant, &settings, &[7; 32]).map(|intake| intake.report)
+        CheckedRecord::read(body.as_bytes(), tenant, &settings, &[7; 32])
+            .map(|record| record.report)
     }
 
     #[test]
@@ -144,16 +145,16 @@ mod tests {
     #[test]
     fn the_digest_is_of_the_report_and_not_of_the_request() {
         let mut value = record("t-1");
-        let first = intake(&value).unwrap();
+        let first = checked(&value).unwrap();
         value.as_object_mut().unwrap().insert("request_id", "another");
-        let again = intake(&value).unwrap();
+        let again = checked(&value).unwrap();
         assert_eq!(first.digest, again.digest);
         assert_ne!(first.request_id, again.request_id);
         let title = value.as_object_mut().unwrap().remove("title").unwrap();
         value.as_object_mut().unwrap().insert("title", title);
-        assert_eq!(intake(&value).unwrap().digest, first.digest, "in another order");
+        assert_eq!(checked(&value).unwrap().digest, first.digest, "in another order");
         value.as_object_mut().unwrap().insert("title", "Another");
-        assert_ne!(intake(&value).unwrap().digest, first.digest);
+        assert_ne!(checked(&value).unwrap().digest, first.digest);
         assert_eq!(first.patterns, ["dock", "station", "robot"]);
     }
 }
