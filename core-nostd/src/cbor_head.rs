@@ -60,7 +60,7 @@ fn beyond_usize(bytes: &[u8]) -> Option<(Header, usize)> {
 
 /// The header that `bytes` begin with and how long it is, if it is one of those that nearly all are:
 /// a definite length below 2³², an integer below that, a truth value, null, or a float of 64 bits. A
-/// quarter of the time to make an index anew went into reading them the general way.
+/// quarter of the time to rebuild an index went into reading them the general way.
 #[inline]
 fn usual(bytes: &[u8]) -> Option<(Header, usize)> {
     let (&first, rest) = bytes.split_first()?;

@@ -75,7 +75,7 @@ fn trailing(offset: usize) -> DecodeError {
     DecodeError::new(offset, DecodeErrorKind::TrailingBytes, message)
 }
 
-/// Refuses what nests too deep before anything descends into it: since every level is scanned anew,
+/// Refuses what nests too deep before anything descends into it: since every level is scanned again,
 /// depth multiplies the cost of a document. `depth` containers lie around `bytes`.
 fn check_depth(bytes: &[u8], mut depth: usize, budget: &Budget) -> Result<(), DecodeError> {
     let mut in_string = false;

@@ -145,7 +145,7 @@ fn no_file_takes_more_memory_than_is_stated() {
     assert_eq!((words.messages, words.counters.malformed), (2_100_000, 2_100_000));
     assert_eq!(words.malformed.len(), 10);
 
-    // Types and channels that are described anew, and anew.
+    // Types and channels that are described again, and again.
     let mut file = MAGIC.to_vec();
     for n in 0..200_u16 {
         let fields: String = (0..20_000).map(|field| format!("int8 f{n}_{field}\n")).collect();

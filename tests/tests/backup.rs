@@ -395,7 +395,7 @@ fn what_can_be_had_of_a_damaged_backup_is_restored_on_purpose() {
 }
 
 #[test]
-fn a_restore_that_was_cut_short_is_begun_anew() {
+fn a_restore_that_was_cut_short_is_begun_again() {
     let (disk, clock, _) = lived();
     let session = Session::open(&disk, &clock).unwrap();
     let backup = CutDisk::new();

@@ -252,7 +252,7 @@ fn a_day_of_runs_that_look_alike_survives_the_work_of_time() {
     let session = Session::open(&disk, &clock).expect("it opens");
     let robot = Robot::new(&session);
     robot.wait_counted();
-    assert_eq!(uses(&robot), Some(24), "counted anew from what is sealed");
+    assert_eq!(uses(&robot), Some(24), "counted again from what is sealed");
     for task in &tasks {
         assert_eq!(robot.summary(task).as_deref(), Some("docked"), "{task}");
         assert!(robot.is_whole(task), "{task}");

@@ -144,7 +144,7 @@ fn what_nobody_reads_is_found_within_a_round() {
 }
 
 #[test]
-fn a_folder_of_an_older_release_gets_its_sidecars_and_a_lost_signature_is_made_anew() {
+fn a_folder_of_an_older_release_gets_its_sidecars_and_a_lost_signature_is_made_again() {
     let robot = Robot::new(4);
     robot.session.compact(CompactionScope::All).expect("a good disk");
     let robot = (4..7).fold(robot, |robot, n| {
@@ -185,7 +185,7 @@ fn a_folder_of_an_older_release_gets_its_sidecars_and_a_lost_signature_is_made_a
 }
 
 #[test]
-fn a_lost_signature_of_a_compacted_segment_is_made_anew() {
+fn a_lost_signature_of_a_compacted_segment_is_made_again() {
     let robot = Robot::new(3);
     robot.session.compact(CompactionScope::All).expect("a good disk");
     let number = (robot.disk.paths().iter())

@@ -150,7 +150,7 @@ impl Stored {
 }
 
 #[test]
-fn an_index_that_is_gone_or_in_the_way_is_made_anew() {
+fn an_index_that_is_gone_or_in_the_way_is_made_again() {
     let stored = stored(1);
     let segments = fs::read_dir(stored.data.path().join("segments")).expect("segments").count() / 3;
     assert!(segments > 3, "{segments} segments");
@@ -308,7 +308,7 @@ fn each_kind_of_another_version_is_rebuilt_alone() {
 }
 
 #[test]
-fn an_index_of_another_store_or_another_segment_is_made_anew() {
+fn an_index_of_another_store_or_another_segment_is_made_again() {
     let (stored, other) = (stored(1), stored(2));
     let rebuilt = stored.with_index("another store", |index| {
         fs::remove_dir_all(index).expect("it goes");

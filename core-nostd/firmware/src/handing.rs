@@ -69,7 +69,7 @@ impl Cable {
             self.over = None;
             match self.hand_over.poll(&mut self.link, memories, uptime)? {
                 Progress::Working => {}
-                // What is random begins anew with each start: without its number it would call by the same one.
+                // What is random begins again with each start: without its number it would call by the same one.
                 Progress::Lost => self.link.connect(random.draw() ^ uptime.boot, now),
                 // All is there; or the daemon is busy, its disk is full, the port only reads, or it wants no session: that
                 // may change.

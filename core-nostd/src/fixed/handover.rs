@@ -55,7 +55,7 @@
 //!         if now >= self.rests_until {
 //!             match self.hand_over.poll(&mut self.link, memories, uptime)? {
 //!                 Progress::Working => {}
-//!                 // Another number than in the start before, also where randomness begins anew with each.
+//!                 // Another number than in the start before, also where randomness begins again with each.
 //!                 Progress::Lost => self.link.connect(random ^ uptime.boot, now),
 //!                 // Without a word the daemon holds the session, and its console, for 15 seconds more.
 //!                 Progress::Done | Progress::Refused => {
@@ -290,7 +290,7 @@ impl<'a, const BYTES: usize> HandOver<'a, BYTES> {
                     (self.state, self.is_new, self.asked) = (State::Begin, true, 0);
                     self.ended = None;
                 }
-                // One that was started anew knows no session, and wants one.
+                // One that was restarted knows no session, and wants one.
                 Some(Event::Closed(Closed::Bye(Reason::NoSession) | Closed::Silence)) => {}
                 Some(Event::Closed(Closed::Bye(reason))) => self.ended = Some(reason),
                 Some(Event::Data { bytes, last }) => {

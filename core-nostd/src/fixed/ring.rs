@@ -219,7 +219,7 @@ impl<F: NorFlash> Ring<F> {
     }
 
     /// Lets `change` do something to the flash, such as clear an error of its controller. Afterwards it is
-    /// looked at anew.
+    /// looked at again.
     pub fn flash_mut<T>(&mut self, change: impl FnOnce(&mut F) -> T) -> T {
         self.doubtful = true;
         change(&mut self.flash)

@@ -98,7 +98,7 @@ pub struct Greeting<'a> {
 pub enum Reason {
     /// 0: all is said.
     Done,
-    /// 1: a frame came for a session that is not open here: this end was started anew.
+    /// 1: a frame came for a session that is not open here: this end was restarted.
     NoSession,
     /// 2: the initiator speaks another version.
     Version,
@@ -232,7 +232,7 @@ impl core::fmt::Display for Reason {
     fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
         match self {
             Reason::Done => f.write_str("all is said"),
-            Reason::NoSession => f.write_str("the other end was started anew"),
+            Reason::NoSession => f.write_str("the other end was restarted"),
             Reason::Version => f.write_str("the other end speaks another version of the protocol"),
             Reason::Protocol => f.write_str("the other end could make nothing of a message"),
             Reason::GoingAway => f.write_str("the other end stops, or needs the line"),

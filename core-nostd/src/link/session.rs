@@ -305,7 +305,7 @@ impl<const WINDOW: usize, const PAYLOAD: usize> Session<WINDOW, PAYLOAD> {
         }
         match frame.body {
             Body::Hello(greeting) => {
-                // A line keeps the order: who was beyond its greeting and says it again was started anew, and has
+                // A line keeps the order: who was beyond its greeting and says it again was restarted, and has
                 // drawn the number that it had before.
                 let same = frame.session == self.number && !self.beyond_greeting;
                 if self.state != State::Open || !same {

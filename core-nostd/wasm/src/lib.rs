@@ -6,7 +6,7 @@
 //! | a check, such as `verify_proof()` | checks the input; 1: valid, 0: not |
 //! | `output()`, `output_length()` | the verdict of the last check as JSON, `docs/proofs.md`, `docs/manifesto.md` |
 //!
-//! The host writes the public key (32 bytes) and the document behind it to `input`. Room is taken anew for each check,
+//! The host writes the public key (32 bytes) and the document behind it to `input`. Room is taken again for each check,
 //! and what was written before a check is not kept. A check of another kind of document is one more line of [`check!`].
 
 use std::sync::{Mutex, PoisonError};

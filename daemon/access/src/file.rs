@@ -160,7 +160,7 @@ impl fmt::Display for TokenError {
             Self::Unreadable(file, why) => write!(
                 f,
                 "{} cannot be read, and none of its tokens is taken: {why}. Mend it, or move it away and make the tokens \
-                 anew",
+                 again",
                 file.display()
             ),
             Self::Held => f.write_str("another process is changing the tokens; try again"),
@@ -241,7 +241,7 @@ impl TokenStore {
         Ok(secret)
     }
 
-    /// Revokes the token of that name, durably on return. That of the person at the machine is made anew when omird starts
+    /// Revokes the token of that name, durably on return. That of the person at the machine is made again when omird starts
     /// the next time.
     ///
     /// # Errors

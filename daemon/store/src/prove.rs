@@ -42,7 +42,7 @@ impl fmt::Display for ProveError {
             Self::Seal(fault) => fault.fmt(f),
             Self::NoRoot => f.write_str(
                 "it was sealed by an older release, which signed no root over its entries; \
-                 `omir compact --all` has it sealed anew",
+                 `omir compact --all` has it sealed again",
             ),
             Self::Damaged => {
                 f.write_str("it is damaged, and its sidecar does not restore what was signed")

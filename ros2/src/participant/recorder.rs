@@ -7,7 +7,7 @@
 //! counted.
 //!
 //! Somebody else may write between a look at what is stored and the request: then the request is refused,
-//! because an Entity is gone or a version is not the newest any more, and all is looked at anew.
+//! because an Entity is gone or a version is not the newest any more, and all is looked at again.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ use crate::rules::{Kept, Untold, folded, reference, told};
 const QUEUE: usize = 1024;
 /// Memories in one request.
 const MOST_AT_ONCE: usize = 256;
-/// Entities that are known to be stored, so that nobody asks again; then the list begins anew.
+/// Entities that are known to be stored, so that nobody asks again; then the list begins again.
 const MOST_KNOWN: usize = 10_000;
 /// The pause before something is tried again: from, and up to.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
@@ -154,7 +154,7 @@ impl Basket {
     }
 
     /// As it is sent. What is new is dated by the memory, which alone knows what its clock is worth, and
-    /// dates anew what it dated wrongly.
+    /// dates again what it dated wrongly.
     fn into_resources(self) -> Vec<Value> {
         let resources = self.items.into_iter().map(|Item { mut resource, is_new }| {
             if let Value::Object(members) = &mut resource

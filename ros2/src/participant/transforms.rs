@@ -74,7 +74,7 @@ impl Frames {
     }
 
     /// The simulation shows this time. Told apart from the daemon's own, which waits where a clock goes
-    /// back by seconds: what moved before the simulation began anew must not be mixed with what moves now.
+    /// back by seconds: what moved before the simulation began again must not be mixed with what moves now.
     pub(super) fn shown(&self, now: Stamp) {
         let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
         self.follow(&mut buffer, now);
@@ -82,7 +82,7 @@ impl Frames {
 
     fn follow(&self, buffer: &mut Buffer, now: Stamp) {
         if buffer.clock(now) {
-            tracing::info!("the clock went back: transforms begin anew");
+            tracing::info!("the clock went back: transforms begin again");
             self.heard().clear();
         }
     }

@@ -16,7 +16,7 @@ use super::things::{Key, Things, Touch};
 use crate::stamp::Stamp;
 use crate::tf::Transform;
 
-/// Time that runs backwards by more than this is a simulation or a recording that begins anew: all
+/// Time that runs backwards by more than this is a simulation or a recording that begins again: all
 /// that was seen is forgotten. Less than this is disorder.
 pub(super) const NEW_START: Duration = Duration::from_secs(10);
 
@@ -275,7 +275,7 @@ impl Watch {
         self.things.len()
     }
 
-    /// Notices time that began anew. To be called before a message is looked at.
+    /// Notices time that began again. To be called before a message is looked at.
     pub fn at(&mut self, received: Stamp) {
         if received.saturating_add(NEW_START) < self.latest {
             let gone: Vec<Thing> = self.things.drain().collect();

@@ -15,7 +15,7 @@ use crate::tf::Buffer;
 
 /// Words of one topic that are kept, the newest: four seconds at 1 kHz, minutes of AMCL.
 const MOST: usize = 4096;
-/// A stamp so much before the newest is none that came late: time began anew, as when a recording is played again.
+/// A stamp so much before the newest is none that came late: time began again, as when a recording is played again.
 const BEGINS_ANEW: Duration = Duration::from_secs(10);
 
 /// The certainty of a pose: standard deviations.

@@ -10,7 +10,7 @@ use super::lookup::DEEPEST;
 use super::transform::{Transform, checked};
 use crate::stamp::Stamp;
 
-/// A clock that goes back by less is being adjusted and not set anew.
+/// A clock that goes back by less is being adjusted and not set again.
 const CLOCK_ADJUSTMENT: Duration = Duration::from_millis(100);
 
 /// Bounds of a [`Buffer`]. A sample takes about 72 bytes.
@@ -122,7 +122,7 @@ impl Buffer {
     ///
     /// Another parent than before re-parents the frame from `stamp` on. Of the same moment the last word
     /// counts. On error nothing changed, but that repeated refusals of what is too old make a history
-    /// begin anew: see [`Inserted::Restarted`].
+    /// begin again: see [`Inserted::Restarted`].
     pub fn insert(
         &mut self,
         parent: &str,
@@ -156,7 +156,7 @@ impl Buffer {
         self.push(child, Sample { stamp, parent, transform })
     }
 
-    /// Tells what the robot's clock shows. If it went back (a simulation began anew, a recording is
+    /// Tells what the robot's clock shows. If it went back (a simulation began again, a recording is
     /// played again, the clock was set), the moving transforms are dropped, as tf2 does; then it is
     /// `true`.
     pub fn clock(&mut self, now: Stamp) -> bool {

@@ -11,7 +11,7 @@ use super::transform::{Transform, interpolate};
 use crate::stamp::Stamp;
 
 /// So many samples in a row that are too old mean that their publisher's clock was set back, or that one
-/// stamp from the future shut the others out: the history begins anew with them. tf2 would refuse them
+/// stamp from the future shut the others out: the history begins again with them. tf2 would refuse them
 /// until time has caught up.
 const RESTART_AFTER: u32 = 10;
 

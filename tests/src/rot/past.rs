@@ -44,7 +44,7 @@ pub struct Past {
     pub answers: Answers,
     /// The newest version of each reference that was ever acknowledged, that of a tombstone as well.
     pub highest: BTreeMap<Ref, u64>,
-    /// The versions that [`Past::store_all_anew`] gives in the whole folder.
+    /// The versions that [`Past::store_all_again`] gives in the whole folder.
     pub given: BTreeMap<Ref, u64>,
     settings: Settings,
     age: Duration,
@@ -289,13 +289,13 @@ impl Past {
         let engine = self.open(&copy).expect("it opens");
         assert!(engine.damage().is_empty(), "{:?}", engine.damage());
         self.answers = Answers::of(&engine, self.highest.keys());
-        self.given = self.store_all_anew(&engine);
+        self.given = self.store_all_again(&engine);
         drop(engine);
         fs::remove_dir_all(&copy).expect("it is removed");
     }
 
     /// Stores something new under every name, and tells which versions that got. What is refused is left out.
-    pub fn store_all_anew(&self, engine: &Engine) -> BTreeMap<Ref, u64> {
+    pub fn store_all_again(&self, engine: &Engine) -> BTreeMap<Ref, u64> {
         let mut given = BTreeMap::new();
         for target in self.highest.keys() {
             let name = target.id.as_str();

@@ -118,7 +118,7 @@ fn live(
     drop(engine);
     let engine = open()?;
     outcome.verdict.add(ask(&engine));
-    let given = past.store_all_anew(&engine);
+    let given = past.store_all_again(&engine);
     for (target, version) in given {
         // What a compaction has left no trace of begins again, also where nothing rotted.
         let (highest, whole) = (past.highest[&target], past.given.get(&target));

@@ -18,7 +18,7 @@ fn a_clock_that_nobody_vouches_for_is_believed_after_a_while() {
 
 /// A board whose clock goes on from what it saved when it was shut down.
 #[test]
-fn what_came_in_by_a_clock_that_had_stood_still_is_dated_anew() {
+fn what_came_in_by_a_clock_that_had_stood_still_is_dated_again() {
     let (disk, clock) = lived();
     let known = clock_now(&clock);
     clock.reboot(known + 20 * SECOND);

@@ -35,7 +35,7 @@ fn a_cut_at_any_operation_dates_nothing_twice() {
                 again.advance(seconds(1));
                 !goes_on()
             });
-            let mut dated_anew = 0;
+            let mut dated_again = 0;
             for n in 0..RECORDS {
                 let record = get(&session, &format!("r{n}"));
                 let created = micros(&record.created_at);
@@ -47,13 +47,13 @@ fn a_cut_at_any_operation_dates_nothing_twice() {
                     }
                     Some("corrected") => {
                         assert_eq!((created, version(&record)), (booted + at, 2), "{context}");
-                        dated_anew += 1;
+                        dated_again += 1;
                     }
                     other => panic!("{context}: {other:?}"),
                 }
             }
-            assert!(dated_anew == 0 || dated_anew == RECORDS, "cut at {cut}: {dated_anew} only");
-            assert!(!is_whole || dated_anew == RECORDS, "whole at {cut}");
+            assert!(dated_again == 0 || dated_again == RECORDS, "cut at {cut}: {dated_again} only");
+            assert!(!is_whole || dated_again == RECORDS, "whole at {cut}");
         }
         if is_whole {
             assert!(cut > 2, "there were operations to cut: {cut}");

@@ -215,7 +215,7 @@ fn a_restart_of_the_daemon_alone_loses_no_time_and_what_waits() {
 }
 
 #[test]
-fn evidence_and_pins_of_before_stay_when_a_memory_is_dated_anew() {
+fn evidence_and_pins_of_before_stay_when_a_memory_is_dated_again() {
     let (disk, clock) = lived();
     clock.reboot(0);
     let session = open(&disk, &clock);

@@ -80,7 +80,7 @@ pub(super) fn run(globals: &Globals, args: &PullArgs) -> Result<()> {
 }
 
 /// The member by which a daemon says that a pull cannot go on.
-const ANEW: [&str; 3] = ["/asOf", "/store", "/filter"];
+const FROM_THE_START: [&str; 3] = ["/asOf", "/store", "/filter"];
 
 /// Sessions in which nothing came, before the wait is not begun again.
 const MOST_IN_VAIN: u32 = 10;
@@ -121,7 +121,7 @@ fn attempt(
     let robot = info.robot;
     *answered = true;
     so_far.is_of(&robot)?;
-    // Each session anew: the daemon forgets it with the line.
+    // Each session again: the daemon forgets it with the line.
     if let Some(token) = &args.token {
         line.ask(Request::Unlock(token.clone()))?;
         refused(line.answer(globals.timeout)?)?;
@@ -190,7 +190,7 @@ fn asks_for_token(error: Error, args: &PullArgs, robot: &str) -> Error {
 fn explained(error: Error, so_far: &SoFar) -> Error {
     match &error {
         Error::Refused { message, path: Some(path), .. }
-            if so_far.origin.is_some() && ANEW.contains(&path.as_str()) =>
+            if so_far.origin.is_some() && FROM_THE_START.contains(&path.as_str()) =>
         {
             so_far.start_over(message)
         }

@@ -57,7 +57,7 @@ fn the_cable_is_pulled_at_every_byte() {
     }
 }
 
-/// Both ends, or one, are started anew after each byte; what the other one sends is in the line still.
+/// Both ends, or one, are restarted after each byte; what the other one sends is in the line still.
 #[test]
 fn the_ends_are_restarted_at_every_byte() {
     let mut whole = Small::new(4, (1, 1));

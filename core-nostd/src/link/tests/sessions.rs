@@ -160,7 +160,7 @@ fn silence_ends_a_session_also_where_nothing_can_be_sent() {
 }
 
 /// A line is to keep the order of what it carries. What if one repeats a HELLO late, all the same? Then the responder
-/// begins anew, and the initiator hears of that: neither goes on as if nothing had been.
+/// begins again, and the initiator hears of that: neither goes on as if nothing had been.
 #[test]
 fn a_hello_that_is_repeated_late_ends_the_session_at_both_ends() {
     let (mut near, mut far) = (Link::<4, 64>::new("near"), Link::<4, 64>::new("far"));

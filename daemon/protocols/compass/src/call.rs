@@ -207,7 +207,7 @@ const MOST_THINGS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<HashMap<Ref, usize>>);
 
-/// Counts that are kept before all are let go of: they are counted anew.
+/// Counts that are kept before all are let go of: they are counted again.
 const MOST_COUNTS: usize = 1024;
 
 impl Counts {

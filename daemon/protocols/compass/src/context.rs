@@ -1,7 +1,7 @@
 //! A context within a budget of tokens: sections with parts, cut by their worth. No store, no clock.
 //!
 //! Each part is a text of its own lines, which begins with no white space. So the tokens of the whole are the sum of those of
-//! its parts, by the counter `approx-1`: [`Draft::fit`] need not count the whole anew for each part it takes away.
+//! its parts, by the counter `approx-1`: [`Draft::fit`] need not count the whole again for each part it takes away.
 
 use omir_core::json;
 use omir_core::value::{Map, Value};

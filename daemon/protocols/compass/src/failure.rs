@@ -14,7 +14,7 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     /// The error of the response.
     pub(crate) error: RpcError,
-    /// Somebody else was faster: working it out anew may help.
+    /// Somebody else was faster: working it out again may help.
     is_race: bool,
 }
 
@@ -71,7 +71,7 @@ impl Failure {
         Self { is_race: true, ..Self::conflict(message) }
     }
 
-    /// Returns true if somebody else was faster, so that working it out anew may help.
+    /// Returns true if somebody else was faster, so that working it out again may help.
     pub(crate) fn is_race(&self) -> bool {
         self.is_race
     }

@@ -30,7 +30,7 @@ pub(crate) struct Kept<S> {
     pub(crate) state: S,
     /// The record that holds it.
     pub(crate) record: MemoryRecord,
-    /// The version of the record; [`UNSEEN`] if a search found it: read it anew before a change.
+    /// The version of the record; [`UNSEEN`] if a search found it: read it again before a change.
     pub(crate) version: u64,
     /// The record as CBOR, as it was read.
     pub(crate) bytes: Vec<u8>,

@@ -3,7 +3,7 @@
 //! | cache status | when | what is done |
 //! |---|---|---|
 //! | `hit` | no experience of the tenant has changed since | nothing |
-//! | `partial` | one has, and none of the candidates | the candidates are taken again, statistics and order made anew |
+//! | `partial` | one has, and none of the candidates | the candidates are taken again, statistics and order made again |
 //! | `miss` | nothing is kept, or it is older, or a candidate has changed | everything |
 
 use std::collections::HashMap;

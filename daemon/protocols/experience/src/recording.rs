@@ -150,7 +150,7 @@ impl Job {
                 Some(_) => {
                     let message = &error.message;
                     let message = format!(
-                        "{message}; to record the task anew, send the record with ?on_duplicate=update"
+                        "{message}; to record the task again, send the record with ?on_duplicate=update"
                     );
                     return self.fail(&Error { message, ..error });
                 }

@@ -144,7 +144,7 @@ impl Rig {
         Self::over(dir, clock, settings)
     }
 
-    /// Flips a bit of each of these words on the card, and starts the protocol anew over the same engine.
+    /// Flips a bit of each of these words on the card, and starts the protocol again over the same engine.
     pub(crate) fn damaged(mut self, word: &[u8]) -> Self {
         let dir = self.dir.as_ref().unwrap();
         let mut flipped = 0;

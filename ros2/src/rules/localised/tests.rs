@@ -74,7 +74,7 @@ fn a_covariance_that_is_old_or_not_known_says_nothing() {
 }
 
 #[test]
-fn so_much_is_kept_and_time_may_begin_anew() {
+fn so_much_is_kept_and_time_may_begin_again() {
     let mut said = Localisation::new([&certain(1.0, None)].into_iter());
     let said = said.said.get_mut("/amcl_pose").unwrap();
     (0..2 * MOST).for_each(|n| said.note(at(n as f64), None));

@@ -147,7 +147,7 @@ fn two_definitions_of_one_name_at_once_are_one_rule() {
     for message in [&mut new, &mut old] {
         message.set("name", "x").unwrap();
     }
-    // Half of the fleet is updated: what limits a rule does not begin anew with each message.
+    // Half of the fleet is updated: what limits a rule does not begin again with each message.
     for n in 0..10 {
         bench.see(f64::from(n), if n % 2 == 0 { &old } else { &new });
     }

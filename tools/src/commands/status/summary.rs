@@ -144,7 +144,7 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
     if let Some(count) = int(status, "/counts/lost").filter(|count| *count > 0) {
         add(
             format!("of {count} memories the newest version is lost"),
-            "Remember them anew or forget them: omir store check names them. A backup may have them.",
+            "Remember them again or forget them: omir store check names them. A backup may have them.",
         );
     }
     if let Some(count) = int(status, "/unreadable").filter(|count| *count > 0) {
@@ -165,7 +165,10 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
         );
     }
     if text(status, "/clock/state") == Some("unknown") {
-        add("the clock is not set".to_owned(), "What comes in meanwhile is dated anew once it is.");
+        add(
+            "the clock is not set".to_owned(),
+            "What comes in meanwhile is dated again once it is.",
+        );
     }
     let waiting = int(status, "/queue/waiting").unwrap_or_default();
     if int(status, "/queue/capacity").is_some_and(|most| most > 0 && waiting >= most) {

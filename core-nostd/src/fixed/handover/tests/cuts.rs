@@ -72,7 +72,7 @@ proptest! {
         for (wait, trouble) in troubles {
             world.pass(wait);
             if world.random.chance(0.3) {
-                // Up to ten minutes, and the node's counter is a fiftieth slow: the daemon sees what is dated anew.
+                // Up to ten minutes, and the node's counter is a fiftieth slow: the daemon sees what is dated again.
                 let gap = world.random.next() % 600_000_000;
                 world.now += gap;
                 world.node.started += gap / 50;

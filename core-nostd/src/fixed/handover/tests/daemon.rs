@@ -98,11 +98,11 @@ impl Daemon {
         }
         self.link.receive(bytes, now);
         let mut asked = Vec::new();
-        let mut anew = false;
+        let mut restarted = false;
         while let Some(event) = self.link.poll_event() {
             match event {
                 Event::Opened => {
-                    (anew, asked) = (true, Vec::new());
+                    (restarted, asked) = (true, Vec::new());
                     self.calls += 1;
                     self.inbox.clear();
                 }
@@ -110,7 +110,7 @@ impl Daemon {
                 Event::Closed(_) => {}
             }
         }
-        if anew {
+        if restarted {
             self.out.clear();
             (self.sent, self.unlocked) = (0, false);
         }

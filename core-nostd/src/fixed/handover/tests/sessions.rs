@@ -87,7 +87,7 @@ fn who_is_sent_away_does_not_call_again_at_once() {
         world.until(Progress::Done);
         world.check(true);
     }
-    // But one that was started anew is called at once.
+    // But one that was restarted is called at once.
     let mut world = World::new(6, 4).with(5);
     world.until(Progress::Done);
     world.daemon.restart();

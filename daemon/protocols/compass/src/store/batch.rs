@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::State;
 
-/// Times that a write is worked out anew after a lost race.
+/// Times that a write is worked out again after a lost race.
 const TRIES: usize = 3;
 
 /// The changes of one method.
@@ -142,7 +142,7 @@ fn made(engine: &Engine, change: Change, bytes: usize) -> Result<Receipt, omird_
     told.recv().unwrap_or_else(|_| Err(omird_engine::unanswered()))
 }
 
-/// Works a change out, and anew where somebody else was faster.
+/// Works a change out, and again where somebody else was faster.
 ///
 /// # Errors
 /// `CONFLICT` after three lost races.

@@ -177,7 +177,7 @@ fn bound_of(call: &Call<'_>, memory: &Memory) -> Result<Option<(Ref, usize)>, Fa
     Ok(if capacity == 0 { None } else { Some((call.store.name(sort, id)?, capacity)) })
 }
 
-/// Adds to a write that a memory is put aside. It is read anew: what a search found may be older than what is stored.
+/// Adds to a write that a memory is put aside. It is read again: what a search found may be older than what is stored.
 fn put_aside(call: &Call<'_>, batch: &mut Batch, found: &Kept<Memory>) -> Result<(), Failure> {
     let Some(kept) = call.store.get::<Memory>(Sort::Memory, &found.state.memory_id)? else {
         // Somebody else has forgotten it since.

@@ -170,7 +170,7 @@ impl Course {
         Ok((stage, metric))
     }
 
-    /// Makes the summary of the task anew, of the stages that are completed. `newest` is one that is not written yet.
+    /// Makes the summary of the task again, of the stages that are completed. `newest` is one that is not written yet.
     /// Returns nothing where no stage says anything.
     pub(crate) fn summarise(
         &mut self,

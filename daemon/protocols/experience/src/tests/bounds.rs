@@ -261,7 +261,7 @@ fn each_refusal_of_a_post_has_a_name() {
 }
 
 #[test]
-fn a_lost_experience_is_not_counted_in_silence_and_is_recorded_anew() {
+fn a_lost_experience_is_not_counted_in_silence_and_is_recorded_again() {
     let rig = Rig::new();
     rig.record(&with(record("t-1"), "/result/summary", "kettle"));
     rig.record(&record("t-2"));

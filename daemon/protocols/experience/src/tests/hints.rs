@@ -136,7 +136,7 @@ fn answers_are_kept_until_something_changes() {
     rig.record(&more);
     let partial = rig.by_intent("dock robot");
     assert_eq!(status(&partial), "partial");
-    assert_eq!(partial.hint("nav2")["usage_stats"]["success_rate"], 0.5, "made anew");
+    assert_eq!(partial.hint("nav2")["usage_stats"]["success_rate"], 0.5, "made again");
     assert_eq!(partial.body["metadata"]["total_experiences"], 1, "of the candidates that were");
     assert_eq!(status(&rig.by_intent("dock robot")), "hit");
     // What is forgotten is in no answer, kept or not.
