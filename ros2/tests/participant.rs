@@ -423,7 +423,7 @@ fn it_ends_though_the_memory_takes_nothing_and_all_queues_are_full() {
 }
 
 #[test]
-fn a_simulation_that_begins_anew_takes_its_transforms_with_it() {
+fn a_simulation_that_begins_again_takes_its_transforms_with_it() {
     let scene = Scene::new("use_sim_time = true", Shelf::default());
     let clock = scene.publisher("/clock", "rosgraph_msgs/msg/Clock");
     let tf = scene.publisher("/tf", "tf2_msgs/msg/TFMessage");

@@ -159,9 +159,9 @@ impl Model {
                 }
                 let mut same = resource.clone();
                 stamp(&mut same, current.version);
-                let mut before = settled(before);
+                let mut before = without_decay(before);
                 before.retain_references(|target| !current.loose.contains(target));
-                if settled(&same) == before {
+                if without_decay(&same) == before {
                     return (target, current.version, true);
                 }
             }
@@ -257,7 +257,7 @@ fn stated_or_first(record: &MemoryRecord) -> u64 {
 }
 
 /// A resource without what recalls and time change: that is no acknowledged memory.
-pub fn settled(resource: &Resource) -> Resource {
+pub fn without_decay(resource: &Resource) -> Resource {
     let mut resource = resource.clone();
     if let Resource::MemoryRecord(record) = &mut resource {
         if let Some(decay) = &mut record.decay {
@@ -271,10 +271,10 @@ pub fn settled(resource: &Resource) -> Resource {
     resource
 }
 
-/// A resource as it can be compared after a restart: settled, and without references that sealing
+/// A resource as it can be compared after a restart: without what time changes, and without references that sealing
 /// may or may not have dropped.
 pub fn comparable(resource: &Resource, loose: &BTreeSet<Ref>) -> Resource {
-    let mut resource = settled(resource);
+    let mut resource = without_decay(resource);
     resource.retain_references(|target| !loose.contains(target));
     resource
 }

@@ -459,7 +459,7 @@ fn cut(before: &Path, after: &Path, to: &Path, random: &mut Random) {
 
 /// `OMIRD_SEED` repeats one.
 #[test]
-fn a_scrambled_index_is_made_anew_or_never_missed() {
+fn a_scrambled_index_is_made_again_or_never_missed() {
     let stored = stored(3);
     let files = files_in(&stored.data.path().join("index")).len();
     for seed in seeds("OMIRD_SEED", 0..36) {

@@ -105,7 +105,7 @@ impl Writer {
 
     /// Finds out whether the request in doubt was carried out. Returns whether the daemon lived
     /// long enough to tell.
-    fn settle(&mut self, cycle: &Cycle) -> Result<bool> {
+    fn resolve(&mut self, cycle: &Cycle) -> Result<bool> {
         let found = wire::live(&cycle.client, ROBOT, &self.owner);
         if cycle.is_cut() {
             return Ok(false);
@@ -145,7 +145,7 @@ impl Writer {
 
     /// Makes one request after the other until the daemon is gone.
     fn live(&mut self, cycle: &Cycle) -> Result {
-        if !self.settle(cycle)? {
+        if !self.resolve(cycle)? {
             return Ok(());
         }
         loop {
@@ -371,12 +371,12 @@ impl Rig {
         outcomes.into_iter().collect()
     }
 
-    /// The last start: everything is settled, and the folder is sound without a daemon as well.
+    /// The last start: every request is resolved, and the folder is sound without a daemon as well.
     fn finish(&mut self) -> Result {
         let (daemon, client) = self.start();
         let cycle = Cycle { client, is_cut: false.into(), answers: 0.into() };
         for writer in &mut self.writers {
-            writer.settle(&cycle)?;
+            writer.resolve(&cycle)?;
         }
         let expected = sums(&self.writers);
         let status = cycle.client.one(&format!("omir/{ROBOT}/status"), None).value().clone();

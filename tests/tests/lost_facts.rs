@@ -213,7 +213,7 @@ fn what_a_lost_segment_held_is_missed() {
 }
 
 #[test]
-fn a_witness_that_rots_is_made_anew_from_its_log() {
+fn a_witness_that_rots_is_made_again_from_its_log() {
     let (disk, clock) = damaged("the door is OPEN", &[], |session| door(session, "OPEN"));
     let path = disk.paths().into_iter().rfind(|path| path.ends_with(".facts")).expect("a witness");
     let number = witness::number_of(path.rsplit('/').next().expect("a name")).expect("a number");

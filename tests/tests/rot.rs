@@ -21,7 +21,7 @@ use omird_tests::check::{conforms, decode};
 use omird_tests::cut_disk::{BLOCK, CutDisk, EVERYTHING, Failing, ONLY_SYNCED};
 use omird_tests::journal::{Journal, change};
 use omird_tests::life::{self, Step};
-use omird_tests::model::{Model, Request, settled};
+use omird_tests::model::{Model, Request, without_decay};
 use omird_tests::process::eventually;
 use omird_tests::random::{Random, seeds};
 use omird_tests::session::{Session, TestClock, settings};
@@ -95,7 +95,7 @@ impl Past {
 
 /// Versions that sealing may drop do not count here.
 fn without_references(resource: &Resource) -> Resource {
-    let mut resource = settled(resource);
+    let mut resource = without_decay(resource);
     resource.retain_references(|_| false);
     resource
 }

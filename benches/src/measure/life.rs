@@ -38,7 +38,7 @@ pub fn measure(bench: &mut Bench<'_>, size: u64) -> Result<()> {
     starts(bench, &data, &mut records, size, "")?;
 
     let (engine, _) = local::open_later(&data, Duration::ZERO)?;
-    sweep::settled(bench, &engine, &records, size)?;
+    sweep::nothing_to_do(bench, &engine, &records, size)?;
     engine.stop();
     let (engine, _) = local::open_later(&data, DAY)?;
     sweep::a_day_later(bench, &engine, &records, size)?;

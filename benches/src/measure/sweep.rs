@@ -70,7 +70,12 @@ impl Gate {
 }
 
 /// Measures on an engine that does not sweep by itself, with records that time has not moved yet.
-pub fn settled(bench: &mut Bench<'_>, engine: &Engine, records: &Records, size: u64) -> Result<()> {
+pub fn nothing_to_do(
+    bench: &mut Bench<'_>,
+    engine: &Engine,
+    records: &Records,
+    size: u64,
+) -> Result<()> {
     bench.report.section(format!("Sweeping {size} records, nothing to do"));
     let (report, took, _) = timed(|| engine.sweep(false))?;
     report.map_err(|e| e.message)?;

@@ -83,26 +83,26 @@ impl Engine {
         counts.insert("versions", int(versions));
         counts.insert("lost", int(self.catalog().losses.count()));
         let mut disk = Map::new();
-        let pressure = shared.quota_usage();
+        let quota = shared.quota_usage();
         let space = self.inner.disk.space().ok();
-        disk.insert("bytes", int(pressure.bytes));
-        disk.insert("maxBytes", bound(pressure.max_bytes));
+        disk.insert("bytes", int(quota.bytes));
+        disk.insert("maxBytes", bound(quota.max_bytes));
         disk.insert("freeBytes", space.map_or(Value::Null, |space| int(space.free)));
         disk.insert("segments", int(shared.sealed.segments.load(Ordering::Relaxed)));
         disk.insert("unsealedLogs", int(shared.sealed.unsealed_logs.load(Ordering::Relaxed)));
         let log_bytes = shared.sealed.unsealed_bytes.load(Ordering::Relaxed)
             + shared.sealed.log_bytes.load(Ordering::Relaxed);
         disk.insert("logBytes", int(log_bytes));
-        let trouble = shared.faults.health().worst().cloned();
+        let fault = shared.faults.health().worst().cloned();
         let losses = shared.integrity.losses();
         let damaged = self.damaged_files(&losses);
         let is_damaged = !damaged.is_empty();
         let sound = if is_damaged { State::Damaged } else { State::Ok };
-        let state = trouble.as_ref().map_or(sound, |trouble| trouble.state);
+        let state = fault.as_ref().map_or(sound, |fault| fault.state);
         disk.insert("full", Value::Bool(state == State::Full));
         disk.insert("state", state.as_str());
-        disk.insert("since", trouble.as_ref().map_or(Value::Null, |t| t.since.to_string().into()));
-        disk.insert("lastError", trouble.map_or(Value::Null, |t| t.error.into()));
+        disk.insert("since", fault.as_ref().map_or(Value::Null, |t| t.since.to_string().into()));
+        disk.insert("lastError", fault.map_or(Value::Null, |t| t.error.into()));
         let hint = match (state, damaged.as_slice()) {
             (State::Ok, _) => None,
             (State::Damaged, [_, ..]) => Some(format!("{}: {}", named(&damaged), state.hint())),

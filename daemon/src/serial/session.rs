@@ -152,19 +152,19 @@ impl SessionHandler {
     }
 
     fn read(&mut self, message: Vec<u8>, now: u64) -> Result<(), MessageError> {
-        let glance = RequestMessage::peek(&message);
-        let method = glance.as_ref().map_or(&UNKNOWN, |(_, op)| link::method(op));
+        let head = RequestMessage::peek(&message);
+        let method = head.as_ref().map_or(&UNKNOWN, |(_, op)| link::method(op));
         let incoming = Incoming {
             bytes: message.len(),
             decoded: weight(&message),
             merges: std::ptr::eq(method, &PUSH),
         };
-        // Before memory goes into decoding it. What a glance does not see is refused in `ask`.
+        // Before memory goes into decoding it. What the head does not tell is refused in `ask`.
         let caller = self.caller();
         if let Err(refusal) = self.protocols.router.check(&caller, method, incoming) {
             let error = worded_for(refusal, method);
             self.refuse(method, incoming, error.code);
-            let Some((id, _)) = glance else {
+            let Some((id, _)) = head else {
                 let (path, message) = ("/".to_owned(), error.message);
                 return Err(MessageError { id: None, path, message });
             };

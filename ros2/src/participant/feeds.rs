@@ -468,7 +468,7 @@ impl Looker {
         // all it heard, and then leaves that out. The publishers may also have kept it for the new one.
         let before = self.feeds.remove(&feed);
         let heard_before = Arc::<Mutex<HeardBefore>>::default();
-        let mut settled = heard_before.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before_it = heard_before.lock().unwrap_or_else(PoisonError::into_inner);
         let delivered = Arc::<Mutex<Marks>>::default();
         let (context, node) = (self.context.clone(), self.node.graph().clone());
         let (topic, marks) = (feed.topic.clone(), delivered.clone());
@@ -491,12 +491,12 @@ impl Looker {
         };
         let subscribed = self.node.subscribe(&feed.topic, ty, qos, each);
         if let Some(What::Heard { delivered, subscription, .. }) = before.map(|state| state.what) {
-            settled.until = Some((self.context.clock)());
+            before_it.until = Some((self.context.clock)());
             subscription.finish();
-            settled.marks =
+            before_it.marks =
                 std::mem::take(&mut *delivered.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        drop(settled);
+        drop(before_it);
         match subscribed {
             Ok(subscription) => {
                 tracing::info!(topic = feed.topic, ty = %ty.name, "listening");

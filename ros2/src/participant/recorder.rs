@@ -205,7 +205,7 @@ impl Writer {
                 }
                 Err(_) if looks < LOOKS => {
                     looks += 1;
-                    self.doubt(batch);
+                    self.forget_known(batch);
                 }
                 Err(refusal) if batch.len() == 1 => return self.give_up(batch, &refusal),
                 Err(_) => return batch.chunks(1).for_each(|job| self.store(job)),
@@ -214,7 +214,7 @@ impl Writer {
     }
 
     /// Forgets that the Entities of a batch are stored.
-    fn doubt(&mut self, batch: &[Job]) {
+    fn forget_known(&mut self, batch: &[Job]) {
         for job in batch {
             if let Job::Keep(kept) = job {
                 for name in kept.about.iter().filter_map(reference) {

@@ -125,17 +125,17 @@ impl Content {
 
     pub(super) fn sync(&mut self) {
         if self.changes.iter().any(|(_, certainty)| *certainty == Certainty::Doubtful) {
-            self.settle(Certainty::Certain);
+            self.resolve_waiting(Certainty::Certain);
         } else {
             self.changes.drain(..).for_each(|(change, _)| change.apply(&mut self.base));
         }
     }
 
     pub(super) fn fail_sync(&mut self) {
-        self.settle(Certainty::Doubtful);
+        self.resolve_waiting(Certainty::Doubtful);
     }
 
-    fn settle(&mut self, as_what: Certainty) {
+    fn resolve_waiting(&mut self, as_what: Certainty) {
         for (_, certainty) in &mut self.changes {
             if *certainty == Certainty::Waiting {
                 *certainty = as_what;

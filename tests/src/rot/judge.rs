@@ -9,7 +9,7 @@ use omird::engine::{Engine, Query};
 
 use super::past::version_of;
 use crate::check::decode;
-use crate::model::settled;
+use crate::model::without_decay;
 
 /// The answer to one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +70,7 @@ impl Verdict {
 
 /// Without what may be dropped beside it: references to what is lost, accesses, and our stamps.
 fn plain(resource: &Resource) -> Resource {
-    let mut resource = settled(resource);
+    let mut resource = without_decay(resource);
     resource.retain_references(|_| false);
     resource
 }

@@ -327,7 +327,7 @@ impl Robot {
                 self.run_task(Task::Accesses, Cause::Clock)?;
                 self.settled_by = Some(due + SETTLING);
             } else if self.settled_by.take_if(|at| *at == due).is_some() {
-                self.settled()?;
+                self.wait_redated()?;
             } else if due == self.next_accesses {
                 self.next_accesses += self.accesses_every;
                 if std::mem::take(&mut self.was_asked) {
@@ -460,7 +460,7 @@ impl Robot {
     }
 
     /// Waits until what came in before the clock was set is redated.
-    fn settled(&self) -> Result {
+    fn wait_redated(&self) -> Result {
         self.run_task(Task::Accesses, Cause::Clock)?;
         let began = Instant::now();
         let settling = |engine: &Engine| {

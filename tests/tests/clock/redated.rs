@@ -39,7 +39,7 @@ fn a_boot_in_1970_neither_forgets_nor_un_forgets() {
 }
 
 #[test]
-fn what_came_in_without_a_clock_is_dated_anew_and_says_so() {
+fn what_came_in_without_a_clock_is_dated_again_and_says_so() {
     let (disk, clock) = lived();
     let known = clock_now(&clock);
     clock.reboot(0);
@@ -120,7 +120,7 @@ fn told(record: &MemoryRecord, url: &str, name: &str) -> Option<String> {
 
 /// As the node in ROS does: it dates events by our clock and leaves `createdAt` to us.
 #[test]
-fn events_that_were_dated_by_our_clock_are_dated_anew_with_it() {
+fn events_that_were_dated_by_our_clock_are_dated_again_with_it() {
     let (disk, clock) = lived();
     let known = clock_now(&clock);
     clock.reboot(0);
@@ -232,7 +232,7 @@ fn evidence_and_pins_of_before_stay_when_a_memory_is_dated_again() {
 }
 
 #[test]
-fn many_memories_are_dated_anew_in_parts_while_others_come_in() {
+fn many_memories_are_dated_again_in_parts_while_others_come_in() {
     let (disk, clock) = lived();
     clock.reboot(0);
     let session =

@@ -57,7 +57,7 @@ fn observations_of_the_same_become_one_with_the_evidence_of_all() {
 }
 
 #[test]
-fn what_was_moved_or_dated_anew_still_merges_with_what_is_new() {
+fn what_was_moved_or_dated_again_still_merges_with_what_is_new() {
     let (disk, clock) = (CutDisk::new(), TestClock::new());
     let session = Session::open(&disk, &clock).expect("it opens");
     // Seen again, each from another place in the life of the robot.

@@ -39,7 +39,7 @@ const LEAST: u64 = 128 << 10;
 /// On a full disk a block that is freed is worth so many that are written for it.
 const WORTH: u64 = 32;
 /// Small segments stay as they are until the youngest is so old.
-const SETTLED: Duration = Duration::from_secs(86_400);
+const OLD_ENOUGH: Duration = Duration::from_secs(86_400);
 
 /// A segment, as far as the decision goes; a list of them is in the order of their transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,8 @@ fn grown(
 
 /// The first run of small neighbours that is worth it, as long as may be.
 fn small(segments: &[Segment], rules: &Rules, limit: u64) -> Option<Range<usize>> {
-    let is_small = |s: &Segment| s.is_sound && s.left() < rules.segment_max / 2 && s.age >= SETTLED;
+    let is_small =
+        |s: &Segment| s.is_sound && s.left() < rules.segment_max / 2 && s.age >= OLD_ENOUGH;
     (0..segments.len()).find_map(|first| {
         let (mut bytes, mut largest, mut is_fresh) = (0u64, 0u64, true);
         let mut end = None;

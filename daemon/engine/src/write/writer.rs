@@ -310,7 +310,7 @@ impl Writer {
         if let Some(first) = first
             && outcome.is_err()
             && group.shrinks
-            && self.log_trouble() == Some(State::Full)
+            && self.log_fault() == Some(State::Full)
         {
             // Also where it is lent, and comes back: then room was made.
             if self.shared.room.reserve().give_up() {
@@ -487,9 +487,9 @@ impl Writer {
         }
         self.shared.faults.read_again(&*self.disk);
         // Not with every group and every tick: an attempt that fails writes to the card as well.
-        let trouble = self.log_trouble();
-        let may_try = trouble.is_none() || self.shared.faults.is_due(Part::Log);
-        if trouble.is_some() && may_try {
+        let fault = self.log_fault();
+        let may_try = fault.is_none() || self.shared.faults.is_due(Part::Log);
+        if fault.is_some() && may_try {
             self.try_again();
         }
         if !self.log.is_sound {

@@ -132,8 +132,8 @@ impl Manifesto {
                 // Somebody was faster. Looking at it reads the card, which is not for this thread.
                 let this = self.clone();
                 let look = move || {
-                    let ended = this.settled(&put).and_then(|settled| {
-                        settled.ok_or_else(|| {
+                    let ended = this.already_stored(&put).and_then(|answer| {
+                        answer.ok_or_else(|| {
                             Failure::busy("it was forgotten at this moment; try again")
                         })
                     });
@@ -151,7 +151,7 @@ impl Manifesto {
     }
 
     /// Returns the answer if something lives under the name of the World.
-    fn settled(&self, put: &Put) -> Result<Option<Value>, Failure> {
+    fn already_stored(&self, put: &Put) -> Result<Option<Value>, Failure> {
         let Some((_, seq)) = self.engine.live_version(&put.name) else { return Ok(None) };
         let Some(stored) = self.engine.get(&put.name)? else { return Ok(None) };
         let world = episode::world_in(&stored, &put.world_id)?;
@@ -172,8 +172,8 @@ impl Manifesto {
     }
 
     fn change(&self, request: &Request, put: &Put, world: &World) -> Result<Step, Failure> {
-        if let Some(settled) = self.settled(put)? {
-            return Ok(Step::Ended(settled));
+        if let Some(answer) = self.already_stored(put)? {
+            return Ok(Step::Ended(answer));
         }
         let tenant = names::tenant(request.tenant())?;
         let is_known = |entity: &Ref| self.engine.live_version(entity).is_some();

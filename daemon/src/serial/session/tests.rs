@@ -67,7 +67,7 @@ fn what_waits_is_not_decoded_and_what_may_not_be_done_does_not_wait() {
     assert_eq!(handler.waiting.len(), 1);
 }
 
-/// There are more ways to write a message than a glance knows.
+/// There are more ways to write a message than a look at its head knows.
 #[test]
 fn a_push_in_disguise_is_refused_too() {
     let bench = Bench::new();

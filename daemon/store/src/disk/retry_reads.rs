@@ -1,4 +1,4 @@
-//! A disk whose readers outlive trouble with the card: a file that cannot be read any more through an
+//! A disk whose readers outlive a faulty card: a file that cannot be read any more through an
 //! open handle is opened again, as after its card was pulled out and put in again.
 
 use std::io;

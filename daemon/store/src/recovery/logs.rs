@@ -306,7 +306,7 @@ impl<I: Index> Recovery<'_, I> {
                 Effect::Put { version, location, drawn } => {
                     has_changes = true;
                     match drawn {
-                        // Words of superseded versions are settled by `finish_loading`.
+                        // Words of superseded versions are dropped by `finish_loading`.
                         Ok(drawn) => {
                             let (drawn, terms) = *drawn;
                             facts.extend(Fact::version(&I::key(&drawn), stamp(version)));

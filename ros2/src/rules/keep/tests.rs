@@ -115,7 +115,7 @@ fn another_frame_and_a_lost_place_are_told() {
 }
 
 #[test]
-fn a_recording_that_begins_anew_is_seen_again() {
+fn a_recording_that_begins_again_is_seen_again() {
     let policy = Policy { at_most_every: Some(60 * SECOND), ..Policy::default() };
     let mut watch = Watch::new(policy, 9);
     assert_eq!(see(&mut watch, sight(0, 1000)), Verdict::New);

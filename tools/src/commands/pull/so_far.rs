@@ -44,7 +44,7 @@ pub struct SoFar {
     pub next: Option<u64>,
     /// Number of resources.
     pub count: u64,
-    /// Number of resources the daemon could not read, and the trouble with the first.
+    /// Number of resources the daemon could not read, and the fault of the first.
     pub lost: (u64, String),
 }
 

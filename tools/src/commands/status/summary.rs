@@ -18,37 +18,37 @@ pub(super) const DECADES: f64 = 20.0;
 const LITTLE_ROOM: u64 = 16 << 20;
 
 /// Something that is wrong, and what a person can do.
-struct Trouble {
+struct Fault {
     what: String,
     remedy: String,
 }
 
-/// So many troubles take the room of what is less urgent.
+/// So many faults take the room of what is less urgent.
 const MANY: usize = 3;
 /// Of more than these the remedies of the worst are told, and the others in --all.
 const MOST: usize = 5;
 
 /// The whole screen: the verdict, then what there is.
 pub(super) fn whole(status: &Value, now: Instant, width: Option<usize>) -> String {
-    let troubles = troubles(status, now);
+    let faults = faults(status, now);
     let mut lines = lines(status);
-    if troubles.len() >= MANY {
+    if faults.len() >= MANY {
         lines.truncate(2);
     }
-    let remedies = if troubles.len() > MOST { MANY } else { MOST };
-    let verdict = sentence(status, &troubles, remedies, width);
+    let remedies = if faults.len() > MOST { MANY } else { MOST };
+    let verdict = sentence(status, &faults, remedies, width);
     let lines = table::pairs_in(&lines, width);
     format!("{verdict}\n{lines}\nEverything: omir status --all\n")
 }
 
 /// The verdict: all is well, or what is wrong, one below the other.
 pub(super) fn verdict(status: &Value, now: Instant, width: Option<usize>) -> String {
-    sentence(status, &troubles(status, now), usize::MAX, width)
+    sentence(status, &faults(status, now), usize::MAX, width)
 }
 
-fn sentence(status: &Value, troubles: &[Trouble], remedies: usize, width: Option<usize>) -> String {
+fn sentence(status: &Value, faults: &[Fault], remedies: usize, width: Option<usize>) -> String {
     let robot = output::one_line(text(status, "/robot").unwrap_or("?"));
-    match troubles {
+    match faults {
         [] => format!("{robot} is healthy\n"),
         [only] => {
             let what = table::pairs_in(&[(format!("{robot}:"), only.what.clone())], width);
@@ -56,10 +56,10 @@ fn sentence(status: &Value, troubles: &[Trouble], remedies: usize, width: Option
         }
         several => {
             let mut text = format!("{robot}: {} things are wrong\n", several.len());
-            for (index, trouble) in several.iter().enumerate() {
-                text.push_str(&table::pairs_in(&[("-".to_owned(), trouble.what.clone())], width));
+            for (index, fault) in several.iter().enumerate() {
+                text.push_str(&table::pairs_in(&[("-".to_owned(), fault.what.clone())], width));
                 if index < remedies {
-                    text.push_str(&remedy(&trouble.remedy, width));
+                    text.push_str(&remedy(&fault.remedy, width));
                 }
             }
             text
@@ -103,10 +103,10 @@ pub(in crate::commands) fn is_closed(status: &Value) -> bool {
 }
 
 /// All that is wrong, the worst first.
-fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
-    let mut troubles = Vec::new();
+fn faults(status: &Value, now: Instant) -> Vec<Fault> {
+    let mut faults = Vec::new();
     let mut add = |what: String, remedy: &str| {
-        troubles.push(Trouble { what: output::one_line(&what), remedy: output::one_line(remedy) });
+        faults.push(Fault { what: output::one_line(&what), remedy: output::one_line(remedy) });
     };
     if is_closed(status) {
         add(
@@ -114,7 +114,7 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
             "Set OMIR_TOKEN, or name a file that holds the token with --token-file; at the robot that is \
              keys/local.token in its data folder.",
         );
-        return troubles;
+        return faults;
     }
     let state = text(status, "/disk/state").unwrap_or("ok");
     if state != "ok" {
@@ -185,7 +185,7 @@ fn troubles(status: &Value, now: Instant) -> Vec<Trouble> {
             "Record less (merge, at_most_every_s), or bound what can wait: flash.bytes_per_day.",
         );
     }
-    troubles
+    faults
 }
 
 /// Life of a card, as exactly as it can be told.

@@ -96,13 +96,13 @@ impl Writer {
         }
     }
 
-    pub(super) fn log_trouble(&self) -> Option<State> {
-        self.shared.faults.health().of(Part::Log).map(|trouble| trouble.state)
+    pub(super) fn log_fault(&self) -> Option<State> {
+        self.shared.faults.health().of(Part::Log).map(|fault| fault.state)
     }
 
     /// Notes that the disk takes what is new. With the reserve given up it is full all the same.
     pub(super) fn note_success(&self) {
-        if self.log_trouble() != Some(State::Full) || self.lack().is_none() {
+        if self.log_fault() != Some(State::Full) || self.lack().is_none() {
             self.shared.faults.recovered(Part::Log);
         }
     }
@@ -204,7 +204,7 @@ impl Writer {
         if self.begin_log() {
             return true;
         }
-        let gave = self.log_trouble() == Some(State::Full) && self.shared.room.reserve().give_up();
+        let gave = self.log_fault() == Some(State::Full) && self.shared.room.reserve().give_up();
         gave && self.begin_log()
     }
 
@@ -280,7 +280,7 @@ impl Writer {
     /// Tries whether the disk works again, with nobody asking.
     pub(super) fn try_again(&mut self) {
         self.make_ready(true);
-        if self.log.is_sound && self.log_trouble().is_some() {
+        if self.log.is_sound && self.log_fault().is_some() {
             match self.lack() {
                 None => self.note(Vec::new()),
                 Some(lack) => self.shared.faults.refused(&*self.disk, Part::Log, &lack.into()),

@@ -91,7 +91,7 @@ impl Assembly {
                 self.place(&[index], (next, next));
                 next = next.saturating_add(1);
             } else {
-                self.doubt(index);
+                self.place_unproven(index);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Assembly {
     }
 
     /// Brings in a segment that may or may not be held elsewhere, where its number says.
-    fn doubt(&mut self, index: usize) {
+    fn place_unproven(&mut self, index: usize) {
         let number = self.segment_number(index);
         let is_before = |chapter: &Chapter| {
             chapter
