@@ -12,7 +12,6 @@ use crate::Engine;
 use crate::error::{Code, Error};
 use crate::index::doc::FileId;
 use crate::write::message::Message;
-use crate::write::orders::Sealed;
 
 /// Most bytes of a segment in one answer.
 pub const MAX_PIECE: u64 = 1 << 20;
@@ -25,23 +24,25 @@ impl Engine {
     /// Seals everything that was acknowledged before, and waits for it at most `patience`.
     ///
     /// # Errors
-    /// Why not all of it is sealed; it is safe in the log.
-    pub fn seal_now(&self, patience: Duration) -> Sealed {
-        let stopping = || Error::stopping().message;
+    /// The reason why not all of it is sealed; it is safe in the log.
+    pub fn seal_now(&self, patience: Duration) -> Result<(), Error> {
         let (done, answer) = crossbeam_channel::bounded(1);
-        let queue = self.queue().ok_or_else(stopping)?;
+        let queue = self.queue().ok_or_else(Error::stopping)?;
         let sent = queue.send_timeout(Message::Seal(done), patience);
         drop(queue);
         sent.map_err(|error| match error {
-            crossbeam_channel::SendTimeoutError::Timeout(_) => "the queue is full".to_owned(),
-            crossbeam_channel::SendTimeoutError::Disconnected(_) => stopping(),
+            crossbeam_channel::SendTimeoutError::Timeout(_) => {
+                Error::new(Code::Busy, "the queue is full")
+            }
+            crossbeam_channel::SendTimeoutError::Disconnected(_) => Error::stopping(),
         })?;
         match answer.recv_timeout(patience) {
             Ok(sealed) => sealed,
             Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
-                Err(format!("sealing took longer than {} s", patience.as_secs()))
+                let message = format!("sealing took longer than {} s", patience.as_secs());
+                Err(Error::new(Code::Busy, message))
             }
-            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(stopping()),
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(Error::stopping()),
         }
     }
 
@@ -59,7 +60,7 @@ impl Engine {
                 return Err(Error::new(Code::Busy, message));
             }
         };
-        let unsealed = self.seal_now(PATIENCE).err();
+        let unsealed = self.seal_now(PATIENCE).err().map(|error| error.message);
         for _ in 0..TRIES {
             if let Some(segments) = self.offered()? {
                 return Ok(Offer {

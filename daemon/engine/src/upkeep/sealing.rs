@@ -103,7 +103,7 @@ pub(crate) fn seal_in_background(
         durable: i64::MIN,
         waiting: VecDeque::new(),
         asked: Vec::new(),
-        fault: String::new(),
+        fault: None,
         is_more_due: false,
     };
     let shared = sealing.shared.clone();
@@ -126,7 +126,7 @@ struct Sealing {
     /// Requests for a compaction.
     asked: Vec<(CompactionScope, CompactionAnswer)>,
     /// The reason why the log that was tried last is not sealed.
-    fault: String,
+    fault: Option<Error>,
     /// Time for which superseded versions are kept; microseconds.
     history: i64,
     /// True if what was done last in idle time left more to do.
@@ -165,7 +165,8 @@ impl Sealing {
                 let _ = done.send(());
             }
             if let Some(done) = report {
-                let sealed = if self.waiting.is_empty() { Ok(()) } else { Err(self.fault.clone()) };
+                let fault = || self.fault.clone().unwrap_or_else(|| self.shared.faults.refusal());
+                let sealed = if self.waiting.is_empty() { Ok(()) } else { Err(fault()) };
                 let _ = done.send(sealed);
             }
             self.compact_as_asked();
@@ -255,7 +256,8 @@ impl Sealing {
                         fault => shared.faults.stalled(Part::Seal, fault.to_string()),
                     }
                     tracing::warn!(log = logs[0].log, %error, "not sealed yet; served from the log");
-                    *fault = error.to_string();
+                    let code = if error.is_full() { Code::StorageFull } else { Code::Internal };
+                    *fault = Some(Error::new(code, error.to_string()));
                     break;
                 }
             }

@@ -2,8 +2,9 @@
 
 use crossbeam_channel::Sender;
 
+use crate::error::Error;
 use crate::write::command::{Change, Reply};
-use crate::write::orders::{CompactionAnswer, CompactionScope, Sealed, TaskOrder};
+use crate::write::orders::{CompactionAnswer, CompactionScope, TaskOrder};
 
 /// A message to the writer.
 pub(crate) enum Message {
@@ -17,7 +18,7 @@ pub(crate) enum Message {
         reply: Reply,
     },
     /// Seal all that was acknowledged before, and say so once it is done.
-    Seal(Sender<Sealed>),
+    Seal(Sender<Result<(), Error>>),
     /// Compact segments.
     Compact {
         /// The segments.

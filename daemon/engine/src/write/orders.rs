@@ -14,17 +14,14 @@ use crate::error::Error;
 /// by less only makes it a little older.
 const AMISS: i64 = 86_400_000_000;
 
-/// The result of sealing everything, or the reason why not all of it is sealed.
-pub(crate) type Sealed = Result<(), String>;
-
 /// An order to the sealing thread.
 pub(crate) enum SealOrder {
     /// Seal these logs, oldest first, when they are due.
     Seal(Vec<Closed>),
     /// Seal what is due, and say so.
     Look(Sender<()>),
-    /// Try all that is waiting, once, and say whether anything is left.
-    Report(Sender<Sealed>),
+    /// Try all that is waiting, once, and report the reason if anything is left.
+    Report(Sender<Result<(), Error>>),
     /// Make room on a disk that is full, without waiting until it is time to look.
     MakeRoom,
     /// Compact, once everything before is sealed.

@@ -33,7 +33,7 @@ use crate::settings::{Durability, Settings};
 use crate::shared::Shared;
 use crate::write::command::{Change, Event, Receipt, Reply};
 use crate::write::message::Message;
-use crate::write::orders::{CompactionAnswer, CompactionScope, SealOrder, Sealed};
+use crate::write::orders::{CompactionAnswer, CompactionScope, SealOrder};
 use crate::write::plan::{NoPlan, Plan, Planner, Step};
 use crate::write::publisher::Delivery;
 use crate::write::redate::Redating;
@@ -536,19 +536,21 @@ impl Writer {
     }
 
     /// Sends everything acknowledged so far to be sealed; the sealing thread says when it is done.
-    fn seal_now(&mut self, done: Sender<Sealed>) {
+    fn seal_now(&mut self, done: Sender<Result<(), Error>>) {
         self.take_touches();
         if self.log.has_news || !self.touches.records.is_empty() {
             if self.settings.read_only {
-                let why = format!("{}, and its log is not sealed", Error::read_only().message);
-                let _ = done.send(Err(why));
+                let refusal = Error::read_only();
+                let message = format!("{}, and its log is not sealed", refusal.message);
+                let _ = done.send(Err(Error { message, ..refusal }));
                 return;
             }
             let before = self.log.file.number();
             self.rotate();
             if self.log.file.number() == before {
-                let why = "no new log could be begun; see the daemon's log";
-                let _ = done.send(Err(why.to_owned()));
+                let message = "no new log could be begun; see the daemon's log";
+                let refusal = self.shared.faults.refusal();
+                let _ = done.send(Err(Error { message: message.to_owned(), ..refusal }));
                 return;
             }
         }

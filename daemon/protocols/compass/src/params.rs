@@ -1,5 +1,7 @@
 //! Parameters of a call: a closed set for each method, each fault with the JSON Pointer of its place.
 
+use std::fmt;
+
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 
@@ -254,13 +256,30 @@ impl<'a> Params<'a> {
     }
 }
 
+/// A reason why a text is no id.
+enum BadId {
+    /// It has so many bytes.
+    Bytes(usize),
+    /// It has control characters.
+    Control,
+}
+
+impl fmt::Display for BadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "an id has 1 to {LONGEST_ID} bytes, not {bytes}"),
+            Self::Control => f.write_str("an id has no control characters"),
+        }
+    }
+}
+
 /// Checks an id of any system.
-fn check_id(text: &str) -> Result<(), String> {
+fn check_id(text: &str) -> Result<(), BadId> {
     if text.is_empty() || text.len() > LONGEST_ID {
-        return Err(format!("an id has 1 to {LONGEST_ID} bytes, not {}", text.len()));
+        return Err(BadId::Bytes(text.len()));
     }
     if text.chars().any(char::is_control) {
-        return Err("an id has no control characters".to_owned());
+        return Err(BadId::Control);
     }
     Ok(())
 }

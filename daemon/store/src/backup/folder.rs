@@ -277,7 +277,7 @@ impl Folder {
         let held = Held::look(&*self.disk, number)?;
         let taken = match &held.state {
             Ok(_) => Taken::Sound,
-            Err(fault) => Taken::Damaged(fault.clone()),
+            Err(fault) => Taken::Damaged(fault.to_string()),
         };
         self.held.insert(number, held);
         Ok(taken)

@@ -45,7 +45,7 @@ pub fn judge<'a>(held: impl IntoIterator<Item = &'a Held>, pins: &Pins) -> Judge
                 sound.push((*span, held.segment, seal));
                 continue;
             }
-            (Err(fault), _) => fault.clone(),
+            (Err(fault), _) => fault.to_string(),
             (Ok(_), seal) => {
                 let key = seal.as_ref().map(|seal| hex(&seal.public_key)).unwrap_or_default();
                 format!("it was signed by the key {key}, which is none of this robot's")
