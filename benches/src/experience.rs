@@ -4,8 +4,9 @@
 //! it is due: one that waits for the request before it, on the same key, has that wait in its time. The store holds experiences already.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::http::client::{Address, Connection};
 use crate::machine::Machine;
@@ -80,7 +81,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
     });
     let took = began.elapsed();
-    let measured = measured.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let measured = measured.into_inner();
     let count = measured.records.len() + measured.hints.len();
     println!(
         "{} cores of {}, Linux {}; load {:.1} before and {:.1} at the end",
@@ -113,8 +114,8 @@ pub fn run(options: &Options) -> Result<()> {
     missed.map_or(Ok(()), |why| Err(why.into()))
 }
 
-fn lock(measured: &Mutex<Measured>) -> std::sync::MutexGuard<'_, Measured> {
-    measured.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock(measured: &Mutex<Measured>) -> MutexGuard<'_, Measured> {
+    measured.lock()
 }
 
 /// Makes a key whose rates do not matter.

@@ -8,8 +8,8 @@ mod file;
 mod throttle;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use parking_lot::Mutex;
 
 use self::file::{Rotating, WriteError};
 use self::throttle::Throttle;
@@ -140,7 +141,7 @@ impl Audit {
         let Inner { file, counts, .. } = &*self.0;
         let number = |count: &AtomicU64| Value::Number(Number::from(count.load(Ordering::Relaxed)));
         let file = file.as_ref().map(|file| file.display().to_string());
-        let fault = counts.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = counts.fault.lock();
         let fault = fault.as_ref().map(WriteError::to_string);
         let mut map = Map::new();
         map.insert("file", file.map_or(Value::Null, Value::from));
@@ -154,7 +155,7 @@ impl Audit {
     /// Writes what waits, for as long as a stop may take, and ends the thread.
     pub fn stop(&self) {
         let Inner { queue: Some(queue), thread, .. } = &*self.0 else { return };
-        let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = thread.lock().take();
         let Some(thread) = thread else { return };
         let began = Instant::now();
         if queue.send_timeout(Message::Stop, AT_A_STOP).is_err() {
@@ -176,7 +177,7 @@ impl Sink for Audit {
         let Inner { counts, throttles, began, .. } = &*self.0;
         if let RequestOutcome::Refused(_) = line.outcome {
             let throttle = &throttles[usize::from(line.caller.is_unknown())];
-            let mut throttle = throttle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut throttle = throttle.lock();
             let taken = throttle.take(began.elapsed());
             drop(throttle);
             match taken {
@@ -227,7 +228,7 @@ fn write(mut file: Rotating, waiting: &Receiver<Message>, counts: &Counts) {
         let count = if fault.is_none() { &counts.written } else { &counts.dropped };
         count.fetch_add(lines, Ordering::Relaxed);
         // Not held while the disk is asked: `status` looks at it.
-        let mut last = counts.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = counts.fault.lock();
         if let (None, Some(fault)) = (&*last, &fault) {
             tracing::warn!(%fault, "audit lines are lost until the file can be written");
         }

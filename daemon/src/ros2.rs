@@ -4,7 +4,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use nalgebra::Isometry3;
 use omir_core::cbor;
@@ -18,6 +18,7 @@ use omir_ros2::participant::{Clock, Frames as Transforms, Notice, OpenError, Par
 use omir_ros2::records::LEFT_OUT;
 use omir_ros2::rules::Ros2;
 use omir_ros2::stamp::Stamp;
+use parking_lot::RwLock;
 
 use crate::engine::{
     Code, Encoding, Engine, Error, Event, Frames, Listening, Lookup, REBASE_CAUSE, SimulatedClock,
@@ -45,11 +46,11 @@ struct Slot<T>(RwLock<Option<T>>);
 
 impl<T> Slot<T> {
     fn look<R>(&self, at: impl FnOnce(&T) -> R) -> Option<R> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(at)
+        self.0.read().as_ref().map(at)
     }
 
     fn take(&self) -> Option<T> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.write().take()
     }
 }
 

@@ -13,7 +13,7 @@
 
 use std::error::Error;
 use std::io::Read;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use omir_ros2::graph::{
@@ -22,6 +22,7 @@ use omir_ros2::graph::{
 use omir_ros2::interface::{Registry, TypeName};
 use omir_ros2::message::{Message, PathError};
 use omir_ros2::stamp::Stamp;
+use parking_lot::RwLock;
 use zenoh::Wait;
 
 const COUNT: &str = "uint32 until\n---\nuint32 counted\n---\nuint32 at";

@@ -22,7 +22,9 @@ mod waking;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::graph::{
     ActionServer, Distribution, Event, Node, NodeConfig, NodeError, Parameter, ParameterServices,
@@ -177,7 +179,7 @@ impl Participant {
             subscriptions.push(follow_clock(&node, &context, memory.clone())?);
         }
         let records = {
-            let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+            let types = node.types().read();
             Arc::new(Records::new(&types)?)
         };
         let announcer = Announcer::start(&node, records.clone(), clock)?;
@@ -226,17 +228,17 @@ impl Drop for Participant {
         self.waking = None;
         self.subscriptions.clear();
         self.context.go_on(true);
-        self.context.inlet.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.context.inlet.lock().take();
     }
 }
 
 impl Context {
     fn ingest(&self) -> MutexGuard<'_, Ingest> {
-        self.ingest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ingest.lock()
     }
 
     fn inlet(&self) -> Option<Inlet> {
-        self.inlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inlet.lock().clone()
     }
 
     /// Returns the name that rules use for a topic of the graph; `None` if that is no topic to this node: a name that
@@ -287,7 +289,7 @@ impl Context {
     }
 
     fn tell_refused(&self, refused: BTreeMap<String, String>) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        *self.refused.lock() = refused;
     }
 }
 
@@ -320,7 +322,7 @@ fn remapping(rules: &[String]) -> Result<Vec<Rule>, NodeError> {
 /// `/tf` and `/tf_static`; whatever waited for a transform is asked again when one came.
 fn follow_transforms(node: &Node, context: &Arc<Context>) -> Result<Vec<Subscription>, OpenError> {
     let ty = {
-        let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+        let types = node.types().read();
         types.message("tf2_msgs/msg/TFMessage")?
     };
     let listen = |topic: &str, qos: Qos, is_static: bool| {
@@ -350,7 +352,7 @@ fn follow_clock(
     memory: Arc<dyn Memory>,
 ) -> Result<Subscription, OpenError> {
     let ty = {
-        let types = node.types().read().unwrap_or_else(PoisonError::into_inner);
+        let types = node.types().read();
         types.message("rosgraph_msgs/msg/Clock")?
     };
     let context = context.clone();

@@ -5,7 +5,7 @@
 mod pair;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, RwLock, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
@@ -18,6 +18,7 @@ use omir_ros2::message::{Message, Value};
 use omir_ros2::participant::Participant;
 use omir_ros2::rules::{Ros2Section, reference};
 use omir_ros2::stamp::Stamp;
+use parking_lot::RwLock;
 use zenoh::{Session, Wait};
 
 use pair::sessions;
@@ -148,7 +149,7 @@ fn node(session: &Session, name: &str, types: Registry) -> Node {
 }
 
 fn publisher(node: &Node, topic: &str, ty: &str) -> Publisher {
-    let ty = node.types().read().unwrap().message(ty).unwrap();
+    let ty = node.types().read().message(ty).unwrap();
     node.publisher(topic, &ty, Qos::DEFAULT).unwrap()
 }
 
@@ -280,7 +281,7 @@ fn what_a_latched_topic_kept_is_heard_once_though_it_was_listened_to_before() {
     let config = "[[topic]]\ntopic = '/chat'\ntype = 'std_msgs/String'\nkeep.at_most_every_s = 0";
     let mut kept = None;
     let latched = |node: &Node| {
-        let ty = node.types().read().unwrap().message("std_msgs/msg/String").unwrap();
+        let ty = node.types().read().message("std_msgs/msg/String").unwrap();
         let publisher = node.publisher("/chat", &ty, Qos::LATCHED.keep_last(10)).unwrap();
         send(&publisher, "kept before");
         publisher
@@ -437,7 +438,7 @@ fn a_simulation_that_begins_again_takes_its_transforms_with_it() {
         frames.fixed("base_link", Stamp::from_ros(100, 0)).unwrap().is_some()
     };
     let mut one = {
-        let types = scene.theirs.types().read().unwrap();
+        let types = scene.theirs.types().read();
         Message::new(&types.message("geometry_msgs/msg/TransformStamped").unwrap())
     };
     one.set("header.frame_id", "map").unwrap();
@@ -462,7 +463,7 @@ fn a_simulation_that_begins_again_takes_its_transforms_with_it() {
 fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
     let scene = Scene::new("fixed_frame = 'odom'\nkeyframes = ['kf_*']", Shelf::default());
     let ask = |service: &str, ty: &str, fill: &dyn Fn(&mut Message)| {
-        let ty = scene.theirs.types().read().unwrap().service(ty).unwrap();
+        let ty = scene.theirs.types().read().service(ty).unwrap();
         let client = scene.theirs.client(service, &ty).unwrap();
         let mut request = client.request();
         fill(&mut request);
@@ -475,7 +476,7 @@ fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
     assert_eq!(names, [Value::Text("use_sim_time".into())]);
     let tf = scene.publisher("/tf_static", "tf2_msgs/msg/TFMessage");
     let transform = {
-        let types = scene.theirs.types().read().unwrap();
+        let types = scene.theirs.types().read();
         let mut one = Message::new(&types.message("geometry_msgs/msg/TransformStamped").unwrap());
         one.set("header.frame_id", "odom").unwrap();
         one.set("child_frame_id", "kf_1").unwrap();
@@ -501,7 +502,7 @@ fn parameters_are_answered_and_a_rebase_is_of_the_fixed_frame() {
 
 /// Detections of a box at x on the map, now.
 fn a_box(publisher: &Publisher, theirs: &Node, x: f64) -> Message {
-    let types = theirs.types().read().unwrap();
+    let types = theirs.types().read();
     let new = |ty: &str| Message::new(&types.message(ty).unwrap());
     let mut result = new("vision_msgs/msg/ObjectHypothesisWithPose");
     result.set("hypothesis.class_id", "box").unwrap();

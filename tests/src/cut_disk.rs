@@ -24,7 +24,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use self::card::Card;
 use self::names::{Names, Node};
@@ -62,7 +64,7 @@ impl CutDisk {
     }
 
     fn card(&self) -> MutexGuard<'_, Card> {
-        self.card.lock().unwrap_or_else(PoisonError::into_inner)
+        self.card.lock()
     }
 
     /// Number of operations that have changed something so far; the next one has this number.

@@ -1,7 +1,7 @@
 //! Services and the action of the memory, asked by another node over the network: the engine, its node and the
 //! client are real.
 
-use std::sync::{Arc, RwLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use omir_core::operation::Operation;
@@ -14,26 +14,11 @@ use omir_ros2::stamp::Stamp;
 use omird::protocols::Protocols;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
-use omird_tests::process::{eventually, free_endpoint};
+use omird_tests::process::{eventually, free_endpoint, session};
 use omird_tests::session::{DAWN, Session, TestClock};
-use zenoh::Wait;
+use parking_lot::RwLock;
 
 const LONG: Duration = Duration::from_secs(30);
-
-fn zenoh(key: &str, endpoint: &str) -> zenoh::Session {
-    let mut config = zenoh::Config::default();
-    let endpoint = format!(r#"["{endpoint}"]"#);
-    for (key, value) in [
-        ("mode", r#""peer""#),
-        ("scouting/multicast/enabled", "false"),
-        ("scouting/gossip/enabled", "false"),
-        ("listen/endpoints", "[]"),
-        (key, endpoint.as_str()),
-    ] {
-        config.insert_json5(key, value).expect("a valid setting");
-    }
-    zenoh::open(config).wait().expect("loopback works")
-}
 
 /// A memory in the graph, and another node that asks it.
 struct Scene {
@@ -47,8 +32,8 @@ impl Scene {
     fn new() -> Self {
         let engine = Session::open(&CutDisk::new(), &TestClock::new()).expect("it opens");
         let endpoint = free_endpoint();
-        let ours = zenoh("listen/endpoints", &endpoint);
-        let theirs = zenoh("connect/endpoints", &endpoint);
+        let ours = session("peer", &[&endpoint], &[]);
+        let theirs = session("peer", &[], &[&endpoint]);
         let memory = ros2::Node::start(
             &engine,
             &Protocols::over(&engine, "r1"),
@@ -66,12 +51,12 @@ impl Scene {
     }
 
     fn message(&self, ty: &str) -> Message {
-        Message::new(&self.client.types().read().expect("no panic").message(ty).expect("known"))
+        Message::new(&self.client.types().read().message(ty).expect("known"))
     }
 
     /// Code and path of the status of a response.
     fn asked(&self, operation: Operation, changes: &[(&str, Value)]) -> (String, String) {
-        let types = self.client.types().read().expect("no panic");
+        let types = self.client.types().read();
         let ty = types.service(&type_name(operation)).expect("it is known");
         drop(types);
         let name = format!("/omird/{}", operation.as_str());
@@ -142,7 +127,7 @@ fn an_import_tells_how_far_it_is() {
         format!(r#"{{"resourceType":"Bundle","omirVersion":"R1","entry":[{}]}}"#, doors.join(","));
     std::fs::write(&file, &bundle).expect("it is written");
 
-    let types = scene.client.types().read().expect("no panic");
+    let types = scene.client.types().read();
     let ty = types.action("omir_msgs/action/Import").expect("it is known");
     let states = types.message("action_msgs/msg/GoalStatusArray").expect("it is known");
     drop(types);

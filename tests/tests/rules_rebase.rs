@@ -2,7 +2,7 @@
 //!
 //! Invariant 23 of ARCHITECTURE.md.
 
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use omir_core::decode::Limits;
 use omir_core::json;
@@ -19,9 +19,9 @@ use omird::protocols::Protocols;
 use omird::protocols::omir::parse_rebase;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
-use omird_tests::process::{eventually, free_endpoint};
+use omird_tests::process::{eventually, free_endpoint, session};
 use omird_tests::session::{DAWN, Session, TestClock};
-use zenoh::Wait;
+use parking_lot::RwLock;
 
 const RULES: &str = r#"
 [ros2]
@@ -33,22 +33,6 @@ type = "geometry_msgs/msg/PoseStamped"
 text = "a cup"
 merge = { within_m = 0.5, within_s = 3600, update_every_s = 60 }
 "#;
-
-/// A session that listens where nobody else does, or reaches one that does.
-fn zenoh(key: &str, endpoint: &str) -> zenoh::Session {
-    let mut config = zenoh::Config::default();
-    let endpoint = format!(r#"["{endpoint}"]"#);
-    for (key, value) in [
-        ("mode", r#""peer""#),
-        ("scouting/multicast/enabled", "false"),
-        ("scouting/gossip/enabled", "false"),
-        ("listen/endpoints", "[]"),
-        (key, endpoint.as_str()),
-    ] {
-        config.insert_json5(key, value).expect("a valid setting");
-    }
-    zenoh::open(config).wait().expect("loopback works")
-}
 
 fn rules() -> Ros2 {
     let folder = tempfile::tempdir().expect("a folder");
@@ -67,7 +51,7 @@ struct Robot {
 
 impl Robot {
     fn message(&self, ty: &str) -> Message {
-        let types = self.node.types().read().expect("no panic");
+        let types = self.node.types().read();
         Message::new(&types.message(ty).expect("it is known"))
     }
 
@@ -123,14 +107,14 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
     let session = Session::open(&disk, &clock).expect("it opens");
     let endpoint = free_endpoint();
-    let ours = zenoh("listen/endpoints", &endpoint);
-    let theirs = zenoh("connect/endpoints", &endpoint);
+    let ours = session("peer", &[&endpoint], &[]);
+    let theirs = session("peer", &[], &[&endpoint]);
 
     let types = Arc::new(RwLock::new(Registry::standard()));
     let now = Arc::new(|| Stamp::from_nanos(DAWN * 1000));
     let node = Node::open(&theirs, NodeConfig::named("robot"), types, now, Arc::new(|_: &_| {}));
     let node = node.expect("it joins");
-    let ty = node.types().read().expect("no panic").message("geometry_msgs/msg/PoseStamped");
+    let ty = node.types().read().message("geometry_msgs/msg/PoseStamped");
     let seen = node.publisher("/seen", &ty.expect("it is known"), Qos::DEFAULT);
     let mut robot = Robot { seen: seen.expect("it is announced"), node, at: DAWN / 1_000_000 };
     let _tf_static = robot.keyframe();

@@ -1,10 +1,11 @@
 //! The tokens that are in force: what the files said last, looked at again at most once a second.
 
 use std::io::{self, ErrorKind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omird_router::{Bounds, Caller, Rate, Scope, Scopes, Unauthenticated};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::io::Errno;
 use subtle::ConstantTimeEq as _;
 
@@ -118,8 +119,7 @@ impl Known {
         }
         let left = looked.under_way.and_then(|(_, began)| PATIENCE.checked_sub(began.elapsed()));
         if let Some(left) = left.filter(|_| waits) {
-            let waited = self.0.ended.wait_timeout_while(looked, left, |it| it.under_way.is_some());
-            looked = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.0.ended.wait_while_for(&mut looked, |it| it.under_way.is_some(), left);
         }
         looked.tokens.clone()
     }
@@ -134,7 +134,7 @@ impl Known {
 
 impl Files {
     fn lock(&self) -> MutexGuard<'_, Looked> {
-        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.looked.lock()
     }
 
     /// Reads the files if they have changed, in the look that [`Looked::begin`] gave. Nothing is locked meanwhile; of two

@@ -26,10 +26,11 @@ mod tests;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use omir_core::value::{Map, Value};
 use omird_router::{Caller, Refusal, Scope, Scopes, Unauthenticated};
+use parking_lot::RwLock;
 
 pub use self::bearer::{ENOUGH_OF_CREDENTIAL, LONGEST_TOKEN, bearer};
 pub use self::clock::{Clock, NO_EARLIER};
@@ -115,11 +116,11 @@ impl Access {
 
     /// Takes over what the configuration says now.
     pub fn reconfigure(&self, settings: AccessSettings) {
-        *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        *self.0.settings.write() = Arc::new(settings);
     }
 
     fn settings(&self) -> Arc<AccessSettings> {
-        self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.settings.read().clone()
     }
 
     /// Returns true if no way in is open to callers without a token (`access.require`).

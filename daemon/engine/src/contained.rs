@@ -8,8 +8,9 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 use crate::error::{Code, Error};
 
@@ -40,14 +41,14 @@ struct State {
 impl Broken {
     /// The refusal of all changes, if a thread has ended.
     pub(super) fn refusal(&self) -> Option<Error> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         let message = |thread| format!("a bug ended the daemon's thread {thread}; start it again");
         state.thread.map(|thread| Error::new(Code::Internal, message(thread)))
     }
 
     /// Names who is told, at once if it is broken already. Only the last to be named counts.
     pub(super) fn tell(&self, tell: OnBroken) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         match state.thread {
             None => state.tell = Some(tell),
             Some(thread) => {
@@ -58,7 +59,7 @@ impl Broken {
     }
 
     pub(super) fn note(&self, thread: &'static str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.thread = Some(thread);
         let tell = state.tell.take();
         drop(state);

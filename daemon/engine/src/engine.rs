@@ -5,7 +5,7 @@ mod requests;
 mod submit;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use omir_core::instant::Timestamp;
 use omir_core::value::Value;
 use omird_store::backup::Pins;
 use omird_store::{Damage, ReadGuard, RwLock};
+use parking_lot::Mutex;
 
 use crate::card::integrity::OnFinding;
 use crate::card::quota::QuotaUsage;
@@ -96,7 +97,7 @@ impl Engine {
 
     /// Adds a member to `status`. It is left out while `section` returns `None`.
     pub fn tell_of(&self, name: &'static str, section: Section) {
-        let mut sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sections = self.inner.sections.lock();
         sections.push((name, section));
     }
 
@@ -164,17 +165,16 @@ impl Engine {
     }
 
     pub(crate) fn catalog(&self) -> ReadGuard<'_, Catalog> {
-        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.catalog.read()
     }
 
     /// Seals what is there and stops all threads. Returns when everything is on the disk. Of a
     /// compaction only the run under way is waited for, of a sweep only the slice.
     pub fn stop(&self) {
         self.inner.shared.is_stopping.store(true, Ordering::Release);
-        self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let threads =
-            std::mem::take(&mut *self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        self.inner.sweeping.lock().take();
+        self.inner.queue.lock().take();
+        let threads = std::mem::take(&mut *self.inner.threads.lock());
         for thread in threads {
             // A panic in it was told of when it happened.
             let _ = thread.join();

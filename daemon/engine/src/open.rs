@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -12,6 +12,7 @@ use omird_store::{
     Cache, Derived, DeviceKey, Log, LogError, MEMORY_DIRS, Mender, Op, RwLock, StartProgress,
     Transaction, Unsealed, recover,
 };
+use parking_lot::Mutex;
 
 use crate::card::health::Part;
 use crate::card::reserve::Reserve;
@@ -182,7 +183,7 @@ impl Engine {
             threads: Mutex::new(threads),
         });
         if let Some(thread) = sweep::sweep_in_background(&inner, stop)? {
-            inner.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            inner.threads.lock().push(thread);
         }
         Ok(Self { inner })
     }

@@ -1,6 +1,5 @@
 //! Other settings while the engine runs.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::Engine;
@@ -30,11 +29,11 @@ impl Engine {
         self.inner.shared.follow(settings);
         let (now, _) = self.now();
         {
-            let mut catalog = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.inner.catalog.write();
             catalog.set_fading(fading);
             catalog.refresh_score_bounds(now.as_micros());
         }
-        let sweeping = self.inner.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
+        let sweeping = self.inner.sweeping.lock();
         if let Some(sweeper) = &*sweeping {
             // Full: it was woken already, and has not looked yet.
             let _ = sweeper.try_send(());

@@ -6,11 +6,12 @@ mod queue;
 mod sealed;
 mod sweep_state;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use omir_core::instant::Timestamp;
 use omird_store::Mark;
+use parking_lot::RwLock;
 
 use self::accesses::Accesses;
 use self::deletion_causes::DeletionCauses;
@@ -96,14 +97,14 @@ impl Shared {
 
     /// The settings as of now. Whoever needs two of the settings to agree takes them from one call.
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.settings.read().clone()
     }
 
     /// Goes on with other settings.
     pub(super) fn follow(&self, settings: Settings) {
         let per_day = settings.flash.bytes_per_day;
         self.odometer.set_per_day(per_day);
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        *self.settings.write() = Arc::new(settings);
     }
 
     /// The time to date by, and how far it can be trusted.

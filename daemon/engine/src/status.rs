@@ -1,6 +1,5 @@
 //! The status: `docs/replies.md`, "Status".
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use omir_core::instant::Timestamp;
@@ -179,7 +178,7 @@ impl Engine {
         status.insert("fixedFrame", self.settings().fixed_frame.as_str());
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
-        let sections = self.inner.sections.lock().unwrap_or_else(PoisonError::into_inner);
+        let sections = self.inner.sections.lock();
         for (name, section) in sections.iter() {
             if let Some(section) = section() {
                 status.insert(*name, section);

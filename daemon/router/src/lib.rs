@@ -27,11 +27,12 @@ mod tests;
 pub mod tool;
 mod wording;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
 use omir_core::reference::Ref;
+use parking_lot::Mutex;
 
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
@@ -256,7 +257,7 @@ impl Router {
         self.rates().usage(caller, method, self.0.began.elapsed())
     }
 
-    fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {
-        self.0.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rates(&self) -> parking_lot::MutexGuard<'_, Rates> {
+        self.0.rates.lock()
     }
 }

@@ -1,11 +1,12 @@
 //! For tests of protocols and transports: what holds for every table of methods, a policy that a test sets, and its audit
 //! lines. Nothing else uses it. Invariant 37 of ARCHITECTURE.md.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use omird_engine::{ImportPermit, NotAdmitted};
+use parking_lot::Mutex;
 
 use crate::{
     Admitted, AuditLine, Caller, DecodedBounds, Effect, Incoming, Payload, Policy, Protocol, Rate,
@@ -50,7 +51,7 @@ impl AuditLines {
 
     /// Takes the lines so far.
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -61,7 +62,7 @@ impl Sink for AuditLines {
         let outcome = outcome.as_str();
         let mut line = format!("{} {protocol}.{name} {bytes} {outcome}", caller.name);
         touched.names().iter().for_each(|name| line.push_str(&format!(" {name}")));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.0.lock().push(line);
     }
 }
 

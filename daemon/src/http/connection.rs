@@ -2,14 +2,15 @@
 //! long, or the daemon stops.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -58,7 +59,7 @@ impl Arrival {
 
     /// Gives the place among the connections up: the connection counts as something else from now on.
     pub(crate) fn leave_place(&self) {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.place.lock().take();
     }
 }
 

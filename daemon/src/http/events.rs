@@ -6,13 +6,14 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use omir_core::event::EventKind;
 use omir_core::json;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::engine::{Engine, Event, Listening, RotFinding, decode_stored};
@@ -228,8 +229,8 @@ impl Events {
         }
     }
 
-    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ring(&self) -> parking_lot::MutexGuard<'_, Ring> {
+        self.ring.lock()
     }
 }
 

@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -126,7 +127,7 @@ impl Tls {
     /// Returns the configuration for the next client. The files are read again if they have changed; where they are faulty
     /// now, the one before is kept.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.now.lock();
         if now.looked.elapsed() >= LOOK_AGAIN {
             self.look(&mut now, false);
         }
@@ -135,7 +136,7 @@ impl Tls {
 
     /// Reads the files again, because somebody says so.
     pub(super) fn reload(&self) {
-        self.look(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner), true);
+        self.look(&mut self.now.lock(), true);
     }
 
     fn look(&self, now: &mut Now, anyway: bool) {

@@ -5,9 +5,10 @@
 //!
 //! Invariant 33 of ARCHITECTURE.md.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The share of a core that may be used, more than 0, at most 1.
@@ -131,12 +132,12 @@ impl<M: Machine> Turn<M> {
         let worked = used.saturating_sub(self.since);
         self.since = used;
         let begun = self.machine.now().saturating_sub(worked);
-        let mut free_at = self.budget.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free_at = self.budget.free_at.lock();
         *free_at = begun.max(*free_at) + self.budget.share.whole(worked);
     }
 
     fn owed(&self) -> Duration {
-        let free_at = *self.budget.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let free_at = *self.budget.free_at.lock();
         free_at.saturating_sub(self.machine.now())
     }
 

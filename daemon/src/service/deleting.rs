@@ -3,13 +3,14 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use omir_core::reference::Ref;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Context;
 use super::memory::each_matching;
@@ -28,9 +29,9 @@ impl Deletes {
     /// Waits until those that were taken on before are done, at most `patience`.
     pub(super) fn wait_done(&self, patience: Duration) {
         let begun = self.begun.load(Ordering::Acquire);
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.done.lock();
         // A longer wait would not help, and who asks gets what there is.
-        let _ = self.is_one_done.wait_timeout_while(done, patience, |done| *done < begun);
+        self.is_one_done.wait_while_for(&mut done, |done| *done < begun, patience);
     }
 }
 
@@ -83,7 +84,7 @@ impl Deleter {
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// A DELETE on its way.
@@ -100,7 +101,7 @@ pub(super) struct Delete {
 impl Drop for Delete {
     fn drop(&mut self) {
         let deletes = &self.context.deletes;
-        *deletes.done.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *deletes.done.lock() += 1;
         deletes.is_one_done.notify_all();
     }
 }

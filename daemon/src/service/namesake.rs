@@ -4,13 +4,14 @@
 //! makes both announce; but everybody who may publish can make one up. So the name is asked for its status then, and
 //! heard is who answers that as another instance: who answers in this robot's name is what there is to warn of.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::decode::Limits;
 use omir_core::instant::Timestamp;
 use omir_core::json;
 use omir_core::value::Value;
+use parking_lot::Mutex;
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::qos::CongestionControl;
@@ -63,7 +64,7 @@ pub(super) fn watch(
     engine.tell_of(
         "namesakeHeard",
         Box::new(move || {
-            let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let heard = heard.lock();
             heard.at.map(|at| at.to_string().into())
         }),
     );
@@ -72,7 +73,7 @@ pub(super) fn watch(
         if !is_another(&reply, &instance) {
             return;
         }
-        let mut heard = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = told.lock();
         heard.at = Some(clock.now().0);
         if is_due(&mut heard.said, SAID_EVERY) {
             tracing::warn!(
@@ -91,7 +92,7 @@ pub(super) fn watch(
             if sample.key_expr().is_wild() {
                 return;
             }
-            let mut heard = suspected.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut heard = suspected.lock();
             if !is_due(&mut heard.asked, ASKED_EVERY) {
                 return;
             }

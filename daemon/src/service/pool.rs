@@ -9,9 +9,11 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -237,9 +239,9 @@ impl Pool {
 
     fn take_room(self: &Arc<Self>, bytes: usize) -> Option<Room> {
         let is_full = |state: &mut State| state.bytes > 0 && state.bytes + bytes > MOST_BYTES;
-        let waited = self.room.wait_timeout_while(self.state(), FOR_ROOM, is_full);
-        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
+        let mut state = self.state();
+        if self.room.wait_while_for(&mut state, is_full, FOR_ROOM).timed_out() {
+            drop(state);
             self.note_dropped();
             return None;
         }
@@ -248,7 +250,7 @@ impl Pool {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Sees to it that a thread takes what can be taken.
@@ -308,9 +310,7 @@ impl Pool {
                 return None;
             }
             state.idle += 1;
-            let waited = self.work.wait_timeout(state, IDLE);
-            let timeout;
-            (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            let timeout = self.work.wait_for(&mut state, IDLE);
             state.idle -= 1;
             let is_spare = state.threads > self.readers && state.outgoing.is_empty();
             if timeout.timed_out() && is_spare && state.asked.is_empty() {

@@ -28,7 +28,6 @@ mod survey;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use omir_core::instant::Timestamp;
@@ -210,7 +209,7 @@ impl<I: Index> Sealer<I> {
         let old: Vec<u64> = sources.iter().map(|source| source.number).collect();
         self.leftovers.extend(&old);
         {
-            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.catalog.write();
             let span = Span { first_seq: span.0, last_seq: span.1 };
             catalog.files_mut().add_segment(FileId::segment(number), file, span);
             catalog.compact(

@@ -44,9 +44,10 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
+use parking_lot::Mutex;
 
 use crate::disk::{self, Disk, Folder};
 use crate::lock::{Lock, LockError};

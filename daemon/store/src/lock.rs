@@ -12,7 +12,8 @@ use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::disk::{Gone, MountGeneration, no_link};
 
@@ -136,7 +137,7 @@ impl Lock {
     /// [`Folder::watched`]: crate::disk::Folder::watched
     pub fn watch(self) -> MountGeneration {
         let lock = Mutex::new(self);
-        std::sync::Arc::new(move || lock.lock().unwrap_or_else(PoisonError::into_inner).look())
+        std::sync::Arc::new(move || lock.lock().look())
     }
 
     /// How often the folder came back.

@@ -5,7 +5,9 @@
 //! Invariant 10 of ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::disk::{self, Disk};
 use crate::files::Mend;
@@ -56,7 +58,7 @@ impl Mender {
         }
         drop(ailing);
         // Who reads it from now on reads what lies on the card.
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.last.lock() = None;
     }
 
     /// Has segments that seemed lost looked at again: the disk could not be read for a while.
@@ -67,7 +69,7 @@ impl Mender {
     }
 
     fn ailing(&self) -> MutexGuard<'_, Ailing> {
-        self.ailing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ailing.lock()
     }
 
     fn restored(&self, file: FileId) -> Option<Vec<u8>> {
@@ -93,7 +95,7 @@ impl Mender {
 
 impl Mend for Mender {
     fn mended(&self, file: FileId) -> Option<Arc<[u8]>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         // A log may have grown.
         let is_kept =
             |(kept, _): &&(FileId, Arc<[u8]>)| *kept == file && matches!(file, FileId::Segment(_));

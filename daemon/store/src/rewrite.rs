@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
@@ -108,7 +107,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
         horizon: i64,
     ) -> Self {
         let (fates, born) = {
-            let catalog = catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = catalog.read();
             let fates = catalog.fates(span.0, span.1, horizon);
             let first = fates.iter().filter(|fate| fate.version == 1);
             let born = first.map(|fate| fate.key).collect();
@@ -165,7 +164,7 @@ impl<'a, I: Index> Rewrite<'a, I> {
     }
 
     fn catalog(&self) -> ReadGuard<'a, I> {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.catalog.read()
     }
 
     /// Takes in the next segment.

@@ -3,7 +3,6 @@
 //! Invariant 10 of ARCHITECTURE.md.
 
 use std::io;
-use std::sync::PoisonError;
 
 use crate::digest::{self, Digest};
 use crate::disk::{self, Mode};
@@ -36,7 +35,7 @@ impl<I: Index> Sealer<I> {
             piece.bytes = bytes.len() as u64;
             let span = Span { first_seq: piece.first_seq, last_seq: piece.last_seq };
             let file = self.disk.open(&segment::path(number), Mode::Read)?;
-            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.catalog.write();
             // Readers that hold the old file read it through their mender.
             catalog.files_mut().add_segment(FileId::segment(number), file, span);
         }

@@ -8,8 +8,8 @@
 //! Invariants 3 and 10 of ARCHITECTURE.md.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use omir_core::instant::Timestamp;
@@ -206,7 +206,7 @@ impl<I: Index> Sealer<I> {
         drop(sealed);
         let segment_id = FileId::segment(self.next);
         {
-            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.catalog.write();
             let span = Span { first_seq: block.first_seq, last_seq: block.last_seq };
             catalog.files_mut().add_segment(segment_id, file, span);
             catalog.compact(&block.rows, segment_id, &merged.dropped, &merged.tombstones);
@@ -239,7 +239,7 @@ impl<I: Index> Sealer<I> {
 
     /// Returns the facts of a new segment that must stay known if it is lost.
     pub(super) fn facts_of(&self, block: &BlockOf<I>) -> Vec<Fact> {
-        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let catalog = self.catalog.read();
         let is_held = |key: &RefKey| catalog.has_version_before(key, block.first_seq);
         witness::of_new_block::<I>(block, is_held)
     }
@@ -348,11 +348,7 @@ impl<I: Index> Sealer<I> {
         if let Err(error) = dropped.and_then(|()| self.disk.sync_dir(wal::DIR)) {
             tracing::warn!(file = path, %error, "a sealed log could not be dropped yet");
         }
-        self.catalog
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .files_mut()
-            .drop_file(FileId::log(log));
+        self.catalog.write().files_mut().drop_file(FileId::log(log));
     }
 
     /// The live version of a resource, for a copy; `None` if there is none any more. What the disk
@@ -363,7 +359,7 @@ impl<I: Index> Sealer<I> {
         refused: &mut Option<io::Error>,
     ) -> Option<omir_core::model::Resource> {
         let handle = {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = self.catalog.read();
             let (id, _) = catalog.live(&RefKey::of(reference))?;
             Handle::of(&*catalog, id)
         };

@@ -6,7 +6,6 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{self, LockResult, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,11 +14,11 @@ use std::time::Duration;
 const LOOKS: usize = 20;
 const NAP: Duration = Duration::from_micros(50);
 
-/// A [`std::sync::RwLock`] that panics, where debug assertions are on, if a thread that has it takes it
+/// A [`parking_lot::RwLock`] that panics, where debug assertions are on, if a thread that has it takes it
 /// again, and whose writer can give way.
 #[derive(Debug, Default)]
 pub struct RwLock<T> {
-    lock: sync::RwLock<T>,
+    lock: parking_lot::RwLock<T>,
     /// Readers that are about to have it.
     waiting: AtomicUsize,
 }
@@ -27,7 +26,7 @@ pub struct RwLock<T> {
 /// Reads; see [`RwLock::read`].
 #[derive(Debug)]
 pub struct ReadGuard<'a, T> {
-    guard: sync::RwLockReadGuard<'a, T>,
+    guard: parking_lot::RwLockReadGuard<'a, T>,
     _held: Held,
 }
 
@@ -35,57 +34,36 @@ pub struct ReadGuard<'a, T> {
 #[derive(Debug)]
 pub struct WriteGuard<'a, T> {
     lock: &'a RwLock<T>,
-    guard: sync::RwLockWriteGuard<'a, T>,
+    guard: parking_lot::RwLockWriteGuard<'a, T>,
     _held: Held,
 }
 
 impl<T> RwLock<T> {
     /// A lock around a value.
     pub fn new(value: T) -> Self {
-        Self { lock: sync::RwLock::new(value), waiting: AtomicUsize::new(0) }
+        Self { lock: parking_lot::RwLock::new(value), waiting: AtomicUsize::new(0) }
     }
 
     /// Waits until nobody writes.
-    ///
-    /// # Errors
-    /// If a writer panicked; the guard is in the error.
-    pub fn read(&self) -> LockResult<ReadGuard<'_, T>> {
+    pub fn read(&self) -> ReadGuard<'_, T> {
         let held = Held::of(&self.lock);
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let result = self.lock.read();
+        let guard = self.lock.read();
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        match result {
-            Ok(guard) => Ok(ReadGuard { guard, _held: held }),
-            Err(error) => {
-                let guard = error.into_inner();
-                Err(PoisonError::new(ReadGuard { guard, _held: held }))
-            }
-        }
+        ReadGuard { guard, _held: held }
     }
 
     /// Waits until nobody else reads or writes.
-    ///
-    /// # Errors
-    /// As [`RwLock::read`].
-    pub fn write(&self) -> LockResult<WriteGuard<'_, T>> {
+    pub fn write(&self) -> WriteGuard<'_, T> {
         let held = Held::of(&self.lock);
-        match self.lock.write() {
-            Ok(guard) => Ok(WriteGuard { lock: self, guard, _held: held }),
-            Err(error) => {
-                let guard = error.into_inner();
-                Err(PoisonError::new(WriteGuard { lock: self, guard, _held: held }))
-            }
-        }
+        WriteGuard { lock: self, guard: self.lock.write(), _held: held }
     }
 }
 
 impl<'a, T> WriteGuard<'a, T> {
     /// Lets those in who wait to read, and takes the lock again. A writer that only let go of it would have it again
     /// before any of them is awake.
-    ///
-    /// # Errors
-    /// As [`RwLock::write`].
-    pub fn give_way(self) -> LockResult<WriteGuard<'a, T>> {
+    pub fn give_way(self) -> WriteGuard<'a, T> {
         let lock = self.lock;
         drop(self);
         for _ in 0..LOOKS {
@@ -135,7 +113,7 @@ thread_local! {
 
 #[cfg(debug_assertions)]
 impl Held {
-    fn of<T>(lock: &sync::RwLock<T>) -> Self {
+    fn of<T>(lock: &parking_lot::RwLock<T>) -> Self {
         let lock = std::ptr::from_ref(lock).addr();
         let is_free = HELD.with_borrow(|held| !held.contains(&lock));
         assert!(is_free, "this thread has the lock already");
@@ -153,7 +131,7 @@ impl Drop for Held {
 
 #[cfg(not(debug_assertions))]
 impl Held {
-    fn of<T>(_: &sync::RwLock<T>) -> Self {
+    fn of<T>(_: &parking_lot::RwLock<T>) -> Self {
         Self {}
     }
 }
@@ -165,22 +143,22 @@ mod tests {
     #[test]
     fn one_after_the_other_and_two_locks_at_once_are_fine() {
         let (one, other) = (RwLock::new(1), RwLock::new(2));
-        *one.write().unwrap() += 1;
-        assert_eq!(*one.read().unwrap() + *other.read().unwrap(), 4);
-        assert_eq!(*one.read().unwrap(), 2);
+        *one.write() += 1;
+        assert_eq!(*one.read() + *other.read(), 4);
+        assert_eq!(*one.read(), 2);
     }
 
     #[test]
     fn a_writer_that_gives_way_lets_a_reader_in() {
         let lock = RwLock::new(1);
-        let mut guard = lock.write().unwrap();
+        let mut guard = lock.write();
         let seen = thread::scope(|scope| {
-            let reader = scope.spawn(|| *lock.read().unwrap());
+            let reader = scope.spawn(|| *lock.read());
             while lock.waiting.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
             *guard = 2;
-            let mut guard = guard.give_way().unwrap();
+            let mut guard = guard.give_way();
             *guard = 3;
             drop(guard);
             reader.join().unwrap()
@@ -193,7 +171,7 @@ mod tests {
     #[should_panic(expected = "this thread has the lock already")]
     fn to_read_while_reading_is_a_panic() {
         let lock = RwLock::new(1);
-        let _first = lock.read().unwrap();
+        let _first = lock.read();
         let _ = lock.read();
     }
 }

@@ -3,13 +3,14 @@
 //! The service `~/get_type_description` of REP-2016, which rcl gives every node since Jazzy.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hiroz_schema::{
     FieldDescription, FieldTypeDescription, TypeDescription, TypeDescriptionMsg, TypeHash,
     calculate_hash,
 };
+use parking_lot::RwLock;
 
 use super::client::CallError;
 use super::error::NodeError;
@@ -248,8 +249,8 @@ fn find(
     Err(NotDescribed::Hash { name: name.to_owned(), ours, wanted: hash.to_owned() })
 }
 
-fn read(types: &RwLock<Registry>) -> std::sync::RwLockReadGuard<'_, Registry> {
-    types.read().unwrap_or_else(PoisonError::into_inner)
+fn read(types: &RwLock<Registry>) -> parking_lot::RwLockReadGuard<'_, Registry> {
+    types.read()
 }
 
 /// Reads a `type_description_interfaces/msg/TypeDescription`.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use zenoh::liveliness::LivelinessToken;
 use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Session, Wait};
@@ -323,7 +324,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Local> {
-        self.local.lock().unwrap_or_else(PoisonError::into_inner)
+        self.local.lock()
     }
 }
 
@@ -360,12 +361,12 @@ pub(super) struct Held(Mutex<Vec<Box<dyn Send>>>);
 impl Held {
     /// Holds on to something whose drop undeclares it.
     pub(super) fn hold(&self, part: impl Send + 'static) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(part));
+        self.0.lock().push(Box::new(part));
     }
 
     /// Lets go of everything, the last first: the token before what it stands for.
     pub(super) fn let_go(&self) {
-        let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let parts = std::mem::take(&mut *self.0.lock());
         parts.into_iter().rev().for_each(drop);
     }
 }

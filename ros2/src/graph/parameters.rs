@@ -4,7 +4,7 @@
 //! What the services answer is that of rclpy's `ParameterService`; how prefixes and depth are meant stands
 //! in `rcl_interfaces/srv/ListParameters`.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::error::NodeError;
 use super::node::Node;
@@ -58,7 +58,7 @@ impl Node {
         let mut servers = Vec::with_capacity(SERVICES.len());
         for (name, ty, answer) in SERVICES {
             let ty = {
-                let types = self.types().read().unwrap_or_else(PoisonError::into_inner);
+                let types = self.types().read();
                 types.service(&format!("rcl_interfaces/srv/{ty}"))
             };
             let ty = ty.map_err(|error| NodeError::Interface(error.to_string()))?;

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
@@ -250,7 +251,7 @@ pub(super) fn key_expr(key: String) -> Result<KeyExpr<'static>, NodeError> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The queue between Zenoh's threads, which must not be held up, and one of ours.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::qos::{History, Qos};
 
@@ -209,7 +211,7 @@ impl<T> Queue<T> {
             if state.closed {
                 return None;
             }
-            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.ready.wait(&mut state);
         }
     }
 
@@ -241,7 +243,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,11 @@
 //! A live view of the members of the graph, made of tokens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::token::{Endpoint, Entity, EntityKind, Gid, TokenError};
 
@@ -119,8 +121,7 @@ impl Graph {
             // A change between `find` and here is seen after a moment all the same.
             let left = until.checked_duration_since(Instant::now())?;
             let moment = left.min(Duration::from_millis(50));
-            let waited = self.changed.wait_timeout(self.lock(), moment);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            self.changed.wait_for(&mut self.lock(), moment);
         }
     }
 
@@ -160,7 +161,7 @@ impl Graph {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entities> {
-        self.entities.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entities.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hiroz_schema::TypeDescriptionMsg;
+use parking_lot::Mutex;
 
 use super::parse::{Raw, RawElement, RawField, sections};
 use super::{
@@ -175,7 +176,7 @@ impl Registry {
     pub(super) fn insert(&mut self, name: TypeName, raw: Raw) {
         if self.raw.insert(name, raw).is_some() {
             // What contains the replaced type is another type now.
-            self.resolved.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            self.resolved.get_mut().clear();
         }
     }
 
@@ -289,7 +290,7 @@ impl Registry {
         name: &TypeName,
         needed_by: Option<&TypeName>,
     ) -> Result<Arc<MessageType>, InterfaceError> {
-        let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut resolved = self.resolved.lock();
         self.resolve_in(name, needed_by, DEEPEST, &mut resolved)
     }
 

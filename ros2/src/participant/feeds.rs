@@ -9,9 +9,11 @@
 //! never waits for one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::Context;
 use crate::graph::{
@@ -124,15 +126,15 @@ struct Stop {
 
 impl Stop {
     fn ask(&self) {
-        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_asked.lock() = true;
         self.bell.notify_all();
     }
 
     /// Waits so long at most; whether to stop.
     fn wait(&self, pause: Duration) -> bool {
-        let is_asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.bell.wait_timeout_while(is_asked, pause, |is_asked| !*is_asked);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut is_asked = self.is_asked.lock();
+        self.bell.wait_while_for(&mut is_asked, |is_asked| !*is_asked, pause);
+        *is_asked
     }
 }
 
@@ -221,7 +223,7 @@ impl Looker {
         };
         for (topic, name) in named {
             let known = {
-                let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
+                let types = self.node.types().read();
                 types.message(&name.to_string())
             };
             match known {
@@ -444,7 +446,7 @@ impl Looker {
         if let Some(State { what: What::Heard { ty, .. }, .. }) = self.feeds.get(feed) {
             return Some(ty.clone());
         }
-        let types = self.node.types().read().unwrap_or_else(PoisonError::into_inner);
+        let types = self.node.types().read();
         types.message(&name.to_string()).ok().filter(|ty| self.hash(ty) == feed.hash)
     }
 
@@ -468,18 +470,18 @@ impl Looker {
         // all it heard, and then leaves that out. The publishers may also have kept it for the new one.
         let before = self.feeds.remove(&feed);
         let heard_before = Arc::<Mutex<HeardBefore>>::default();
-        let mut before_it = heard_before.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before_it = heard_before.lock();
         let delivered = Arc::<Mutex<Marks>>::default();
         let (context, node) = (self.context.clone(), self.node.graph().clone());
         let (topic, marks) = (feed.topic.clone(), delivered.clone());
         let earlier = heard_before.clone();
         let each = move |received: Received| {
             let (sequence, source) = (received.sequence, received.source);
-            if earlier.lock().unwrap_or_else(PoisonError::into_inner).includes(&received) {
+            if earlier.lock().includes(&received) {
                 return;
             }
             if let (false, Some(publisher)) = (is_latched, received.publisher) {
-                let mut marks = marks.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut marks = marks.lock();
                 if marks.len() >= MOST_MARKS && !marks.contains_key(&publisher) {
                     marks.clear();
                 }
@@ -493,8 +495,7 @@ impl Looker {
         if let Some(What::Heard { delivered, subscription, .. }) = before.map(|state| state.what) {
             before_it.until = Some((self.context.clock)());
             subscription.finish();
-            before_it.marks =
-                std::mem::take(&mut *delivered.lock().unwrap_or_else(PoisonError::into_inner));
+            before_it.marks = std::mem::take(&mut *delivered.lock());
         }
         drop(before_it);
         match subscribed {

@@ -1,7 +1,6 @@
 //! Counters of ROS, for `status`.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use omir_core::instant::Instant;
@@ -75,7 +74,7 @@ impl Participant {
         }
         let mut not_heard = Map::new();
         {
-            let known = self.context.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.context.refused.lock();
             for (topic, why) in known.iter() {
                 not_heard.insert(topic.as_str(), why.as_str());
             }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use crate::message::Message;
 use crate::stamp::Stamp;
@@ -70,13 +71,13 @@ impl Frames {
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Buffer> {
-        self.buffer.read().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.read()
     }
 
     /// The simulation shows this time. Told apart from the daemon's own, which waits where a clock goes
     /// back by seconds: what moved before the simulation began again must not be mixed with what moves now.
     pub(super) fn shown(&self, now: Stamp) {
-        let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.write();
         self.follow(&mut buffer, now);
     }
 
@@ -89,7 +90,7 @@ impl Frames {
 
     /// Takes in a `tf2_msgs/TFMessage`.
     pub(super) fn take(&self, message: &Message, is_static: bool, now: Stamp) {
-        let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.write();
         if !self.is_simulated {
             self.follow(&mut buffer, now);
         }
@@ -125,7 +126,7 @@ impl Frames {
     }
 
     fn heard(&self) -> MutexGuard<'_, HashMap<String, (Stamp, Instant)>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 
     /// Nanoseconds since the robot was where the transforms of that stamp say.

@@ -4,9 +4,11 @@
 //! rings the bell.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::Context;
 
@@ -39,16 +41,15 @@ impl Bell {
     }
 
     fn with(&self, change: impl FnOnce(&mut Rung)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.state.lock());
         self.rung.notify_all();
     }
 
     /// Waits until somebody rings, for a tick at most; `false` if that was the last time.
     fn wait(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let quiet = |state: &mut Rung| !state.is_rung && !state.is_over;
-        let waited = self.rung.wait_timeout_while(state, TICK, quiet);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        self.rung.wait_while_for(&mut state, quiet, TICK);
         state.is_rung = false;
         !state.is_over
     }

@@ -33,7 +33,7 @@ fn an_action_takes_a_goal_tells_how_far_it_is_and_ends() {
     let copy = || with("lab_msgs/action/Copy", "string path\n---\nuint32 files\n---\nuint32 done");
     let server = node_of(&a, NodeConfig::named("server"), copy());
     let client = node_of(&b, NodeConfig::named("client"), copy());
-    let ty = server.node.types().read().unwrap().action("lab_msgs/action/Copy").unwrap();
+    let ty = server.node.types().read().action("lab_msgs/action/Copy").unwrap();
     let (finish, finished) = mpsc::channel();
     let offered = server
         .node
@@ -42,7 +42,7 @@ fn an_action_takes_a_goal_tells_how_far_it_is_and_ends() {
     assert_eq!(offered.name(), "/server/copy");
 
     let part = |part: &str| format!("/server/copy/_action/{part}");
-    let cancel = client.node.types().read().unwrap().service("action_msgs/srv/CancelGoal").unwrap();
+    let cancel = client.node.types().read().service("action_msgs/srv/CancelGoal").unwrap();
     let send_goal = client.node.client(&part("send_goal"), &ty.send_goal).unwrap();
     let get_result = client.node.client(&part("get_result"), &ty.get_result).unwrap();
     let cancel_goal = client.node.client(&part("cancel_goal"), &cancel).unwrap();

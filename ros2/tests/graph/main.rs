@@ -15,7 +15,7 @@ mod topics;
 mod types;
 
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use omir_ros2::graph::{
@@ -24,6 +24,7 @@ use omir_ros2::graph::{
 use omir_ros2::interface::{MessageType, Registry, TypeName};
 use omir_ros2::message::{Message, Value};
 use omir_ros2::stamp::Stamp;
+use parking_lot::RwLock;
 use zenoh::{Session, Wait};
 
 use pair::sessions;
@@ -71,7 +72,7 @@ fn with(name: &str, text: &str) -> Registry {
 
 impl Ours {
     fn ty(&self, name: &str) -> Arc<MessageType> {
-        self.node.types().read().unwrap().message(name).unwrap()
+        self.node.types().read().message(name).unwrap()
     }
 
     fn text(&self, text: &str) -> Message {

@@ -11,7 +11,7 @@ fn dropping_a_node_takes_everything_of_it_out_of_the_graph() {
     let text = gone.ty("std_msgs/msg/String");
     let publisher = gone.node.publisher("out", &text, Qos::LATCHED).unwrap();
     let (_subscription, _receive) = gone.listen("in", Qos::DEFAULT);
-    let ty = gone.node.types().read().unwrap().service("action_msgs/srv/CancelGoal").unwrap();
+    let ty = gone.node.types().read().service("action_msgs/srv/CancelGoal").unwrap();
     let client = gone.node.client("ask", &ty).unwrap();
     let server = gone.node.serve("serve", &ty, |_| ()).unwrap();
     seer.sees("/out", EntityKind::Publisher);

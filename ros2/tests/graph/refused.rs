@@ -8,7 +8,7 @@ fn a_request_that_is_too_large_is_refused_unread_with_the_reason() {
     let config = NodeConfig { most_request: 1000, ..NodeConfig::named("server") };
     let server = node_of(&a, config, Registry::standard());
     let client = node(&b, "client");
-    let ty = server.node.types().read().unwrap().service("omir_msgs/srv/Remember").unwrap();
+    let ty = server.node.types().read().service("omir_msgs/srv/Remember").unwrap();
     let _offered = server
         .node
         .serve("~/remember", &ty, |request| {

@@ -49,7 +49,7 @@ fn a_service_is_found_asked_and_answers() {
 fn who_leaves_waits_for_no_answer() {
     let (a, b) = sessions();
     let (server, client) = (node(&a, "server"), node(&b, "client"));
-    let ty = server.node.types().read().unwrap().service("action_msgs/srv/CancelGoal").unwrap();
+    let ty = server.node.types().read().service("action_msgs/srv/CancelGoal").unwrap();
     let (keep, kept) = mpsc::channel();
     let _silent = server.node.serve("/silent", &ty, move |request| _ = keep.send(request)).unwrap();
     let asked = client.node.client("/silent", &ty).unwrap();
@@ -67,7 +67,7 @@ fn who_leaves_waits_for_no_answer() {
 fn a_request_without_an_attachment_has_an_answer_without_one() {
     let (a, b) = sessions();
     let server = node(&a, "server");
-    let ty = server.node.types().read().unwrap().service("std_srvs/srv/SetBool").unwrap();
+    let ty = server.node.types().read().service("std_srvs/srv/SetBool").unwrap();
     let _offered = server
         .node
         .serve("/light", &ty, |request| {

@@ -17,13 +17,10 @@ fn an_unknown_type_is_asked_of_its_publisher_and_must_have_its_hash() {
     let publisher = talker.node.publisher("values", &probe, Qos::LATCHED).unwrap();
     listener.sees("/lab/values", EntityKind::Publisher);
     listener.sees("/lab/probe/get_type_description", EntityKind::Server);
-    assert!(listener.node.types().read().unwrap().message("lab_msgs/msg/Probe").is_err());
+    assert!(listener.node.types().read().message("lab_msgs/msg/Probe").is_err());
     let ty = listener.node.type_of_topic("/lab/values", LONG).unwrap();
     assert_eq!(ty.hash, probe.hash);
-    assert!(
-        listener.node.types().read().unwrap().message("lab_msgs/msg/Probe").is_err(),
-        "not kept"
-    );
+    assert!(listener.node.types().read().message("lab_msgs/msg/Probe").is_err(), "not kept");
 
     let (send, receive) = mpsc::channel();
     let _subscription = listener
@@ -62,7 +59,7 @@ fn an_unknown_type_is_asked_of_its_publisher_and_must_have_its_hash() {
 fn a_description_that_is_not_of_the_announced_hash_is_refused() {
     let (a, b) = sessions();
     let (liar, listener) = (node(&a, "accomplice"), node(&b, "listener"));
-    let ty = liar.node.types().read().unwrap();
+    let ty = liar.node.types().read();
     let ty = ty.service("type_description_interfaces/srv/GetTypeDescription").unwrap();
     let _server = liar
         .node
@@ -89,5 +86,5 @@ fn a_description_that_is_not_of_the_announced_hash_is_refused() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(listener.node.types().read().unwrap().message("lab_msgs/msg/Lie").is_err());
+    assert!(listener.node.types().read().message("lab_msgs/msg/Lie").is_err());
 }

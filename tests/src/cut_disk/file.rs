@@ -1,9 +1,10 @@
 //! The card as a disk of the store: folders, names and open files.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use omird::disk::{Disk, DiskFile, Mode, Space};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::CutDisk;
 use super::card::{Card, Fate, failure, no_power, split};
@@ -111,7 +112,7 @@ struct CutFile {
 
 impl CutFile {
     fn card(&self) -> MutexGuard<'_, Card> {
-        self.card.lock().unwrap_or_else(PoisonError::into_inner)
+        self.card.lock()
     }
 }
 

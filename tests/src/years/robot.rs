@@ -1,8 +1,8 @@
 //! A robot: a computer with a memory card, an engine while the power is on, and a life.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use omir_core::confidence::{Outcome, Weight};
@@ -16,6 +16,7 @@ use omird::engine::{
     Settings, Task,
 };
 use omird::store::{DeviceKey, SledStore};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::board::{Board, DAY, HOUR, MINUTE, SECOND, Start};
@@ -164,7 +165,7 @@ impl Robot {
         let counter = AtomicU64::new(self.counts.boots << 32);
         let (announced, events) = (self.announced.clone(), Events::default());
         self.listening = Some(events.listen(move |event| {
-            announced.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+            announced.lock().push(event.clone());
         }));
         let day = Duration::from_secs(86_400);
         let parts = Parts {
@@ -222,8 +223,7 @@ impl Robot {
 
     /// Takes note of what was announced.
     fn hear(&mut self) {
-        let events =
-            std::mem::take(&mut *self.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        let events = std::mem::take(&mut *self.announced.lock());
         for Event { kind, target, cause, .. } in events {
             if kind != EventKind::Forgotten {
                 continue;

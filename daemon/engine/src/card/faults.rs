@@ -1,8 +1,10 @@
 //! Faults of the card: what the disk refuses, since when, and when to try again.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::card::health::{self, Health, Part, State};
 use crate::disk::{self, Disk, Mode, ReadFault};
@@ -26,7 +28,7 @@ impl Faults {
 
     /// Returns the state of each part.
     pub(crate) fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+        self.health.lock()
     }
 
     /// Time since the start, by which retries are due.
@@ -80,7 +82,7 @@ impl Faults {
     /// Notes that something could not be read.
     pub(crate) fn unread(&self, fault: ReadFault, error: &io::Error) {
         self.failed(Part::Read, health::judge(error), error.to_string());
-        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+        *self.unread.lock() = Some(fault);
     }
 
     /// Tries again to read what could not be read, if it is time.
@@ -88,7 +90,7 @@ impl Faults {
         if !self.is_due(Part::Read) {
             return;
         }
-        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unread = self.unread.lock().clone();
         let Some(ReadFault { path, offset, len }) = unread else { return };
         let read =
             disk.mount_generation().and_then(|_| disk.open(&path, Mode::Read)).and_then(|file| {

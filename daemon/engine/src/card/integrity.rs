@@ -1,10 +1,11 @@
 //! Files that rotted: repaired, or lost in part. `status` counts them, and adapters tell of each.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use omir_core::event::EventKind;
+use parking_lot::Mutex;
 
 use crate::contained::contain;
 
@@ -40,12 +41,12 @@ impl Integrity {
 
     /// Adds a listener.
     pub(crate) fn listen(&self, listener: OnFinding) {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener.into());
+        self.listeners.lock().push(listener.into());
     }
 
     /// Notes that nothing is wrong with a file.
     pub(crate) fn sound(&self, file: &str) {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).remove(file);
+        self.lost.lock().remove(file);
     }
 
     /// Notes that a file was damaged and is whole again.
@@ -57,8 +58,7 @@ impl Integrity {
 
     /// Notes that some of a file is lost.
     pub(crate) fn lost(&self, file: &str, message: &str) {
-        let is_news =
-            self.lost.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
+        let is_news = self.lost.lock().insert(file.to_owned());
         if is_news {
             tracing::error!(file, message, "damaged");
             self.announce(EventKind::Lost, file, message);
@@ -68,7 +68,7 @@ impl Integrity {
     fn announce(&self, kind: EventKind, file: &str, message: &str) {
         let finding = RotFinding { kind, file: file.to_owned(), message: message.to_owned() };
         // Without the lock: a listener may ask for more.
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listeners = self.listeners.lock().clone();
         for listener in listeners {
             contain("an adapter that was told of damage", || listener(&finding));
         }
@@ -81,7 +81,7 @@ impl Integrity {
 
     /// Files of which some was found lost since the start.
     pub(crate) fn losses(&self) -> Vec<String> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.lost.lock().iter().cloned().collect()
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
             counter.fetch_add(1, Ordering::Relaxed);
         }));
         integrity.listen(Box::new(move |finding| {
-            teller.lock().unwrap().push((finding.kind, finding.file.clone()));
+            teller.lock().push((finding.kind, finding.file.clone()));
         }));
         integrity.lost("segments/1", "gone");
         integrity.lost("segments/1", "gone");
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!((integrity.repairs(), integrity.losses().len()), (3, 0));
         let expected =
             [EventKind::Lost, EventKind::Repaired].map(|of| (of, "segments/1".to_owned()));
-        assert_eq!(*told.lock().unwrap(), expected);
+        assert_eq!(*told.lock(), expected);
         assert_eq!(counted.load(Ordering::Relaxed), 2, "each adapter is told");
     }
 }

@@ -1,9 +1,10 @@
 //! Bytes written to the card: since boot, over the life of the store, and today.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use omird_store::Mark;
+use parking_lot::Mutex;
 
 use crate::card::budget::Budget;
 use crate::disk::Usage;
@@ -57,7 +58,7 @@ impl Odometer {
 
     /// Sets the bound on the bytes of a day.
     pub(crate) fn set_per_day(&self, per_day: u64) {
-        self.budget.lock().unwrap_or_else(PoisonError::into_inner).set_per_day(per_day);
+        self.budget.lock().set_per_day(per_day);
     }
 
     /// Bytes written since boot.
@@ -78,7 +79,7 @@ impl Odometer {
     /// Returns the budget of today, as of now.
     pub(crate) fn budget(&self) -> Budget {
         let now = self.time.moment().now;
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = self.budget.lock();
         budget.account(self.bytes_written(), now.as_micros());
         *budget
     }

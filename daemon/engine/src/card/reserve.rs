@@ -9,10 +9,11 @@
 //! Invariant 35 of ARCHITECTURE.md.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use omird_store::disk::BLOCK;
 use omird_store::segment_room;
+use parking_lot::Mutex;
 
 use crate::disk;
 use crate::disk::{Disk, Mode, NoRoom};
@@ -139,7 +140,7 @@ pub(crate) fn with_reserve<T, E>(
 ) -> Result<T, E> {
     match work() {
         Err(error) if is_full(&error) => {
-            let mut reserve = reserve.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reserve = reserve.lock();
             if !reserve.give_up() {
                 return Err(error);
             }
@@ -203,7 +204,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let disk = Folder::new(dir.path());
         let reserve = Mutex::new(of(&disk, 5000));
-        reserve.lock().unwrap().keep().unwrap();
+        reserve.lock().keep().unwrap();
         let mut tries = Vec::new();
         let done = with_reserve(&reserve, disk::is_full, || {
             let is_there = dir.path().join(PATH).exists();
@@ -211,7 +212,7 @@ mod tests {
             if is_there { Err(io::ErrorKind::StorageFull.into()) } else { Ok(7) }
         });
         assert_eq!((done.unwrap(), tries), (7, vec![true, false]));
-        assert!(!reserve.lock().unwrap().lacks());
+        assert!(!reserve.lock().lacks());
         let failed = with_reserve(&reserve, disk::is_full, || {
             Err::<(), _>(io::Error::from(io::ErrorKind::PermissionDenied))
         });

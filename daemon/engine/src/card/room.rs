@@ -1,7 +1,8 @@
 //! Room on a full disk: the reserve, and the making of more.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::card::reserve::Reserve;
 
@@ -27,16 +28,12 @@ impl Room {
 
     /// The reserve. Waits for the thread that works with the room it gives.
     pub(crate) fn reserve(&self) -> MutexGuard<'_, Reserve> {
-        self.reserve.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reserve.lock()
     }
 
     /// The reserve, without waiting; `None` while a thread works with its room.
     pub(crate) fn reserve_at_hand(&self) -> Option<MutexGuard<'_, Reserve>> {
-        match self.reserve.try_lock() {
-            Ok(reserve) => Some(reserve),
-            Err(TryLockError::Poisoned(reserve)) => Some(reserve.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.reserve.try_lock()
     }
 
     /// The reserve, to be lent: see [`with_reserve`](super::reserve::with_reserve).

@@ -1,6 +1,5 @@
 //! The queue to the writer: how a change gets in, and how a caller waits for it.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -72,7 +71,7 @@ impl Engine {
 
     /// The way to the writer, until the engine is told to stop. Not to be kept: the writer waits for it.
     pub(crate) fn queue(&self) -> Option<Sender<Message>> {
-        self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.queue.lock().clone()
     }
 
     #[expect(

@@ -3,7 +3,6 @@
 //! long as it likes.
 
 use std::io;
-use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 use omird_store::backup::{Offer, Offered};
@@ -52,13 +51,9 @@ impl Engine {
     /// # Errors
     /// `BUSY` while another list is being made; `INTERNAL` if a signature cannot be read.
     pub fn offer_backup(&self, robot: &str) -> Result<Offer, Error> {
-        let _turn = match self.inner.backing_up.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(turn)) => PoisonError::into_inner(turn),
-            Err(TryLockError::WouldBlock) => {
-                let message = "another backup is being prepared; try again in a moment";
-                return Err(Error::new(Code::Busy, message));
-            }
+        let Some(_turn) = self.inner.backing_up.try_lock() else {
+            let message = "another backup is being prepared; try again in a moment";
+            return Err(Error::new(Code::Busy, message));
         };
         let unsealed = self.seal_now(PATIENCE).err().map(|error| error.message);
         for _ in 0..TRIES {

@@ -1,7 +1,6 @@
 //! A conformant Bundle of everything, or of what a query selects.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -9,6 +8,7 @@ use omir_core::instant::Timestamp;
 use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
+use parking_lot::Mutex;
 
 use crate::Engine;
 use crate::PRODUCER;
@@ -243,7 +243,7 @@ impl Engine {
         };
         let mut resource = self.counted(outgoing.resource())?;
         let catalog = self.catalog();
-        let mut versions = selection.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = selection.versions.lock();
         resource.retain_references(|target| {
             let key = RefKey::of(target);
             selection.present.contains(&key) && versions.stood(&catalog, id, &key)

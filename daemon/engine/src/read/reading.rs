@@ -6,9 +6,10 @@
 //! may be another selection a moment later: that is kept for a while.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use omir_core::instant::Timestamp;
+use parking_lot::Mutex;
 
 use crate::Engine;
 use crate::error::{Code, Error};
@@ -33,7 +34,7 @@ struct Kept {
 
 impl CursorCache {
     fn with<T>(&self, f: impl FnOnce(&mut Option<Kept>) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.0.lock())
     }
 
     fn put(&self, name: &str, selection: &Arc<Selection>) {

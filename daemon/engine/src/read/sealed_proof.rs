@@ -1,7 +1,6 @@
 //! Proofs of memories: `docs/proofs.md`.
 
 use std::ops::Range;
-use std::sync::{PoisonError, TryLockError};
 
 use omir_core::proof::Proof;
 use omir_core::reference::Ref;
@@ -23,13 +22,9 @@ impl Engine {
     /// `NOT_FOUND` if nothing of that name lives, `CONFLICT` if its newest version is not sealed yet, or was sealed by a
     /// release that signed no root, `BUSY` while another proof is made, `INTERNAL` if the card has lost it.
     pub fn prove(&self, target: &Ref) -> Result<Proof, Error> {
-        let _turn = match self.inner.proving.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(turn)) => PoisonError::into_inner(turn),
-            Err(TryLockError::WouldBlock) => {
-                let message = "another proof is being made; try again in a moment";
-                return Err(Error::new(Code::Busy, message));
-            }
+        let Some(_turn) = self.inner.proving.try_lock() else {
+            let message = "another proof is being made; try again in a moment";
+            return Err(Error::new(Code::Busy, message));
         };
         for _ in 0..TRIES {
             let (number, place) = self.sealed_place(target)?;

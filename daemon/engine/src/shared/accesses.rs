@@ -1,6 +1,6 @@
 //! Accesses of recalls that the writer has not counted yet.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::index::key::RefKey;
 
@@ -28,13 +28,13 @@ pub(crate) struct Accesses(Mutex<Vec<AccessEvent>>);
 impl Accesses {
     /// Notes accesses, to be counted by the writer.
     pub(crate) fn note(&self, new: impl IntoIterator<Item = AccessEvent>) {
-        let mut accesses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accesses = self.0.lock();
         let room = MAX_ACCESSES.saturating_sub(accesses.len());
         accesses.extend(new.into_iter().take(room));
     }
 
     /// Takes the noted accesses.
     pub(crate) fn take(&self) -> Vec<AccessEvent> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }

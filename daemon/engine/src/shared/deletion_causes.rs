@@ -2,7 +2,8 @@
 //! keeps nothing of a forgotten memory but its tombstone.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::index::key::RefKey;
 
@@ -22,7 +23,7 @@ struct Kept {
 impl DeletionCauses {
     /// Keeps the cause of a deletion.
     pub(crate) fn note(&self, key: RefKey, reason: String) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.reasons.insert(key, reason).is_none() {
             kept.order.push_back(key);
         }
@@ -35,7 +36,7 @@ impl DeletionCauses {
 
     /// Drops the cause if the memory is there again, or was forgotten for another.
     pub(crate) fn drop(&self, key: &RefKey) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.reasons.remove(key).is_some() {
             kept.order.retain(|other| other != key);
         }
@@ -43,7 +44,7 @@ impl DeletionCauses {
 
     /// Returns the cause of a deletion, if it is known.
     pub(crate) fn of(&self, key: &RefKey) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.reasons.get(key).cloned()
     }
 }

@@ -1,9 +1,9 @@
 //! State of the sealed files, for `status` and between the threads.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
 
 use omird_store::Scrub;
+use parking_lot::Mutex;
 
 /// Counts of files, and the progress of the reading for rot.
 pub(crate) struct Sealed {
@@ -35,11 +35,11 @@ impl Sealed {
 
     /// Progress of the reading for rot.
     pub(crate) fn scrubbing(&self) -> Scrub {
-        *self.scrub.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.scrub.lock()
     }
 
     /// Notes the progress of the reading for rot.
     pub(crate) fn scrubbed(&self, scrub: Scrub) {
-        *self.scrub.lock().unwrap_or_else(PoisonError::into_inner) = scrub;
+        *self.scrub.lock() = scrub;
     }
 }

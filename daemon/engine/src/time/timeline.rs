@@ -7,13 +7,14 @@
 //! `engine/write/redate.rs`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use omir_core::instant::Timestamp;
 use omir_core::number::Number;
 use omir_core::value::{Map, Value};
 use omird_store::{Mark, Stamps, UntrustedInterval};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::time::clock::{
     Clock, ClockDiscipline, ClockState, ClockStep, Source, TOLERANCE, resumed,
@@ -148,7 +149,7 @@ impl Time {
 
     /// Reads the clocks.
     fn look(&self) -> (Moment, MutexGuard<'_, Lines>) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         let reading = self.clock.read();
         let step = lines.discipline.observe(reading);
         let moment = Moment {
@@ -278,7 +279,7 @@ impl Time {
     /// Latest time at which the bearer of an order stamp was recorded, by the time that history is kept by;
     /// both in microseconds.
     pub(crate) fn recorded_by(&self, stamp: i64) -> i64 {
-        self.stamps.lock().unwrap_or_else(PoisonError::into_inner).given_by(stamp)
+        self.stamps.lock().given_by(stamp)
     }
 
     /// The time for what cannot be undone: expiry, and letting go of history. It is dating where a
@@ -331,13 +332,13 @@ impl Time {
 
     /// The intervals that can be put right.
     pub(crate) fn correctable(&self) -> Vec<UntrustedInterval> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         lines.untrusted.iter().filter(|interval| interval.after.is_some()).cloned().collect()
     }
 
     /// Notes that everything in these intervals was put right.
     pub(crate) fn drop_corrected(&self, intervals: &[UntrustedInterval]) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         lines.untrusted.retain(|interval| !intervals.contains(interval));
         self.to_correct.store(0, Ordering::Relaxed);
     }
@@ -356,7 +357,7 @@ impl Time {
     /// Counts a version that was stored and may have to be redated.
     pub(crate) fn count_waiting(&self, resource: &[u8]) {
         let has_open = {
-            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = self.lines.lock();
             self.open_interval(&mut lines, false).is_some()
         };
         if has_open && may_wait(resource) {
@@ -381,7 +382,7 @@ impl Time {
         let (moment, mut lines) = self.look();
         mark.certain = self.certain_at(&moment, &mut lines);
         let latest = self.latest.load(Ordering::Acquire);
-        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamps = self.stamps.lock();
         stamps.note(latest, mark.certain);
         mark.boot_id.clone_from(&self.boot_id);
         match lines.adjustments.front() {

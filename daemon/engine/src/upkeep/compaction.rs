@@ -5,7 +5,6 @@
 //! `store/compact`.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -103,7 +102,7 @@ impl Compactor {
         if shared.is_full() {
             self.was_full = Some(Instant::now());
         }
-        let newest = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).newest();
+        let newest = sealer.catalog.read().newest();
         let is_known = self.exhausted == Some(newest) && self.looked.elapsed() < LOOK_WHEN_SHORT;
         if !self.is_allowed || !shared.faults.may_seal() || is_known {
             shared.room.is_being_made.store(false, Ordering::Release);
@@ -131,7 +130,7 @@ impl Compactor {
         let Some(full) = self.full(shared) else { return false };
         let horizon = shared.time.history().as_micros().saturating_sub(micros(self.history));
         let logs = {
-            let catalog = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = sealer.catalog.read();
             garbage_in_logs(&catalog, &sealer.pieces, horizon)
         };
         let (before, after) = (logs.live + logs.dead, segment_room(logs.live));
@@ -331,7 +330,7 @@ impl Compactor {
         let now = now.as_micros();
         let horizon = now.saturating_sub(micros(self.history));
         let garbage: Vec<Garbage> = {
-            let catalog = sealer.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = sealer.catalog.read();
             garbage_in_segments(&catalog, &sealer.pieces, horizon)
         };
         let read = self.read_all(sealer);
@@ -358,8 +357,7 @@ impl Compactor {
     /// Surveys the segments. The index knows nothing of their copies and references, so all
     /// segments are read, but only once in a day, or in the time that what was forgotten may stay.
     fn read_all(&mut self, sealer: &Sealer) -> &[(u64, ForgottenTraces)] {
-        let has_tombstones =
-            || sealer.catalog.read().unwrap_or_else(PoisonError::into_inner).has_tombstones();
+        let has_tombstones = || sealer.catalog.read().has_tombstones();
         let every = self.rules.purge_after.min(READ);
         let is_old = |(at, _): &(Instant, Vec<_>)| at.elapsed() >= every;
         if self.read.as_ref().is_none_or(is_old) && has_tombstones() {

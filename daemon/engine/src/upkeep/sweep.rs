@@ -16,7 +16,7 @@ pub(crate) mod similarity;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     fn pass(&self, purpose: Purpose, pause: &dyn Fn() -> bool) -> Result<SweepReport, Error> {
-        let mut announced = self.inner.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut announced = self.inner.announced.lock();
         pass::Pass::new(self, &mut announced, purpose, pause).run()
     }
 }

@@ -1,10 +1,11 @@
 //! Listeners of commits. Adapters come and go while the engine runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
+use parking_lot::Mutex;
 
 use crate::contained::contain;
 use crate::write::command::Event;
@@ -34,7 +35,7 @@ impl Events {
     /// answers: whoever blocks there holds up everybody's. A panic in it costs it that event.
     pub fn listen(&self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Listening {
         let listener: Arc<Listener> = Arc::new(listener);
-        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = self.0.lock();
         // Where nothing happens no event finds out who is gone.
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
@@ -57,7 +58,7 @@ impl Events {
     /// Tells everybody.
     pub fn announce(&self, event: &Event) {
         let mut listeners = Vec::new();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
+        self.0.lock().retain(|listener| {
             let listener = listener.upgrade();
             let is_there = listener.is_some();
             listeners.extend(listener);
@@ -118,11 +119,11 @@ mod tests {
         drop(second);
         events.announce(&event("c"));
         assert_eq!(count.load(Ordering::Relaxed), 3);
-        assert_eq!(events.0.lock().unwrap().len(), 0);
+        assert_eq!(events.0.lock().len(), 0);
         for _ in 0..3 {
             drop(listen());
         }
-        assert_eq!(events.0.lock().unwrap().len(), 1, "also where nothing happens");
+        assert_eq!(events.0.lock().len(), 1, "also where nothing happens");
     }
 
     #[test]
@@ -142,12 +143,12 @@ mod tests {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (registry, keep) = (events.clone(), kept.clone());
         let _listening = events.listen(move |_| {
-            let mut kept = keep.lock().unwrap();
+            let mut kept = keep.lock();
             kept.clear();
             kept.push(registry.follow(1));
         });
         events.announce(&event("a"));
         events.announce(&event("b"));
-        assert_eq!(kept.lock().unwrap().len(), 1);
+        assert_eq!(kept.lock().len(), 1);
     }
 }

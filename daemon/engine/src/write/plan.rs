@@ -15,7 +15,6 @@ pub(crate) use self::inherit::{inherit_access, set_tier};
 pub(crate) use self::sweep::need_of;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
 
 use omir_core::cbor;
 use omir_core::instant::Timestamp;
@@ -144,7 +143,7 @@ impl<'a> Planner<'a> {
     }
 
     fn catalog(&self) -> ReadGuard<'a, Catalog> {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.catalog.read()
     }
 
     /// Works out a change. A refused change leaves no trace in the planner.

@@ -1,7 +1,6 @@
 //! The writer's work when the clock is set: corrects access states at once, and redates,
 //! in small batches between other work, what came in before.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -47,7 +46,7 @@ impl Writer {
         let seconds = step.after.saturating_sub(step.before) / 1_000_000;
         tracing::info!(state = step.to.as_str(), seconds, "the clock was set");
         let moved: Vec<(RefKey, Handle)> = {
-            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.catalog.write();
             let states: Vec<(RefKey, DocId, DecayState)> = (0..)
                 .zip(catalog.docs())
                 .filter(|(_, doc)| doc.is_live())
@@ -90,7 +89,7 @@ impl Writer {
         let intervals = self.shared.time.correctable();
         let since = intervals.iter().map(|interval| interval.since).min();
         self.redating = since.filter(|_| !self.settings.read_only).map(|since| {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = self.catalog.read();
             let cursor = catalog.docs().partition_point(|doc| doc.recorded < since);
             let cursor = DocId::try_from(cursor).unwrap_or(DocId::MAX);
             Redating { intervals, cursor, has_more: true, not_before: None }
@@ -116,7 +115,7 @@ impl Writer {
             return None;
         }
         let (looked_at, next, end) = {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = self.catalog.read();
             let end = catalog.docs().len() as DocId;
             let next = work.cursor.saturating_add(LOOKED_AT as DocId).min(end);
             let looked_at: Vec<(RefKey, Handle)> = (work.cursor..next)

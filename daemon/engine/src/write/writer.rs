@@ -11,8 +11,8 @@ mod log;
 mod tasks;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -157,7 +157,7 @@ impl<'a> Hold<'a> {
                     None => self.lock.write(),
                 };
                 self.since = Instant::now();
-                taken.unwrap_or_else(PoisonError::into_inner)
+                taken
             }
         };
         self.guard.insert(guard)
@@ -482,7 +482,7 @@ impl Writer {
         if self.last_bounds_refresh.elapsed() >= BOUNDS_REFRESH {
             self.last_bounds_refresh = Instant::now();
             let (now, _) = self.shared.now();
-            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = self.catalog.write();
             catalog.refresh_score_bounds(now.as_micros());
         }
         self.shared.faults.read_again(&*self.disk);

@@ -1,12 +1,12 @@
 //! One call under way: its parameters, who asks, and what it may see.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use omir_core::instant::Timestamp;
 use omir_core::model::Label;
 use omir_core::reference::Ref;
 use omird_router::Admitted;
+use parking_lot::Mutex;
 
 use crate::failure::Failure;
 use crate::names::Sort;
@@ -213,7 +213,7 @@ const MOST_COUNTS: usize = 1024;
 impl Counts {
     /// Counts one more under a handle. Returns `None` if nobody has counted there yet.
     pub(crate) fn one_more(&self, handle: &Ref) -> Option<usize> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.get_mut(handle)?;
         *count += 1;
         Some(*count)
@@ -221,7 +221,7 @@ impl Counts {
 
     /// Notes what was counted under a handle.
     pub(crate) fn note(&self, handle: &Ref, count: usize) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         if counts.len() >= MOST_COUNTS {
             counts.clear();
         }
@@ -230,6 +230,6 @@ impl Counts {
 
     /// Forgets what was counted under a handle.
     pub(crate) fn forget(&self, handle: &Ref) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(handle);
+        self.0.lock().remove(handle);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
@@ -14,6 +14,7 @@ use omir_core::model::ExperienceType;
 use omir_core::reference::{Ref, ResourceType};
 use omir_core::value::Value;
 use omird_engine::{Engine, Event, Listening, Query, contain};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::Cache;
 use crate::experience::Experience;
@@ -55,7 +56,7 @@ pub(crate) struct Service {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Service {

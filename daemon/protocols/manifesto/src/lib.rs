@@ -32,13 +32,14 @@ mod selector;
 mod snapshot;
 mod store;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use omir_core::json;
 pub use omir_core::manifesto::Keys;
 use omir_core::value::Value;
 use omird_engine::Engine;
 use omird_router::{Admitted, Denied, Description, Exchange, Message, Reply, Response};
+use parking_lot::Mutex;
 
 use self::failure::Failure;
 pub use self::methods::{

@@ -3,7 +3,6 @@
 //! Everything that is selected is read, also the Worlds that are then left out. So a snapshot has a time, and one is made at a
 //! time. Entries are taken one after the other, which ends where they are larger than a World may be.
 
-use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use omir_core::jcs;
@@ -49,12 +48,8 @@ impl Manifesto {
             return Err(Failure::invalid("/metadata", "expected an object"));
         }
         let query = filter::read(Query::everything(), filters, "/snapshot", filter::OF_MEMORIES)?;
-        let _turn = match self.snapshots.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Failure::busy("another snapshot is being made; try again"));
-            }
+        let Some(_turn) = self.snapshots.try_lock() else {
+            return Err(Failure::busy("another snapshot is being made; try again"));
         };
         let end = Instant::now() + MOST_TIME;
         let entries = self.entries(&query, || Instant::now() < end)?;

@@ -1,7 +1,5 @@
 //! Traces of forgotten memories in a segment.
 
-use std::sync::PoisonError;
-
 use crate::index::Index;
 use crate::key::RefKey;
 use crate::locate::{BadSegment, bad};
@@ -43,7 +41,7 @@ pub(super) fn tells_of_forgotten(
     let layout = segment::layout(bytes)?;
     let manifest = &layout.manifest;
     let mut told = ForgottenTraces::default();
-    let guard = || catalog.read().unwrap_or_else(PoisonError::into_inner);
+    let guard = || catalog.read();
     for tombstone in manifest.forgotten.iter().filter(|tombstone| tombstone.name().is_some()) {
         let since = guard().forgotten_since(&tombstone.key());
         told.note(since.map(|_| tombstone.stamp.recorded));

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{BLOCK, Disk, DiskFile, Mode, room_of};
 use crate::pass_on;
@@ -30,7 +32,7 @@ impl Usage {
     }
 
     fn sizes(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sizes.lock()
     }
 
     fn knows(&self, path: &str) -> bool {
@@ -141,7 +143,7 @@ struct MeteredFile {
 
 impl MeteredFile {
     fn dirty(&self) -> MutexGuard<'_, Option<Range<u64>>> {
-        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dirty.lock()
     }
 }
 

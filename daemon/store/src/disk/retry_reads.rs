@@ -2,7 +2,9 @@
 //! open handle is opened again, as after its card was pulled out and put in again.
 
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::{Disk, DiskFile, Mode};
 use crate::pass_on;
@@ -63,7 +65,7 @@ impl DiskFile for RetryReadsFile {
     pass_on!(file: len write_at sync truncate allocate);
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let reading = self.reading.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let reading = self.reading.read().clone();
         let error = match reading.read_at(buf, offset) {
             // A file that is shorter than it should be is no matter of the handle.
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => error,
@@ -75,7 +77,7 @@ impl DiskFile for RetryReadsFile {
         if let Ok(reopened) = reopened
             && reopened.read_at(buf, offset).is_ok()
         {
-            *self.reading.write().unwrap_or_else(PoisonError::into_inner) = reopened;
+            *self.reading.write() = reopened;
             return Ok(());
         }
         let fault = ReadFault { path: self.path.clone(), offset, len: buf.len() };

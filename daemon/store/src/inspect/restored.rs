@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
 use super::scan::SealFile;
@@ -26,7 +26,7 @@ impl Store {
         let Some((restored, message)) = restored else { return Ok((bytes, holes, None)) };
         let finding = Finding::new(Kind::Repairable, &source.path, message);
         let kept: Arc<[u8]> = restored.as_slice().into();
-        let mut all = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.restored.lock();
         all.insert(source.path.clone(), kept);
         Ok((restored, Vec::new(), Some(finding)))
     }
@@ -72,7 +72,7 @@ impl Store {
 
     /// A file to read from: what was restored of it, or else the file.
     pub(super) fn open_read(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let all = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.restored.lock();
         match all.get(path) {
             Some(bytes) => Ok(Arc::new(InMemory(bytes.clone()))),
             None => self.disk.open(path, Mode::Read),

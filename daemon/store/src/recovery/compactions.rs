@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 use super::{Recovery, ahead, borne, is_vouched_for, read_seal, read_segment};
 use crate::cache::Cache;
@@ -139,9 +140,7 @@ fn extent(
     number: u64,
     seal: Option<&Seal>,
 ) -> io::Result<(Option<Extent>, bool)> {
-    let kept = seal.and_then(|seal| {
-        cache.read().unwrap_or_else(PoisonError::into_inner).outline(number, &seal.contents.sha256)
-    });
+    let kept = seal.and_then(|seal| cache.read().outline(number, &seal.contents.sha256));
     if let Some(outline) = kept {
         return Ok((Some((outline.first_seq, outline.replaces)), false));
     }

@@ -6,8 +6,9 @@
 
 use std::io;
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{PoisonError, RwLock};
 use std::thread;
+
+use parking_lot::RwLock;
 
 use super::compactions::Listed;
 use super::{Recovery, StartProgress, ahead, borne, is_vouched_for, read_segment, unread};
@@ -97,7 +98,7 @@ impl<I: Index> Recovery<'_, I> {
             }
             loaded
         })?;
-        let cache = cache.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let cache = cache.into_inner();
         cache.retain(|number| pieces.iter().any(|piece| piece.number == number));
         // Listed again: what was set aside keeps its number, what was half sealed gives it back.
         let names = self.disk.list(segment::DIR)?;
@@ -219,7 +220,7 @@ impl<I: Index> Recovery<'_, I> {
                     };
                     self.report(&path, message.to_owned());
                 }
-                let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
+                let mut cache = cache.write();
                 cache.put::<I>(number, len, &block, &missing);
                 self.rebuilt += u64::from(cache.is_for(len));
                 Ok(Some(block))
@@ -251,9 +252,9 @@ fn examine<D: Draw>(
     let open = disk.open(&path, Mode::Read);
     let len = open.and_then(|file| file.len()).map_err(|error| unread(&path, &error))?;
     let is_kept = |block: &BlockOf<D>| !logs.contains(&block.log) || !block.replaces.is_empty();
-    let kept = seal.filter(|seal| seal.contents.bytes == len).map(|seal| {
-        cache.read().unwrap_or_else(PoisonError::into_inner).get::<D>(number, &seal.contents.sha256)
-    });
+    let kept = seal
+        .filter(|seal| seal.contents.bytes == len)
+        .map(|seal| cache.read().get::<D>(number, &seal.contents.sha256));
     let kept = match kept.unwrap_or_else(Parts::none).into_block() {
         Ok(block) if is_kept(&block) => return Ok(Examined::Kept(block)),
         Ok(_) => Parts::none(),

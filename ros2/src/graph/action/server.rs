@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::goals::{GoalId, Goals, Status};
 use crate::graph::error::NodeError;
@@ -110,7 +112,7 @@ impl Node {
         let part = |part: &str| format!("{name}/_action/{part}");
         let missing = |e: crate::interface::InterfaceError| NodeError::Interface(e.to_string());
         let (cancel, status) = {
-            let types = self.types().read().unwrap_or_else(PoisonError::into_inner);
+            let types = self.types().read();
             (
                 types.service("action_msgs/srv/CancelGoal").map_err(missing)?,
                 types.message("action_msgs/msg/GoalStatusArray").map_err(missing)?,
@@ -185,7 +187,7 @@ impl Action {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn send_goal(self: &Arc<Self>, request: Request) -> Answered {

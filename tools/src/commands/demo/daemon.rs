@@ -4,9 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::cli::{DaemonArgs, Globals};
 use crate::client::Client;
@@ -97,7 +99,7 @@ impl Daemon {
 
     /// Its process id.
     pub(super) fn pid(&self) -> u32 {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner).id()
+        self.child.lock().id()
     }
 
     /// Sends SIGKILL after a while, whatever it is doing then.
@@ -114,7 +116,7 @@ impl Daemon {
         let pid = self.pid().to_string();
         let asked = Command::new("kill").args(["-TERM", &pid]).status();
         if asked.is_ok_and(|status| status.success()) {
-            self.child.lock().unwrap_or_else(PoisonError::into_inner).wait()?;
+            self.child.lock().wait()?;
         }
         Ok(())
     }
@@ -127,7 +129,7 @@ impl Drop for Daemon {
 }
 
 fn kill(child: &Mutex<Child>) {
-    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut child = child.lock();
     // It may be gone already; either way it must be waited for.
     let _ = child.kill();
     let _ = child.wait();

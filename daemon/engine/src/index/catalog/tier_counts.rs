@@ -4,9 +4,8 @@
 //! rows are counted in blocks of [`ROWS`]. A count holds until a row of the block changes, or until the first of its
 //! records moves; only blocks whose count does not hold are counted again.
 
-use std::sync::{Mutex, PoisonError};
-
 use omir_core::tier::Tier;
+use parking_lot::Mutex;
 
 use crate::index::doc::DocId;
 
@@ -44,7 +43,7 @@ pub(super) struct TierCounts {
 impl TierCounts {
     /// Notes that a row is new, or that its decay state or its life changed.
     pub(super) fn changed(&mut self, id: DocId) {
-        let blocks = self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let blocks = self.blocks.get_mut();
         if let Some(block) = blocks.get_mut(id as usize / ROWS) {
             *block = Block::STALE;
         }
@@ -52,7 +51,7 @@ impl TierCounts {
 
     /// Notes that the rule of tiers is another.
     pub(super) fn all_changed(&mut self) {
-        self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.blocks.get_mut().clear();
     }
 
     /// Goes on with a count over so many rows; returns true when it is complete. `tier` tells the tier of a live
@@ -64,7 +63,7 @@ impl TierCounts {
         tier: impl Fn(DocId) -> Option<(Tier, i64)>,
     ) -> bool {
         let now = count.now;
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = self.blocks.lock();
         let all = rows.div_ceil(ROWS);
         if blocks.len() < all {
             blocks.resize(all, Block::STALE);

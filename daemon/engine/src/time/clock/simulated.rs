@@ -1,9 +1,9 @@
 //! Time as a simulation or a recording tells it (ROS: `use_sim_time`).
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use omir_core::instant::Timestamp;
+use parking_lot::Mutex;
 
 use super::{Clock, Source, SystemClock};
 
@@ -19,11 +19,11 @@ pub struct SimulatedClock {
 impl SimulatedClock {
     /// Sets it.
     pub fn set(&self, to: Timestamp) {
-        *self.wall.lock().unwrap_or_else(PoisonError::into_inner) = Some(to);
+        *self.wall.lock() = Some(to);
     }
 
     fn wall(&self) -> Option<Timestamp> {
-        *self.wall.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.wall.lock()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Accesses of recalls: counted into the catalog at once, journaled now and then.
 
-use std::sync::PoisonError;
 use std::time::Instant;
 
 use omird_store::{Handle, Op, Touch};
@@ -17,7 +16,7 @@ impl Writer {
         if accesses.is_empty() {
             return;
         }
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = self.catalog.write();
         for AccessEvent { key, target, at, mentions } in accesses {
             let at = at.saturating_add(offset);
             self.touches.bonds.extend(catalog.activate(&mentions, at));
@@ -46,7 +45,7 @@ impl Writer {
         if self.touches.records.is_empty() {
             return ops;
         }
-        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let catalog = self.catalog.read();
         let states = self.touches.records.drain().filter_map(|(key, target)| {
             let access = catalog.live(&key).and_then(|id| catalog.decay_state(id))?;
             Some(Op::Touch(Touch {
@@ -66,13 +65,13 @@ impl Writer {
             return Vec::new();
         }
         let bonds: Vec<(DocId, Handle)> = {
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = self.catalog.read();
             let live = self.touches.bonds.drain().filter_map(|key| catalog.live(&key));
             live.map(|id| (id, catalog.handle(id))).collect()
         };
         let touches = bonds.into_iter().filter_map(|(id, handle)| {
             let target = handle.resource().ok()?.reference().to_string();
-            let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let catalog = self.catalog.read();
             catalog.bond_touch(id, target).map(Op::Touch)
         });
         touches.collect()

@@ -1,7 +1,6 @@
 //! The log that the writer writes to: when it is begun again, what becomes of it when the disk refuses, and
 //! what is done about a full disk.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -227,7 +226,6 @@ impl Writer {
                 let closed = Closed { log: unsealed, at };
                 self.catalog
                     .write()
-                    .unwrap_or_else(PoisonError::into_inner)
                     .files
                     .add_log(FileId::log(self.log.file.number()), self.log.file.file());
                 self.log.first = self.next_seq;

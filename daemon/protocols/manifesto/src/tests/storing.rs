@@ -209,7 +209,7 @@ fn a_snapshot_has_a_time_and_one_is_made_at_a_time() {
         assert_eq!((failure.status, failure.path.as_str()), (413, "/snapshot"), "{reads}");
     }
     let owner = somebody(&[ACTOR, Scope::READ]);
-    let turn = bench.manifesto.snapshots.lock().unwrap();
+    let turn = bench.manifesto.snapshots.lock();
     let (status, answer) = bench.ask(&owner, &PUT, r#"{"snapshot":{}}"#, &[]);
     assert_eq!((status, answer.get("code")), (503, Some(&"BUSY".into())));
     drop(turn);

@@ -200,7 +200,7 @@ fn a_count_that_holds_is_not_made_again() {
         rig.carry_out(&put((rig.seq % 200) as u8));
     }
     let stale = |rig: &Rig| {
-        let blocks = rig.catalog.tier_counts.blocks.lock().unwrap();
+        let blocks = rig.catalog.tier_counts.blocks.lock();
         blocks.iter().filter(|block| !(block.from <= rig.now && rig.now < block.until)).count()
     };
     // Not in the millisecond in which they came.
