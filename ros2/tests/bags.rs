@@ -5,12 +5,16 @@
 
 #![cfg(feature = "recordings")]
 
+mod damage;
+
 use std::path::{Path, PathBuf};
 
 use omir_core::value::Value;
 use omir_ros2::recording::{Advance, At, Import, Input, Report, by_type, configured};
 use omir_ros2::rules::Ros2;
 use rusqlite::Connection;
+
+use damage::damaged;
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings").join(name)
@@ -128,22 +132,7 @@ fn garbage_in_a_bag_is_no_reason_to_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db3");
     let whole = std::fs::read(recording("message_zstd.db3")).unwrap();
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as usize
-    };
-    for round in 0..60 {
-        let mut damaged = whole.clone();
-        for _ in 0..1 + round % 20 {
-            let at = 16 + random() % (damaged.len() - 16);
-            damaged[at] = random() as u8;
-        }
-        if round % 3 == 0 {
-            damaged.truncate(16 + random() % damaged.len());
-        }
+    for damaged in damaged(&whole, 16) {
         std::fs::write(&path, damaged).unwrap();
         if let Err(why) = tried(&path) {
             assert!(why.contains("x.db3: "), "{why}");

@@ -2,26 +2,15 @@
 //!
 //! Invariant 24 of ARCHITECTURE.md.
 
+mod registry;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use omir_ros2::interface::{InterfaceError, Registry, TypeHash, TypeName, message_type};
 
-const HASHES: &str = include_str!("data/hashes.txt");
+use registry::registry;
 
-/// The bundled types, and two that everybody knows.
-fn registry() -> Registry {
-    let mut registry = Registry::standard();
-    for (name, text) in [
-        ("example_interfaces/srv/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n"),
-        (
-            "example_interfaces/action/Fibonacci",
-            "int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n",
-        ),
-    ] {
-        registry.add_text(&name.parse().unwrap(), text).unwrap();
-    }
-    registry
-}
+const HASHES: &str = include_str!("data/hashes.txt");
 
 #[test]
 fn every_hash_is_that_of_another_implementation() {

@@ -3,6 +3,7 @@
 //! Invariant 24 of ARCHITECTURE.md.
 
 mod arbitrary;
+mod registry;
 
 use std::sync::Arc;
 
@@ -12,25 +13,13 @@ use omir_ros2::interface::{MessageType, Registry};
 use omir_ros2::message::{Message, Value};
 use proptest::prelude::*;
 
+use registry::registry;
+
 /// Type, little endian, big endian, JSON.
 const VECTORS: &str = include_str!("data/cdr.tsv");
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
-}
-
-fn registry() -> Registry {
-    let mut registry = Registry::standard();
-    for (name, text) in [
-        ("example_interfaces/srv/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n"),
-        (
-            "example_interfaces/action/Fibonacci",
-            "int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n",
-        ),
-    ] {
-        registry.add_text(&name.parse().unwrap(), text).unwrap();
-    }
-    registry
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #![cfg(feature = "recordings")]
 
+mod damage;
+
 use std::io::Cursor;
 use std::path::Path;
 
@@ -14,6 +16,8 @@ use omir_core::spatial::SpatialPose;
 use omir_core::value::Value;
 use omir_ros2::recording::{Advance, At, Import, Input, Report, by_type, configured};
 use omir_ros2::rules::{Pattern, Ros2};
+
+use damage::damaged;
 
 fn bytes(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings");
@@ -255,22 +259,7 @@ fn what_is_no_recording_is_refused_with_the_way_out() {
 #[test]
 fn garbage_is_no_reason_to_panic() {
     let whole = bytes("drive.mcap");
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as usize
-    };
-    for round in 0..60 {
-        let mut damaged = whole.clone();
-        for _ in 0..1 + round % 20 {
-            let at = 8 + random() % (damaged.len() - 8);
-            damaged[at] = random() as u8;
-        }
-        if round % 3 == 0 {
-            damaged.truncate(8 + random() % damaged.len());
-        }
+    for damaged in damaged(&whole, 8) {
         import(&[damaged], &rules(), &[]);
     }
 }
