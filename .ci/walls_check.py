@@ -27,6 +27,7 @@ CRATES = {
     "omir": "daemon/protocols/omir/src",
     "tokens": "daemon/protocols/access/src",
     "experience": "daemon/protocols/experience/src",
+    "akashik": "daemon/protocols/akashik/src",
     "compass": "daemon/protocols/compass/src",
     "manifesto": "daemon/protocols/manifesto/src",
     "omird": "daemon/src",
@@ -41,6 +42,7 @@ FORBIDDEN = {
     "omird-protocol-omir": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-experience": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-access": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
+    "omird-protocol-akashik": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-compass": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
     "omird-protocol-manifesto": r"zenoh|tokio|hyper|axum|hiroz|mcap|zmodem2|clap|omir-ros2|omir-tools|omird$|omird-protocol",
 }

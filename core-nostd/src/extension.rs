@@ -26,9 +26,12 @@ pub const EXPERIENCE_URL: &str = "urn:omird:ext:experience";
 /// On each record of COMPASS: what that protocol knows of it and OMIR has no member for.
 pub const COMPASS_URL: &str = "urn:omird:ext:compass";
 
+/// On each record of Akashik: a unit, a conflict or an entry of the log, as that protocol has it.
+pub const AKASHIK_URL: &str = "urn:omird:ext:akashik";
+
 /// The extensions that mark a record as an adapter's own: [`OWNED_URL`] for programs of others, and one for each protocol of
 /// ours. Two runs of one task look alike and are two experiences.
-const OWNERS: [&str; 3] = [OWNED_URL, EXPERIENCE_URL, COMPASS_URL];
+const OWNERS: [&str; 4] = [OWNED_URL, EXPERIENCE_URL, COMPASS_URL, AKASHIK_URL];
 
 /// Returns true if an adapter owns the record, so that it is never consolidated with others.
 pub fn is_owned(record: &MemoryRecord) -> bool {

@@ -1,0 +1,103 @@
+//! The Lamport clock of a field.
+//!
+//! Each operation advances it, and a message of a later epoch takes it along. What is stored is a lease: an epoch that no answer
+//! passes before the next lease is durable. So a start after a power cut goes on above every epoch that was ever answered.
+
+/// Epochs that are leased at a time.
+pub(crate) const LEASE: u64 = 1024;
+/// Largest epoch: the largest integer that every JSON parser keeps, less one lease.
+pub(crate) const LAST: u64 = (1 << 53) - 1 - LEASE;
+/// Most epochs that one message may take the clock ahead, so that nobody uses it up in one stroke.
+pub(crate) const LEAP: u64 = 1 << 40;
+
+/// The clock ran over, or a message would have it do so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overflow;
+
+/// A clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Clock {
+    now: u64,
+    leased: u64,
+}
+
+impl Clock {
+    /// Returns the clock as it is after a start: nothing above the lease was ever answered.
+    pub(crate) fn resumed(leased: u64) -> Self {
+        Self { now: leased, leased }
+    }
+
+    /// Returns the last epoch.
+    pub(crate) fn now(self) -> u64 {
+        self.now
+    }
+
+    /// Returns the epoch up to which answers may go.
+    pub(crate) fn leased(self) -> u64 {
+        self.leased
+    }
+
+    /// Returns the epoch of an operation whose message has this one: `max(local, received) + 1`.
+    ///
+    /// # Errors
+    /// [`Overflow`]; the clock stays as it is.
+    pub(crate) fn after(self, received: u64) -> Result<u64, Overflow> {
+        if received > self.now.saturating_add(LEAP) {
+            return Err(Overflow);
+        }
+        let next = self.now.max(received) + 1;
+        if next > LAST { Err(Overflow) } else { Ok(next) }
+    }
+
+    /// Returns the lease that covers an epoch: the one in force, or the next.
+    pub(crate) fn lease_for(self, epoch: u64) -> u64 {
+        if epoch < self.leased { self.leased } else { epoch + LEASE }
+    }
+
+    /// Goes to an epoch under a lease that is durable.
+    pub(crate) fn go_to(&mut self, epoch: u64, leased: u64) {
+        self.now = self.now.max(epoch);
+        self.leased = self.leased.max(leased);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_examples_of_the_draft() {
+        let clock = Clock::default();
+        assert_eq!(clock.after(1), Ok(2));
+        let mut later = Clock::default();
+        later.go_to(3, 2000);
+        assert_eq!((later.after(10), later.after(0)), (Ok(11), Ok(4)));
+    }
+
+    #[test]
+    fn it_does_not_run_over() {
+        assert_eq!(Clock::default().after(u64::MAX), Err(Overflow));
+        assert_eq!(Clock::default().after(LEAP + 1), Err(Overflow));
+        assert_eq!(Clock::resumed(LAST).after(0), Err(Overflow));
+        assert_eq!(Clock::resumed(LAST - 1).after(LAST - 1), Ok(LAST));
+    }
+
+    proptest! {
+        /// Whatever comes in, epochs rise, and a start at the lease goes on above all of them.
+        #[test]
+        fn epochs_rise(received in prop::collection::vec(0_u64..10_000, 1..200)) {
+            let mut clock = Clock::default();
+            let mut last = 0;
+            for received in received {
+                let epoch = clock.after(received).unwrap();
+                prop_assert!(epoch > last && epoch > received);
+                let leased = clock.lease_for(epoch);
+                prop_assert!(leased > epoch);
+                clock.go_to(epoch, leased);
+                last = epoch;
+                prop_assert!(Clock::resumed(clock.leased()).after(0).unwrap() > last);
+            }
+        }
+    }
+}

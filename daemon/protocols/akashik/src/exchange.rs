@@ -1,0 +1,273 @@
+//! The protocol before a transport: a message read, its operation admitted by a row of its own, and handed to the field of its tenant.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use omir_core::json;
+use omir_core::value::Value;
+use omird_engine::Engine;
+use omird_router::{
+    Admitted, Caller, Denied, Description, Exchange, Message, Method, Parts, Reply, Response, Scope,
+};
+use parking_lot::Mutex;
+
+use crate::answers;
+use crate::envelope::Envelope;
+use crate::failure::{
+    Failure, INSUFFICIENT_AUTHORITY, INVALID_ENVELOPE, UNIT_NOT_FOUND, UNSUPPORTED_OPERATION,
+};
+use crate::field::Field;
+use crate::log::object;
+use crate::meaning;
+use crate::methods::{self, AGENTS, AKASHIK, CONFLICTS, MESSAGE, STATUS, UNIT, UNKNOWN};
+use crate::names::DEFAULT_TENANT;
+use crate::push::Pushes;
+use crate::rights::{OPERATOR, STANDARD, Viewer};
+use crate::store::Store;
+use crate::turn::{Done, Who, value};
+use crate::types::Unit;
+use crate::words::Operation;
+use crate::work;
+
+/// The protocol over one engine. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Akashik {
+    engine: Engine,
+    fields: Arc<Mutex<HashMap<String, Arc<Field>>>>,
+    pushes: Pushes,
+}
+
+/// Returns who asks, as far as a field decides by it.
+pub(crate) fn who(caller: &Caller) -> Who {
+    // The person at the machine: no token has that name, and no way in that is open to all.
+    let is_owner = !caller.has_key && &*caller.name == "local";
+    let standard = if is_owner { OPERATOR } else { STANDARD };
+    let holder = if caller.has_key { caller.name.to_string() } else { String::new() };
+    Who {
+        authority: caller.authority.unwrap_or(standard).min(OPERATOR),
+        holder,
+        caller: caller.name.to_string(),
+        agents: caller.agents.iter().map(|agent| agent.to_string()).collect(),
+        reads_robot: caller.tenant.is_none() && caller.scopes.hold(Scope::READ),
+        is_owner,
+    }
+}
+
+impl Akashik {
+    /// Returns the protocol over `engine`.
+    pub fn new(engine: &Engine) -> Self {
+        Self { engine: engine.clone(), fields: Arc::default(), pushes: Pushes::default() }
+    }
+
+    /// Returns the notifications, for transports that carry them on.
+    pub fn pushes(&self) -> &Pushes {
+        &self.pushes
+    }
+
+    /// Returns the field of a tenant.
+    pub(crate) fn field(&self, tenant: Option<&str>) -> Arc<Field> {
+        let tenant = tenant.unwrap_or(DEFAULT_TENANT);
+        let mut fields = self.fields.lock();
+        let made = || {
+            let store = Store { engine: self.engine.clone(), tenant: tenant.to_owned() };
+            Arc::new(Field::new(store, self.pushes.clone()))
+        };
+        fields.entry(tenant.to_owned()).or_insert_with(made).clone()
+    }
+
+    /// Returns the agent that a caller listens as: the one it names, else the first of its token.
+    ///
+    /// # Errors
+    /// The token may not speak as it, or nobody is named. The text is for the client.
+    pub fn listener(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, String> {
+        let who = who(caller);
+        let id = named.map(str::to_owned).or_else(|| who.agents.first().cloned());
+        let Some(id) = id else {
+            return Err("agent_id is missing, and the token names no agent".to_owned());
+        };
+        let ended =
+            self.field(caller.tenant.as_deref()).look(|model, _, _| match model.agent(&id) {
+                None => Err(format!("agent {id:?} is not registered")),
+                Some(agent) if !who.may_name(&id) || !who.may_be(agent) => {
+                    Err(format!("this token does not speak as {id:?}"))
+                }
+                Some(_) => Ok(Arc::from(id.as_str())),
+            });
+        ended.unwrap_or_else(|failure| Err(failure.message))
+    }
+
+    /// Works on a message.
+    fn message(&self, admitted: Admitted, message: Message, reply: Reply) {
+        let mut parts = Parts::of(admitted);
+        let path = message.parameter("operation").map(str::to_owned);
+        let refused = |parts: &mut Parts, failure: Failure, operation: Option<&str>| {
+            // It leaves a line too.
+            if let Ok(admitted) = parts.admit(&UNKNOWN, message.body.len()) {
+                admitted.failed(failure.code.kind);
+            }
+            failure.to_answer(operation)
+        };
+        let envelope = match Envelope::read(&message.body) {
+            Ok(envelope) => envelope,
+            Err((failure, operation)) => {
+                return reply(refused(&mut parts, failure, operation.map(Operation::as_str)));
+            }
+        };
+        let operation = envelope.operation;
+        if let Some(failure) = path.and_then(|path| wrong_path(&path, operation)) {
+            return reply(refused(&mut parts, failure, Some(operation.as_str())));
+        }
+        let caller = parts.caller().clone();
+        let method = methods::of(operation);
+        let mut admitted = match parts.admit(method, message.body.len()) {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                return reply(
+                    Failure::of_refusal(refusal, method).to_answer(Some(operation.as_str())),
+                );
+            }
+        };
+        let who = who(&caller);
+        admitted.touched_other(&format!("agent/{}", envelope.agent_id));
+        let finish = move |admitted: Admitted, done: Done| {
+            reply(match done {
+                Ok((status, value)) => {
+                    admitted.done();
+                    Response::new(status, json::to_string(&value))
+                }
+                Err(failure) => {
+                    admitted.failed(failure.code.kind);
+                    failure.to_answer(Some(operation.as_str()))
+                }
+            });
+        };
+        if !who.may_name(&envelope.agent_id) {
+            let message = format!("this token speaks as {}", who.agents.join(", "));
+            return finish(admitted, Err(Failure::new(&INSUFFICIENT_AUTHORITY, message)));
+        }
+        let field = self.field(caller.tenant.as_deref());
+        if !work::changes(&envelope) {
+            let done = field.read(&envelope, &who);
+            return finish(admitted, done);
+        }
+        if let Err(refusal) = admitted.expect_change() {
+            let failure = Failure::of_refusal(refusal, method);
+            return finish(admitted, Err(failure));
+        }
+        field.change(envelope, who, Box::new(move |done| finish(admitted, done)));
+    }
+
+    /// Answers what is read without a message.
+    fn look(&self, caller: &Caller, method: &'static Method, message: &Message) -> Done {
+        let who = who(caller);
+        let named = message.parameter("agent_id").or(who.agents.first().map(String::as_str));
+        if let Some(id) = named.filter(|id| !who.may_name(id)) {
+            let message = format!("this token does not speak as {id:?}");
+            return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
+        }
+        let field = self.field(caller.tenant.as_deref());
+        field.look(|model, store, epoch| {
+            let agent = named.and_then(|id| model.agent(id));
+            if let Some(agent) = agent.filter(|agent| !who.may_be(agent)) {
+                let message = format!("agent {:?} was registered with another token", agent.id);
+                return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
+            }
+            let viewer = Viewer {
+                agent_id: agent.map_or("", |agent| &agent.id),
+                role: agent.map_or("", |agent| &agent.role),
+                authority: who.authority,
+                active: message.parameter("session_id"),
+            };
+            let answer = match method {
+                method if *method == STATUS => object([
+                    ("conformance_level", answers::LEVEL.into()),
+                    ("protocol_version", crate::envelope::VERSION.into()),
+                    ("epoch", epoch.into()),
+                    ("agents", model.registered().count().into()),
+                    ("units", model.units.len().into()),
+                    ("conflicts", object([("active", model.open_conflicts().into())])),
+                    ("embedding", meaning::embedding_name().into()),
+                    ("token_count", meaning::TOKEN_COUNT.into()),
+                ]),
+                method if *method == AGENTS => work::agents::list(model.agents.values()),
+                method if *method == CONFLICTS => {
+                    let seen = model.conflicts_seen(&viewer).into_iter();
+                    let seen = seen.filter(|conflict| conflict.is_open());
+                    let seen: Vec<Value> = seen.map(answers::conflict).collect::<Result<_, _>>()?;
+                    object([("conflicts", Value::Array(seen))])
+                }
+                method if *method == UNIT => {
+                    let id = message.parameter("id").unwrap_or_default();
+                    let kept = model.visible(&viewer, id);
+                    let stored = kept.map(|_| store.unit(id)).transpose()?.flatten();
+                    match (kept, stored) {
+                        (Some(kept), Some(unit)) => {
+                            let mut shown = value(&Unit { status: kept.status, ..unit })?;
+                            if let Some(map) = shown.as_object_mut().filter(|_| kept.is_archived) {
+                                map.insert("archived", true);
+                            }
+                            shown
+                        }
+                        _ => return Err(Failure::unknown(&UNIT_NOT_FOUND, "unit", id)),
+                    }
+                }
+                method => {
+                    let message = format!("no method of this protocol is {:?}", method.name);
+                    return Err(Failure::internal(message));
+                }
+            };
+            Ok((200, answer))
+        })?
+    }
+}
+
+/// Returns what is wrong with a path: it names no operation, or another one than the envelope.
+fn wrong_path(path: &str, operation: Operation) -> Option<Failure> {
+    if path == operation.as_str().to_lowercase() {
+        return None;
+    }
+    Some(if Operation::parse(&path.to_uppercase()).is_none() {
+        let message = format!("{path:.64?} is no operation");
+        Failure::new(&UNSUPPORTED_OPERATION, message)
+    } else {
+        let message = format!("the path is that of {path:?}, the envelope that of {operation:?}");
+        Failure::new(&INVALID_ENVELOPE, message)
+    })
+}
+
+impl Exchange for Akashik {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    /// The thread waits for the disk: it may decide about what others ask as well, and answers them.
+    fn answer(&self, admitted: Admitted, message: Message, reply: Reply) {
+        if *admitted.method() == MESSAGE {
+            return self.message(admitted, message, reply);
+        }
+        let done = self.look(&admitted.caller().clone(), admitted.method(), &message);
+        reply(match done {
+            Ok((status, value)) => {
+                admitted.done();
+                Response::new(status, json::to_string(&value))
+            }
+            Err(failure) => {
+                admitted.failed(failure.code.kind);
+                failure.to_answer(None)
+            }
+        });
+    }
+
+    fn refuse(&self, denied: &Denied) -> Response {
+        let (failure, status) = Failure::of_denied(denied);
+        Response { status, ..failure.to_answer(None) }
+    }
+}
+
+/// The protocol, as transports and documents know it.
+pub static DESCRIPTION: Description = Description {
+    protocol: &AKASHIK,
+    about: "A field of memory units that agents and robots share, by Akashik 0.1.0-draft.",
+    schemas: methods::schemas,
+    answers: methods::answers,
+};

@@ -1,0 +1,524 @@
+//! A field: its state, and the one way in which it changes.
+//!
+//! Whoever changes something leaves it in a row and asks for the state. The one who gets it decides about all that wait, in their order,
+//! writes what they change as one transaction, and answers them once that is durable. So there are no two writers, many changes
+//! share one flush, and nobody sees what a power cut could take back. What only reads shares the state with other readers.
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use std::collections::HashMap;
+
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::{Map, Value};
+
+use crate::clock::Clock;
+use crate::envelope::Envelope;
+use crate::failure::{EPOCH_OVERFLOW, Failure, INVALID_ENVELOPE};
+use crate::log::{Delta, Entry, Read};
+use crate::model::Model;
+use crate::names::{digest, hex};
+use crate::push::{Push, Pushes};
+use crate::store::{Batch, Shelf, Store, message_key};
+use crate::turn::{Done, Turn, Who};
+use crate::types::Unit;
+use crate::words::Operation;
+use crate::work::{self, detect};
+
+/// Most operations of one transaction.
+const MOST_AT_ONCE: usize = 64;
+/// Most bytes of their payloads.
+const MOST_BYTES: usize = 256 << 10;
+/// With more operations than these waiting, looking for conflicts is put off.
+const BUSY: usize = 24;
+/// Deferred units that are looked at between two transactions.
+const DEFERRED_AT_ONCE: usize = 8;
+/// Reads that wait for a change to be written with it.
+const MOST_READS: usize = 64;
+/// The name that the field has where it does something by itself.
+const FIELD: &str = "field";
+
+/// Takes the answer of an operation.
+pub(crate) type Answered = Box<dyn FnOnce(Done) + Send>;
+
+/// An operation that waits.
+struct Waiting {
+    envelope: Envelope,
+    who: Who,
+    answered: Answered,
+}
+
+/// The state.
+#[derive(Default)]
+struct State {
+    model: Model,
+    /// The store may know better: it is added up once more before anything else.
+    is_stale: bool,
+    is_loaded: bool,
+}
+
+/// A field.
+pub(crate) struct Field {
+    store: Store,
+    pushes: Pushes,
+    state: RwLock<State>,
+    clock: Mutex<Clock>,
+    row: Mutex<Vec<Waiting>>,
+    reads: Mutex<Vec<Read>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock()
+}
+
+/// Returns a digest of what a message asks for. Its epoch is not part of it: whoever sends it once more may know a later one.
+fn fingerprint(envelope: &Envelope) -> String {
+    let payload = json::to_string(&Value::Object(envelope.payload.clone()));
+    let session = envelope.session_id.as_deref().unwrap_or_default();
+    let parts = [envelope.operation.as_str(), session, &payload];
+    hex(&digest(&parts.map(str::as_bytes)))
+}
+
+impl Field {
+    /// Returns the field of a store. Its log is added up when it is first asked.
+    pub(crate) fn new(store: Store, pushes: Pushes) -> Self {
+        Self {
+            store,
+            pushes,
+            state: RwLock::default(),
+            clock: Mutex::default(),
+            row: Mutex::default(),
+            reads: Mutex::default(),
+        }
+    }
+
+    /// Works on an operation that may change something. The answer may come on another thread.
+    pub(crate) fn change(&self, envelope: Envelope, who: Who, answered: Answered) {
+        locked(&self.row).push(Waiting { envelope, who, answered });
+        loop {
+            let mut state = self.write();
+            let (batch, is_busy) = self.next_batch();
+            if batch.is_empty() {
+                let is_idle = state.is_stale || !state.is_loaded || state.model.deferred.is_empty();
+                if is_idle || self.settle(&mut state).is_err() {
+                    return;
+                }
+                continue;
+            }
+            let answers = self.decide(&mut state, batch, is_busy);
+            drop(state);
+            for (answered, done) in answers {
+                answered(done);
+            }
+        }
+    }
+
+    /// Works on an operation that changes nothing.
+    ///
+    /// # Errors
+    /// That of the operation.
+    pub(crate) fn read(&self, envelope: &Envelope, who: &Who) -> Done {
+        loop {
+            let state = self.state.read();
+            if !state.is_loaded || state.is_stale {
+                drop(state);
+                self.refresh(&mut self.write())?;
+                continue;
+            }
+            let epoch = {
+                let mut clock = locked(&self.clock);
+                let epoch = clock.after(envelope.epoch).map_err(|_| overflow(envelope.epoch))?;
+                let leased = clock.leased();
+                if epoch < leased {
+                    clock.go_to(epoch, leased);
+                    Some(epoch)
+                } else {
+                    None
+                }
+            };
+            let Some(epoch) = epoch else {
+                drop(state);
+                self.lease(envelope.epoch)?;
+                continue;
+            };
+            let (at, _) = self.store.now();
+            let (pending, entries) = (HashMap::new(), Vec::new());
+            let shelf = Shelf { store: &self.store, pending: &pending, entries: &entries };
+            let mut turn = turn(&state.model, &shelf, who, envelope, epoch, &at, false);
+            let done = work::work(&mut turn);
+            debug_assert!(turn.deltas.is_empty() && turn.units.is_empty());
+            self.note(envelope, epoch, &at, &done);
+            return done;
+        }
+    }
+
+    /// Calls `f` with the state and the epoch.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub(crate) fn look<T>(&self, f: impl FnOnce(&Model, &Store, u64) -> T) -> Result<T, Failure> {
+        loop {
+            let state = self.state.read();
+            if state.is_loaded && !state.is_stale {
+                let epoch = locked(&self.clock).now();
+                return Ok(f(&state.model, &self.store, epoch));
+            }
+            drop(state);
+            self.refresh(&mut self.write())?;
+        }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write()
+    }
+
+    /// Adds the log up, if that is not done.
+    fn refresh(&self, state: &mut State) -> Result<(), Failure> {
+        if state.is_loaded && !state.is_stale {
+            return Ok(());
+        }
+        let (model, stored) = self.store.load()?;
+        state.model = model;
+        let mut clock = locked(&self.clock);
+        // What was answered stays answered.
+        let answered = clock.now();
+        *clock = stored;
+        if answered > clock.now() {
+            let leased = clock.leased();
+            clock.go_to(answered, leased);
+        }
+        (state.is_loaded, state.is_stale) = (true, false);
+        Ok(())
+    }
+
+    /// Writes a lease ahead, so that reads go on.
+    fn lease(&self, received: u64) -> Result<(), Failure> {
+        let mut state = self.write();
+        self.refresh(&mut state)?;
+        let epoch = {
+            let clock = locked(&self.clock);
+            let epoch = clock.after(received).map_err(|_| overflow(received))?;
+            if epoch < clock.leased() {
+                return Ok(());
+            }
+            epoch
+        };
+        self.by_itself(&mut state, Operation::Attune, epoch, "a lease of epochs", Vec::new())
+    }
+
+    /// Writes an entry of the field's own.
+    fn by_itself(
+        &self,
+        state: &mut State,
+        operation: Operation,
+        epoch: u64,
+        description: &str,
+        deltas: Vec<Delta>,
+    ) -> Result<(), Failure> {
+        let (at, _) = self.store.now();
+        let lease = locked(&self.clock).lease_for(epoch);
+        let entry = Entry {
+            epoch,
+            at,
+            operation,
+            agent_id: FIELD.to_owned(),
+            authority: 0,
+            caller: FIELD.to_owned(),
+            message_id: format!("{FIELD}-{epoch}"),
+            digest: String::new(),
+            session_id: None,
+            lease,
+            description: description.to_owned(),
+            deltas,
+            status: 200,
+            reply: "null".to_owned(),
+        };
+        state.model.apply(&entry, None, &mut |_| None);
+        let batch = Batch { entries: vec![entry], reads: self.take_reads(), ..Batch::default() };
+        if let Err(failure) = self.store.commit(&batch, &state.model) {
+            state.is_stale = true;
+            return Err(failure);
+        }
+        locked(&self.clock).go_to(epoch, lease);
+        self.tell(state, &batch);
+        Ok(())
+    }
+
+    /// Takes the next operations out of the row.
+    fn next_batch(&self) -> (Vec<Waiting>, bool) {
+        let mut row = locked(&self.row);
+        let is_busy = row.len() > BUSY;
+        let (mut count, mut bytes) = (0, 0);
+        for waiting in row.iter().take(MOST_AT_ONCE) {
+            bytes += weight(&waiting.envelope.payload);
+            if count > 0 && bytes > MOST_BYTES {
+                break;
+            }
+            count += 1;
+        }
+        (row.drain(..count).collect(), is_busy)
+    }
+
+    /// Decides about operations in their order, writes what they change, and returns the answers.
+    fn decide(
+        &self,
+        state: &mut State,
+        waiting: Vec<Waiting>,
+        is_busy: bool,
+    ) -> Vec<(Answered, Done)> {
+        if let Err(failure) = self.refresh(state) {
+            return waiting.into_iter().map(|one| (one.answered, Err(failure.clone()))).collect();
+        }
+        let mut batch = Batch::default();
+        let mut pending: HashMap<String, Unit> = HashMap::new();
+        // The answers, and if each stands for an entry.
+        let mut answers: Vec<(Answered, Done, bool)> = Vec::new();
+        for Waiting { envelope, who, answered } in waiting {
+            let before = batch.entries.len();
+            let done = self.one(state, &envelope, &who, is_busy, &mut batch, &mut pending);
+            // One that was answered before stands for an entry as well, which may be of this batch.
+            let is_written = batch.entries.len() > before || done.as_ref().is_ok_and(|done| done.2);
+            answers.push((answered, done.map(|(status, value, _)| (status, value)), is_written));
+        }
+        if batch.entries.is_empty() {
+            return answers.into_iter().map(|(answered, done, _)| (answered, done)).collect();
+        }
+        batch.reads = self.take_reads();
+        let written = self.store.commit(&batch, &state.model);
+        match &written {
+            Err(_) => state.is_stale = true,
+            Ok(()) => {
+                let purged = batch.entries.iter().flat_map(|entry| &entry.deltas);
+                let purged: Vec<String> = purged
+                    .filter_map(|delta| match delta {
+                        Delta::Purged { id, .. } => Some(id.clone()),
+                        _ => None,
+                    })
+                    .collect();
+                if let Err(failure) = self.store.purge(&purged) {
+                    // The tombstones are written; a start purges what is left.
+                    tracing::warn!(
+                        message = failure.message,
+                        "purged units lie in the store still"
+                    );
+                }
+                self.tell(state, &batch);
+            }
+        }
+        answers
+            .into_iter()
+            .map(|(answered, done, is_written)| match (&written, is_written) {
+                (Err(failure), true) => (answered, Err(failure.clone())),
+                _ => (answered, done),
+            })
+            .collect()
+    }
+
+    /// Decides about one operation. The answer says if it stands for an entry.
+    fn one(
+        &self,
+        state: &mut State,
+        envelope: &Envelope,
+        who: &Who,
+        is_busy: bool,
+        batch: &mut Batch,
+        pending: &mut HashMap<String, Unit>,
+    ) -> Result<(u16, Value, bool), Failure> {
+        let key = message_key(&envelope.agent_id, &envelope.id);
+        let shelf = Shelf { store: &self.store, pending, entries: &batch.entries };
+        if let Some(epoch) = state.model.messages.get(&key) {
+            return answered_before(&shelf, *epoch, envelope, who);
+        }
+        let (epoch, lease) = {
+            let clock = locked(&self.clock);
+            let epoch = clock.after(envelope.epoch).map_err(|_| overflow(envelope.epoch))?;
+            (epoch, clock.lease_for(epoch))
+        };
+        let (at, _) = self.store.now();
+        let (done, deltas, units, description) = {
+            let mut turn = turn(&state.model, &shelf, who, envelope, epoch, &at, is_busy);
+            let done = work::work(&mut turn);
+            (done, turn.deltas, turn.units, turn.description)
+        };
+        self.note_unless(done.is_ok() && !deltas.is_empty(), envelope, epoch, &at, &done);
+        let (status, reply) = done?;
+        let is_leased = epoch < locked(&self.clock).leased();
+        if deltas.is_empty() && is_leased {
+            locked(&self.clock).go_to(epoch, lease);
+            return Ok((status, reply, false));
+        }
+        let entry = Entry {
+            epoch,
+            at,
+            operation: envelope.operation,
+            agent_id: envelope.agent_id.clone(),
+            authority: who.authority,
+            caller: who.caller.clone(),
+            message_id: envelope.id.clone(),
+            digest: fingerprint(envelope),
+            session_id: envelope.session_id.clone(),
+            lease,
+            description,
+            deltas,
+            status,
+            reply: json::to_string(&reply),
+        };
+        pending.extend(units.iter().map(|unit| (unit.id.clone(), unit.clone())));
+        state.model.apply(&entry, Some(key), &mut |id| pending.get(id).cloned());
+        batch.units.extend(units);
+        batch.entries.push(entry);
+        locked(&self.clock).go_to(epoch, lease);
+        Ok((status, reply, true))
+    }
+
+    /// Looks for the conflicts of units that were put off.
+    fn settle(&self, state: &mut State) -> Result<(), Failure> {
+        let ids: Vec<String> =
+            state.model.deferred.iter().take(DEFERRED_AT_ONCE).cloned().collect();
+        let clock = *locked(&self.clock);
+        let epoch = clock.after(0).map_err(|_| overflow(0))?;
+        let (at, _) = self.store.now();
+        let who = Who {
+            authority: 0,
+            holder: String::new(),
+            caller: FIELD.to_owned(),
+            agents: Vec::new(),
+            reads_robot: false,
+            is_owner: false,
+        };
+        let envelope = Envelope {
+            id: format!("{FIELD}-{epoch}"),
+            operation: Operation::Detect,
+            agent_id: FIELD.to_owned(),
+            session_id: None,
+            epoch,
+            payload: Map::new(),
+        };
+        let (pending, entries) = (HashMap::new(), Vec::new());
+        let shelf = Shelf { store: &self.store, pending: &pending, entries: &entries };
+        let deltas = {
+            let mut turn = turn(&state.model, &shelf, &who, &envelope, epoch, &at, false);
+            for id in &ids {
+                detect::of_stored(&mut turn, id)?;
+            }
+            turn.deltas.push(Delta::Detected { ids });
+            turn.deltas
+        };
+        self.by_itself(state, Operation::Detect, epoch, "conflicts that were put off", deltas)
+    }
+
+    /// Notes an operation that is in no entry.
+    fn note(&self, envelope: &Envelope, epoch: u64, at: &str, done: &Done) {
+        let outcome = match done {
+            Ok(_) => "ok".to_owned(),
+            Err(failure) => failure.code.name.to_owned(),
+        };
+        let read = Read {
+            epoch,
+            at: at.to_owned(),
+            operation: envelope.operation,
+            agent_id: envelope.agent_id.clone(),
+            outcome,
+        };
+        let mut reads = locked(&self.reads);
+        reads.push(read);
+        if reads.len() >= MOST_READS {
+            let batch = Batch { reads: std::mem::take(&mut *reads), ..Batch::default() };
+            drop(reads);
+            self.store.write_reads(&batch);
+        }
+    }
+
+    fn note_unless(&self, is_entry: bool, envelope: &Envelope, epoch: u64, at: &str, done: &Done) {
+        if !is_entry {
+            self.note(envelope, epoch, at, done);
+        }
+    }
+
+    fn take_reads(&self) -> Vec<Read> {
+        std::mem::take(&mut *locked(&self.reads))
+    }
+
+    /// Tells listeners of what is durable now. The state is held, so that all of them hear of it in the order of the log.
+    fn tell(&self, state: &State, batch: &Batch) {
+        if !self.pushes.are_heard() || state.model.subscriptions.is_empty() {
+            return;
+        }
+        let tenant = &self.store.tenant;
+        let pushes: Vec<Push> = batch
+            .entries
+            .iter()
+            .flat_map(|entry| self.pushes.of(tenant, &state.model, entry, &batch.units))
+            .collect();
+        self.pushes.tell(&pushes);
+    }
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        let batch = Batch { reads: self.take_reads(), ..Batch::default() };
+        if !batch.reads.is_empty() {
+            self.store.write_reads(&batch);
+        }
+    }
+}
+
+fn overflow(received: u64) -> Failure {
+    Failure::new(&EPOCH_OVERFLOW, format!("epoch {received} takes the clock of the field too far"))
+}
+
+/// Returns about the bytes that a payload takes.
+fn weight(payload: &Map) -> usize {
+    fn of(value: &Value) -> usize {
+        match value {
+            Value::Text(text) => text.len() + 8,
+            Value::Array(all) => all.iter().map(of).sum::<usize>() + 8,
+            Value::Object(map) => map.iter().map(|(name, one)| name.len() + of(one)).sum(),
+            _ => 8,
+        }
+    }
+    payload.iter().map(|(name, one)| name.len() + of(one)).sum()
+}
+
+/// Returns the first answer to a message that has come before.
+fn answered_before(
+    shelf: &Shelf<'_>,
+    epoch: u64,
+    envelope: &Envelope,
+    who: &Who,
+) -> Result<(u16, Value, bool), Failure> {
+    use crate::turn::Contents as _;
+    let entry = shelf.entry(epoch)?;
+    let entry =
+        entry.ok_or_else(|| Failure::internal(format!("entry {epoch} of the log is gone")))?;
+    if entry.digest != fingerprint(envelope) || entry.caller != who.caller && !who.is_owner {
+        let message = format!("message id {:?} was used for another message", envelope.id);
+        return Err(Failure::new(&INVALID_ENVELOPE, message));
+    }
+    let reply = json::from_slice(entry.reply.as_bytes(), &Limits::default()).map_err(|error| {
+        Failure::internal(format!("entry {epoch} of the log is damaged: {error}"))
+    })?;
+    Ok((entry.status, reply, true))
+}
+
+fn turn<'a>(
+    model: &'a Model,
+    shelf: &'a Shelf<'a>,
+    who: &'a Who,
+    envelope: &'a Envelope,
+    epoch: u64,
+    at: &'a str,
+    is_busy: bool,
+) -> Turn<'a> {
+    Turn {
+        model,
+        contents: shelf,
+        who,
+        envelope,
+        epoch,
+        at,
+        is_busy,
+        deltas: Vec::new(),
+        units: Vec::new(),
+        description: String::new(),
+    }
+}

@@ -1,0 +1,323 @@
+//! Notifications: what an entry of the log tells those who subscribed.
+//!
+//! They are made after the entry is durable, in the order of the log, and handed to listeners that never block: a slow subscriber
+//! loses its own and holds up nobody.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use omir_core::json;
+use omir_core::value::{Map, Value};
+use parking_lot::Mutex;
+
+use crate::log::{Delta, Entry};
+use crate::meaning;
+use crate::model::Model;
+use crate::rights::Viewer;
+use crate::types::{Subscription, Unit};
+use crate::words::{
+    AgentStatus, ConflictStatus, EventName, HandoffState, Operation, SessionState, TaskState,
+    UnitStatus,
+};
+use crate::work::attune::Ranks;
+
+/// Gaps that are kept. Beyond it the oldest are forgotten, and their next notification comes at once.
+const MOST_GAPS: usize = 4096;
+
+/// A notification for one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    /// The tenant of the field.
+    pub tenant: Arc<str>,
+    /// The agent that subscribed.
+    pub agent_id: Arc<str>,
+    /// The session it happened in.
+    pub session: Option<Arc<str>>,
+    /// The name of the event.
+    pub event: &'static str,
+    /// The epoch of the change.
+    pub epoch: u64,
+    /// The subscription it answers.
+    pub subscription: Arc<str>,
+    /// The notification as JSON.
+    pub body: Arc<str>,
+}
+
+type Told = dyn Fn(&Push) + Send + Sync;
+
+/// Those who carry notifications on. Cloning gives another handle.
+#[derive(Clone, Default)]
+pub struct Pushes(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    listeners: Mutex<Vec<Weak<Told>>>,
+    gaps: Mutex<HashMap<(String, String), Instant>>,
+}
+
+/// Hears of notifications until it is dropped.
+#[must_use = "nothing is heard any more once this is dropped"]
+pub struct Listening {
+    _told: Arc<Told>,
+}
+
+impl Pushes {
+    /// Calls `told` for each notification from now on, in the order of the log. It must not block.
+    pub fn listen(&self, told: impl Fn(&Push) + Send + Sync + 'static) -> Listening {
+        let told: Arc<Told> = Arc::new(told);
+        let mut listeners = self.0.listeners.lock();
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(&told));
+        Listening { _told: told }
+    }
+
+    /// Tells everybody.
+    pub(crate) fn tell(&self, pushes: &[Push]) {
+        let listeners = self.0.listeners.lock().clone();
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
+            pushes.iter().for_each(|push| listener(push));
+        }
+    }
+
+    /// Returns true if anybody listens.
+    pub(crate) fn are_heard(&self) -> bool {
+        let listeners = self.0.listeners.lock();
+        listeners.iter().any(|listener| listener.strong_count() > 0)
+    }
+
+    /// Returns the notifications of an entry.
+    pub(crate) fn of(&self, tenant: &str, model: &Model, entry: &Entry, new: &[Unit]) -> Vec<Push> {
+        let mut pushes = Vec::new();
+        for delta in &entry.deltas {
+            for happened in happened(model, entry, delta, new) {
+                for subscription in model.subscriptions.values() {
+                    pushes.extend(self.push(tenant, model, entry, &happened, subscription));
+                }
+            }
+        }
+        pushes
+    }
+
+    fn push(
+        &self,
+        tenant: &str,
+        model: &Model,
+        entry: &Entry,
+        happened: &Happened,
+        subscription: &Subscription,
+    ) -> Option<Push> {
+        if !subscription.events.contains(&happened.event) {
+            return None;
+        }
+        let agent = model.agent(&subscription.agent_id)?;
+        let viewer = Viewer { active: happened.session.as_deref(), ..Viewer::of(agent) };
+        // A name that nobody declared as a session has no members that could be told.
+        let is_declared = |id: &str| model.session(id).is_some();
+        if !happened
+            .session
+            .as_deref()
+            .is_none_or(|id| is_declared(id) && model.sees_session(&viewer, Some(id)))
+        {
+            return None;
+        }
+        if happened.only.as_ref().is_some_and(|only| *only != agent.id)
+            || happened
+                .units
+                .iter()
+                .any(|id| model.units.get(id).is_some_and(|kept| !model.sees(&viewer, kept)))
+        {
+            return None;
+        }
+        let kept = happened.units.first().and_then(|id| model.units.get(id));
+        let relevance = kept.map_or(1.0, |kept| Ranks::for_push(model, agent, kept));
+        if subscription.min_relevance.is_some_and(|least| relevance < least) {
+            return None;
+        }
+        if let Some(gap) = subscription.debounce_ms.filter(|gap| *gap > 0)
+            && !self.passes(&subscription.id, &happened.entity, Duration::from_millis(gap))
+        {
+            return None;
+        }
+        let is_author = happened.units.iter().any(|id| {
+            model.units.get(id).is_some_and(|kept| kept.unit.source.agent_id == agent.id)
+        });
+        let requires_action = match happened.event {
+            EventName::Handoff => true,
+            EventName::TaskAssigned => happened.assignee.as_deref() == Some(&agent.id),
+            EventName::ConflictDetected | EventName::Contested => is_author,
+            _ => false,
+        };
+        let unit = happened.units.first().filter(|_| happened.is_of_unit);
+        let mut map = Map::new();
+        map.insert("subscription_id", subscription.id.as_str());
+        map.insert("event", happened.event.as_str());
+        map.insert("epoch", entry.epoch);
+        map.insert("relevance_score", (relevance * 1e4).round() / 1e4);
+        map.insert("summary", happened.summary.as_str());
+        map.insert("memory_unit_id", unit.cloned());
+        map.insert("conflict_id", happened.conflict.clone());
+        map.insert("requires_action", requires_action);
+        Some(Push {
+            tenant: tenant.into(),
+            agent_id: agent.id.as_str().into(),
+            session: happened.session.as_deref().map(Into::into),
+            event: happened.event.as_str(),
+            epoch: entry.epoch,
+            subscription: subscription.id.as_str().into(),
+            body: json::to_string(&Value::Object(map)).into(),
+        })
+    }
+
+    /// Returns true if the gap since the last notification of an entity is over.
+    fn passes(&self, subscription: &str, entity: &str, gap: Duration) -> bool {
+        let mut gaps = self.0.gaps.lock();
+        let now = Instant::now();
+        let key = (subscription.to_owned(), entity.to_owned());
+        if gaps.get(&key).is_some_and(|last| now.duration_since(*last) < gap) {
+            return false;
+        }
+        if gaps.len() >= MOST_GAPS
+            && let Some(oldest) = gaps.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone())
+        {
+            gaps.remove(&oldest);
+        }
+        gaps.insert(key, now);
+        true
+    }
+}
+
+/// Something that happened.
+struct Happened {
+    event: EventName,
+    entity: String,
+    units: Vec<String>,
+    is_of_unit: bool,
+    conflict: Option<String>,
+    session: Option<String>,
+    summary: String,
+    /// For this agent alone.
+    only: Option<String>,
+    assignee: Option<String>,
+}
+
+impl Happened {
+    fn new(event: EventName, entity: &str, session: Option<String>, summary: String) -> Self {
+        Self {
+            event,
+            entity: entity.to_owned(),
+            units: Vec::new(),
+            is_of_unit: false,
+            conflict: None,
+            session,
+            summary,
+            only: None,
+            assignee: None,
+        }
+    }
+}
+
+fn happened(model: &Model, entry: &Entry, delta: &Delta, new: &[Unit]) -> Vec<Happened> {
+    let session_of =
+        |id: &str| model.units.get(id).and_then(|kept| kept.unit.source.session_id.clone());
+    let of_unit = |event, id: &String, summary: String| Happened {
+        units: vec![id.clone()],
+        is_of_unit: true,
+        ..Happened::new(event, id, session_of(id), summary)
+    };
+    match delta {
+        Delta::Unit { id } => {
+            let unit = new.iter().find(|unit| unit.id == *id);
+            let unit = unit.filter(|unit| unit.status != UnitStatus::Draft);
+            unit.map(|unit| {
+                let head = meaning::head(&unit.content, 120);
+                let summary = format!("{} by {}: {head}", unit.of.as_str(), unit.source.agent_id);
+                of_unit(EventName::Recorded, id, summary)
+            })
+            .into_iter()
+            .collect()
+        }
+        Delta::Status { id, to: UnitStatus::Superseded } => {
+            vec![of_unit(EventName::Superseded, id, format!("{id} is superseded"))]
+        }
+        Delta::Status { id, to: UnitStatus::Contested } => {
+            vec![of_unit(EventName::Contested, id, format!("{id} is contested"))]
+        }
+        Delta::Conflict(conflict) => {
+            let event = match conflict.status {
+                ConflictStatus::Detected => EventName::ConflictDetected,
+                ConflictStatus::Resolved => EventName::ConflictResolved,
+                _ => return Vec::new(),
+            };
+            vec![Happened {
+                units: conflict.units().map(str::to_owned).to_vec(),
+                conflict: Some(conflict.id.clone()),
+                ..Happened::new(
+                    event,
+                    &conflict.id,
+                    session_of(&conflict.unit_a),
+                    conflict.description.clone(),
+                )
+            }]
+        }
+        Delta::Task(task) => {
+            let base = |event| Happened {
+                assignee: task.assignee.clone(),
+                ..Happened::new(
+                    event,
+                    &task.id,
+                    task.session_id.clone(),
+                    format!("{}: {}", task.title, task.state.as_str()),
+                )
+            };
+            let mut all = vec![base(EventName::TaskChanged)];
+            match task.state {
+                TaskState::Assigned => all.push(base(EventName::TaskAssigned)),
+                TaskState::Completed => all.push(base(EventName::TaskCompleted)),
+                _ => {}
+            }
+            all
+        }
+        Delta::Handoff(handoff) if handoff.state == HandoffState::Offered => vec![Happened {
+            only: Some(handoff.to_agent.clone()),
+            ..Happened::new(
+                EventName::Handoff,
+                &handoff.id,
+                handoff.session_id.clone(),
+                format!(
+                    "{} hands {} off: {}",
+                    handoff.from_agent, handoff.task_id, handoff.context.summary
+                ),
+            )
+        }],
+        Delta::Agent(agent) => match agent.status {
+            AgentStatus::Idle if entry.operation == Operation::Register => {
+                vec![Happened::new(
+                    EventName::Joined,
+                    &agent.id,
+                    None,
+                    format!("{} joined", agent.id),
+                )]
+            }
+            AgentStatus::Failed => {
+                vec![Happened::new(
+                    EventName::Failed,
+                    &agent.id,
+                    None,
+                    format!("{} failed", agent.id),
+                )]
+            }
+            _ => Vec::new(),
+        },
+        Delta::Session(session) => {
+            let event = match session.state {
+                SessionState::Paused => EventName::SessionPaused,
+                SessionState::Ended => EventName::SessionEnded,
+                SessionState::Active => return Vec::new(),
+            };
+            let summary = format!("session {} is {}", session.id, session.state.as_str());
+            vec![Happened::new(event, &session.id, Some(session.id.clone()), summary)]
+        }
+        _ => Vec::new(),
+    }
+}

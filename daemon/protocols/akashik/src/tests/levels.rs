@@ -1,0 +1,391 @@
+//! The items of levels 0 and 1, and the outside requests of the reference.
+
+use super::*;
+
+#[test]
+fn a_unit_is_recorded_and_found_by_others() {
+    let rig = Rig::new();
+    let joined = rig.register("a", "mapper", 4);
+    assert_eq!(text(&joined, "/agent/status"), "idle");
+    assert_eq!(number(&joined, "/field_capabilities/conformance_level"), 3);
+    rig.join(&["b"]);
+    let id = rig.record("a", "The door of room 12 is open.", "");
+    let draft = r#"{"mode":"draft","type":"question","content":"Is room 12 empty?","intent":{"purpose":"ask"}}"#;
+    let draft = text(&rig.ask("a", "RECORD", draft), "/memory_unit_id").to_owned();
+    let seen = rig.attune("b", "");
+    assert_eq!(ids(&seen), [id.as_str()], "a draft is its author's: {draft}");
+    let found = &list(&seen, "/record")[0];
+    assert_eq!(text(found, "/memory_unit/source/agent_id"), "a");
+    assert_eq!(text(found, "/memory_unit/source/agent_role"), "mapper");
+    assert_eq!(text(found, "/memory_unit/status"), "active");
+    assert_eq!(text(found, "/memory_unit/content"), "The door of room 12 is open.");
+    let score = found.pointer("/relevance_score").and_then(Value::as_f64).unwrap();
+    assert!((0.0..=1.0).contains(&score) && !text(found, "/relevance_reason").is_empty());
+    assert!(ids(&rig.attune("a", "")).is_empty(), "its own are left out");
+    assert_eq!(ids(&rig.attune("a", r#","include_own":true"#)).len(), 2);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_stores_nothing() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let fault = |payload: &str| rig.fault("a", "RECORD", payload);
+    assert_eq!(fault(r#"{"type":"finding","content":"x"}"#), "MISSING_INTENT");
+    assert_eq!(
+        fault(r#"{"mode":"draft","type":"finding","content":"x","intent":{"purpose":"  "}}"#),
+        "MISSING_INTENT"
+    );
+    let whole = unit("x", "");
+    let but = |from: &str, to: &str| {
+        assert!(whole.contains(from));
+        fault(&whole.replace(from, to))
+    };
+    assert_eq!(but(r#","reasoning":"seen""#, ""), "MISSING_CONFIDENCE");
+    assert_eq!(but(r#""score":0.8,"#, ""), "MISSING_CONFIDENCE");
+    assert_eq!(but("0.8", "1.1"), "INVALID_CONFIDENCE");
+    assert_eq!(but("0.8", "\"high\""), "INVALID_CONFIDENCE");
+    assert_eq!(but("finding", "rumour"), "INVALID_TYPE");
+    assert_eq!(but(r#""content":"x""#, r#""content":"""#), "INVALID_PAYLOAD");
+    assert_eq!(but(r#""content":"x""#, r#""content":"x","id":"mine""#), "INVALID_PAYLOAD");
+    assert_eq!(but(r#""content":"x""#, r#""content":"x","contents":"y""#), "INVALID_PAYLOAD");
+    let draft = r#"{"mode":"draft","type":"finding","content":"x","intent":{"purpose":"p"},"confidence":{"score":2}}"#;
+    assert_eq!(fault(draft), "INVALID_CONFIDENCE", "drafts too");
+    assert_eq!(rig.fault("nobody", "RECORD", &whole), "AGENT_NOT_REGISTERED");
+    assert_eq!(rig.fault("a", "REGISTER", r#"{"id":"a","role":"r"}"#), "AGENT_ID_TAKEN");
+    assert_eq!(
+        rig.fault("a", "ATTUNE", r#"{"scope":{"role":"","max_units":1}}"#),
+        "INVALID_PAYLOAD"
+    );
+    assert_eq!(
+        rig.fault("a", "ATTUNE", r#"{"scope":{"role":"r","max_units":0}}"#),
+        "INVALID_PAYLOAD"
+    );
+    let missing =
+        rig.ask("c", "REGISTER", r#"{"id":"c","role":"r","required_operations":["DREAM"]}"#);
+    assert_eq!(text(&missing, "/status"), "rejected");
+    assert!(text(&missing, "/rejection_reason").contains("DREAM"));
+    assert!(ids(&rig.attune("b", "")).is_empty());
+}
+
+#[test]
+fn the_trace_of_the_draft() {
+    let rig = Rig::new();
+    let send = |body: String| {
+        let answer = rig.send(&with(4), &MESSAGE, &body, &[]);
+        assert!(answer.status < 300, "{}", String::from_utf8_lossy(&answer.body));
+        value(&answer.body)
+    };
+    send(envelope(
+        "m1",
+        "researcher-01",
+        "REGISTER",
+        None,
+        0,
+        r#"{"id":"researcher-01","role":"market_researcher"}"#,
+    ));
+    let first = send(envelope(
+        "m2",
+        "researcher-01",
+        "RECORD",
+        None,
+        1,
+        &unit(
+            "The market grows by 5 %.",
+            r#","relations":[{"type":"answers","target_id":"question-7"}]"#,
+        ),
+    ));
+    assert_eq!(number(&first, "/epoch"), 2);
+    assert!(list(&first, "/conflicts_detected").is_empty());
+    for (id, agent) in [("m3", "strategist-01"), ("m4", "researcher-02")] {
+        send(envelope(
+            id,
+            agent,
+            "REGISTER",
+            None,
+            2,
+            &format!(r#"{{"id":"{agent}","role":"strategist"}}"#),
+        ));
+    }
+    let target = text(&first, "/memory_unit_id").to_owned();
+    let against = format!(r#","relations":[{{"type":"contradicts","target_id":"{target}"}}]"#);
+    let second = send(envelope(
+        "m5",
+        "researcher-02",
+        "RECORD",
+        None,
+        10,
+        &unit("Nobody buys any more.", &against),
+    ));
+    assert_eq!(number(&second, "/epoch"), 11);
+    let conflict = text(&second, "/conflicts_detected/0").to_owned();
+    let seen = rig.attune("strategist-01", "");
+    assert!(number(&seen, "/epoch") > 11);
+    let shown = &list(&seen, "/conflicts")[0];
+    assert_eq!(
+        (text(shown, "/id"), text(shown, "/type"), text(shown, "/status")),
+        (conflict.as_str(), "factual", "detected")
+    );
+    assert_eq!(
+        (text(shown, "/unit_a"), text(shown, "/detected_by")),
+        (target.as_str(), "explicit")
+    );
+}
+
+#[test]
+fn the_same_message_is_one_unit_and_has_one_answer() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let body = envelope("once", "a", "RECORD", None, 0, &unit("The lift works.", ""));
+    let first = rig.send(&with(4), &MESSAGE, &body, &[]);
+    let again = rig.send(&with(4), &MESSAGE, &body, &[]);
+    assert_eq!(first, again);
+    rig.restart();
+    assert_eq!(rig.send(&with(4), &MESSAGE, &body, &[]), first, "after a restart as well");
+    let other = envelope("once", "a", "RECORD", None, 0, &unit("The lift is red.", ""));
+    assert_eq!(rig.send(&with(4), &MESSAGE, &other, &[]).status, 400);
+    assert_eq!(ids(&rig.attune("b", "")).len(), 1);
+}
+
+#[test]
+fn the_same_message_at_once_is_one_unit() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let body = envelope("once", "a", "RECORD", None, 0, &unit("The lift works.", ""));
+    let answers: Vec<Response> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+                    let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
+                    let (tell, told) = std::sync::mpsc::channel();
+                    let message = Message {
+                        body: body.as_bytes().to_vec(),
+                        parameters: Vec::new(),
+                        request_id: None,
+                        began: Instant::now(),
+                    };
+                    rig.akashik.answer(
+                        admitted,
+                        message,
+                        Box::new(move |answer| tell.send(answer).unwrap()),
+                    );
+                    told.recv().unwrap()
+                })
+            })
+            .collect();
+        senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    assert_eq!(ids(&rig.attune("b", "")).len(), 1);
+}
+
+#[test]
+fn everything_outlives_a_restart_and_epochs_never_fall() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b", "c"]);
+    let one = rig.record("a", "The charger is at the door.", "");
+    let two = rig.record(
+        "b",
+        "Cups are on the shelf.",
+        &format!(r#","relations":[{{"type":"contradicts","target_id":"{one}"}}]"#),
+    );
+    rig.ask(
+        "c",
+        "SUBSCRIBE",
+        r#"{"action":"subscribe","subscription":{"events":["memory.recorded"]}}"#,
+    );
+    let task =
+        rig.ask("a", "COORDINATE", r#"{"action":"create","task":{"title":"map","assignee":"a"}}"#);
+    // Reads advance the clock as well.
+    let last = (0..40).map(|_| number(&rig.attune("c", ""), "/epoch")).max().unwrap();
+    let before = rig.attune("c", "");
+    rig.restart();
+    let after = rig.attune("c", "");
+    assert!(number(&after, "/epoch") > last);
+    for pointer in ["/record", "/conflicts"] {
+        assert_eq!(before.pointer(pointer), after.pointer(pointer));
+    }
+    assert_eq!(ids(&after).len(), 2);
+    let status = rig.attune("c", r#","since_epoch":1"#);
+    assert_eq!(ids(&status).len(), 2, "{one} {two}");
+    let id = text(&task, "/task/id");
+    let again = rig.ask("a", "COORDINATE", &format!(r#"{{"action":"get","task_id":"{id}"}}"#));
+    assert_eq!(again.pointer("/task"), task.pointer("/task"));
+    let subscriptions = rig.ask("c", "SUBSCRIBE", r#"{"action":"list"}"#);
+    assert_eq!(list(&subscriptions, "/subscriptions").len(), 1);
+}
+
+#[test]
+fn reads_beyond_the_lease_write_a_new_one() {
+    let mut rig = Rig::new();
+    rig.join(&["a"]);
+    let ahead =
+        envelope("far", "a", "ATTUNE", None, 1_000_000, r#"{"scope":{"role":"r","max_units":1}}"#);
+    let answer = value(&rig.send(&with(4), &MESSAGE, &ahead, &[]).body);
+    let epoch = number(&answer, "/epoch");
+    assert!(epoch > 1_000_000);
+    rig.restart();
+    assert!(number(&rig.attune("a", ""), "/epoch") > epoch);
+    let beyond = envelope(
+        "beyond",
+        "a",
+        "ATTUNE",
+        None,
+        (1 << 53) - 1,
+        r#"{"scope":{"role":"r","max_units":1}}"#,
+    );
+    let answer = rig.send(&with(4), &MESSAGE, &beyond, &[]);
+    assert_eq!(text(&value(&answer.body), "/code"), "EPOCH_OVERFLOW");
+}
+
+#[test]
+fn polling_meets_each_unit() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    rig.record("a", "one", "");
+    let since = number(&rig.attune("b", ""), "/epoch");
+    let two = rig.record("a", "two", "");
+    let seen = rig.attune("b", &format!(r#","since_epoch":{since}"#));
+    assert_eq!(ids(&seen), [two.as_str()]);
+}
+
+#[test]
+fn units_outlive_their_agent() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    rig.record("a", "The lift works.", "");
+    rig.ask("a", "COORDINATE", r#"{"action":"create","task":{"title":"map","assignee":"a"}}"#);
+    let left = rig.ask("a", "DEREGISTER", r#"{"agent_id":"a"}"#);
+    assert_eq!(
+        (
+            text(&left, "/status"),
+            number(&left, "/cleanup/units_orphaned"),
+            number(&left, "/cleanup/tasks_reassigned")
+        ),
+        ("ok", 1, 1)
+    );
+    assert_eq!(ids(&rig.attune("b", "")).len(), 1);
+    assert_eq!(
+        rig.fault("a", "ATTUNE", r#"{"scope":{"role":"r","max_units":1}}"#),
+        "AGENT_NOT_REGISTERED"
+    );
+    assert_eq!(rig.fault("b", "DEREGISTER", r#"{"agent_id":"b2","x":1}"#), "INVALID_PAYLOAD");
+    let gone = rig.ask_as("b", 8, "DEREGISTER", r#"{"agent_id":"a"}"#);
+    assert_eq!(text(&gone, "/status"), "not_found");
+    rig.register("a", "planner", 4);
+}
+
+#[test]
+fn a_budget_of_tokens_is_kept() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let long = "The corridor of the second floor is long and dark. It has nine doors. Nobody uses the last of them. ".repeat(4);
+    for n in 0..50 {
+        rig.record("a", &format!("Floor {n}. {long}"), "");
+    }
+    let seen = rig.attune("b", r#","max_tokens":200"#);
+    let used = number(&seen, "/context_budget/tokens_used");
+    let counted: usize = list(&seen, "/record")
+        .iter()
+        .map(|one| crate::meaning::tokens(text(one, "/memory_unit/content")))
+        .sum();
+    assert!(used <= 200 && counted as u64 == used && used > 0, "{used} {counted}");
+    assert_eq!(number(&seen, "/context_budget/units_available"), 50);
+    assert!(list(&seen, "/record").iter().any(|one| text(one, "/format") == "summary"));
+    let ids_only =
+        rig.ask("b", "ATTUNE", r#"{"scope":{"role":"r","max_units":3},"format":"ids_only"}"#);
+    assert_eq!(ids(&ids_only).len(), 3);
+    let near = rig.attune("b", r#","interests":["floor 7"],"relevance_threshold":0.99"#);
+    assert!(ids(&near).is_empty());
+}
+
+#[test]
+fn a_tenant_knows_nothing_of_another() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    rig.record("a", "The lift works.", "");
+    let other = Caller { tenant: Some("acme".into()), ..with(4) };
+    let register = envelope("r", "b", "REGISTER", None, 0, r#"{"id":"b","role":"planner"}"#);
+    assert_eq!(rig.send(&other, &MESSAGE, &register, &[]).status, 201);
+    let attune =
+        envelope("t", "b", "ATTUNE", None, 0, r#"{"scope":{"role":"planner","max_units":9}}"#);
+    assert!(ids(&value(&rig.send(&other, &MESSAGE, &attune, &[]).body)).is_empty());
+}
+
+#[test]
+fn a_token_speaks_for_its_agents_alone() {
+    let rig = Rig::new();
+    let send = |caller: &Caller, agent: &str, operation: &str, payload: &str| {
+        let body = rig.message(agent, operation, None, payload);
+        let answer = rig.send(caller, &MESSAGE, &body, &[]);
+        (answer.status, value(&answer.body))
+    };
+    let one = token("one", &["a"], &[AGENT]);
+    let two = token("two", &["b"], &[AGENT]);
+    let any = token("any", &[], &[AGENT]);
+    let register = |agent: &str| format!(r#"{{"id":"{agent}","role":"planner"}}"#);
+    assert_eq!(send(&one, "a", "REGISTER", &register("a")).0, 201);
+    assert_eq!(send(&two, "a", "RECORD", &unit("x", "")).0, 403);
+    assert_eq!(send(&any, "a", "RECORD", &unit("x", "")).0, 403, "registered with another token");
+    assert_eq!(send(&with(10), "a", "RECORD", &unit("x", "")).0, 403, "nor without one");
+    assert_eq!(send(&any, "c", "REGISTER", &register("c")).0, 201);
+    assert_eq!(send(&any, "c", "RECORD", &unit("x", "")).0, 201);
+    let declared = r#"{"id":"b","role":"planner","authority_level":8}"#;
+    let (status, answer) = send(&two, "b", "REGISTER", declared);
+    assert_eq!((status, text(&answer, "/code")), (403, "INSUFFICIENT_AUTHORITY"));
+}
+
+#[test]
+fn each_operation_asks_for_its_authority() {
+    let rig = Rig::new();
+    rig.register("o", "observer", 2);
+    rig.register("d", "planner", 2);
+    let id = {
+        rig.join(&["a"]);
+        rig.record("a", "The lift works.", "")
+    };
+    let draft = r#"{"mode":"draft","type":"finding","content":"x","intent":{"purpose":"p"}}"#;
+    let refused = "INSUFFICIENT_AUTHORITY";
+    assert_eq!(rig.fault_as("o", 2, "RECORD", draft), refused, "an observer only looks");
+    rig.ask_as("d", 2, "RECORD", draft);
+    assert_eq!(rig.fault_as("d", 2, "RECORD", &unit("x", "")), refused);
+    assert_eq!(rig.fault_as("d", 1, "ATTUNE", r#"{"scope":{"role":"r","max_units":1}}"#), refused);
+    rig.ask_as(
+        "d",
+        0,
+        "REPLAY",
+        &format!(r#"{{"target_type":"memory_unit","target_id":"{id}","depth":"summary"}}"#),
+    );
+    assert_eq!(rig.fault_as("d", 2, "DETECT", r#"{"mode":"list"}"#), refused);
+    for (strategy, needed) in [("archive", 6), ("summarize", 6), ("purge", 10)] {
+        let payload = format!(r#"{{"strategy":"{strategy}","filter":{{"unit_ids":["none"]}}}}"#);
+        assert_eq!(rig.fault_as("a", needed - 1, "COMPACT", &payload), refused);
+        rig.ask_as("a", needed, "COMPACT", &payload);
+    }
+    assert_eq!(rig.fault_as("d", 7, "DEREGISTER", r#"{"agent_id":"a"}"#), refused);
+    rig.ask_as("d", 8, "DEREGISTER", r#"{"agent_id":"a"}"#);
+}
+
+#[test]
+fn the_robot_finds_units_and_agents_find_what_it_saw() {
+    let rig = Rig::new();
+    rig.join(&["a"]);
+    rig.record("a", "The blue kettle is in the pantry.", "");
+    let query =
+        omird_engine::Query { text: Some("kettle".to_owned()), ..omird_engine::Query::default() };
+    let recalled = rig.engine.recall(&query).unwrap();
+    assert_eq!(recalled.hits.len(), 1, "entries of the log are not met");
+    let seen = br#"[{"resourceType":"MemoryRecord","id":"cup","content":"a red cup on the table","createdAt":"2026-05-01T00:00:00Z"}]"#;
+    let change = rig.engine.prepare(seen, omird_engine::Encoding::Json, None).unwrap();
+    rig.engine.execute(change).unwrap();
+    let attune = |caller: &Caller| {
+        let payload = r#"{"scope":{"role":"planner","max_units":9,"interests":["red cup"]}}"#;
+        let body = rig.message("a", "ATTUNE", None, payload);
+        value(&rig.send(caller, &MESSAGE, &body, &[]).body)
+    };
+    let reader = Caller { scopes: Scopes::only(&[AGENT, Scope::READ]), ..with(4) };
+    let seen = attune(&reader);
+    assert_eq!(ids(&seen), ["omir:MemoryRecord/cup"]);
+    assert_eq!(text(&seen, "/record/0/memory_unit/type"), "observation");
+    assert!(ids(&attune(&with(4))).is_empty(), "a token that may not read the robot's memory");
+}

@@ -1,0 +1,124 @@
+//! Notifications.
+
+use super::*;
+use crate::Push;
+
+fn heard(rig: &Rig) -> (Arc<Mutex<Vec<Push>>>, crate::Listening) {
+    let heard: Arc<Mutex<Vec<Push>>> = Arc::default();
+    let keep = heard.clone();
+    let listening =
+        rig.akashik.pushes().listen(move |push| keep.lock().unwrap().push(push.clone()));
+    (heard, listening)
+}
+
+fn subscribe(rig: &Rig, agent: &str, more: &str) -> String {
+    let payload = format!(r#"{{"action":"subscribe","subscription":{{{more}}}}}"#);
+    text(&rig.ask(agent, "SUBSCRIBE", &payload), "/subscription_id").to_owned()
+}
+
+#[test]
+fn each_unit_is_told_of_once_and_in_order() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let id = subscribe(&rig, "b", r#""events":["memory.recorded"]"#);
+    let (heard, _listening) = heard(&rig);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let rig = &rig;
+            scope.spawn(move || {
+                for n in 0..50 {
+                    let payload = unit(&format!("Place {thread} has mark {n}."), "");
+                    let body = envelope(&format!("{thread}-{n}"), "a", "RECORD", None, 0, &payload);
+                    let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
+                    let admitted = rig.router.admit(&with(4), &MESSAGE, incoming).unwrap();
+                    let (tell, told) = std::sync::mpsc::channel();
+                    let message = Message {
+                        body: body.into_bytes(),
+                        parameters: Vec::new(),
+                        request_id: None,
+                        began: Instant::now(),
+                    };
+                    rig.akashik.answer(
+                        admitted,
+                        message,
+                        Box::new(move |answer| drop(tell.send(answer))),
+                    );
+                    assert_eq!(told.recv().unwrap().status, 201);
+                }
+            });
+        }
+    });
+    let heard = heard.lock().unwrap();
+    let epochs: Vec<u64> = heard
+        .iter()
+        .filter(|push| push.event == "memory.recorded")
+        .map(|push| push.epoch)
+        .collect();
+    assert_eq!(epochs.len(), 200);
+    assert!(epochs.windows(2).all(|pair| pair[0] < pair[1]));
+    let first = value(heard[0].body.as_bytes());
+    assert_eq!(
+        (text(&first, "/subscription_id"), text(&first, "/event")),
+        (id.as_str(), "memory.recorded")
+    );
+    assert!(!text(&first, "/memory_unit_id").is_empty());
+}
+
+#[test]
+fn nobody_is_told_of_what_it_may_not_see() {
+    let rig = Rig::new();
+    rig.join(&["lead", "a", "b"]);
+    subscribe(
+        &rig,
+        "b",
+        r#""events":["memory.recorded","session.paused","handoff.incoming","agent.joined"]"#,
+    );
+    let (heard, _listening) = heard(&rig);
+    let made = rig.ask("lead", "SESSION", r#"{"action":"create","goal":"g","members":["a"]}"#);
+    let id = text(&made, "/session/id").to_owned();
+    rig.ask_in("a", 4, Some(&id), "RECORD", &unit("The hall is full.", ""));
+    rig.ask("lead", "SESSION", &format!(r#"{{"action":"pause","session_id":"{id}"}}"#));
+    let draft = r#"{"mode":"draft","type":"finding","content":"x","intent":{"purpose":"p"}}"#;
+    rig.ask("a", "RECORD", draft);
+    assert!(heard.lock().unwrap().is_empty());
+    rig.join(&["c"]);
+    assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn relevance_and_gaps_hold_notifications_back() {
+    let rig = Rig::new();
+    rig.join(&["a", "b"]);
+    subscribe(&rig, "b", r#""events":["memory.recorded"],"min_relevance":0.999"#);
+    let gap = subscribe(&rig, "b", r#""events":["task.state_changed"],"debounce_ms":60000"#);
+    let (heard, _listening) = heard(&rig);
+    rig.record("a", "The hall is full.", "");
+    rig.ask(
+        "a",
+        "COORDINATE",
+        r#"{"action":"create","task":{"title":"t","id":"t1","assignee":"a"}}"#,
+    );
+    rig.ask("a", "COORDINATE", r#"{"action":"start","task_id":"t1"}"#);
+    {
+        let heard = heard.lock().unwrap();
+        assert_eq!(
+            heard.iter().map(|push| &*push.subscription).collect::<Vec<_>>(),
+            [gap.as_str()]
+        );
+    }
+    rig.ask(
+        "b",
+        "SUBSCRIBE",
+        &format!(r#"{{"action":"unsubscribe","subscription":{{"id":"{gap}"}}}}"#),
+    );
+    assert_eq!(
+        rig.fault(
+            "b",
+            "SUBSCRIBE",
+            &format!(r#"{{"action":"unsubscribe","subscription":{{"id":"{gap}"}}}}"#)
+        ),
+        "SUBSCRIPTION_NOT_FOUND"
+    );
+    rig.ask("a", "COORDINATE", r#"{"action":"create","task":{"title":"t","id":"t2"}}"#);
+    assert_eq!(heard.lock().unwrap().len(), 1);
+}

@@ -1,0 +1,140 @@
+//! REGISTER and DEREGISTER.
+
+use omir_core::value::Value;
+
+use crate::answers;
+use crate::failure::{AGENT_ID_TAKEN, Failure, INSUFFICIENT_AUTHORITY, INVALID_ENVELOPE};
+use crate::log::{Delta, object};
+use crate::machines::{AGENTS, AgentCause, TASKS, TaskCause, next};
+use crate::params::Params;
+use crate::rights::Act;
+use crate::turn::{Done, Turn};
+use crate::types::{Agent, Task};
+use crate::words::{AgentStatus, Operation};
+
+pub(crate) fn register(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+    let id = params.needed_id("id")?;
+    let role = params.said("role")?;
+    let interests = params.texts("interests")?;
+    let required = params.texts("required_operations")?;
+    let declared = params.integer("authority_level", 0)?;
+    params.finish()?;
+    turn.may(Act::Register)?;
+    if id != turn.agent_id() {
+        let message = "`agent_id` of the envelope and `id` of the payload are two agents";
+        return Err(Failure::new(&INVALID_ENVELOPE, message));
+    }
+    let authority = turn.who.authority;
+    if let Some(declared) = declared.filter(|declared| *declared > u64::from(authority)) {
+        let message =
+            format!("authority_level {declared} is declared, and the credential has {authority}");
+        return Err(Failure::new(&INSUFFICIENT_AUTHORITY, message));
+    }
+    let missing: Vec<String> =
+        required.into_iter().filter(|name| Operation::parse(name).is_none()).collect();
+    if !missing.is_empty() {
+        let reason = format!("this field does not offer {}", missing.join(", "));
+        let rejected = object([
+            ("status", "rejected".into()),
+            ("field_capabilities", answers::capabilities()),
+            ("rejection_reason", reason.into()),
+        ]);
+        return Ok((200, rejected));
+    }
+    let before = turn.model.agents.get(id);
+    let Some(status) = next(AGENTS, before.map(|agent| agent.status), AgentCause::Register) else {
+        return Err(Failure::new(&AGENT_ID_TAKEN, format!("agent {id:?} is registered")));
+    };
+    let agent = Agent {
+        id: id.to_owned(),
+        role: role.to_owned(),
+        status,
+        interests,
+        current_task_id: None,
+        holder: turn.who.holder.clone(),
+        authority,
+    };
+    let answer = object([
+        ("status", "registered".into()),
+        ("agent", answers::agent(&agent)),
+        ("field_capabilities", answers::capabilities()),
+    ]);
+    turn.description = format!("agent {id} joined as {role}");
+    turn.deltas.push(Delta::Agent(agent));
+    Ok((201, answer))
+}
+
+pub(crate) fn deregister(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+    let id = params.needed_id("agent_id")?;
+    params.finish()?;
+    let sender = turn.sender()?;
+    turn.may(if id == sender.id { Act::DeregisterSelf } else { Act::DeregisterOther })?;
+    let cleanup = |units: usize, tasks: usize| {
+        object([("units_orphaned", units.into()), ("tasks_reassigned", tasks.into())])
+    };
+    let Some(agent) = turn.model.agent(id) else {
+        let answer = object([("status", "not_found".into()), ("cleanup", cleanup(0, 0))]);
+        return Ok((200, answer));
+    };
+    let Some(status) = next(AGENTS, Some(agent.status), AgentCause::Leave) else {
+        return Err(Failure::transition("agent", id, agent.status.as_str(), "deregistered"));
+    };
+    let orphaned = turn.model.units.values().filter(|kept| kept.unit.source.agent_id == id).count();
+    let released = release_tasks(turn, id, "its agent left")?;
+    turn.deltas.push(Delta::Agent(Agent { status, current_task_id: None, ..agent.clone() }));
+    let gone: Vec<String> = turn
+        .model
+        .subscriptions
+        .values()
+        .filter(|one| one.agent_id == id)
+        .map(|one| one.id.clone())
+        .collect();
+    turn.deltas.extend(gone.into_iter().map(|id| Delta::Unsubscribed { id }));
+    turn.description = format!("agent {id} left");
+    Ok((200, object([("status", "ok".into()), ("cleanup", cleanup(orphaned, released))])))
+}
+
+/// Gives back the open tasks of an agent, and returns their number. They are marked as in need of another agent.
+pub(crate) fn release_tasks(
+    turn: &mut Turn<'_>,
+    agent_id: &str,
+    reason: &str,
+) -> Result<usize, Failure> {
+    let held = turn.model.tasks.values().filter(|task| task.assignee.as_deref() == Some(agent_id));
+    let mut released = Vec::new();
+    for task in held {
+        let Some(state) = next(TASKS, Some(task.state), TaskCause::Release) else { continue };
+        released.push(Delta::Task(Task {
+            state,
+            assignee: None,
+            needs_reassignment: true,
+            reason: Some(reason.to_owned()),
+            ..task.clone()
+        }));
+    }
+    let count = released.len();
+    turn.deltas.extend(released);
+    Ok(count)
+}
+
+/// Moves an agent, after what this operation has changed so far. A move that its table does not have is none.
+pub(crate) fn move_agent(turn: &mut Turn<'_>, id: &str, cause: AgentCause, task: Option<&str>) {
+    let changed = turn.deltas.iter().rev().find_map(|delta| match delta {
+        Delta::Agent(agent) if agent.id == id => Some(agent),
+        _ => None,
+    });
+    let Some(agent) = changed.or_else(|| turn.model.agent(id)) else { return };
+    let Some(status) = next(AGENTS, Some(agent.status), cause) else { return };
+    let current_task_id = task.map(str::to_owned);
+    let moved = Agent { status, current_task_id, ..agent.clone() };
+    if moved != *agent {
+        turn.deltas.push(Delta::Agent(moved));
+    }
+}
+
+/// Returns the answer of GET `/agents`.
+pub(crate) fn list<'m>(agents: impl Iterator<Item = &'m Agent>) -> Value {
+    let agents: Vec<Value> =
+        agents.filter(|agent| agent.status != AgentStatus::Offline).map(answers::agent).collect();
+    object([("agents", Value::Array(agents))])
+}

@@ -1,0 +1,390 @@
+//! ATTUNE: what matters to an agent now. The field decides, by many small reasons.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use omir_core::value::{Map, Value};
+use omird_text::{Language, StemSet};
+
+use crate::answers;
+use crate::failure::Failure;
+use crate::log::object;
+use crate::meaning;
+use crate::model::Kept;
+use crate::params::Params;
+use crate::rights::Act;
+use crate::turn::{Done, RobotMemory, Turn, value};
+use crate::types::Unit;
+use crate::words::{Form, MemoryType, UnitStatus};
+
+/// Weight of recency where the scope states none.
+const RECENCY: f64 = 0.1;
+/// Tokens of a unit in the form `summary`.
+const SUMMARY: usize = 40;
+/// Least tokens that a unit is shortened to, to keep a budget.
+const LEAST_SUMMARY: usize = 8;
+/// Most units of an answer.
+const MOST_UNITS: u64 = 1000;
+/// Most memories of the robot in an answer.
+const MOST_ROBOT: usize = 50;
+/// Units that words are looked for in.
+const MOST_RANKED: usize = 2000;
+
+/// The scope of an agent.
+pub(crate) struct Scope {
+    pub(crate) role: String,
+    max_units: usize,
+    since_epoch: Option<u64>,
+    max_tokens: Option<usize>,
+    pub(crate) interests: Vec<String>,
+    pub(crate) active_task_id: Option<String>,
+    threshold: f64,
+    recency_weight: f64,
+    layers: Vec<Layer>,
+    include_own: bool,
+    include_archived: bool,
+}
+
+/// A temporal layer: what is concluded, in progress or planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Past,
+    Present,
+    Future,
+}
+
+impl Layer {
+    const WORDS: [&'static str; 3] = ["past", "present", "future"];
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "past" => Some(Self::Past),
+            "present" => Some(Self::Present),
+            "future" => Some(Self::Future),
+            _ => None,
+        }
+    }
+
+    /// No unit states its layer: plans are ahead, questions and what is contested is in progress, the rest is concluded.
+    fn of(kept: &Kept) -> Self {
+        match (kept.unit.of, kept.status) {
+            (MemoryType::Intention, _) => Self::Future,
+            (MemoryType::Question | MemoryType::Assumption, _) | (_, UnitStatus::Contested) => {
+                Self::Present
+            }
+            _ => Self::Past,
+        }
+    }
+}
+
+impl Scope {
+    fn read(params: &mut Params<'_>) -> Result<Self, Failure> {
+        let Some(mut of) = params.object("scope")? else {
+            return Err(params.fault("scope", "is missing"));
+        };
+        let role = of.said("role")?.to_owned();
+        let Some(max_units) = of.integer("max_units", 1)? else {
+            return Err(of.fault("max_units", "is missing"));
+        };
+        let top = params.integer("since_epoch", 0)?;
+        let since = of.integer("since_epoch", 0)?;
+        // What else a scope holds is not ours: its schema is open.
+        Ok(Self {
+            role,
+            max_units: max_units.min(MOST_UNITS) as usize,
+            since_epoch: top.or(since),
+            max_tokens: of
+                .integer("max_tokens", 1)?
+                .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+            interests: of.texts("interests")?,
+            active_task_id: of.id("active_task_id")?.map(str::to_owned),
+            threshold: of.share("relevance_threshold")?.unwrap_or(0.0),
+            recency_weight: of.share("recency_weight")?.unwrap_or(RECENCY),
+            layers: of.words("temporal_layers", &Layer::WORDS, Layer::parse)?,
+            include_own: of.flag("include_own")?.unwrap_or(false),
+            include_archived: of.flag("include_archived")?.unwrap_or(false),
+        })
+    }
+}
+
+pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
+    let scope = Scope::read(&mut params)?;
+    let hint = params.text("context_hint")?;
+    let form = params.word("format", Form::WORDS, Form::parse)?.unwrap_or(Form::Full);
+    params.finish()?;
+    let sender = turn.sender()?;
+    turn.may(Act::Attune)?;
+    turn.check_session(false)?;
+    let viewer = turn.viewer();
+    let mut words = vec![scope.role.as_str()];
+    words.extend(scope.interests.iter().chain(&sender.interests).map(String::as_str));
+    words.extend(hint);
+    let asked = words.join(" ");
+    let ranks = Ranks::new(turn, &scope, &asked, hint)?;
+    let is_wanted = |kept: &Kept| {
+        (scope.include_own || kept.unit.source.agent_id != viewer.agent_id)
+            && (kept.is_live() || scope.include_own && kept.status == UnitStatus::Draft)
+            && (scope.include_archived || !kept.is_archived)
+            && scope.since_epoch.is_none_or(|since| kept.unit.epoch >= since)
+            && (scope.layers.is_empty() || scope.layers.contains(&Layer::of(kept)))
+    };
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for (id, kept) in turn.model.all_visible(&viewer).filter(|(_, kept)| is_wanted(kept)) {
+        let (score, reason) = ranks.of(id, kept);
+        if score >= scope.threshold {
+            found.push(Found { score, reason, epoch: kept.unit.epoch, what: What::Unit(id, kept) });
+        }
+    }
+    if turn.who.reads_robot && scope.since_epoch.is_none_or(|since| since == 0) {
+        for memory in turn.contents.robot(&asked, MOST_ROBOT.min(scope.max_units))? {
+            let score = memory.score.clamp(0.0, 1.0);
+            if score >= scope.threshold {
+                let reason = "the robot remembers it".to_owned();
+                found.push(Found { score, reason, epoch: 0, what: What::Robot(memory) });
+            }
+        }
+    }
+    // Ties go to the newer unit, so that the order depends on nothing but the field.
+    found.sort_by(|a, b| {
+        b.score.total_cmp(&a.score).then(b.epoch.cmp(&a.epoch)).then_with(|| a.id().cmp(b.id()))
+    });
+    let available = found.len();
+    found.truncate(scope.max_units);
+    let (record, used) = packed(turn, found, form, scope.max_tokens)?;
+    let conflicts = turn.model.conflicts_seen(&viewer).into_iter().filter(|one| one.is_open());
+    let conflicts: Vec<Value> = conflicts.map(answers::conflict).collect::<Result<_, _>>()?;
+    let budget = object([
+        ("units_returned", record.len().into()),
+        ("units_available", available.into()),
+        ("tokens_used", scope.max_tokens.map(|_| used).into()),
+        ("tokens_budget", scope.max_tokens.into()),
+    ]);
+    let answer = object([
+        ("status", "ok".into()),
+        ("record", Value::Array(record)),
+        ("conflicts", Value::Array(conflicts)),
+        ("context_budget", budget),
+        ("epoch", turn.epoch.into()),
+    ]);
+    Ok((200, answer))
+}
+
+/// A candidate.
+struct Found<'a> {
+    score: f64,
+    reason: String,
+    epoch: u64,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    Unit(&'a str, &'a Kept),
+    Robot(RobotMemory),
+}
+
+impl Found<'_> {
+    fn id(&self) -> &str {
+        match &self.what {
+            What::Unit(id, _) => id,
+            What::Robot(memory) => &memory.unit.id,
+        }
+    }
+}
+
+/// Writes the units of an answer, the best first, within a budget of tokens. One that does not fit is shortened, and left out
+/// where that does not help; a shorter one behind it may fit.
+fn packed(
+    turn: &Turn<'_>,
+    found: Vec<Found<'_>>,
+    form: Form,
+    budget: Option<usize>,
+) -> Result<(Vec<Value>, usize), Failure> {
+    let mut left = budget.unwrap_or(usize::MAX);
+    let mut used = 0;
+    let mut record = Vec::new();
+    for Found { score, reason, what, .. } in found {
+        let whole = match what {
+            What::Robot(memory) => memory.unit,
+            What::Unit(id, kept) => {
+                // One that the owner has forgotten a moment ago is gone.
+                let Some(unit) = turn.contents.unit(id)? else { continue };
+                Unit { status: kept.status, ..unit }
+            }
+        };
+        let mut members = Map::new();
+        if form == Form::IdsOnly {
+            members.insert("memory_unit", object([("id", whole.id.as_str().into())]));
+            members.insert("relevance_score", rounded(score));
+            members.insert("relevance_reason", reason);
+            members.insert("format", "ids_only");
+            record.push(Value::Object(members));
+            continue;
+        }
+        let tokens = meaning::tokens(&whole.content);
+        let most = if form == Form::Summary { left.min(SUMMARY) } else { left };
+        let (unit, shown, cost) = if tokens <= most {
+            (whole, "full", tokens)
+        } else if most < LEAST_SUMMARY {
+            continue;
+        } else {
+            let Some(content) = meaning::summary(&whole.content, most) else { continue };
+            let cost = meaning::tokens(&content);
+            (Unit { content, ..whole }, "summary", cost)
+        };
+        left -= cost;
+        used += cost;
+        members.insert("memory_unit", value(&unit)?);
+        members.insert("relevance_score", rounded(score));
+        members.insert("relevance_reason", reason);
+        members.insert("format", shown);
+        record.push(Value::Object(members));
+    }
+    Ok((record, used))
+}
+
+fn rounded(score: f64) -> Value {
+    Value::from((score * 1e4).round() / 1e4)
+}
+
+/// What units are ranked by.
+pub(crate) struct Ranks {
+    vector: omird_text::Embedding,
+    /// Agreement with the words, of those units that have some.
+    texts: HashMap<String, f64>,
+    stems: BTreeSet<String>,
+    task: Option<String>,
+    /// Tasks that the active one depends on, or that depend on it.
+    near_tasks: BTreeSet<String>,
+    recency_weight: f64,
+    newest: u64,
+    oldest: u64,
+}
+
+impl Ranks {
+    fn new(
+        turn: &Turn<'_>,
+        scope: &Scope,
+        asked: &str,
+        hint: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let mut texts = HashMap::new();
+        turn.contents.ranked(asked, &mut |id, score| {
+            texts.insert(id.to_owned(), score);
+            if texts.len() < MOST_RANKED {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        let mut ranks = Self::bare(
+            turn,
+            asked,
+            scope.active_task_id.as_deref().or_else(|| {
+                turn.model.agent(turn.agent_id()).and_then(|agent| agent.current_task_id.as_deref())
+            }),
+        );
+        ranks.texts = texts;
+        ranks.recency_weight = scope.recency_weight;
+        if let Some(hint) = hint {
+            ranks.stems.extend(StemSet::of(Language::English, hint).iter().map(str::to_owned));
+        }
+        Ok(ranks)
+    }
+
+    /// Returns ranks without the index: what a unit is worth to an agent that is told of it.
+    fn bare(turn: &Turn<'_>, asked: &str, task: Option<&str>) -> Self {
+        let epochs = || turn.model.order.keys().map(|(epoch, _)| *epoch);
+        Self::of_model(turn.model, asked, task, epochs().next(), epochs().next_back())
+    }
+
+    fn of_model(
+        model: &crate::model::Model,
+        asked: &str,
+        task: Option<&str>,
+        oldest: Option<u64>,
+        newest: Option<u64>,
+    ) -> Self {
+        let near = model.tasks.values().filter(|other| {
+            let depends = |id: &str| other.depends_on.iter().any(|on| on == id);
+            task.is_some_and(|task| {
+                depends(task)
+                    || model.tasks.get(task).is_some_and(|own| own.depends_on.contains(&other.id))
+            })
+        });
+        Self {
+            vector: meaning::embed(asked),
+            texts: HashMap::new(),
+            stems: StemSet::of(Language::English, asked).iter().map(str::to_owned).collect(),
+            task: task.map(str::to_owned),
+            near_tasks: near.map(|task| task.id.clone()).collect(),
+            recency_weight: RECENCY,
+            newest: newest.unwrap_or_default(),
+            oldest: oldest.unwrap_or_default(),
+        }
+    }
+
+    /// Returns the relevance of a unit to an agent that is told of it.
+    pub(crate) fn for_push(
+        model: &crate::model::Model,
+        agent: &crate::types::Agent,
+        kept: &Kept,
+    ) -> f64 {
+        let asked = format!("{} {}", agent.role, agent.interests.join(" "));
+        let epoch = Some(kept.unit.epoch);
+        let ranks = Self::of_model(model, &asked, agent.current_task_id.as_deref(), epoch, epoch);
+        ranks.of(&kept.unit.id, kept).0
+    }
+
+    /// Returns the score of a unit in [0, 1], and its reasons in words.
+    fn of(&self, id: &str, kept: &Kept) -> (f64, String) {
+        let meant = self.vector.cosine(&kept.vector).max(0.0);
+        let text = self.texts.get(id).copied().unwrap_or(0.0);
+        let purpose = StemSet::of(Language::English, &kept.unit.intent.purpose);
+        let role = purpose.iter().filter(|stem| self.stems.contains(*stem)).count() as f64;
+        let role = role / self.stems.len().clamp(1, 4) as f64;
+        let task = kept.unit.intent.task_id.as_ref();
+        let task = match (&self.task, task) {
+            (Some(active), Some(of)) if active == of => 1.0,
+            (Some(_), Some(of)) if self.near_tasks.contains(of) => 0.6,
+            _ => 0.0,
+        };
+        let sources = (kept.supporters.len() as f64 / 3.0).min(1.0);
+        let parts = [
+            (0.35, meant, "near in meaning"),
+            (0.2, text, "shares words"),
+            (0.1, role.min(1.0), "its purpose fits the role"),
+            (0.15, weight_of(kept.unit.of), "of a type that counts"),
+            (0.1, kept.unit.score().unwrap_or(0.5), "sure of itself"),
+            (0.05, sources, "supported by others"),
+            (if self.task.is_some() { 0.3 } else { 0.0 }, task, "serves the task"),
+        ];
+        let total: f64 = parts.iter().map(|(weight, _, _)| weight).sum();
+        let score: f64 = parts.iter().map(|(weight, part, _)| weight * part).sum::<f64>() / total;
+        let span = self.newest.saturating_sub(self.oldest).max(1) as f64;
+        let recency = 1.0 - self.newest.saturating_sub(kept.unit.epoch) as f64 / span;
+        let share = self.recency_weight;
+        let score = (1.0 - share) * score + share * recency.clamp(0.0, 1.0);
+        let mut why: Vec<(f64, &str)> =
+            parts.iter().map(|(weight, part, why)| (weight * part / total, *why)).collect();
+        why.push((share * recency, "recent"));
+        why.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let why: Vec<&str> =
+            why.iter().filter(|one| one.0 > 0.02).take(3).map(|one| one.1).collect();
+        let of = kept.unit.of.as_str().replace('_', " ");
+        let why = if why.is_empty() { "little speaks for it".to_owned() } else { why.join(", ") };
+        (score.clamp(0.0, 1.0), format!("{of} by {}: {why}", kept.unit.source.agent_role))
+    }
+}
+
+/// Returns how much a type counts by itself.
+fn weight_of(of: MemoryType) -> f64 {
+    match of {
+        MemoryType::Decision | MemoryType::Contradiction | MemoryType::HumanDirective => 1.0,
+        MemoryType::Constraint | MemoryType::Correction => 0.9,
+        MemoryType::Synthesis => 0.8,
+        MemoryType::Finding => 0.7,
+        MemoryType::Intention | MemoryType::Question => 0.6,
+        MemoryType::Assumption => 0.5,
+        MemoryType::Observation => 0.4,
+    }
+}
