@@ -16,9 +16,11 @@
 //! | `endpoints`, `openapi` | the table of paths, and the document made of it |
 //! | `operations`, `health` | what those ask who look after the daemon |
 //! | `omir`, `events` | the OMIR protocol, and recent events |
+//! | `akashik` | notifications of Akashik |
 //!
 //! Contract: a connection, a header, a body, the time that any of them takes, and the requests that wait are bounded.
 
+mod akashik;
 mod answer;
 mod body;
 mod caller;

@@ -4,6 +4,7 @@
 //! opens no socket, knows no transport and no other protocol.
 
 pub use omird_protocol_access as access;
+pub use omird_protocol_akashik as akashik;
 pub use omird_protocol_compass as compass;
 pub use omird_protocol_experience as experience;
 pub use omird_protocol_manifesto as manifesto;
@@ -18,6 +19,7 @@ use crate::router::tool::Toolbox;
 use crate::router::{Description, Exchange, Router, Scope};
 
 use self::access::Tokens;
+use self::akashik::Akashik;
 use self::compass::Compass;
 use self::experience::{ExperienceSettings, Experiences};
 use self::manifesto::{Manifesto, ManifestoSettings};
@@ -49,6 +51,8 @@ pub struct Protocols {
     pub tokens: Tokens,
     /// The protocols of one message and one answer each, in the order of [`Protocols::DESCRIPTIONS`].
     exchanges: Arc<[Arc<dyn Exchange>]>,
+    /// The protocol of `docs/akashik.md`, which speaks first as well.
+    pub akashik: Akashik,
 }
 
 impl Protocols {
@@ -64,11 +68,16 @@ impl Protocols {
         compass::AGENT,
         compass::ACE,
         compass::OPERATOR,
+        akashik::AGENT,
     ];
 
     /// The protocols of one message and one answer each, as transports and documents know them.
-    pub const DESCRIPTIONS: &[&Description] =
-        &[&experience::DESCRIPTION, Manifesto::DESCRIPTION, &compass::DESCRIPTION];
+    pub const DESCRIPTIONS: &[&Description] = &[
+        &experience::DESCRIPTION,
+        Manifesto::DESCRIPTION,
+        &compass::DESCRIPTION,
+        &akashik::DESCRIPTION,
+    ];
 
     /// Returns the protocol of that name, if it is one of one message and one answer each.
     pub fn exchange(&self, name: &str) -> Option<&Arc<dyn Exchange>> {
@@ -109,9 +118,14 @@ impl Protocols {
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
         let manifesto = Manifesto::new(engine.clone(), manifesto_keys, manifesto);
         let compass = Compass::new(engine, compass::Settings::default());
-        let exchanges: Arc<[Arc<dyn Exchange>]> =
-            Arc::new([Arc::new(experiences), Arc::new(manifesto), Arc::new(compass)]);
-        Self { access, router, omir, tokens, exchanges }
+        let akashik = Akashik::new(engine);
+        let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([
+            Arc::new(experiences),
+            Arc::new(manifesto),
+            Arc::new(compass),
+            Arc::new(akashik.clone()),
+        ]);
+        Self { access, router, omir, tokens, exchanges, akashik }
     }
 }
 

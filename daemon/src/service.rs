@@ -14,6 +14,7 @@ mod namesake;
 mod network;
 mod operations;
 mod pool;
+mod pushes;
 mod request;
 #[cfg(test)]
 mod time_ranges;
@@ -40,6 +41,7 @@ use self::deleting::{Deleter, Deletes};
 use self::exchanges::Exchanged;
 use self::identity::{ZENOH, identified};
 use self::pool::{Load, Pool, Running, UnderWay};
+use self::pushes::Pushing;
 use self::request::Request;
 
 pub use self::error::{EndpointError, EndpointFault, NetworkError, NotOpened, StartError};
@@ -69,6 +71,7 @@ pub struct Service {
     clock: Option<Subscriber<()>>,
     alive: LivelinessToken,
     listening: Listening,
+    pushing: Pushing,
 }
 
 impl Service {
@@ -107,6 +110,14 @@ impl Service {
         engine.on_finding(Box::new(move |finding| outlet.found(finding)));
         let listening = engine.events().listen(move |event| events.publish(event));
 
+        let pushing = Pushing::start(
+            session.clone(),
+            keys.clone(),
+            protocols.access.clone(),
+            &protocols.akashik,
+        )
+        .map_err(StartError::Threads)?;
+
         let mut queryables = Vec::new();
         for served in Served::all() {
             let context = context.clone();
@@ -141,6 +152,7 @@ impl Service {
             clock: None,
             alive,
             listening,
+            pushing,
         })
     }
 
@@ -187,12 +199,13 @@ impl Service {
             clock,
             alive,
             listening,
+            pushing,
             ..
         } = self;
         drop((queryables, subscriber, namesake, clock));
         // What waits there ends before the session does: its refusal is announced.
         context.deleter.stop();
-        drop((alive, context));
+        drop((alive, context, pushing));
         if let Err(error) = session.close().wait() {
             tracing::warn!(%error, "the session did not close cleanly");
         }

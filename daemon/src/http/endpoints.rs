@@ -7,6 +7,7 @@ use hyper::Method as Verb;
 use omir_core::operation::Operation;
 
 use crate::protocols::access::{ADD, LIST, REVOKE};
+use crate::protocols::akashik;
 use crate::protocols::compass;
 use crate::protocols::experience;
 use crate::protocols::manifesto;
@@ -38,6 +39,11 @@ const EXCHANGES: &[(Verb, &str, &Method)] = &[
     (Verb::GET, "/manifesto/v1/keys", &manifesto::KEYS),
     (Verb::GET, "/manifesto/v1/health", &manifesto::HEALTH),
     (Verb::POST, "/compass/v1/jsonrpc", &compass::JSONRPC),
+    (Verb::POST, "/akashik/v1/{operation}", &akashik::MESSAGE),
+    (Verb::GET, "/akashik/v1/field/status", &akashik::STATUS),
+    (Verb::GET, "/akashik/v1/agents", &akashik::AGENTS),
+    (Verb::GET, "/akashik/v1/conflicts", &akashik::CONFLICTS),
+    (Verb::GET, "/akashik/v1/units/{id}", &akashik::UNIT),
 ];
 
 /// A verb on a path.
@@ -64,6 +70,8 @@ pub(super) enum Serves {
     Forget,
     /// Events.
     Events,
+    /// Notifications of Akashik.
+    Notifications,
     /// The time of a simulation.
     Clock,
     /// Tokens are listed.
@@ -93,6 +101,7 @@ impl Serves {
             Self::Store => Some(&PUT),
             Self::Forget => Some(&DELETE),
             Self::Events => Some(&EVENTS),
+            Self::Notifications => Some(&akashik::EVENTS),
             Self::Clock => Some(&CLOCK),
             Self::Tokens => Some(&LIST),
             Self::AddToken => Some(&ADD),
@@ -137,6 +146,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     add(TOKENS, Verb::GET, Serves::Tokens);
     add(TOKENS, Verb::POST, Serves::AddToken);
     add(&format!("{TOKENS}/{{name}}"), Verb::DELETE, Serves::RevokeToken);
+    add("/akashik/v1/events", Verb::GET, Serves::Notifications);
     for (verb, path, method) in EXCHANGES {
         add(path, verb.clone(), Serves::Exchange(method));
     }

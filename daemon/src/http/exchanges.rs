@@ -186,7 +186,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the response, once there is room for it.
-async fn sent(context: &Context, answer: Response) -> Result<HttpResponse, Refused> {
+pub(super) async fn sent(context: &Context, answer: Response) -> Result<HttpResponse, Refused> {
     let room = context.work.room_for_answer(answer.body.len()).await?;
     let (mut response, body) = head(answer);
     let length = HeaderValue::from(body.len());

@@ -21,6 +21,7 @@ use self::schemas::{
 };
 use super::endpoints::{Endpoint, Serves, endpoints};
 use crate::protocols::access::REVOKE;
+use crate::protocols::akashik;
 use crate::router::{About, Field, Method, Payload, Shape};
 
 /// The form of `Last-Event-ID`.
@@ -159,6 +160,7 @@ fn name(serves: Serves, verb: &Verb) -> String {
         Serves::Store => "putMemory".to_owned(),
         Serves::Forget => "deleteMemory".to_owned(),
         Serves::Events => "events".to_owned(),
+        Serves::Notifications => "akashikEvents".to_owned(),
         Serves::Clock if verb == Verb::POST => "postClock".to_owned(),
         Serves::Clock => "putClock".to_owned(),
         Serves::Tokens => "listTokens".to_owned(),
@@ -183,6 +185,7 @@ fn tag(serves: Serves) -> &'static str {
         }
         Serves::Tokens | Serves::AddToken | Serves::RevokeToken => "access",
         Serves::Exchange(row) => row.protocol,
+        Serves::Notifications => akashik::EVENTS.protocol,
         Serves::Clock | Serves::Live | Serves::Ready | Serves::Metrics | Serves::Document => {
             "daemon"
         }

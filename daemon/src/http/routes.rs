@@ -11,13 +11,13 @@ use super::Context;
 use super::answer::Refused;
 use super::endpoints::{Endpoint, Serves, endpoints};
 use super::omir::{self, clock, events, memory};
-use super::{exchanges, operations, tokens};
+use super::{akashik, exchanges, operations, tokens};
 use crate::engine::Code;
 
 /// What `/` says.
 const PATHS: &str = "omird: /omir/v1/<operation> /omir/v1/memory/<Type>/<id> /omir/v1/events /health/live /health/ready \
                      /metrics /openapi.json /mcp /access/v1/tokens /api/v0/record /api/v0/hints \
-                     /manifesto/v1/select /compass/v1/jsonrpc\n";
+                     /manifesto/v1/select /compass/v1/jsonrpc /akashik/v1/field/status\n";
 
 /// Returns all routes. A handler that needs to know who asks calls [`ask_who`](super::caller::ask_who).
 pub(super) fn routes(context: Arc<Context>) -> Router {
@@ -44,6 +44,7 @@ fn served(way: MethodFilter, serves: Serves) -> MethodRouter<Arc<Context>> {
         Serves::Store => on(way, memory::store),
         Serves::Forget => on(way, memory::forget),
         Serves::Events => on(way, events::stream),
+        Serves::Notifications => on(way, akashik::stream),
         Serves::Clock => on(way, clock::set),
         Serves::Tokens => on(way, tokens::list),
         Serves::AddToken => on(way, tokens::add),

@@ -8,6 +8,7 @@ use super::Context;
 use super::identity::ZENOH;
 use super::request::Request;
 use crate::engine::{Code, Encoding, Error, unanswered};
+use crate::protocols::akashik;
 use crate::protocols::compass;
 use crate::protocols::experience;
 use crate::protocols::manifesto;
@@ -34,6 +35,11 @@ static KEYS: &[(&str, &Method)] = &[
     ("manifesto/keys", &manifesto::KEYS),
     ("manifesto/health", &manifesto::HEALTH),
     ("compass", &compass::JSONRPC),
+    ("akashik", &akashik::MESSAGE),
+    ("akashik/field/status", &akashik::STATUS),
+    ("akashik/agents", &akashik::AGENTS),
+    ("akashik/conflicts", &akashik::CONFLICTS),
+    ("akashik/units", &akashik::UNIT),
 ];
 
 /// A row of the table of keys.

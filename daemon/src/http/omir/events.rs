@@ -93,7 +93,7 @@ pub(in crate::http) async fn stream(
 
 /// Copies what tells who asks. The rest of the request is not kept for as long as the stream is open, nor are the 8 kB that
 /// it was read into: each header is a part of them.
-fn asker_of(parts: &Parts) -> Parts {
+pub(in crate::http) fn asker_of(parts: &Parts) -> Parts {
     let (mut asker, ()) = hyper::Request::new(()).into_parts();
     for value in parts.headers.get_all(AUTHORIZATION) {
         if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {

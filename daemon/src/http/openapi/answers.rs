@@ -73,6 +73,10 @@ fn answers(serves: Serves) -> Vec<(&'static str, Map)> {
             let about = "Server-sent events: the name of an event is its kind, its data an `Event` as JSON.";
             vec![("200", text("text/event-stream", about).into())]
         }
+        Serves::Notifications => {
+            let about = "Server-sent events: the name of an event, the epoch as its id, a notification as JSON.";
+            vec![("200", text("text/event-stream", about).into())]
+        }
         Serves::Exchange(_) => Vec::new(),
         Serves::Live => vec![("200", health("It lives.").into())],
         Serves::Ready => vec![

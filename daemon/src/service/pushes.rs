@@ -1,0 +1,106 @@
+//! Notifications of Akashik below `omir/<robot>/akashik/event/`: a thread of its own puts them, so that a slow network holds up no field.
+
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, TrySendError, bounded};
+use omir_core::value::{Map, Value};
+use omird_access::Access;
+use zenoh::Wait;
+use zenoh::bytes::Encoding;
+
+use super::keys::Keys;
+use crate::protocols::akashik::{Akashik, Listening, Push};
+
+/// Notifications that wait for the network.
+const MOST_WAITING: usize = 8192;
+/// Only what is of this tenant goes out: keys are everybody's.
+const TENANT: &str = "default";
+
+/// Carries notifications until it is dropped.
+pub(super) struct Pushing {
+    listening: Option<Listening>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Pushing {
+    fn drop(&mut self) {
+        // Without a listener nothing can come any more, and the thread ends.
+        self.listening.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Pushing {
+    /// Begins to carry.
+    ///
+    /// # Errors
+    /// The machine has no thread.
+    pub(super) fn start(
+        session: zenoh::Session,
+        keys: Keys,
+        access: Access,
+        akashik: &Akashik,
+    ) -> std::io::Result<Self> {
+        let (queue, waiting) = bounded::<Push>(MOST_WAITING);
+        let listening = akashik.pushes().listen(move |push| {
+            if &*push.tenant == TENANT
+                && let Err(TrySendError::Full(push)) = queue.try_send(push.clone())
+            {
+                tracing::warn!(
+                    epoch = push.epoch,
+                    "a notification is lost: the network is too slow"
+                );
+            }
+        });
+        let thread = std::thread::Builder::new()
+            .name("akashik-push".to_owned())
+            .spawn(move || carry(&session, &keys, &access, &waiting))?;
+        Ok(Self { listening: Some(listening), thread: Some(thread) })
+    }
+}
+
+fn carry(session: &zenoh::Session, keys: &Keys, access: &Access, waiting: &Receiver<Push>) {
+    for push in waiting {
+        let session_name = push.session.as_deref().map_or_else(|| "-".to_owned(), chunk);
+        let key = keys.operation(&format!("akashik/event/{session_name}/{}", push.event));
+        // Nobody tells who subscribes: where a token is required, only that something happened is told.
+        let body = if access.is_required() { bare(&push) } else { push.body.to_string() };
+        let put = session.put(&key, body).encoding(Encoding::APPLICATION_JSON).wait();
+        if let Err(error) = put {
+            tracing::debug!(%error, key, "a notification could not be published");
+        }
+    }
+}
+
+/// Returns a name as one chunk of a key: what no key may hold is written as `%` and two digits.
+fn chunk(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.bytes()
+        .map(
+            |byte| {
+                if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }
+            },
+        )
+        .collect()
+}
+
+fn bare(push: &Push) -> String {
+    let mut map = Map::new();
+    map.insert("subscription_id", &*push.subscription);
+    map.insert("event", push.event);
+    map.insert("epoch", push.epoch);
+    omir_core::json::to_string(&Value::Object(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_one_chunk() {
+        assert_eq!(chunk("session-7"), "session-7");
+        assert_eq!(chunk("a/b *?$#"), "a%2fb%20%2a%3f%24%23");
+    }
+}
