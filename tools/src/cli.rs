@@ -29,6 +29,7 @@ macro_rules! offline_codes {
     };
 }
 
+mod akashik;
 mod backup;
 mod bad_value;
 mod convert;
@@ -45,6 +46,7 @@ mod token;
 mod validate;
 mod values;
 
+pub use akashik::{AkashikArgs, AkashikCommand, ConformanceArgs};
 pub use backup::{BackupArgs, RestoreArgs};
 pub use bad_value::BadValue;
 pub use convert::ConvertArgs;
@@ -213,6 +215,8 @@ pub enum Command {
     Store(StoreArgs),
     /// Say who may ask a daemon, and what
     Token(TokenArgs),
+    /// Hold Akashik endpoints against the draft
+    Akashik(AkashikArgs),
     /// Watch a robot remember, lose its power, boot and recall; needs nothing installed
     Demo(DemoArgs),
     /// Print a completion script for a shell

@@ -1,5 +1,6 @@
 //! The commands, one file for each.
 
+mod akashik;
 mod anchor;
 mod backup;
 mod compact;
@@ -73,6 +74,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Schema(args) => schema::run(&args),
         Command::Store(args) => store::run(globals, &args),
         Command::Token(args) => token::run(globals, &args),
+        Command::Akashik(args) => akashik::run(globals, &args),
         Command::Demo(args) => demo::run(globals, &args),
         Command::Completions(args) => completions::run(&args),
         Command::Daemon(args) => demo::run_daemon(globals, &args),

@@ -23,7 +23,9 @@ fn every_help_lists_exit_codes_and_examples() {
     let of_store = cli.find_subcommand("store").unwrap().get_subcommands();
     let of_token = cli.find_subcommand("token").unwrap().get_subcommands();
     let of_trace = cli.find_subcommand("trace").unwrap().get_subcommands();
+    let of_akashik = cli.find_subcommand("akashik").unwrap().get_subcommands();
     let all = cli.get_subcommands().chain(of_store).chain(of_token).chain(of_trace);
+    let all = all.chain(of_akashik);
     for command in all.filter(|command| !command.is_hide_set()) {
         let name = command.get_name().to_owned();
         let help = command.clone().render_help().to_string();

@@ -1,0 +1,232 @@
+//! An Akashik endpoint, over HTTP, over Zenoh, or both.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use omir_core::decode::Limits;
+use omir_core::json;
+use omir_core::value::Value;
+use tokio::net::TcpStream;
+use zenoh::Wait as _;
+use zenoh::bytes::Encoding;
+
+use crate::cli::{ConformanceArgs, Globals};
+use crate::client::Client;
+use crate::error::{Error, Result};
+
+/// Bytes of an answer.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A way to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Http,
+    Zenoh,
+}
+
+/// An answer: a payload, or an Error object.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) is_error: bool,
+    /// The status of HTTP; 0 over Zenoh.
+    pub(super) status: u16,
+    pub(super) value: Value,
+}
+
+/// An endpoint.
+pub(super) struct Endpoint {
+    http: Option<Http>,
+    zenoh: Option<(Client, String)>,
+    timeout: Duration,
+}
+
+struct Http {
+    runtime: tokio::runtime::Runtime,
+    authority: String,
+    path: String,
+}
+
+impl Endpoint {
+    /// Returns the endpoint that the arguments name.
+    ///
+    /// # Errors
+    /// A URL that is none; no daemon over Zenoh.
+    pub(super) fn open(globals: &Globals, args: &ConformanceArgs) -> Result<Self> {
+        let http = args.url.as_deref().map(Http::of).transpose()?;
+        let zenoh = match &args.zenoh {
+            Some(key) => Some((Client::open_as(globals, None)?, key.clone())),
+            None => None,
+        };
+        Ok(Self { http, zenoh, timeout: globals.timeout })
+    }
+
+    /// Returns the ways there are, the first one to be used where any will do.
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let http = self.http.as_ref().map(|_| Way::Http);
+        http.into_iter().chain(self.zenoh.as_ref().map(|_| Way::Zenoh)).collect()
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    pub(super) fn ask(
+        &self,
+        way: Way,
+        operation: &str,
+        token: Option<&str>,
+        message: &str,
+    ) -> Result<Answer> {
+        match (way, &self.http, &self.zenoh) {
+            (Way::Http, Some(http), _) => {
+                http.ask(Method::POST, &operation.to_lowercase(), token, message, self.timeout)
+            }
+            (Way::Zenoh, _, Some((client, key))) => {
+                let payload = message.to_owned();
+                let mut get = client
+                    .session()?
+                    .get(key.as_str())
+                    .payload(payload)
+                    .encoding(Encoding::APPLICATION_JSON)
+                    .timeout(self.timeout);
+                if let Some(token) = token {
+                    get = get.attachment(format!("Bearer {token}"));
+                }
+                let lost =
+                    |why: &dyn std::fmt::Display| Error::Unreachable(format!("{key}: {why}"));
+                let replies = get.wait().map_err(|why| lost(&why))?;
+                let reply = replies.recv().map_err(|_| lost(&"nobody answers"))?;
+                let (is_error, bytes) = match reply.result() {
+                    Ok(sample) => (false, sample.payload().to_bytes()),
+                    Err(error) => (true, error.payload().to_bytes()),
+                };
+                let value = decoded(&bytes).map_err(|why| lost(&why))?;
+                Ok(Answer { is_error, status: 0, value })
+            }
+            _ => Err(Error::Usage("this way is not there".to_owned())),
+        }
+    }
+
+    /// Opens a stream of notifications, does `work`, and returns the data of up to `most` events.
+    ///
+    /// # Errors
+    /// There is no such stream, or `work` fails.
+    pub(super) fn listen(
+        &self,
+        query: &str,
+        token: Option<&str>,
+        most: usize,
+        work: impl FnOnce() -> std::result::Result<(), String>,
+    ) -> std::result::Result<Vec<Value>, String> {
+        let http = self.http.as_ref().ok_or("there is no --url")?;
+        let path = format!("events{query}");
+        let (sender, response) = http
+            .runtime
+            .block_on(http.open(Method::GET, &path, token, ""))
+            .map_err(|why| why.to_string())?;
+        if response.status() != hyper::StatusCode::OK {
+            return Err(format!("GET {path}: {}", response.status()));
+        }
+        work()?;
+        let mut body = response.into_body();
+        let mut text = String::new();
+        let mut events = Vec::new();
+        let until = std::time::Instant::now() + self.timeout;
+        while events.len() < most {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            let frame =
+                http.runtime.block_on(async { tokio::time::timeout(left, body.frame()).await });
+            let Ok(Some(Ok(frame))) = frame else { break };
+            let Some(bytes) = frame.data_ref() else { continue };
+            text.push_str(&String::from_utf8_lossy(bytes));
+            while let Some((event, rest)) = text.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                events.extend(data.and_then(|data| decoded(data.as_bytes()).ok()));
+                text = rest.to_owned();
+            }
+        }
+        drop(sender);
+        Ok(events)
+    }
+}
+
+fn decoded(bytes: &[u8]) -> std::result::Result<Value, String> {
+    let limits = Limits { max_bytes: MOST_BYTES, ..Limits::default() };
+    json::from_slice(bytes, &limits).map_err(|why| format!("no JSON comes back: {why}"))
+}
+
+type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
+
+impl Http {
+    fn of(url: &str) -> Result<Self> {
+        let rest = url.strip_prefix("http://").ok_or_else(|| {
+            Error::Usage(format!(
+                "{url}: a URL begins with http:// here; for TLS put a proxy before it"
+            ))
+        })?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let authority =
+            if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|why| Error::Unreachable(format!("no runtime: {why}")))?;
+        Ok(Self { runtime, authority, path: format!("/{}", path.trim_end_matches('/')) })
+    }
+
+    fn ask(
+        &self,
+        verb: Method,
+        path: &str,
+        token: Option<&str>,
+        body: &str,
+        timeout: Duration,
+    ) -> Result<Answer> {
+        let asked = async {
+            let (_sender, response) = self.open(verb, path, token, body).await?;
+            let status = response.status();
+            let bytes = Limited::new(response.into_body(), MOST_BYTES).collect().await;
+            let bytes = bytes.map_err(|why| self.lost(&why))?.to_bytes();
+            let value =
+                decoded(&bytes).map_err(|why| self.lost(&format!("{path}: {status}, {why}")))?;
+            let (is_error, status) = (!status.is_success(), status.as_u16());
+            Ok(Answer { is_error, status, value })
+        };
+        let asked = async { tokio::time::timeout(timeout, asked).await };
+        self.runtime.block_on(asked).map_err(|_| self.lost(&"no answer in time"))?
+    }
+
+    async fn open(
+        &self,
+        verb: Method,
+        path: &str,
+        token: Option<&str>,
+        body: &str,
+    ) -> Result<(Sender, Response<Incoming>)> {
+        let stream = TcpStream::connect(&self.authority).await.map_err(|why| self.lost(&why))?;
+        let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = shaken.map_err(|why| self.lost(&why))?;
+        // It ends with the sender.
+        tokio::spawn(connection);
+        let mut request = Request::builder()
+            .method(verb)
+            .uri(format!("{}/{path}", self.path))
+            .header(HOST, &self.authority)
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::from(body.to_owned())));
+        let request = request.map_err(|why| Error::Usage(format!("{path}: {why}")))?;
+        let response = sender.send_request(request).await.map_err(|why| self.lost(&why))?;
+        Ok((sender, response))
+    }
+
+    fn lost(&self, why: &dyn std::fmt::Display) -> Error {
+        Error::Unreachable(format!("http://{}{}: {why}", self.authority, self.path))
+    }
+}
