@@ -281,10 +281,10 @@ impl Sealing {
     fn unsealed(&self) -> Error {
         let is_full = |fault: &Fault| fault.state == State::Full;
         if self.shared.faults.health().of(Part::Seal).is_some_and(is_full) {
+            let fault = self.fault.as_ref().map_or("", |fault| &fault.message);
             let message = format!(
-                "the disk is full, and what is in the log must be sealed first ({}); forget more, or free some \
-                 space, and try again",
-                self.fault
+                "the disk is full, and what is in the log must be sealed first ({fault}); forget more, or free \
+                 some space, and try again"
             );
             return Error::new(Code::StorageFull, message);
         }
