@@ -63,7 +63,6 @@ fn bytes_that_are_no_message_are_refused_counted_and_answered() {
         .node
         .types()
         .read()
-        .unwrap()
         .service("type_description_interfaces/srv/GetTypeDescription")
         .unwrap();
     let _server = server.node.serve("recall", &service, |_| panic!("never asked")).unwrap();

@@ -10,7 +10,6 @@ fn a_service_is_found_asked_and_answers() {
         .node
         .types()
         .read()
-        .unwrap()
         .service("type_description_interfaces/srv/GetTypeDescription")
         .unwrap();
     let clients = Arc::new(Mutex::new(Vec::new()));
