@@ -53,7 +53,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::{Engine, Listening, SimulatedClock};
+use crate::engine::{Engine, Listening};
 use crate::liveness::Liveness;
 use crate::metrics::{Metrics, Requests};
 use crate::protocols::Protocols;
@@ -86,8 +86,6 @@ pub(crate) struct Context {
     pub(crate) events: events::Events,
     /// Streams of events that may be open.
     pub(crate) streams: Arc<Semaphore>,
-    /// The clock of a simulation.
-    pub(crate) simulated: Option<Arc<SimulatedClock>>,
     /// Looks whether the daemon is ready.
     health: health::Health,
     /// Counts and measures.
@@ -116,8 +114,6 @@ pub struct Start<'a> {
     pub data: &'a Path,
     /// Requests that read at a time.
     pub readers: usize,
-    /// The clock of a simulation.
-    pub simulated: Option<Arc<SimulatedClock>>,
     /// The threads that must work for the daemon to be ready.
     pub liveness: Liveness,
     /// Requests by all ways, as they are counted.
@@ -131,7 +127,7 @@ impl Http {
     /// # Errors
     /// If a stated address cannot be listened on, or there are no threads.
     pub fn start(settings: &Settings, start: Start<'_>) -> Result<Self, ListenError> {
-        let Start { engine, protocols, data, readers, simulated, liveness, requests } = start;
+        let Start { engine, protocols, data, readers, liveness, requests } = start;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .max_blocking_threads(readers + BLOCKING)
@@ -151,7 +147,6 @@ impl Http {
             work: Work::new(readers),
             events,
             streams: Arc::new(Semaphore::new(settings.events)),
-            simulated,
             health: health::Health::new(liveness, move || card.card_state()),
             metrics: Metrics::new(&requests, move || status.status(&robot)),
         });

@@ -112,19 +112,20 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let disk = data_folder::locked(data).map_err(in_folder)?;
     let key = device_key(data, || random().expect("the system gives random bytes"))
         .map_err(|error| in_data(DataFault::Key(error)))?;
+    let simulated = match config.source {
+        Source::System => None,
+        Source::Simulated => Some(Arc::new(SimulatedClock::default())),
+    };
     let settings = ProtocolSettings {
         experience: config.experience.clone(),
         experience_key: key.derived("omird: people in experiences"),
         manifesto: config.manifesto,
         // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
         manifesto_keys: manifesto::Keys::signing(key.secret()),
+        simulated: simulated.clone(),
     };
-    let simulated = match config.source {
-        Source::System => None,
-        Source::Simulated => Some(Arc::new(SimulatedClock::default())),
-    };
-    let clock: Arc<dyn Clock> = match &simulated {
-        Some(simulated) => simulated.clone(),
+    let clock: Arc<dyn Clock> = match simulated {
+        Some(simulated) => simulated,
         None => Arc::new(SystemClock::new(&config.synchronised_file)),
     };
     let parts = Parts {
@@ -166,14 +167,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
     let router = Router::new(engine.clone(), sinks);
     let protocols = Protocols::configured(&engine, &config.robot, access.clone(), router, settings);
     let (network, readers) = (&identities::network(config, &access, &keys), config.readers);
-    let service =
-        Service::start(&engine, &protocols, &keys, network, readers).and_then(|service| {
-            match simulated.clone() {
-                Some(clock) => service.set_by(&keys, clock),
-                None => Ok(service),
-            }
-        });
-    let service = match service {
+    let service = match Service::start(&engine, &protocols, &keys, network, readers) {
         Ok(service) => service,
         Err(error) => {
             engine.stop();
@@ -186,7 +180,6 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         ("the threads that read", Box::new(move |_| reading())),
     ]);
     let beside = Beside {
-        simulated,
         liveness: liveness.clone(),
         #[cfg(feature = "http")]
         requests,

@@ -14,7 +14,7 @@ use omird_access::Access;
 
 use std::sync::Arc;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, SimulatedClock};
 use crate::router::tool::Toolbox;
 use crate::router::{Description, Exchange, Router, Scope};
 
@@ -36,6 +36,8 @@ pub struct ProtocolSettings {
     pub manifesto: ManifestoSettings,
     /// The keys that Worlds are signed with. Those of the default sign nothing.
     pub manifesto_keys: manifesto::Keys,
+    /// The clock of a simulation, which can be set.
+    pub simulated: Option<Arc<SimulatedClock>>,
 }
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
@@ -112,9 +114,14 @@ impl Protocols {
         router: Router,
         settings: ProtocolSettings,
     ) -> Self {
-        let omir = Omir::new(engine.clone(), robot);
         let tokens = Tokens::new(access.clone());
-        let ProtocolSettings { experience, experience_key, manifesto, manifesto_keys } = settings;
+        let ProtocolSettings { experience, experience_key, manifesto, manifesto_keys, simulated } =
+            settings;
+        let omir = Omir::new(engine.clone(), robot);
+        let omir = match simulated {
+            Some(clock) => omir.with_simulated_time(clock),
+            None => omir,
+        };
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
         let manifesto = Manifesto::new(engine.clone(), manifesto_keys, manifesto);
         let compass = Compass::new(engine, compass::Settings::default());

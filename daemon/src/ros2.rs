@@ -21,7 +21,7 @@ use omir_ros2::stamp::Stamp;
 use parking_lot::RwLock;
 
 use crate::engine::{
-    Code, Encoding, Engine, Error, Event, Frames, Listening, Lookup, REBASE_CAUSE, SimulatedClock,
+    Code, Encoding, Engine, Error, Event, Frames, Listening, Lookup, REBASE_CAUSE,
 };
 use crate::protocols::Protocols;
 use crate::protocols::omir::{CLOCK, GET, Params, Payload, Response, method, reference};
@@ -64,13 +64,12 @@ impl Node {
         protocols: &Protocols,
         session: &zenoh::Session,
         config: &Ros2,
-        simulated: Option<Arc<SimulatedClock>>,
     ) -> Result<Self, OpenError> {
         let clock: Clock = {
             let engine = engine.clone();
             Arc::new(move || Stamp::from_timestamp(engine.now().0).unwrap_or(Stamp::ZERO))
         };
-        let memory = Arc::new(RoutedMemory { protocols: protocols.clone(), simulated });
+        let memory = Arc::new(RoutedMemory { protocols: protocols.clone() });
         let participant = Participant::open(session, config, memory, clock.clone())?;
         let (announcer, surveyor) = (participant.announcer(), participant.surveyor());
         let access = protocols.access.clone();
@@ -168,7 +167,6 @@ fn size_of(file: &Path) -> Result<u64, Error> {
 /// The memory, by the router.
 struct RoutedMemory {
     protocols: Protocols,
-    simulated: Option<Arc<SimulatedClock>>,
 }
 
 impl RoutedMemory {
@@ -329,13 +327,15 @@ impl Memory for RoutedMemory {
     }
 
     fn show(&self, now: Stamp) {
-        let Some(clock) = &self.simulated else { return };
-        match self.admit(&Self::node_caller(), &CLOCK, Incoming::default()) {
-            Ok(admitted) => {
-                clock.set(Timestamp::from_micros(now.nanos().div_euclid(1000)));
-                admitted.done();
-            }
-            Err(refused) => tracing::warn!(why = %worded(refused), "the time is not set"),
+        let omir = &self.protocols.omir;
+        if !omir.has_simulated_time() {
+            return;
+        }
+        let at = Timestamp::from_micros(now.nanos().div_euclid(1000));
+        let admitted = self.admit(&Self::node_caller(), &CLOCK, Incoming::default());
+        let set = admitted.map_err(worded).and_then(|admitted| omir.set_time(admitted, Ok(at)));
+        if let Err(error) = set {
+            tracing::warn!(why = %error, "the time is not set");
         }
     }
 }

@@ -30,7 +30,7 @@ use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
 use zenoh::query::{Query, Queryable};
 
-use crate::engine::{Code, Engine, Error, Listening, RequestLimits, SimulatedClock};
+use crate::engine::{Code, Engine, Error, Listening, RequestLimits};
 use crate::protocols::Protocols;
 use crate::protocols::omir::{GET, is_handed_over, method};
 use crate::router::{
@@ -97,7 +97,7 @@ impl Service {
         let load = pool.pool().clone();
         let deleter = Deleter::start().map_err(StartError::Threads)?;
         let access = protocols.access.clone();
-        let events = events::Outlet::new(session.clone(), keys.clone(), access);
+        let events = events::Publisher::new(session.clone(), keys.clone(), access);
         let context = Arc::new(Context {
             protocols: protocols.clone(),
             keys: keys.clone(),
@@ -106,8 +106,8 @@ impl Service {
             deletes: Deletes::default(),
             events: events.clone(),
         });
-        let outlet = events.clone();
-        engine.on_finding(Box::new(move |finding| outlet.found(finding)));
+        let publisher = events.clone();
+        engine.on_finding(Box::new(move |finding| publisher.found(finding)));
         let listening = engine.events().listen(move |event| events.publish(event));
 
         let pushing = Pushing::start(
@@ -136,6 +136,10 @@ impl Service {
                 .wait()
                 .map_err(StartError::Key)?
         };
+        let clock = match protocols.omir.has_simulated_time() {
+            true => Some(clock::follow(&session, keys, context.clone()).map_err(StartError::Key)?),
+            false => None,
+        };
         let instance = engine.new_id();
         let namesake =
             namesake::watch(&session, keys, engine, &instance).map_err(StartError::Key)?;
@@ -149,21 +153,11 @@ impl Service {
             queryables,
             subscriber,
             namesake,
-            clock: None,
+            clock,
             alive,
             listening,
             pushing,
         })
-    }
-
-    /// Lets `clock` be set by what is put on the key `clock`.
-    ///
-    /// # Errors
-    /// If the key cannot be declared.
-    pub fn set_by(self, keys: &Keys, clock: Arc<SimulatedClock>) -> Result<Self, StartError> {
-        let subscriber = clock::set_by(&self.session, keys, self.context.clone(), clock)
-            .map_err(StartError::Key)?;
-        Ok(Self { clock: Some(subscriber), ..self })
     }
 
     /// The session it serves over, for adapters beside it.
@@ -232,7 +226,7 @@ struct Context {
     pool: Running,
     deleter: Deleter,
     deletes: Deletes,
-    events: events::Outlet,
+    events: events::Publisher,
 }
 
 /// A service under a key of its own: the queryables of `docs/keys.md`.

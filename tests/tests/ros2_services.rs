@@ -14,7 +14,7 @@ use omir_ros2::stamp::Stamp;
 use omird::protocols::Protocols;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
-use omird_tests::process::{eventually, free_endpoint, session};
+use omird_tests::process::{self, eventually, free_endpoint};
 use omird_tests::session::{DAWN, Session, TestClock};
 use parking_lot::RwLock;
 
@@ -32,16 +32,11 @@ impl Scene {
     fn new() -> Self {
         let engine = Session::open(&CutDisk::new(), &TestClock::new()).expect("it opens");
         let endpoint = free_endpoint();
-        let ours = session("peer", &[&endpoint], &[]);
-        let theirs = session("peer", &[], &[&endpoint]);
-        let memory = ros2::Node::start(
-            &engine,
-            &Protocols::over(&engine, "r1"),
-            &ours,
-            &Ros2::default(),
-            None,
-        )
-        .expect("it joins");
+        let ours = process::session("peer", &[&endpoint], &[]);
+        let theirs = process::session("peer", &[], &[&endpoint]);
+        let memory =
+            ros2::Node::start(&engine, &Protocols::over(&engine, "r1"), &ours, &Ros2::default())
+                .expect("it joins");
         let types = Arc::new(RwLock::new(Registry::standard()));
         let now = Arc::new(|| Stamp::from_nanos(DAWN * 1000));
         let config = NodeConfig::named("client");

@@ -19,7 +19,7 @@ use omird::protocols::Protocols;
 use omird::protocols::omir::parse_rebase;
 use omird::ros2;
 use omird_tests::cut_disk::CutDisk;
-use omird_tests::process::{eventually, free_endpoint, session};
+use omird_tests::process::{self, eventually, free_endpoint};
 use omird_tests::session::{DAWN, Session, TestClock};
 use parking_lot::RwLock;
 
@@ -107,8 +107,8 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
     let session = Session::open(&disk, &clock).expect("it opens");
     let endpoint = free_endpoint();
-    let ours = session("peer", &[&endpoint], &[]);
-    let theirs = session("peer", &[], &[&endpoint]);
+    let ours = process::session("peer", &[&endpoint], &[]);
+    let theirs = process::session("peer", &[], &[&endpoint]);
 
     let types = Arc::new(RwLock::new(Registry::standard()));
     let now = Arc::new(|| Stamp::from_nanos(DAWN * 1000));
@@ -118,8 +118,7 @@ fn a_thing_is_known_again_where_the_map_has_moved_it() {
     let seen = node.publisher("/seen", &ty.expect("it is known"), Qos::DEFAULT);
     let mut robot = Robot { seen: seen.expect("it is announced"), node, at: DAWN / 1_000_000 };
     let _tf_static = robot.keyframe();
-    let memory =
-        ros2::Node::start(&session, &Protocols::over(&session, "r1"), &ours, &rules(), None);
+    let memory = ros2::Node::start(&session, &Protocols::over(&session, "r1"), &ours, &rules());
     let memory = memory.expect("it joins");
     // After the node, so that what is heard here was told to it.
     let _listening = {

@@ -1,11 +1,8 @@
 //! The transports beside Zenoh: HTTP, serial ports, and the node in the graph of ROS 2.
 
-use std::sync::Arc;
-
 use super::error::ServeError;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::engine::SimulatedClock;
 use crate::liveness::Liveness;
 use crate::protocols::Protocols;
 use crate::service::Service;
@@ -22,8 +19,6 @@ pub(super) struct Neighbours {
 
 /// The parts of the daemon that they are started with, beside the engine and the protocols.
 pub(super) struct Beside {
-    /// The clock of a simulation.
-    pub(super) simulated: Option<Arc<SimulatedClock>>,
     /// The threads that must work for the daemon to be ready.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "asked over HTTP alone"))]
     pub(super) liveness: Liveness,
@@ -45,21 +40,12 @@ impl Neighbours {
         service: &Service,
         beside: Beside,
     ) -> Result<Self, ServeError> {
-        let simulated = beside.simulated;
         // The first to come and to go: a stated address that is taken ends the start, and at the end it answers whoever waits.
         #[cfg(feature = "http")]
         let http = {
-            let (data, readers, simulated) = (&*config.data, config.readers, simulated.clone());
-            let (liveness, requests) = (beside.liveness, beside.requests);
-            let start = crate::http::Start {
-                engine,
-                protocols,
-                data,
-                readers,
-                simulated,
-                liveness,
-                requests,
-            };
+            let (data, readers) = (&*config.data, config.readers);
+            let Beside { liveness, requests } = beside;
+            let start = crate::http::Start { engine, protocols, data, readers, liveness, requests };
             crate::http::Http::start(&config.http, start).map_err(ServeError::Http)?
         };
         Ok(Self {
@@ -80,8 +66,7 @@ impl Neighbours {
                         );
                     }
                     let session = service.session();
-                    let node =
-                        crate::ros2::Node::start(engine, protocols, session, ros2, simulated);
+                    let node = crate::ros2::Node::start(engine, protocols, session, ros2);
                     Some(node.map_err(ServeError::Ros2)?)
                 }
             },

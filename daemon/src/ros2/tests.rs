@@ -33,7 +33,7 @@ impl Bench {
         let parts = Parts { settings, ..parts(&data) };
         let engine = Engine::open(parts, &mut |_| {}).unwrap();
         let protocols = Protocols::over(&engine, "r1");
-        Self { folder, engine, memory: RoutedMemory { protocols, simulated: None } }
+        Self { folder, engine, memory: RoutedMemory { protocols } }
     }
 
     /// A file of so many records.
@@ -201,7 +201,8 @@ fn each_request_leaves_one_audit_line() {
     let _ = bench.import(&small);
     let _ = bench.import(&huge);
     bench.memory.show(Stamp::ZERO);
-    bench.memory.simulated = Some(Arc::default());
+    let omir = bench.memory.protocols.omir.clone();
+    bench.memory.protocols.omir = omir.with_simulated_time(Arc::default());
     bench.memory.show(Stamp::ZERO);
     let lines = audit.take();
     let expected = [

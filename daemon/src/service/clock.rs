@@ -9,17 +9,16 @@ use zenoh::sample::SampleKind;
 use super::Context;
 use super::identity::{ZENOH, identified};
 use super::keys::Keys;
-use crate::engine::{Code, SimulatedClock};
+use crate::engine::Error;
 use crate::protocols::Protocols;
 use crate::protocols::omir::{CLOCK, instant};
 use crate::router::{Caller, Incoming, worded};
 
-/// Sets `clock` with every PUT on its key.
-pub(super) fn set_by(
+/// Sets the time of the simulation with every PUT on its key.
+pub(super) fn follow(
     session: &zenoh::Session,
     keys: &Keys,
     context: Arc<Context>,
-    clock: Arc<SimulatedClock>,
 ) -> zenoh::Result<Subscriber<()>> {
     let key = keys.operation("clock");
     session
@@ -30,7 +29,7 @@ pub(super) fn set_by(
                 return;
             }
             let incoming = Incoming { bytes: sample.payload().len(), ..Incoming::default() };
-            let Protocols { access, router, .. } = &context.protocols;
+            let Protocols { access, router, omir, .. } = &context.protocols;
             let admitted = match identified(access, sample.attachment()) {
                 Ok(caller) => router.admit(&caller, &CLOCK, incoming),
                 Err(refusal) => {
@@ -47,15 +46,9 @@ pub(super) fn set_by(
                     return;
                 }
             };
-            match instant(&sample.payload().to_bytes()) {
-                Ok(at) => {
-                    clock.set(at);
-                    admitted.done();
-                }
-                Err(why) => {
-                    admitted.failed(Code::InvalidQuery);
-                    tracing::warn!(key, %why, "the time is not set");
-                }
+            let at = instant(&sample.payload().to_bytes()).map_err(Error::from);
+            if let Err(error) = omir.set_time(admitted, at) {
+                tracing::warn!(key, why = error.message, "the time is not set");
             }
         })
         .wait()

@@ -14,13 +14,13 @@ use crate::engine::{Code, Error, Event, RotFinding};
 
 /// The way out for events.
 #[derive(Clone)]
-pub(super) struct Outlet {
+pub(super) struct Publisher {
     session: zenoh::Session,
     keys: Keys,
     access: Access,
 }
 
-impl Outlet {
+impl Publisher {
     pub(super) fn new(session: zenoh::Session, keys: Keys, access: Access) -> Self {
         Self { session, keys, access }
     }

@@ -1,4 +1,4 @@
-//! The payload of the method `clock`: the time of a simulation.
+//! The method `clock`: the time of a simulation.
 
 use std::fmt;
 
@@ -7,6 +7,10 @@ use omir_core::instant::{InstantError, Timestamp};
 use omir_core::json;
 use omir_core::number::Number;
 use omir_core::value::Value;
+use omird_engine::{Code, Error};
+use omird_router::Admitted;
+
+use crate::Omir;
 
 /// A payload that is no instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +35,41 @@ impl fmt::Display for NotAnInstant {
             Self::Unread { text, error } => write!(f, "{text:?}: {error}; ")?,
         }
         f.write_str("expected an instant such as 2026-05-30T11:42:05Z, or seconds since 1970")
+    }
+}
+
+impl From<NotAnInstant> for Error {
+    fn from(why: NotAnInstant) -> Self {
+        Self::new(Code::InvalidQuery, why.to_string())
+    }
+}
+
+impl Omir {
+    /// Returns true if the time is that of a simulation, and can be set.
+    pub fn has_simulated_time(&self) -> bool {
+        self.simulated.is_some()
+    }
+
+    /// Sets the time of the simulation, and ends the request.
+    ///
+    /// # Errors
+    /// That of `at`; `INVALID_QUERY` if the time of this daemon is that of its machine.
+    pub fn set_time(
+        &self,
+        admitted: Admitted,
+        at: Result<Timestamp, Error>,
+    ) -> Result<Timestamp, Error> {
+        let set = at.and_then(|at| {
+            let Some(clock) = &self.simulated else {
+                let message = "the time of this daemon is that of its machine; only with [clock] source = \"simulated\" \
+                               can it be set";
+                return Err(Error::new(Code::InvalidQuery, message));
+            };
+            clock.set(at);
+            Ok(at)
+        });
+        admitted.finish(&set);
+        set
     }
 }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use omir_core::value::{Map, Value};
 
-use omird_engine::{Encoding, Engine, Error, Query, RequestLimits};
+use omird_engine::{Encoding, Engine, Error, Query, RequestLimits, SimulatedClock};
 use omird_router::Admitted;
 
 pub use self::clock::{NotAnInstant, instant};
@@ -47,12 +47,20 @@ pub use self::work::{Unwanted, Work};
 pub struct Omir {
     engine: Engine,
     robot: Arc<str>,
+    /// The clock that the method `clock` sets.
+    simulated: Option<Arc<SimulatedClock>>,
 }
 
 impl Omir {
     /// Returns the protocol over `engine`, of the robot of this name.
     pub fn new(engine: Engine, robot: &str) -> Self {
-        Self { engine, robot: robot.into() }
+        Self { engine, robot: robot.into(), simulated: None }
+    }
+
+    /// Lets the method `clock` set this clock, which the engine was opened with.
+    #[must_use]
+    pub fn with_simulated_time(self, clock: Arc<SimulatedClock>) -> Self {
+        Self { simulated: Some(clock), ..self }
     }
 
     /// Returns the name of the robot.

@@ -30,29 +30,26 @@ pub(in crate::http) async fn set(
     let read = asked.read(&context, &parts.headers, body, MOST).await?;
     let incoming = Incoming { bytes: read.bytes.len(), ..Incoming::default() };
     let admitted = context.protocols.router.admit(&caller, &CLOCK, incoming)?;
-    let set = (|| {
+    let omir = &context.protocols.omir;
+    let asked = (|| {
         let mut parameters = query_parameters(&parts)?;
         let encoding = answer_encoding(&mut parameters, &parts.headers)?;
         expect_none(&CLOCK, parameters, "the instant is the body")?;
         let content = negotiate::content(&parts.headers)?;
-        let limits = context.protocols.omir.limits();
-        let value = decode(&read.bytes, content, &limits, Code::InvalidQuery)?;
-        let at = instant(json::to_string(&value).as_bytes())
-            .map_err(|why| Error::new(Code::InvalidQuery, why.to_string()))?;
-        let Some(clock) = &context.simulated else {
-            let message = "the time of this daemon is that of its machine; only with [clock] source = \"simulated\" \
-                           can it be set";
-            return Err(Error::new(Code::InvalidQuery, message).into());
-        };
-        clock.set(at);
-        let mut map = Map::new();
-        map.insert("now", at.to_string());
-        let bytes = encoding.encode(&Value::Object(map));
-        Ok::<_, Refused>(([(CONTENT_TYPE, content_type(encoding))], bytes).into_response())
+        let value = decode(&read.bytes, content, &omir.limits(), Code::InvalidQuery)?;
+        Ok((encoding, instant(json::to_string(&value).as_bytes()).map_err(Error::from)))
     })();
-    match &set {
-        Ok(_) => admitted.done(),
-        Err(refused) => admitted.failed(refused.error.code),
-    }
-    set
+    let (encoding, at) = match asked {
+        Ok(asked) => asked,
+        Err(refused) => {
+            let refused: Refused = refused;
+            admitted.failed(refused.error.code);
+            return Err(refused);
+        }
+    };
+    let at = omir.set_time(admitted, at)?;
+    let mut map = Map::new();
+    map.insert("now", at.to_string());
+    let bytes = encoding.encode(&Value::Object(map));
+    Ok(([(CONTENT_TYPE, content_type(encoding))], bytes).into_response())
 }
