@@ -4,16 +4,10 @@ and the same messages over Zenoh.
 Tokens of a text are counted here by a program of its own, and JWTs are made by hand. What the tests expect of the records
 below is read with the owner's token over `/omir/v1`.
 
-Not run, since docs/compass.md says under Limits what is not there:
-- T35 and T36: there is no model, so nothing falls back and nothing costs money.
 T39 has no request: its vectors are those that `approx_1` is held against before the first test.
 
-T19 kills the daemon KILLS times (default 20), each time amid five completions.
-
-Known not to hold, and left out of the tests named:
-- T29: the header `X-Trace-ID` counts for nothing where `a2a_context` has no `trace_id`.
-- T37: with the files emptied, `get_stage_context` and `get_error_aware_context` are −32603 and not an empty context, and
-  `get_context` and `retrieve` without a task are empty with `degraded` false and a coverage of 1.
+T19 kills the daemon KILLS times (default 50), each time amid five completions. T35 and T36 have a server of models beside the
+daemon, which answers as it is told.
 
 Usage: compass_check.py OMIRD OMIR [TEST ...]
 """
@@ -24,6 +18,7 @@ import datetime
 import hashlib
 import hmac
 import http.client
+import http.server
 import json
 import math
 import os
@@ -40,7 +35,7 @@ import zenoh
 
 from omird_process import free_port, start, stop
 
-KILLS = int(os.environ.get("KILLS", "20"))
+KILLS = int(os.environ.get("KILLS", "50"))
 SECRET = b"a secret of the issuer, longer than 32 bytes"
 EXTENSION = "urn:omird:ext:compass"
 NOW = datetime.datetime.now(datetime.timezone.utc)
@@ -819,6 +814,11 @@ def t29(robot):
         refused = robot.refuses(-32001 if method == "update" else -32601, method, {"memory_id": "none", "content": "x"}, a2a_context=context)
         same((refused.data["trace_id"], refused.data["agent_id"]), ("x-1", "a1"))
     assert robot.call("retrieve", {"query": "JWT"})["meta"]["trace_id"]
+    message = robot.message("memory.retrieve", {"query": "JWT"})
+    status, _, answer = robot.post(message, "a1", {"X-Trace-ID": "h-1", "X-Request-ID": "r-1"})
+    same((status, answer["result"]["meta"]["trace_id"]), (200, "h-1"))
+    message["a2a_context"] = context
+    same(robot.post(message, "a1", {"X-Trace-ID": "h-1"})[2]["result"]["meta"]["trace_id"], "x-1")
 
 
 def t30(robot):
@@ -923,6 +923,7 @@ def t37(robot):
         pulled = Robot(robot.omird, robot.omir, folder)
         try:
             pulled.add("a1", "compass:agent", "a1")
+            pulled.add("ace", "compass:ace", "a1")
             pulled.store("t37", "The first note.")
             away = pulled.data.with_name("away")
             pulled.data.rename(away)
@@ -934,11 +935,243 @@ def t37(robot):
             same([one["memory"]["content"] for one in found["memories"]], ["The first note."])
             for file in (pulled.data / "wal").iterdir():
                 os.truncate(file, 0)
-            status, _, answer = pulled.post(pulled.message("memory.get_context", {"task_id": "t37"}))
-            same((status, answer["result"]["context"], answer["result"]["meta"]["degraded"]), (200, "", True))
+            for method, params, who in (
+                ("get_context", {"task_id": "t37"}, "a1"), ("get_context", {"query": "note"}, "a1"),
+                ("get_stage_context", {"task_id": "t37"}, "a1"), ("get_error_aware_context", {"task_id": "t37"}, "a1"),
+                ("get_strategic_context", {"task_id": "t37", "decision_type": "intervene"}, "ace"),
+            ):
+                status, _, answer = pulled.post(pulled.message("memory." + method, params), who)
+                found = answer.get("result", answer)
+                same((status, found.get("context"), found.get("meta", {}).get("degraded")), (200, "", True), (method, answer))
+                same(found["quality"]["critical_coverage"], 0, (method, answer))
+            answer = pulled.post(pulled.message("memory.retrieve", {"query": "note"}))[2]["result"]
+            same((answer["memories"], answer["meta"]["degraded"]), ([], True))
             pulled.refuses(-32603, "store", {"task_id": "t37", "content": "The third note."})
         finally:
             pulled.kill()
+
+
+class Models(http.server.ThreadingHTTPServer):
+    """A server of models on loopback, which answers as `self.answer` says."""
+
+    def __init__(self):
+        models, self.asked, self.answer = self, [], None
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                models.asked.append((self.path, body))
+                status, raw = models.answer(body)
+                if status:
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(raw)))
+                    self.end_headers()
+                    self.wfile.write(raw)
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.daemon_threads = True
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @staticmethod
+    def summary(text, sent=100, came=20):
+        choices = [{"message": {"role": "assistant", "content": text}}]
+        return 200, json.dumps({"choices": choices, "usage": {"prompt_tokens": sent, "completion_tokens": came}}).encode()
+
+
+NOTES = [
+    "The robot drove to shelf four and looked for the red cup.", "The cup was not there, because somebody had taken it away.",
+    "In the kitchen the red cup stood by the sink, so the robot took it.", "The way back was free and short.",
+]
+SUMMARY = "The red cup was not at shelf four, because somebody had taken it to the kitchen."
+
+
+class With_model(Robot):
+    """A daemon beside a server of models, with its settings."""
+
+    def __init__(self, robot, folder, models, settings="", section=""):
+        endpoint = f"http://127.0.0.1:{models.server_port}/v1"
+        config = f'[compass]\n{settings}\n[compass.model]\nendpoint = "{endpoint}"\n{section}\n'
+        super().__init__(robot.omird, robot.omir, folder, config)
+        self.add("a1", "compass:agent", "a1")
+
+    def asks(self, method, params):
+        """The result, or the error's code; a degraded result is none of the faults here."""
+        answer = self.post(self.message("memory." + method, params))[2]
+        return answer.get("result") or answer["error"]["code"]
+
+    def stage(self, task):
+        return self.store_all(task, NOTES)[-1]["stage_id"]
+
+
+def t35(robot):
+    with tempfile.TemporaryDirectory() as folder, Models() as models:
+        asking = With_model(robot, folder, models, section="timeout_s = 1")
+        try:
+            # What a model says well is taken.
+            models.answer = lambda body: models.summary(SUMMARY)
+            found = asking.asks("compress_stage", {"stage_id": asking.stage("good")})
+            same((found["stage"]["stage_summary"], found["metric"]["model_used"]), (SUMMARY, "gpt-4o-mini"), found)
+            same((found["meta"]["degraded"], found["meta"]["cost_usd"]), (False, 0.0001), found)
+            path, body = models.asked[0]
+            same((path, body["model"], body["messages"][1]["content"]), ("/v1/chat/completions", "gpt-4o-mini", "\n".join(NOTES)))
+            # Whatever else it says is not: garbage, other JSON, nothing, too much, something else.
+            for name, answer in {
+                "html": (200, b"<html>"), "other": (200, b'{"choices":[]}'), "empty": models.summary(" "),
+                "long": models.summary(SUMMARY * 1000), "foreign": models.summary("Quarterly revenue grew in all regions worldwide."),
+                "against": models.summary("The red cup is at the sink. The red cup is not at the sink."),
+                "huge": (200, b" " * (4 << 20)),
+            }.items():
+                models.answer = lambda body: answer
+                found = asking.asks("compress_stage", {"stage_id": asking.stage(name)})
+                same((found["metric"]["model_used"], found["meta"]["degraded"]), ("extract-1", True), (name, found))
+                if name == "huge":
+                    break
+                same(asking.asks("compress_stage", {"stage_id": asking.stage(name + "2"), "require_model": True}), -32007, name)
+        finally:
+            asking.kill()
+    for name, answer in {"hangs": lambda body: time.sleep(3) or (0, b""), "fails": lambda body: (500, b"")}.items():
+        with tempfile.TemporaryDirectory() as folder, Models() as models:
+            asking = With_model(robot, folder, models, section="timeout_s = 1")
+            try:
+                models.answer, stage, began = answer, asking.stage(name), time.monotonic()
+                found = asking.asks("complete_stage", {"task_id": name})
+                same((found["metric"]["model_used"], found["meta"]["degraded"]), ("extract-1", True), found)
+                assert time.monotonic() - began < 35, name
+                same((len(models.asked), found["stage"]["stage_id"]), (3, stage))
+                # A moment later nobody waits for it again.
+                asking.asks("compress_stage", {"stage_id": asking.stage(name + "2")})
+                same(len(models.asked), 3)
+            finally:
+                asking.kill()
+    with tempfile.TemporaryDirectory() as folder, Models() as models:
+        asking = With_model(robot, folder, models, "monthly_token_budget_usd = 0")
+        try:
+            models.answer = lambda body: models.summary(SUMMARY)
+            found = asking.asks("compress_stage", {"stage_id": asking.stage("capped")})
+            same((found["metric"]["model_used"], found["meta"]["degraded"], models.asked), ("extract-1", True, []), found)
+            same(asking.asks("compress_stage", {"stage_id": asking.stage("c2"), "require_model": True}), -32006)
+            budget = asking.call("get_compression_metrics", {"task_id": "capped"})["budget"]
+            same((budget["capped"], budget["spent_usd"], models.asked), (True, 0, []))
+        finally:
+            asking.kill()
+
+
+class Heard:
+    """All signals of a robot, as they come over Zenoh."""
+
+    def __init__(self, robot):
+        config = zenoh.Config()
+        config.insert_json5("mode", '"client"')
+        config.insert_json5("connect/endpoints", json.dumps([robot.endpoint]))
+        self.session, self.all = zenoh.open(config), []
+        take = lambda sample: self.all.append((str(sample.key_expr), json.loads(sample.payload.to_string())))
+        self.listener = self.session.declare_subscriber("omir/rover/compass/signal/*", take)
+        time.sleep(0.5)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.undeclare()
+        self.session.close()
+
+    def wait(self, count):
+        """So many, and no more a moment later."""
+        until = time.monotonic() + 10
+        while len(self.all) < count and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.7)
+        same(len(self.all), count, self.all)
+        return self.all
+
+
+def t36(robot):
+    """A dollar for each token that comes back, until three quarters of a thousand are spent; then the power goes amid a call."""
+    with tempfile.TemporaryDirectory() as folder, Models() as models:
+        prices = "usd_per_million_in = 0\nusd_per_million_out = 1000000"
+        asking = With_model(robot, folder, models, "monthly_token_budget_usd = 1000", prices)
+        try:
+            # A server that says it took a million tokens is believed as far as that can be true.
+            models.answer = lambda body: models.summary(SUMMARY, 0, 1_000_000)
+
+            def budget():
+                return asking.call("get_compression_metrics", {})["budget"]
+
+            with Heard(asking) as heard:
+                spent = 0
+                while spent < 750:
+                    same((budget()["alert"], budget()["spent_usd"], heard.all), (False, spent, []))
+                    found = asking.asks("compress_stage", {"stage_id": asking.stage(f"t36-{spent}")})
+                    same((found["metric"]["model_used"], found["meta"]["degraded"]), ("gpt-4o-mini", False), found)
+                    cost = models.asked[-1][1]["max_tokens"]
+                    same((found["meta"]["cost_usd"], found["metric"]["cost_usd"]), (cost, cost))
+                    last, spent = f"t36-{spent}", spent + cost
+                same((budget()["alert"], budget()["spent_usd"], budget()["capped"]), (True, spent, False))
+                [(key, signal)] = heard.wait(1)
+                same((key, signal["signal_type"], signal["threshold"]), (f"omir/rover/compass/signal/{last}", "budget", 75))
+                near(signal["value"], spent / 10)
+            calls, stage = len(models.asked), asking.stage("t36-cut")
+            models.answer = lambda body: time.sleep(5) or (0, b"")
+
+            def cut():
+                try:
+                    asking.asks("compress_stage", {"stage_id": stage})
+                except (ConnectionError, http.client.HTTPException):
+                    pass
+
+            thread = threading.Thread(target=cut)
+            thread.start()
+            until = time.monotonic() + 20
+            while len(models.asked) == calls and time.monotonic() < until:
+                time.sleep(0.01)
+            asking.kill()
+            thread.join()
+            asking.begin()
+            # The server has worked on it, and nobody knows for how long: what was leased counts, and never more than there is.
+            leased = budget()["spent_usd"]
+            assert spent + cost <= leased <= 1000, (spent, cost, leased)
+            models.answer = lambda body: models.summary(SUMMARY, 0, 1_000_000)
+            while True:
+                found = asking.asks("compress_stage", {"stage_id": asking.stage(f"t36-after-{len(models.asked)}")})
+                if found["metric"]["model_used"] == "extract-1":
+                    break
+            assert cost * len(models.asked) <= 1000, len(models.asked)
+            same(budget()["alert"], True)
+        finally:
+            asking.kill()
+
+
+def signals(robot):
+    """Signals over Zenoh, and patterns that nobody has asked for."""
+    with Heard(robot) as heard:
+        robot.store("ts", "It begins.")
+        severe = record_error(robot, "ts", error_severity=0.9)["ace_signal"]
+        same(heard.wait(1), [("omir/rover/compass/signal/ts", severe)])
+        for _ in range(2):
+            record_error(robot, "ts")
+        (_, first), (key, second) = heard.wait(2)
+        same((key, second["signal_type"], second["value"], second["task_id"]), ("omir/rover/compass/signal/ts", "pattern", 3, "ts"))
+        [pattern] = robot.call("get_error_history", {"task_id": "ts"})["patterns"]
+        same((pattern["pattern_type"], pattern["count"]), ("frequency", 3))
+        # A task with a name that would be a wildcard has a key of its own.
+        robot.store("**", "It begins.")
+        record_error(robot, "**", error_severity=0.9)
+        key, signal = heard.wait(3)[2]
+        same((len(key.rsplit("/", 1)[1]), signal["task_id"]), (32, "**"))
+    with tempfile.TemporaryDirectory() as folder:
+        closed = Robot(robot.omird, robot.omir, folder, "[access]\nrequire = true\n")
+        try:
+            closed.add("a1", "compass:agent", "a1")
+            with Heard(closed) as heard:
+                closed.store("ts", "It begins.")
+                error = record_error(closed, "ts", error_severity=0.9, error_description="The secret word is dragonfly.")
+                told = {"signal_type": "severity", "ref": f"MemoryRecord/ce.{error['error_id']}"}
+                same(heard.wait(1), [("omir/rover/compass/signal/ts", told)])
+        finally:
+            closed.kill()
 
 
 def t38(robot):
@@ -1017,7 +1250,7 @@ def over_zenoh(robot):
 TIMED = [t31, t10, t38]
 TESTS = [
     t1, t2, t3, t4, t5, t6, t7, t8, t9, t11, t12, t13, t14, t15, t16, t17, t18, t20, t21, t22, t23, t24, t25, t26, t27, t28, t29,
-    t30, t32, t33, t34, t37, over_zenoh, t40, t19,
+    t30, t32, t33, t34, t35, t36, t37, over_zenoh, signals, t40, t19,
 ]
 # The first two record what others ask for.
 ALWAYS = {"T1", "T2"}

@@ -32,6 +32,11 @@ impl Samples {
         self.0.push(took);
     }
 
+    /// Adds those of others.
+    pub fn extend(&mut self, others: &Self) {
+        self.0.extend_from_slice(&others.0);
+    }
+
     /// The longest; zero of nothing.
     pub fn longest(&self) -> Duration {
         self.0.iter().max().copied().unwrap_or_default()

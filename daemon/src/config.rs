@@ -3,6 +3,7 @@
 
 mod access;
 mod audit;
+mod compass;
 mod experience;
 pub mod file;
 mod flash;
@@ -27,6 +28,9 @@ use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
 use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
+#[cfg(feature = "http")]
+use crate::models::ModelServer;
+use crate::protocols::compass::CompassSettings;
 use crate::protocols::experience::ExperienceSettings;
 use crate::protocols::manifesto::ManifestoSettings;
 use crate::service::{Network, check_endpoint};
@@ -67,6 +71,11 @@ pub struct Config {
     pub experience: ExperienceSettings,
     /// Manifesto Memory.
     pub manifesto: ManifestoSettings,
+    /// COMPASS.
+    pub compass: CompassSettings,
+    /// The server of models that COMPASS asks.
+    #[cfg(feature = "http")]
+    pub compass_model: Option<ModelServer>,
     /// The node in the ROS 2 graph, if there is to be one.
     #[cfg(feature = "ros2")]
     pub ros2: Option<omir_ros2::rules::Ros2>,
@@ -251,6 +260,13 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
     let prefer_verified = written.manifesto.prefer_verified;
     let prefer_verified = prefer_verified.unwrap_or(ManifestoSettings::default().prefer_verified);
     let manifesto = ManifestoSettings { prefer_verified };
+    let compass = compass::resolve(&written.compass, robot_frame)?;
+    #[cfg(feature = "http")]
+    let compass_model = written.compass.model.as_ref().map(compass::server).transpose()?;
+    #[cfg(not(feature = "http"))]
+    if written.compass.model.is_some() {
+        return Err(Invalid::other("compass.model", "this build has no HTTP, and so no way there"));
+    }
     Ok(Config {
         robot,
         prefix,
@@ -265,6 +281,9 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         audit,
         experience,
         manifesto,
+        compass,
+        #[cfg(feature = "http")]
+        compass_model,
         #[cfg(feature = "ros2")]
         ros2,
         #[cfg(feature = "http")]

@@ -12,6 +12,7 @@
 //! | `serial` | the transport over serial ports |
 //! | `http` | the transport over HTTP |
 //! | `mcp` | the tools of all protocols for language models, over HTTP |
+//! | `models` | the client of a server of language models |
 //! | `ros2` | the transport in the graph of ROS 2 |
 //! | `protocols` | the protocols of one daemon, and the router before them |
 //! | crate `omird-access` | tokens and JWTs made into callers |
@@ -35,6 +36,8 @@ pub mod malloc;
 pub mod mcp;
 #[cfg(feature = "http")]
 pub mod metrics;
+#[cfg(feature = "http")]
+pub mod models;
 pub mod program;
 pub mod protocols;
 pub mod restart;

@@ -32,7 +32,9 @@ use crate::liveness::Liveness;
 use crate::logs::{self, Logs};
 #[cfg(feature = "http")]
 use crate::metrics::Requests;
-use crate::protocols::{ProtocolSettings, Protocols, manifesto};
+#[cfg(feature = "http")]
+use crate::models::Client;
+use crate::protocols::{ModelPath, ProtocolSettings, Protocols, manifesto};
 use crate::restart;
 use crate::router::{Router, Sink};
 use crate::service::{Keys, Service};
@@ -123,6 +125,8 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         // With the key of the device, under a prefix of their own: who trusts its segments trusts these proofs.
         manifesto_keys: manifesto::Keys::signing(key.secret()),
         simulated: simulated.clone(),
+        compass: config.compass.clone(),
+        model: model_of(config),
     };
     let clock: Arc<dyn Clock> = match simulated {
         Some(simulated) => simulated,
@@ -203,7 +207,7 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         tracing::error!(%error, "there is no thread that gives signs of life to the service manager");
     }
     let mut reload = || {
-        reloading::reload(&mut running, arguments, &engine, &access, logs);
+        reloading::reload(&mut running, arguments, &engine, &protocols, logs);
         neighbours.reload();
     };
     let ended = runtime.block_on(end(signals, &mut broken, &mut reload));
@@ -223,6 +227,19 @@ fn serve(mut running: Running, arguments: &Arguments, logs: &Logs) -> Result<(),
         Ok(thread) => Err(ServeError::Broken { thread }),
         Err(_) => Ok(()),
     }
+}
+
+/// Returns the way to the model that is configured.
+#[cfg(feature = "http")]
+fn model_of(config: &Config) -> Option<ModelPath> {
+    let client = Client::new(config.compass_model.clone()?);
+    Some(ModelPath(Arc::new(client)))
+}
+
+/// Without HTTP there is none.
+#[cfg(not(feature = "http"))]
+fn model_of(_: &Config) -> Option<ModelPath> {
+    None
 }
 
 /// Starts the audit, and has `status` tell of it.

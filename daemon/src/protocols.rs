@@ -12,15 +12,16 @@ pub use omird_protocol_omir as omir;
 
 use omird_access::Access;
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::engine::{Engine, SimulatedClock};
 use crate::router::tool::Toolbox;
-use crate::router::{Description, Exchange, Router, Scope};
+use crate::router::{Description, Exchange, ModelClient, Router, Scope};
 
 use self::access::Tokens;
 use self::akashik::Akashik;
-use self::compass::Compass;
+use self::compass::{Compass, CompassSettings};
 use self::experience::{ExperienceSettings, Experiences};
 use self::manifesto::{Manifesto, ManifestoSettings};
 use self::omir::Omir;
@@ -38,6 +39,20 @@ pub struct ProtocolSettings {
     pub manifesto_keys: manifesto::Keys,
     /// The clock of a simulation, which can be set.
     pub simulated: Option<Arc<SimulatedClock>>,
+    /// `[compass]`.
+    pub compass: CompassSettings,
+    /// The way to a model, where one is configured.
+    pub model: Option<ModelPath>,
+}
+
+/// The way to a model.
+#[derive(Clone)]
+pub struct ModelPath(pub Arc<dyn ModelClient>);
+
+impl fmt::Debug for ModelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a way to a model")
+    }
 }
 
 /// The protocols of one daemon, and the router before them: what a transport is started with.
@@ -51,6 +66,7 @@ pub struct Protocols {
     pub omir: Omir,
     /// The protocol of `docs/access.md`, "Tokens over HTTP".
     pub tokens: Tokens,
+    compass: Compass,
     /// The protocols of one message and one answer each, in the order of [`Protocols::DESCRIPTIONS`].
     exchanges: Arc<[Arc<dyn Exchange>]>,
     /// The protocol of `docs/akashik.md`, which speaks first as well.
@@ -86,6 +102,16 @@ impl Protocols {
         self.exchanges.iter().find(|exchange| exchange.description().protocol.name == name)
     }
 
+    /// Returns the protocols of one message and one answer each.
+    pub fn exchanges(&self) -> impl Iterator<Item = &Arc<dyn Exchange>> {
+        self.exchanges.iter()
+    }
+
+    /// Takes other settings of COMPASS.
+    pub fn reconfigure_compass(&self, settings: CompassSettings) {
+        self.compass.reconfigure(settings);
+    }
+
     /// Returns the tools of all protocols that have some.
     pub fn tools(&self) -> Vec<Arc<dyn Toolbox>> {
         vec![Arc::new(self.omir.clone())]
@@ -115,8 +141,15 @@ impl Protocols {
         settings: ProtocolSettings,
     ) -> Self {
         let tokens = Tokens::new(access.clone());
-        let ProtocolSettings { experience, experience_key, manifesto, manifesto_keys, simulated } =
-            settings;
+        let ProtocolSettings {
+            experience,
+            experience_key,
+            manifesto,
+            manifesto_keys,
+            simulated,
+            compass,
+            model,
+        } = settings;
         let omir = Omir::new(engine.clone(), robot);
         let omir = match simulated {
             Some(clock) => omir.with_simulated_time(clock),
@@ -124,15 +157,15 @@ impl Protocols {
         };
         let experiences = Experiences::start(engine.clone(), experience, experience_key);
         let manifesto = Manifesto::new(engine.clone(), manifesto_keys, manifesto);
-        let compass = Compass::new(engine, compass::Settings::default());
+        let compass = Compass::new(engine, compass, model.map(|path| path.0));
         let akashik = Akashik::new(engine);
         let exchanges: Arc<[Arc<dyn Exchange>]> = Arc::new([
             Arc::new(experiences),
             Arc::new(manifesto),
-            Arc::new(compass),
+            Arc::new(compass.clone()),
             Arc::new(akashik.clone()),
         ]);
-        Self { access, router, omir, tokens, exchanges, akashik }
+        Self { access, router, omir, tokens, compass, exchanges, akashik }
     }
 }
 

@@ -108,6 +108,10 @@ impl Service {
         });
         let publisher = events.clone();
         engine.on_finding(Box::new(move |finding| publisher.found(finding)));
+        for exchange in protocols.exchanges() {
+            let publisher = events.clone();
+            exchange.listen(Arc::new(move |announcement| publisher.announce(announcement)));
+        }
         let listening = engine.events().listen(move |event| events.publish(event));
 
         let pushing = Pushing::start(

@@ -37,8 +37,13 @@ impl Field {
         let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let admitted =
             self.protocols.router.admit(&caller, &MESSAGE, incoming).expect("an agent may");
-        let message =
-            Message { body, parameters: Vec::new(), request_id: None, began: Instant::now() };
+        let message = Message {
+            body,
+            parameters: Vec::new(),
+            request_id: None,
+            trace_id: None,
+            began: Instant::now(),
+        };
         let exchange = self.protocols.exchange("akashik").expect("it is served").clone();
         let (tell, told) = channel();
         exchange.answer(admitted, message, Box::new(move |answer| drop(tell.send(answer))));

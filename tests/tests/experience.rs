@@ -51,6 +51,7 @@ impl<'s> Robot<'s> {
             body: body.into(),
             parameters: of.iter().map(own).collect(),
             request_id: None,
+            trace_id: None,
             began: Instant::now(),
         };
         let (tell, told) = channel();

@@ -26,6 +26,7 @@ fn ask(engine: &Engine, method: &'static Method, body: &str, world_id: &str) -> 
         body: body.as_bytes().to_vec(),
         parameters: vec![("worldId".to_owned(), world_id.to_owned())],
         request_id: None,
+        trace_id: None,
         began: Instant::now(),
     };
     let exchange = protocols.exchange("manifesto").expect("it is served").clone();

@@ -4,6 +4,7 @@
 //! reads the message, and hands both to [`Exchange::answer`]. A request that does not get so far is worded by
 //! [`Exchange::refuse`]: each protocol has its own form of an error.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use omir_core::code::Code;
@@ -29,6 +30,26 @@ pub trait Exchange: Send + Sync {
 
     /// Words a request that is not worked on. Its audit line is written.
     fn refuse(&self, denied: &Denied) -> Response;
+
+    /// Has `listener` hear of each announcement of the protocol from now on. Most protocols make none.
+    fn listen(&self, listener: Listener) {
+        drop(listener);
+    }
+}
+
+/// Hears of announcements, on threads of the protocol. It passes them on and does not wait.
+pub type Listener = Arc<dyn Fn(&Announcement) + Send + Sync>;
+
+/// A message that a protocol sends unasked, to whoever listens under its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    /// The key below that of the robot. Its parts have the characters of an id, so none of them is a wildcard.
+    pub key: String,
+    /// JSON.
+    pub body: Vec<u8>,
+    /// JSON for a place where every way in needs a token. Nobody tells who listens there, so it refers to a memory and says
+    /// nothing of it.
+    pub reference: Vec<u8>,
 }
 
 /// The facts about an [`Exchange`] that do not change.
@@ -58,6 +79,8 @@ pub struct Message {
     pub parameters: Vec<(String, String)>,
     /// The name that the client gave the request outside of its payload, as `X-Request-ID` does.
     pub request_id: Option<String>,
+    /// The name of the conversation that the request is part of, as `X-Trace-ID` has it.
+    pub trace_id: Option<String>,
     /// The moment at which it began to come in.
     pub began: Instant,
 }

@@ -17,6 +17,7 @@ mod exchange;
 pub mod field;
 mod gate;
 mod method;
+mod model;
 mod parts;
 mod rate;
 mod refusal;
@@ -37,10 +38,13 @@ use parking_lot::Mutex;
 pub use self::admitted::Admitted;
 pub use self::audit::{AUDIT, AuditLine, MOST_NAMED, RequestOutcome, Sink, Touched, Weight};
 pub use self::caller::{Bounds, Caller, DecodedBounds, Scopes};
-pub use self::exchange::{Denial, Denied, Description, ERROR, Exchange, Message, Reply, Response};
+pub use self::exchange::{
+    Announcement, Denial, Denied, Description, ERROR, Exchange, Listener, Message, Reply, Response,
+};
 pub use self::field::{Field, Shape};
 pub use self::gate::{AccessPolicy, Gate, Identify};
 pub use self::method::{About, Effect, Method, Payload, Protocol, Rate, Scope};
+pub use self::model::{ModelClient, ModelFault, Reached};
 pub use self::parts::Parts;
 pub use self::rate::RateUsage;
 use self::rate::Rates;

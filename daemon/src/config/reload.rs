@@ -10,7 +10,7 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 34] = [
+const LIVE: [&str; 58] = [
     "log",
     "access.require",
     "access.jwt",
@@ -46,6 +46,30 @@ const LIVE: [&str; 34] = [
     // Down, and up as far as Zenoh was told at the start what messages to take.
     "limits.max_payload_bytes",
     "limits.max_import_bytes",
+    "compass.working_memory_ttl",
+    "compass.episodic_memory_capacity",
+    "compass.semantic_memory_capacity",
+    "compass.stage_compression_ratio_target",
+    "compass.task_compression_ratio_target",
+    "compass.compression_quality_threshold",
+    "compass.retrieval_precision_target",
+    "compass.vector_store",
+    "compass.criticality_boost_multiplier",
+    "compass.stage_relevance_weight",
+    "compass.error_correction_weight",
+    "compass.error_pattern_detection_enabled",
+    "compass.error_history_lookback_stages",
+    "compass.error_severity_threshold",
+    "compass.stage_detection_enabled",
+    "compass.stage_auto_transition",
+    "compass.stage_completion_auto_compress",
+    "compass.embedding_model",
+    "compass.compression_model",
+    "compass.test_time_scaling_enabled",
+    "compass.monthly_token_budget_usd",
+    "compass.alert_threshold_pct",
+    "compass.memify",
+    "compass.pose",
 ];
 
 /// A section that says something by being there, whatever is in it.

@@ -25,9 +25,10 @@ use crate::router::{
     Admitted, Caller, Denial, Denied, Exchange, Incoming, Message, Method, Payload, Response, Scope,
 };
 
-/// The name that a client gives its request.
+/// The name that a client gives its request, and that of the conversation which the request is part of.
 const REQUEST_ID: &str = "x-request-id";
-/// Characters of that name.
+const TRACE_ID: &str = "x-trace-id";
+/// Characters of such a name.
 const LONGEST_ID: usize = 128;
 
 /// Returns the handler of a method.
@@ -51,7 +52,9 @@ async fn serve(
         return Err(Refused::new(StatusCode::NOT_FOUND, Code::NotFound, message));
     };
     let (parts, body) = request.into_parts();
-    let asked = RequestHead { context, exchange, method, request_id: request_id(&parts.headers) };
+    let named = |header| named(&parts.headers, header);
+    let (request_id, trace_id) = (named(REQUEST_ID), named(TRACE_ID));
+    let asked = RequestHead { context, exchange, method, request_id, trace_id };
     let answer = match asked.answered(&parts, names, body).await {
         Ok(answer) => answer,
         Err(denied) => exchange.refuse(&denied),
@@ -65,6 +68,7 @@ struct RequestHead<'a> {
     exchange: &'a Arc<dyn Exchange>,
     method: &'static Method,
     request_id: Option<String>,
+    trace_id: Option<String>,
 }
 
 impl RequestHead<'_> {
@@ -93,8 +97,8 @@ impl RequestHead<'_> {
             Err(error) => return Err(self.turned_down(&caller, admitted, error.into())),
         };
         let (tell, told) = tokio::sync::oneshot::channel();
-        let message =
-            Message { body: bytes, parameters, request_id: self.request_id.clone(), began };
+        let (request_id, trace_id) = (self.request_id.clone(), self.trace_id.clone());
+        let message = Message { body: bytes, parameters, request_id, trace_id, began };
         let exchange = self.exchange.clone();
         let worked = slot.work(move || {
             let reply = Box::new(move |answer| {
@@ -178,9 +182,9 @@ fn expect_json(headers: &HeaderMap) -> Result<(), Refused> {
     }
 }
 
-/// Returns the name that the client gave the request, if it may stand in a header again.
-fn request_id(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+/// Returns the name that a header gives, if it may stand in a header again.
+fn named(headers: &HeaderMap, header: &str) -> Option<String> {
+    let id = headers.get(header)?.to_str().ok()?;
     let is_visible = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
     (is_visible && id.len() <= LONGEST_ID).then(|| id.to_owned())
 }
@@ -250,7 +254,7 @@ mod tests {
         let of = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_bytes(value).unwrap());
-            request_id(&headers)
+            named(&headers, REQUEST_ID)
         };
         assert_eq!(of(b"r-1").as_deref(), Some("r-1"));
         for wrong in [&b""[..], b"a b", b"\xe9", &[b'x'; LONGEST_ID + 1]] {

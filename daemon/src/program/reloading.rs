@@ -3,14 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use omird_access::Access;
-
 use super::arguments::{Arguments, checked};
 use super::filter;
 use crate::config::reload::{Refused, Reloaded, Running};
 use crate::config::{ConfigError, Host, Invalid};
 use crate::engine::Engine;
 use crate::logs::Logs;
+use crate::protocols::Protocols;
 use crate::service_manager;
 
 /// Reads the configuration again, takes over what may change while it runs, and tells the log and the service manager
@@ -19,7 +18,7 @@ pub(super) fn reload(
     running: &mut Running,
     arguments: &Arguments,
     engine: &Engine,
-    access: &Access,
+    protocols: &Protocols,
     logs: &Logs,
 ) {
     service_manager::tell(&service_manager::reloading());
@@ -33,7 +32,9 @@ pub(super) fn reload(
         Ok(mut reloaded) => {
             if !reloaded.taken.is_empty() {
                 engine.reconfigure(running.config().settings.clone());
+                protocols.reconfigure_compass(running.config().compass.clone());
             }
+            let access = &protocols.access;
             let was_required = access.is_required();
             // Also where no key has changed: the files of keys that it names may have.
             access.reconfigure(running.config().access.clone());

@@ -1,6 +1,6 @@
 //! Announces what was committed, and what was refused without anyone waiting for an answer. Invariant 38 of ARCHITECTURE.md.
 
-use crate::router::error_value;
+use crate::router::{Announcement, error_value};
 use omir_core::event::EventKind;
 use omir_core::reference::Ref;
 use omir_core::value::{Map, Value};
@@ -67,12 +67,24 @@ impl Publisher {
         self.put(&key, cbor::to_vec(&Value::Object(map)), None);
     }
 
+    /// Sends what a protocol announces.
+    pub(super) fn announce(&self, announcement: &Announcement) {
+        let Announcement { key, body, reference } = announcement;
+        let payload = if self.tells_only_references() { reference } else { body };
+        let key = self.keys.operation(key);
+        let put = self.session.put(&key, payload.clone()).encoding(Encoding::APPLICATION_JSON);
+        told(put.wait(), &key);
+    }
+
     fn put(&self, key: &str, payload: Vec<u8>, attachment: Option<String>) {
         let put = self.session.put(key, payload).encoding(Encoding::APPLICATION_CBOR);
-        let put = put.attachment(attachment).wait();
-        if let Err(error) = put {
-            tracing::debug!(%error, key, "an event could not be published");
-        }
+        told(put.attachment(attachment).wait(), key);
+    }
+}
+
+fn told(put: zenoh::Result<()>, key: &str) {
+    if let Err(error) = put {
+        tracing::debug!(%error, key, "an event could not be published");
     }
 }
 

@@ -142,7 +142,13 @@ struct PendingExchange {
 impl PendingExchange {
     fn answer(self, mut request: Request, admitted: Admitted) {
         let Self { context, exchange, exchanged, caller, parameters, began } = self;
-        let message = Message { body: request.take_payload(), parameters, request_id: None, began };
+        let message = Message {
+            body: request.take_payload(),
+            parameters,
+            request_id: None,
+            trace_id: None,
+            began,
+        };
         let mut waiting = Waiting {
             context,
             exchange: exchange.clone(),

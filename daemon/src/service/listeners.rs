@@ -34,10 +34,11 @@ pub struct Rules {
     pub(super) told: &'static str,
 }
 
-/// Returns the rules. Others may ask, subscribe to events, which carry references only, and meet in the graph of ROS of
+/// Returns the rules. Others may ask, subscribe to events and announcements, which carry references only, and meet in the graph of ROS of
 /// domain `graph`, if there is one.
 pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Rules {
-    let events = [keys.operation("event/**"), keys.event_of_any()];
+    let announced = keys.operation("compass/signal/**");
+    let events = [keys.operation("event/**"), keys.event_of_any(), announced.clone()];
     let both = ["ingress", "egress"];
     let mut rules = vec![
         json!({"id": "asks", "permission": "allow", "flows": ["ingress"], "messages": ASKING,
@@ -45,7 +46,7 @@ pub(crate) fn rules(keys: &Keys, graph: Option<u32>) -> Rules {
         json!({"id": "hears of events", "permission": "allow", "flows": ["ingress"],
                "messages": ["declare_subscriber"], "key_exprs": events}),
         json!({"id": "is told events", "permission": "allow", "flows": ["egress"], "messages": ["put"],
-               "key_exprs": [keys.operation("event/**")]}),
+               "key_exprs": [keys.operation("event/**"), announced]}),
         // No queries: to a router Zenoh passes on what nobody has asked for.
         json!({"id": "is answered", "permission": "allow", "flows": ["egress"],
                "messages": ["reply", "declare_queryable", "declare_subscriber", "liveliness_token"],

@@ -91,6 +91,24 @@ impl Engine {
         query: &Query,
         mut f: impl FnMut(Hit) -> ControlFlow<()>,
     ) -> Result<u64, Error> {
+        self.recall_each_or_unread(query, |hit| match hit {
+            Ok(hit) => f(hit),
+            Err(error) => {
+                tracing::error!(%error, "left out of a recall");
+                ControlFlow::Continue(())
+            }
+        })
+    }
+
+    /// As [`Engine::recall_each`], and calls `f` with the fault of each hit that the disk does not give back.
+    ///
+    /// # Errors
+    /// As [`Engine::recall`].
+    pub fn recall_each_or_unread(
+        &self,
+        query: &Query,
+        mut f: impl FnMut(Result<Hit, Error>) -> ControlFlow<()>,
+    ) -> Result<u64, Error> {
         let query = &*self.placed(query)?;
         let now = self.inner.shared.time.moment().now.as_micros();
         let at = query.at(now);
@@ -109,13 +127,9 @@ impl Engine {
                 part.iter().filter(is_there).map(of).collect()
             };
             for (ranked, row) in rows {
-                match self.counted(self.emit(&row.outgoing)) {
-                    Ok(resource) => {
-                        if f(row.hit(query, ranked, weights, resource)).is_break() {
-                            return Ok(found.total);
-                        }
-                    }
-                    Err(error) => tracing::error!(%error, "left out of a recall"),
+                let read = self.counted(self.emit(&row.outgoing));
+                if f(read.map(|resource| row.hit(query, ranked, weights, resource))).is_break() {
+                    return Ok(found.total);
                 }
             }
         }

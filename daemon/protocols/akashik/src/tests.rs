@@ -76,6 +76,7 @@ impl Rig {
             body: body.as_bytes().to_vec(),
             parameters,
             request_id: None,
+            trace_id: None,
             began: Instant::now(),
         };
         let told = Arc::new(Mutex::new(None));

@@ -1,25 +1,28 @@
 //! One call under way: its parameters, who asks, and what it may see.
 
-use std::collections::HashMap;
-
 use omir_core::instant::Timestamp;
-use omir_core::model::Label;
+use omir_core::model::{ExperienceType, Label};
 use omir_core::reference::Ref;
+use omir_core::spatial::SpatialPose;
 use omird_router::Admitted;
-use parking_lot::Mutex;
 
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::params::Params;
 use crate::score;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::state::{ErrorRecord, Memory, Stage, StageNote, State, Task};
-use crate::store::{Batch, Kept, Shape, Store, Written};
+use crate::store::{Batch, Kept, Search, Shape, Store, Written};
+use crate::watch::Watch;
 use crate::who::Who;
 use crate::words::{MemoryType, TaskStatus};
+use crate::work::modelled::Use;
 
 /// Importance from which on everything critical is found.
 pub(crate) const CRITICAL_IMPORTANCE: f64 = 0.9;
+/// Errors of a task that a call looks at, at most.
+pub(crate) const MOST_RECENT_ERRORS: usize = 100;
 
 /// A call under way.
 pub(crate) struct Call<'a> {
@@ -28,7 +31,9 @@ pub(crate) struct Call<'a> {
     pub(crate) who: &'a Who,
     pub(crate) params: Params<'a>,
     pub(crate) admitted: &'a mut Admitted,
-    pub(crate) counts: &'a Counts,
+    pub(crate) shared: &'a Shared,
+    pub(crate) watch: &'a Watch,
+    pub(crate) model: Use,
     /// The agent that the answer is about.
     pub(crate) agent: Option<String>,
     /// The answer is less than was asked for.
@@ -49,9 +54,23 @@ impl Call<'_> {
         self.admitted.expect_change().map_err(|refusal| Failure::of_refusal(refusal, method))
     }
 
+    /// Returns the errors of a task in its last stages, newest first, at most so many.
+    pub(crate) fn recent_errors(
+        &self,
+        task: &Task,
+        most: usize,
+    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+        self.store.recent_errors(task, self.settings.error_history_lookback_stages, most)
+    }
+
+    /// Returns the pose of the robot, where it is known.
+    pub(crate) fn robot_pose(&self) -> Option<SpatialPose> {
+        self.store.engine().pose_of(self.settings.robot_frame.as_deref()?)
+    }
+
     /// Writes a batch, and notes it for the audit line.
     pub(crate) fn commit(&mut self, batch: Batch) -> Result<Written, Failure> {
-        let written = self.store.commit(batch)?;
+        let written = self.shared.commit(&self.store, batch)?;
         self.admitted.note_receipt(written.receipt());
         Ok(written)
     }
@@ -99,20 +118,6 @@ impl Call<'_> {
         let task = self.take_task(None)?;
         self.params.required("task_id", task)
     }
-
-    /// Returns the errors of a task in its last stages, newest first.
-    pub(crate) fn recent_errors(
-        &self,
-        task: &Task,
-        stages: usize,
-    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
-        let last: Vec<&str> =
-            task.stages.iter().rev().take(stages).map(|note| &*note.stage_id).collect();
-        let mut errors =
-            self.store.all::<ErrorRecord>(self.store.name(Sort::TaskHandle, &task.task_id)?)?;
-        errors.retain(|error| error.state.stage_id.as_deref().is_some_and(|id| last.contains(&id)));
-        Ok(errors)
-    }
 }
 
 impl Task {
@@ -135,6 +140,55 @@ impl Task {
 }
 
 impl Store {
+    /// Returns the newest errors of a task, newest first: at most so many, and of at least this severity.
+    pub(crate) fn errors_of(
+        &self,
+        task: &Task,
+        most: usize,
+        severity: Option<f64>,
+    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+        let sort = if task.has_handles { Sort::Errors } else { Sort::TaskHandle };
+        let search = Search {
+            experience: vec![ExperienceType::Error],
+            most: Some(most),
+            min_importance: severity,
+            ..Search::of(self.name(sort, &task.task_id)?)
+        };
+        self.find(&search)
+    }
+
+    /// Returns the errors of a task in its last stages, newest first: those among its newest, of which there are so many.
+    pub(crate) fn recent_errors(
+        &self,
+        task: &Task,
+        stages: usize,
+        most: usize,
+    ) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
+        let last: Vec<&str> =
+            task.stages.iter().rev().take(stages).map(|note| &*note.stage_id).collect();
+        let mut errors = self.errors_of(task, most, None)?;
+        errors.retain(|error| error.state.stage_id.as_deref().is_some_and(|id| last.contains(&id)));
+        Ok(errors)
+    }
+
+    /// Returns a search for the critical memories of a task, newest first. It may find others too.
+    pub(crate) fn critical_of(&self, task: &Task) -> Result<Search, Failure> {
+        if task.has_handles {
+            return Ok(Search::of(self.name(Sort::Critical, &task.task_id)?));
+        }
+        let handle = self.name(Sort::TaskHandle, &task.task_id)?;
+        Ok(Search { min_importance: Some(CRITICAL_IMPORTANCE), ..Search::of(handle) })
+    }
+
+    /// Returns the handles under which a memory may count.
+    pub(crate) fn owners(&self, agent: &str, task: Option<&str>) -> Result<Vec<Ref>, Failure> {
+        let mut handles = vec![self.name(Sort::Agent, agent)?];
+        if let Some(task) = task {
+            handles.push(self.name(Sort::TaskHandle, task)?);
+        }
+        Ok(handles)
+    }
+
     /// Adds the handles of an agent and a task.
     pub(crate) fn add_owners(
         &self,
@@ -157,9 +211,13 @@ impl Store {
         content: &str,
         valid_until: Option<Timestamp>,
     ) -> Result<Shape, Failure> {
+        batch.note_memory(memory);
         let mut handles = self.add_owners(batch, &memory.agent_id, memory.task_id.as_deref())?;
         if let Some(stage) = &memory.stage_id {
             handles.push(self.add_handle(batch, Sort::StageHandle, stage, Label::Event)?);
+        }
+        if let Some(task) = memory.task_id.as_deref().filter(|_| memory.is_critical) {
+            handles.push(self.add_handle(batch, Sort::Critical, task, Label::Event)?);
         }
         for thing in memory.entities.iter().take(MOST_THINGS) {
             let thing =
@@ -195,41 +253,10 @@ impl Store {
             entities: handles,
             parent: parent.map(|name| name.id),
             external_id: Some(format!("compass:{}", memory.memory_id)),
+            pose: None,
         })
     }
 }
 
 /// Things that one memory is found by, at most; it may name more.
 const MOST_THINGS: usize = 16;
-
-/// Counts of active memories, for each agent and task that was lately written to. They are a hint: whoever is told to look
-/// looks at the store, which decides.
-#[derive(Debug, Default)]
-pub(crate) struct Counts(Mutex<HashMap<Ref, usize>>);
-
-/// Counts that are kept before all are let go of: they are counted again.
-const MOST_COUNTS: usize = 1024;
-
-impl Counts {
-    /// Counts one more under a handle. Returns `None` if nobody has counted there yet.
-    pub(crate) fn one_more(&self, handle: &Ref) -> Option<usize> {
-        let mut counts = self.0.lock();
-        let count = counts.get_mut(handle)?;
-        *count += 1;
-        Some(*count)
-    }
-
-    /// Notes what was counted under a handle.
-    pub(crate) fn note(&self, handle: &Ref, count: usize) {
-        let mut counts = self.0.lock();
-        if counts.len() >= MOST_COUNTS {
-            counts.clear();
-        }
-        counts.insert(handle.clone(), count);
-    }
-
-    /// Forgets what was counted under a handle.
-    pub(crate) fn forget(&self, handle: &Ref) {
-        self.0.lock().remove(handle);
-    }
-}

@@ -8,32 +8,46 @@ use omir_core::json;
 use omir_core::value::{Map, Value};
 use omird_engine::Engine;
 use omird_router::{
-    Admitted, Denial, Denied, Description, Exchange, Message, Method, Parts, Refusal, Reply,
-    Response,
+    Admitted, Denial, Denied, Description, Exchange, Listener, Message, Method, ModelClient, Parts,
+    Refusal, Reply, Response,
 };
 
-use crate::call::{Call, Counts};
+use crate::call::Call;
 use crate::failure::Failure;
 use crate::jsonrpc::{self, INVALID_REQUEST, RpcCall, RpcError};
 use crate::methods::{self, COMPASS, Entry, UNKNOWN};
+use crate::money::dollars;
 use crate::names::uuid;
 use crate::params::Params;
+use crate::patient::{Job, Patient};
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::store::Store;
+use crate::watch::Watch;
 use crate::who::{Conversation, Who};
+use crate::work::modelled::Use;
 
 /// The protocol over one engine. Cloning gives another handle.
 #[derive(Clone)]
 pub struct Compass {
-    engine: Engine,
-    settings: Arc<Settings>,
-    counts: Arc<Counts>,
+    shared: Arc<Shared>,
+    watch: Arc<Watch>,
+    /// Threads for calls that wait for a model, where there is one.
+    patient: Option<Arc<Patient>>,
 }
 
 impl Compass {
-    /// Returns the protocol over `engine`.
-    pub fn new(engine: &Engine, settings: Settings) -> Self {
-        Self { engine: engine.clone(), settings: Arc::new(settings), counts: Arc::default() }
+    /// Starts the protocol over `engine`. A thread looks for patterns among errors after some were recorded.
+    pub fn new(engine: &Engine, settings: Settings, model: Option<Arc<dyn ModelClient>>) -> Self {
+        let shared = Arc::new(Shared::new(engine, settings, model));
+        let watch = Arc::new(Watch::start(&shared));
+        let patient = shared.model().map(|_| Arc::new(Patient::start()));
+        Self { shared, watch, patient }
+    }
+
+    /// Takes other settings. Calls that are under way keep those that they began with.
+    pub fn reconfigure(&self, settings: Settings) {
+        self.shared.reconfigure(settings);
     }
 
     /// Works on one call, or on what is none.
@@ -54,10 +68,11 @@ impl Compass {
                 return Err(error);
             }
         };
-        let entry = methods::entry(&call.method);
+        let memify = self.shared.settings().memify;
+        let entry = methods::entry(&call.method).filter(|entry| memify || !entry.is_memify());
         let method: &'static Method = entry.map_or(&UNKNOWN, |entry| &entry.method);
         let caller = parts.caller().clone();
-        let context = Conversation::of(&call.beside, trace, || uuid(&self.engine.new_id()));
+        let context = Conversation::of(&call.beside, trace, || uuid(&self.shared.engine.new_id()));
         let (context, fault) = match context {
             Ok(context) => (context, None),
             Err(failure) => (Conversation::default(), Some(failure)),
@@ -108,19 +123,24 @@ impl Compass {
                 ));
             }
         };
+        let settings = self.shared.settings();
         let mut call = Call {
-            settings: &self.settings,
-            store: Store::new(&self.engine, who.tenant()),
+            settings: &settings,
+            store: Store::new(&self.shared.engine, who.tenant()),
             who,
             params: Params::new(params),
             admitted,
-            counts: &self.counts,
+            shared: &self.shared,
+            watch: &self.watch,
+            model: Use::default(),
             agent: None,
             degraded: false,
         };
         let mut result = (entry.work)(&mut call)?;
         let took_ms = began.elapsed().as_micros() as f64 / 1000.0;
-        result.insert("meta", who.meta(call.agent.as_deref(), took_ms, call.degraded));
+        let degraded = call.degraded || call.model.is_missed.get() || call.store.left_out() > 0;
+        let cost = dollars(call.model.cost.get());
+        result.insert("meta", who.meta(call.agent.as_deref(), took_ms, cost, degraded));
         Ok(Value::Object(result))
     }
 }
@@ -131,7 +151,8 @@ impl Exchange for Compass {
     }
 
     /// A batch is worked on in the order given, so that a call sees what the one before it stored. A change waits for the disk
-    /// on this thread: its answer may need a second try, and the calls after it come later.
+    /// on this thread: its answer may need a second try, and the calls after it come later. A call that asks a model waits on a
+    /// thread of its own, so that the transport's threads are there for others.
     fn answer(&self, admitted: Admitted, message: Message, reply: Reply) {
         let mut parts = Parts::of(admitted);
         let incoming = match jsonrpc::read(&message.body) {
@@ -141,12 +162,25 @@ impl Exchange for Compass {
                 return reply(worded(200, error));
             }
         };
-        let trace = message.request_id.as_deref();
-        let response = jsonrpc::respond(incoming, |asked| self.one(&mut parts, asked, trace));
-        reply(match response {
-            Some(response) => Response::new(200, json::to_string(&response)),
-            None => Response::new(204, ""),
+        let asks_model = incoming.calls().any(|call| methods::may_ask_model(&call.method));
+        let trace = message.trace_id.or(message.request_id);
+        let compass = self.clone();
+        let work: Job = Box::new(move || {
+            let asked = |asked| compass.one(&mut parts, asked, trace.as_deref());
+            let response = jsonrpc::respond(incoming, asked);
+            reply(match response {
+                Some(response) => Response::new(200, json::to_string(&response)),
+                None => Response::new(204, ""),
+            });
         });
+        match self.patient.as_ref().filter(|_| asks_model) {
+            Some(patient) => patient.work(work),
+            None => work(),
+        }
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.shared.announcer.add(listener);
     }
 
     fn refuse(&self, denied: &Denied) -> Response {

@@ -88,7 +88,13 @@ impl Failure {
 
     /// A model was insisted on, and there is none.
     pub(crate) fn no_model() -> Self {
-        let message = "a model was insisted on (`require_model`), and this daemon has none";
+        let message = "a model was insisted on (`require_model`), and this daemon has none: see [compass.model] of its configuration";
+        Self::new(Code::InvalidQuery, BUDGET_EXCEEDED, message)
+    }
+
+    /// A model was insisted on, and the money of the month is spent.
+    pub(crate) fn no_money() -> Self {
+        let message = "a model was insisted on (`require_model`), and the month's budget for models has no room for it";
         Self::new(Code::InvalidQuery, BUDGET_EXCEEDED, message)
     }
 

@@ -74,6 +74,20 @@ pub(crate) enum Incoming {
     Batch(Vec<Member>),
 }
 
+impl Incoming {
+    /// Returns the calls in it.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &RpcCall> {
+        let members = match self {
+            Self::Single(member) => std::slice::from_ref(&**member),
+            Self::Batch(members) => members.as_slice(),
+        };
+        members.iter().filter_map(|member| match member {
+            Member::Call(call) => Some(call),
+            Member::Faulty(..) => None,
+        })
+    }
+}
+
 /// Reads a message.
 ///
 /// # Errors

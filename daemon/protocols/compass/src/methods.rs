@@ -20,6 +20,8 @@ const RATE: Rate = Rate { requests: 100, per: Duration::from_secs(1) };
 
 /// Whoever is an agent, or stands above one.
 const ANY: Scope = Scope("compass:agent compass:ace compass:operator");
+/// Whoever may do everything.
+const OWNER: Scope = Scope("compass:operator");
 /// Whoever watches over agents.
 const WATCHER: Scope = Scope("compass:ace compass:operator");
 
@@ -96,6 +98,19 @@ entries! {
     "memory.record_intervention_outcome", Changes, WATCHER, work::ace::record_intervention_outcome;
     "memory.get_critical_memories", Reads, WATCHER, work::ace::get_critical_memories;
     "memory.update_criticality", Changes, WATCHER, work::ace::update_criticality;
+    "memory.run_memify", Changes, OWNER, work::memify::run_memify;
+}
+
+impl Entry {
+    /// Returns true if it is the method that the configuration opens (`memify`): a call sweeps the memories of everybody.
+    pub(crate) fn is_memify(&self) -> bool {
+        self.method.name == "memory.run_memify"
+    }
+}
+
+/// Returns true if a method of this name may ask a model.
+pub(crate) fn may_ask_model(name: &str) -> bool {
+    matches!(name, "memory.complete_stage" | "memory.compress_stage" | "memory.compress_task")
 }
 
 /// Returns the method of this name.

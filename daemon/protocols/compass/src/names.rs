@@ -27,6 +27,10 @@ pub(crate) enum Sort {
     Memory,
     /// An error.
     Error,
+    /// The handle of all errors of a task.
+    Errors,
+    /// The handle of all critical memories of a task.
+    Critical,
     /// A pattern among errors.
     Pattern,
     /// The handle of what corrects an error.
@@ -37,6 +41,8 @@ pub(crate) enum Sort {
     Thing,
     /// The settings of an agent.
     Settings,
+    /// The money of a month.
+    Budget,
 }
 
 impl Sort {
@@ -49,21 +55,34 @@ impl Sort {
             Self::Stage => "cm.",
             Self::Memory => "cr.",
             Self::Error => "ce.",
+            Self::Errors => "cw.",
+            Self::Critical => "ck.",
             Self::Pattern => "cp.",
             Self::Correction => "cf.",
             Self::Intervention => "ci.",
             Self::Thing => "cn.",
             Self::Settings => "cg.",
+            Self::Budget => "cb.",
         }
     }
 
     fn of_type(self) -> ResourceType {
         match self {
-            Self::Agent | Self::TaskHandle | Self::StageHandle | Self::Correction | Self::Thing => {
-                ResourceType::Entity
-            }
+            Self::Agent
+            | Self::TaskHandle
+            | Self::StageHandle
+            | Self::Errors
+            | Self::Critical
+            | Self::Correction
+            | Self::Thing => ResourceType::Entity,
             _ => ResourceType::MemoryRecord,
         }
+    }
+
+    /// Returns the part of a name that stands for the id.
+    pub(crate) fn key_of(self, name: &Ref) -> &str {
+        let text = name.id.as_str();
+        text.strip_prefix(self.prefix()).unwrap_or(text)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use omir_core::instant::Timestamp;
+use omir_core::model::Extension;
+use omir_core::spatial::{SPATIAL_POSE_URL, SpatialPose};
 use omir_core::value::{Map, Value};
 
 use crate::failure::Failure;
@@ -236,6 +238,21 @@ impl<'a> Params<'a> {
             })
         };
         inner.map.iter().map(of).collect::<Result<Vec<_>, _>>().map(Some)
+    }
+
+    /// Returns a pose: the value of the extension `spatial-pose` of OMIR.
+    pub(crate) fn pose(&mut self, name: &'static str) -> Result<Option<SpatialPose>, Failure> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let map = value.as_object().ok_or_else(|| self.expected(name, "a pose", value))?;
+        let extension = Extension::json(SPATIAL_POSE_URL, map.clone());
+        SpatialPose::from_extension(&extension).map(Some).map_err(|faults| {
+            let path = self.path(name);
+            let Some(fault) = faults.first() else {
+                return Failure::params(path, format!("{name}: is no pose"));
+            };
+            let within = fault.pointer.strip_prefix("/valueJson").unwrap_or_default();
+            Failure::params(format!("{path}{within}"), format!("{name}: {}", fault.message))
+        })
     }
 
     /// Returns what a parameter must be there for.

@@ -35,6 +35,24 @@ pub struct Settings {
     pub stage_auto_transition: bool,
     /// A stage that is completed is summarised.
     pub stage_completion_auto_compress: bool,
+    /// A model makes summaries, where there is one.
+    pub test_time_scaling_enabled: bool,
+    /// The model that summarises.
+    pub compression_model: String,
+    /// Longest wait for an answer of the model.
+    pub model_timeout: Duration,
+    /// Dollars for a million tokens that are sent, and that come back.
+    pub usd_per_million_in: f64,
+    /// The same of what comes back.
+    pub usd_per_million_out: f64,
+    /// Dollars for models in a calendar month.
+    pub monthly_token_budget_usd: f64,
+    /// Share of them in percent from which on there is an alert.
+    pub alert_threshold_pct: f64,
+    /// `memory.run_memify` is a method.
+    pub memify: bool,
+    /// The frame of the robot, whose pose a memory has that states none; `None` for no pose.
+    pub robot_frame: Option<String>,
 }
 
 impl Default for Settings {
@@ -55,6 +73,15 @@ impl Default for Settings {
             stage_detection_enabled: true,
             stage_auto_transition: true,
             stage_completion_auto_compress: true,
+            test_time_scaling_enabled: true,
+            compression_model: "gpt-4o-mini".to_owned(),
+            model_timeout: Duration::from_secs(10),
+            usd_per_million_in: 0.15,
+            usd_per_million_out: 0.60,
+            monthly_token_budget_usd: 1000.0,
+            alert_threshold_pct: 75.0,
+            memify: false,
+            robot_frame: None,
         }
     }
 }

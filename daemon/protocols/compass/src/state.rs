@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::uses::Counts;
 use crate::words::{ErrorType, MemoryType, PatternType, StageType, TaskStatus};
 
 /// A state that a record of its own holds.
@@ -72,6 +73,11 @@ pub(crate) struct Memory {
     /// Interventions it was used in, and the sum of their effectiveness.
     pub(crate) interventions: u32,
     pub(crate) effectiveness: f64,
+    /// Tasks that used it and ended well, and its uses by them.
+    #[serde(default)]
+    pub(crate) successes: u32,
+    #[serde(default)]
+    pub(crate) success_uses: u32,
 }
 state!(Memory, "memory", memory_id);
 
@@ -124,6 +130,12 @@ pub(crate) struct Task {
     pub(crate) performance_metrics: BTreeMap<String, f64>,
     pub(crate) compression: Compression,
     pub(crate) metrics: Vec<Metric>,
+    /// Uses of memories by the task, by their ids.
+    #[serde(default)]
+    pub(crate) uses: Counts,
+    /// Its errors and its critical memories bear handles of their own. Those of tasks that an earlier build opened do not.
+    #[serde(default)]
+    pub(crate) has_handles: bool,
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
 }
@@ -211,6 +223,21 @@ pub(crate) struct ErrorPattern {
     pub(crate) last_seen: String,
 }
 state!(ErrorPattern, "pattern", pattern_id);
+
+/// The money of a month for models: one record for the daemon, of no agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Budget {
+    pub(crate) tenant: String,
+    pub(crate) agent_id: String,
+    /// `2026-11`, in UTC.
+    pub(crate) month: String,
+    /// All that may have been spent by now.
+    pub(crate) leased_usd: f64,
+    /// As far as it was known when this was written.
+    pub(crate) spent_usd: f64,
+    pub(crate) alerted: bool,
+}
+state!(Budget, "budget", month);
 
 /// An intervention of whoever watches an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,10 @@
 mod batch;
 mod find;
 mod shape;
+mod sketch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use omir_core::cbor;
 use omir_core::decode::Limits;
@@ -14,8 +18,9 @@ use omir_core::value::{Map, Value, from_value, to_value};
 use omird_engine::{ClockState, Engine};
 
 pub(crate) use self::batch::{Batch, Written, retried};
-pub(crate) use self::find::{FoundState, Search};
+pub(crate) use self::find::Search;
 pub(crate) use self::shape::Shape;
+pub(crate) use self::sketch::Sketch;
 use crate::failure::Failure;
 use crate::names::{self, Sort, uuid};
 use crate::state::State;
@@ -56,12 +61,20 @@ impl<S> Kept<S> {
 pub(crate) struct Store {
     engine: Engine,
     tenant: String,
+    /// Searches go on without records that the disk does not give back: one that is rotten holds up no task.
+    left_out: Arc<AtomicUsize>,
 }
 
 impl Store {
     /// Returns the store of a tenant.
     pub(crate) fn new(engine: &Engine, tenant: &str) -> Self {
-        Self { engine: engine.clone(), tenant: tenant.to_owned() }
+        let (engine, tenant) = (engine.clone(), tenant.to_owned());
+        Self { engine, tenant, left_out: Arc::default() }
+    }
+
+    /// Returns the number of records that searches left out.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// Returns the tenant.

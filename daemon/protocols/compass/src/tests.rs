@@ -1,10 +1,14 @@
 //! The protocol over a real engine on a temporary folder, asked as a transport asks it.
 
 mod ace;
+mod card;
 mod compression;
 mod core;
 mod errors;
+mod learning;
+mod signals;
 mod stages;
+mod year;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -19,7 +23,8 @@ use omird_router::testing::{AuditLines, Facts};
 use omird_router::{Caller, Exchange, Incoming, Message, Response, Router, Scope, Scopes};
 use tempfile::TempDir;
 
-use crate::{ACE, AGENT, Compass, JSONRPC, OPERATOR, Settings};
+use crate::settings::Settings;
+use crate::{ACE, AGENT, Compass, JSONRPC, OPERATOR};
 
 /// A protocol over a folder, and the time.
 struct Rig {
@@ -50,7 +55,7 @@ impl Rig {
         let dir = tempfile::tempdir().unwrap();
         let clock = TestClock::new();
         let engine = open(dir.path(), &clock);
-        let compass = Compass::new(&engine, settings);
+        let compass = Compass::new(&engine, settings, None);
         let lines = AuditLines::default();
         let router = Router::new(Facts { most: 1 << 20, ..Facts::default() }, [lines.sink()]);
         Self { dir, clock, engine, compass, lines, router }
@@ -60,16 +65,21 @@ impl Rig {
     fn restart(&mut self) {
         self.engine.stop();
         self.engine = open(self.dir.path(), &self.clock);
-        self.compass = Compass::new(&self.engine, Settings::default());
+        self.compass = Compass::new(&self.engine, Settings::default(), None);
     }
 
     fn send(&self, caller: &Caller, body: &str) -> Response {
+        self.send_named(caller, body, None)
+    }
+
+    fn send_named(&self, caller: &Caller, body: &str, trace: Option<&str>) -> Response {
         let incoming = Incoming { bytes: body.len(), ..Incoming::default() };
         let admitted = self.router.admit(caller, &JSONRPC, incoming).unwrap();
         let message = Message {
             body: body.as_bytes().to_vec(),
             parameters: Vec::new(),
-            request_id: None,
+            request_id: Some("r-1".to_owned()),
+            trace_id: trace.map(str::to_owned),
             began: Instant::now(),
         };
         let told = Arc::new(Mutex::new(None));

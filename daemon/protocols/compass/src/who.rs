@@ -141,13 +141,18 @@ impl Who {
     }
 
     /// Returns the member `meta` of a result.
-    pub(crate) fn meta(&self, agent: Option<&str>, took_ms: f64, degraded: bool) -> Value {
+    pub(crate) fn meta(
+        &self,
+        agent: Option<&str>,
+        took_ms: f64,
+        cost_usd: f64,
+        degraded: bool,
+    ) -> Value {
         let mut meta = Map::new();
         meta.insert("trace_id", self.trace_id());
         meta.insert("agent_id", agent.or(self.own()));
         meta.insert("took_ms", took_ms);
-        // Nothing here calls a model.
-        meta.insert("cost_usd", 0.0);
+        meta.insert("cost_usd", cost_usd);
         meta.insert("degraded", degraded);
         Value::Object(meta)
     }

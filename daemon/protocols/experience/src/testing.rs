@@ -35,6 +35,7 @@ pub(crate) fn message(body: &str, parameters: &[(&str, &str)]) -> Message {
         body: body.as_bytes().to_vec(),
         parameters: parameters.iter().map(own).collect(),
         request_id: None,
+        trace_id: None,
         began: Instant::now(),
     }
 }

@@ -162,6 +162,7 @@ fn the_same_message_at_once_is_one_unit() {
                         body: body.as_bytes().to_vec(),
                         parameters: Vec::new(),
                         request_id: None,
+                        trace_id: None,
                         began: Instant::now(),
                     };
                     rig.akashik.answer(

@@ -36,6 +36,7 @@ fn each_unit_is_told_of_once_and_in_order() {
                         body: body.into_bytes(),
                         parameters: Vec::new(),
                         request_id: None,
+                        trace_id: None,
                         began: Instant::now(),
                     };
                     rig.akashik.answer(

@@ -10,7 +10,7 @@ use omird_engine::{Change, Code, Effect, Encoding, Engine, Precondition, Receipt
 use super::{Kept, Shape, Store, encode};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::state::State;
+use crate::state::{Memory, State};
 
 /// Times that a write is worked out again after a lost race.
 const TRIES: usize = 3;
@@ -20,6 +20,8 @@ const TRIES: usize = 3;
 pub(crate) struct Batch {
     records: Vec<(Ref, Value, Precondition)>,
     entities: Vec<(Ref, Value)>,
+    memories: Vec<Memory>,
+    tasks: Vec<String>,
 }
 
 /// The receipt of a batch.
@@ -50,6 +52,21 @@ impl Batch {
     /// Returns true if there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// Notes a memory that it writes.
+    pub(crate) fn note_memory(&mut self, memory: &Memory) {
+        self.memories.push(memory.clone());
+    }
+
+    /// Notes a task that it writes.
+    pub(crate) fn note_task(&mut self, task: &str) {
+        self.tasks.push(task.to_owned());
+    }
+
+    /// Takes the memories and tasks that it writes.
+    pub(crate) fn take_notes(&mut self) -> (Vec<Memory>, Vec<String>) {
+        (std::mem::take(&mut self.memories), std::mem::take(&mut self.tasks))
     }
 }
 
@@ -107,7 +124,7 @@ impl Store {
     /// # Errors
     /// A lost race is told apart from other refusals: [`Failure::is_race`].
     pub(crate) fn commit(&self, batch: Batch) -> Result<Written, Failure> {
-        let Batch { records, entities } = batch;
+        let Batch { records, entities, .. } = batch;
         let conditions: Vec<(Ref, Precondition)> =
             records.iter().map(|(name, _, condition)| (name.clone(), *condition)).collect();
         let values = entities.into_iter().map(|(_, value)| value);

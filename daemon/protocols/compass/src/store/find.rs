@@ -1,12 +1,13 @@
 //! Looking for states: by the handle they bear, and by words.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 use omir_core::model::ExperienceType;
 use omir_core::reference::{Ref, ResourceType};
 use omird_engine::{Order, Query, ScorePart};
 
-use super::{Kept, Store, UNSEEN, decode};
+use super::{Kept, Sketch, Store, UNSEEN, decode};
 use crate::failure::Failure;
 use crate::state::State;
 
@@ -36,18 +37,59 @@ impl Search {
     }
 }
 
-/// A hit.
-#[derive(Debug, Clone)]
-pub(crate) struct FoundState<S> {
-    /// The state.
-    pub(crate) kept: Kept<S>,
-    /// The agreement with the words, from 0 to 1; 0 where there are none.
-    pub(crate) text: f64,
-}
-
 impl Store {
     /// Returns the states that a search finds. Nothing counts as used.
-    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<FoundState<S>>, Failure> {
+    pub(crate) fn find<S: State>(&self, search: &Search) -> Result<Vec<Kept<S>>, Failure> {
+        self.find_counted(search).map(|(found, _)| found)
+    }
+
+    /// As [`Store::find`], with the number of records that match in all.
+    pub(crate) fn find_counted<S: State>(
+        &self,
+        search: &Search,
+    ) -> Result<(Vec<Kept<S>>, usize), Failure> {
+        let mut all = Vec::new();
+        let total = self.each(search, |bytes, _| {
+            if let Some(kept) = decode::<S>(bytes, UNSEEN)?
+                && kept.state.identity().0 == self.tenant()
+            {
+                all.push(kept);
+            }
+            Ok(())
+        })?;
+        Ok((all, total))
+    }
+
+    /// Returns the memories that a search finds, as far as a score needs them.
+    pub(crate) fn sketches(&self, search: &Search) -> Result<Vec<Sketch>, Failure> {
+        let mut all = Vec::new();
+        self.each_sketch(search, |sketch| all.push(sketch))?;
+        Ok(all)
+    }
+
+    /// Calls `f` with each memory that a search finds. One is in memory at a time.
+    pub(crate) fn each_sketch(
+        &self,
+        search: &Search,
+        mut f: impl FnMut(Sketch),
+    ) -> Result<(), Failure> {
+        self.each(search, |bytes, text| {
+            if let Some(sketch) = Sketch::of(bytes, text)?
+                && sketch.memory.tenant == self.tenant()
+            {
+                f(sketch);
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Calls `f` with the bytes of each record that a search finds, and its agreement with the words.
+    fn each(
+        &self,
+        search: &Search,
+        mut f: impl FnMut(Vec<u8>, f64) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
         if search.handles.is_empty() {
             return Err(Failure::internal(
                 "a search without a handle would find what is of others",
@@ -66,28 +108,48 @@ impl Store {
             explain: search.text.is_some(),
             ..Query::default()
         };
-        let mut all = Vec::new();
         let mut failed = None;
-        self.engine().recall_each(&query, |hit| {
-            let text = hit.parts.as_ref().map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
-            match decode::<S>(hit.resource, UNSEEN) {
-                Ok(Some(kept)) if kept.state.identity().0 == self.tenant() => {
-                    all.push(FoundState { kept, text });
-                    ControlFlow::Continue(())
+        let total = self.engine().recall_each_or_unread(&query, |hit| {
+            let done = match hit {
+                Ok(hit) => {
+                    let parts = hit.parts.as_ref();
+                    let text = parts.map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
+                    f(hit.resource, text)
                 }
-                Ok(_) => ControlFlow::Continue(()),
+                Err(error) => {
+                    tracing::error!(%error, "left out of what an agent is told");
+                    self.left_out.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }
+            };
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
                 Err(failure) => {
                     failed = Some(failure);
                     ControlFlow::Break(())
                 }
             }
         })?;
-        failed.map_or(Ok(all), Err)
+        failed.map_or(Ok(usize::try_from(total).unwrap_or(usize::MAX)), Err)
+    }
+
+    /// Returns the number of records of these types of experience that bear a handle; of none, of all types.
+    pub(crate) fn count(&self, handle: Ref, types: &[ExperienceType]) -> Result<usize, Failure> {
+        let query = Query {
+            types: vec![ResourceType::MemoryRecord],
+            entities: vec![handle],
+            experience_types: types.to_vec(),
+            order: Order::Latest,
+            limit: Some(1),
+            touch: false,
+            ..Query::default()
+        };
+        let total = self.engine().recall_each_or_unread(&query, |_| ControlFlow::Break(()))?;
+        Ok(usize::try_from(total).unwrap_or(usize::MAX))
     }
 
     /// Returns all states of a kind that bear a handle, newest first.
     pub(crate) fn all<S: State>(&self, handle: Ref) -> Result<Vec<Kept<S>>, Failure> {
-        let found = self.find::<S>(&Search::of(handle))?;
-        Ok(found.into_iter().map(|found| found.kept).collect())
+        self.find(&Search::of(handle))
     }
 }

@@ -7,6 +7,7 @@ use omir_core::model::{
 };
 use omir_core::number::Number;
 use omir_core::reference::{Id, Ref};
+use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 
 /// The members of a record beside the state.
@@ -25,6 +26,8 @@ pub(crate) struct Shape {
     pub(crate) parent: Option<Id>,
     /// The name upstream.
     pub(crate) external_id: Option<String>,
+    /// The place of a record that is new.
+    pub(crate) pose: Option<SpatialPose>,
 }
 
 impl Shape {
@@ -35,12 +38,12 @@ impl Shape {
         let mut record = MemoryRecord::new(name.id.clone(), self.content.clone(), at);
         record.tier = self.tier;
         let provenance = Provenance {
-            source: Some(agent.to_owned()),
+            source: Some(agent.to_owned()).filter(|agent| !agent.is_empty()),
             external_id: self.external_id.clone(),
             ..Provenance::default()
         };
         record.provenance = Some(provenance);
-        record.extension = Some(Vec::new());
+        record.extension = Some(self.pose.iter().map(SpatialPose::to_extension).collect());
         if self.anchored {
             record.decay = Some(Decay { anchored: Some(true), ..Decay::default() });
         }
@@ -70,7 +73,8 @@ impl Shape {
         record.event_time = self.event_time.map(Into::into);
         record.valid_until = self.valid_until.map(Into::into);
         record.parent_id.clone_from(&self.parent);
-        record.entity_refs = Some(self.entities.iter().cloned().map(Into::into).collect());
+        let entities: Vec<_> = self.entities.iter().cloned().map(Into::into).collect();
+        record.entity_refs = Some(entities).filter(|entities| !entities.is_empty());
         let extensions = record.extension.get_or_insert_default();
         extensions.retain(|extension| extension.url != COMPASS_URL);
         extensions.push(Extension::json(COMPASS_URL, state));

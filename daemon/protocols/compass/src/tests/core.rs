@@ -311,6 +311,13 @@ fn the_trace_comes_back() {
     assert_eq!(text(&ask("a cup"), "/result/meta/trace_id"), "x-1");
     let failed = ask("");
     assert_eq!(text(&failed, "/error/data/trace_id"), "x-1");
+    // That of a header counts where the message has none, before the name of the request.
+    let named = |trace: Option<&str>| {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"a"}}"#;
+        value(&rig.send_named(&agent("a1"), body, trace).body)
+    };
+    assert_eq!(text(&named(Some("h-1")), "/result/meta/trace_id"), "h-1");
+    assert_eq!(text(&named(None), "/result/meta/trace_id"), "r-1");
     assert_eq!(text(&failed, "/error/data/agent_id"), "a1");
 }
 
@@ -343,6 +350,76 @@ fn what_is_above_the_capacity_is_put_aside() {
     assert_eq!((count(""), count(r#","include_archived":true"#)), (50, 51));
     let found = rig.ask("memory.retrieve", r#"{"query":"room 12","task_id":"t1"}"#);
     assert_eq!(text(&found, "/memories/0/memory/content"), "The robot must not enter room 12.");
+}
+
+#[test]
+fn the_least_relevant_goes_first_also_after_it_has_changed() {
+    let settings = Settings { episodic_memory_capacity: 3, ..Settings::default() };
+    let rig = Rig::with(settings);
+    let stored: Vec<String> = (0..3)
+        .map(|n| text(&rig.store(&format!("box {n} was moved")), "/memory_id").to_owned())
+        .collect();
+    let update = |n: usize, relevance: f64| {
+        let params = format!(r#"{{"memory_id":"{}","relevance_score":{relevance}}}"#, stored[n]);
+        rig.ask("memory.update", &params);
+    };
+    let active = || {
+        let params = r#"{"query":"box","task_id":"t1","k":100,"touch":false}"#;
+        let found = rig.ask("memory.retrieve", params);
+        let ids = list(&found, "/memories").iter();
+        ids.map(|one| text(one, "/memory/memory_id").to_owned()).collect::<Vec<_>>()
+    };
+    rig.store("box 3 was moved");
+    assert!(!active().contains(&stored[0]), "the oldest of equal relevance");
+    update(2, 0.1);
+    rig.store("box 4 was moved");
+    assert!(active().contains(&stored[1]) && !active().contains(&stored[2]));
+    // One that is critical from now on is never chosen, and its successor is.
+    let watcher = somebody(&[ACE], &["a1"]);
+    let params = format!(r#"{{"memory_id":"{}","is_critical":true,"reason":"manual"}}"#, stored[1]);
+    rig.response(&watcher, "memory.update_criticality", &params);
+    let pruned: Vec<f64> =
+        (5..9).map(|n| number(&rig.store(&format!("box {n} was moved")), "/pruned")).collect();
+    assert_eq!(pruned, [1.0; 4]);
+    assert!(active().contains(&stored[1]));
+    assert_eq!(active().len(), 3);
+}
+
+#[test]
+fn a_memory_has_the_place_that_is_stated() {
+    let rig = Rig::new();
+    let pose = r#"{"frame":"map","position":[1.0,2.0,0.5]}"#;
+    let stored =
+        rig.ask("memory.store", &format!(r#"{{"content":"a cup stands here","pose":{pose}}}"#));
+    let query = omird_engine::Query {
+        near: Some(omir_core::space::Center::Plane { x: 1.0, y: 2.0 }),
+        radius: Some(0.1),
+        ..omird_engine::Query::default()
+    };
+    let found = rig.engine.recall(&query).unwrap();
+    assert_eq!(found.hits.len(), 1);
+    let id = text(&stored, "/memory_id");
+    // A change of something else leaves it where it is.
+    rig.ask("memory.update", &format!(r#"{{"memory_id":"{id}","relevance_score":0.5}}"#));
+    let found = rig.ask("memory.retrieve", r#"{"query":"cup"}"#);
+    assert_eq!(number(&found, "/memories/0/memory/pose/position/1"), 2.0);
+    let wrong = r#"{"content":"x","pose":{"frame":"map","position":[1.0,"2",0]}}"#;
+    let response = rig.response(&agent("a1"), "memory.store", wrong);
+    assert_eq!(code(&response), -32602);
+    assert_eq!(text(&response, "/error/data/path"), "/pose/position/1");
+}
+
+#[test]
+fn a_sweep_is_there_where_the_configuration_says_so() {
+    let rig = Rig::new();
+    let operator = somebody(&[OPERATOR], &["a1"]);
+    assert_eq!(code(&rig.response(&operator, "memory.run_memify", "{}")), -32601);
+    rig.compass.reconfigure(Settings { memify: true, ..Settings::default() });
+    assert_eq!(rig.fault("memory.run_memify", "{}"), -32104);
+    let swept = rig.response(&operator, "memory.run_memify", "{}");
+    for figure in ["merged", "expired", "moved"] {
+        assert_eq!(number(&swept, &format!("/result/{figure}")), 0.0);
+    }
 }
 
 #[test]

@@ -7,14 +7,16 @@ use omir_core::model::{ExperienceType, Tier};
 use omir_core::value::{Map, Value};
 use omird_engine::Change;
 
-use crate::call::{CRITICAL_IMPORTANCE, Call};
+use crate::call::{CRITICAL_IMPORTANCE, Call, MOST_RECENT_ERRORS};
 use crate::context::{Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::state::{Intervention, Memory, Task};
+use crate::state::{ErrorPattern, ErrorRecord, Intervention, Memory, Stage, Task};
 use crate::store::{Batch, Kept, Search, Shape, Store, retried};
 use crate::words::{Format, Word};
-use crate::work::context::{BUDGETS, Made, coverage, critical_facts, line_of_error};
+use crate::work::context::{
+    BUDGETS, Made, Wish, coherence_of, coverage, critical_facts, line_of_error, or_nothing,
+};
 use crate::work::errors::{log_of, patterns_under, shown_patterns};
 use crate::work::shown;
 use crate::work::tasks::current_stage;
@@ -24,8 +26,14 @@ const LEARNING: f64 = 0.2;
 /// Interventions, and their mean effectiveness, from which on a memory is critical.
 const OFTEN: u32 = 3;
 const EFFECTIVE: f64 = 0.7;
-/// Successes that are told.
+/// Tasks that ended well, and uses by them, from which on a memory is critical.
+const SUCCESSES: u32 = 2;
+const SUCCESS_USES: u32 = 5;
+/// Memories that one task makes worth more: each is written.
+const MOST_LEARNT: usize = 16;
+/// Successes that are told, and the newest records of a task among which they are looked for.
 const MOST_SUCCESSES: usize = 10;
+const MOST_LOOKED_AT: usize = 1000;
 
 /// A matter to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +69,9 @@ fn focus(stated: &[Focus], metrics: &BTreeMap<String, f64>) -> Vec<Focus> {
 
 /// Makes the context of a decision about a task.
 pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let task = call.required_task()?.state;
+    let task = call.required_task();
     let params = &mut call.params;
+    let task_id = params.id("task_id")?.unwrap_or_default().to_owned();
     let decision = params.said("decision_type")?;
     let decision = params.required("decision_type", decision)?.to_owned();
     let mut metrics = BTreeMap::new();
@@ -78,83 +87,164 @@ pub(crate) fn get_strategic_context(call: &mut Call<'_>) -> Result<Map, Failure>
     let budget = params.count("token_budget", BUDGETS.0, BUDGETS.1)?.unwrap_or(2000);
     params.finish()?;
     let focus = focus(&stated, &metrics);
-    let is = |one| focus.contains(&one);
-    let lookback = call.settings.error_history_lookback_stages;
-    let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
-    let errors = call.recent_errors(&task, lookback)?;
-    let patterns = if is(Focus::Errors) { patterns_under(call, &handle)? } else { Vec::new() };
-    let successes = if is(Focus::Progress) { successes(call, &task)? } else { Vec::new() };
-    let facts = critical_facts(call, &task)?;
-    let with_errors = is(Focus::Errors) || focus.is_empty();
-    let with_stages = is(Focus::Progress) || focus.is_empty();
+    let worked = task.and_then(|task| {
+        let grounds = Grounds::of(call, &task.state, &focus)?;
+        let made = grounds.made(&task.state, &decision, budget)?;
+        call.store.touch(grounds.successes.iter().map(|kept| kept.bytes.as_slice()));
+        Ok((task.state.critical_constraints, grounds, made))
+    });
+    let (constraints, grounds, made) = match or_nothing(call, worked)? {
+        Some(worked) => worked,
+        None => (Vec::new(), Grounds::default(), Made::empty(&Wish::plain(None, budget))?),
+    };
+    // As sure as the patterns it rests on; without any, as the facts that it covers.
+    let surest = grounds.patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
+    let confidence = surest.unwrap_or(made.coverage);
+    let mut map = Map::new();
+    map.insert("context_id", call.store.new_id());
+    map.insert("task_id", task_id);
+    map.insert("focus", focus.iter().map(|focus| focus.as_str()).collect::<Vec<_>>());
+    map.insert("critical_facts", grounds.facts);
+    map.insert("constraints", constraints);
+    map.insert("errors", grounds.errors_shown);
+    map.insert("patterns", shown_patterns(&grounds.patterns)?);
+    let shown = grounds.successes.iter().map(|kept| shown::memory(kept).map(Value::Object));
+    map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
+    let shown = grounds.stages.iter().map(|stage| shown::stage(stage).map(Value::Object));
+    map.insert("stages", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
+    map.insert("context", made.context.context.clone());
+    map.insert("token_count", made.context.tokens);
+    map.insert("confidence", confidence);
+    map.insert("quality", made.quality());
+    Ok(map)
+}
 
-    let mut draft = Draft::default();
-    let decided = format!("Decision: {decision}");
-    draft.add(Section::Progress, Worth::Fixed, decided);
-    if !task.task_goal.is_empty() {
-        draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
-    }
-    let summary = task.task_progress_summary.as_deref().unwrap_or_default();
-    draft.add(Section::Progress, Worth::Progress, summary);
-    for one in &successes {
-        draft.add(Section::Current, Worth::Raw, format!("- {}", one.record.content.trim()));
-    }
-    let mut stages = Vec::new();
-    if with_stages {
-        for note in task.stages.iter().rev() {
-            let stage = current_stage(call, &note.stage_id)?.state;
-            if !stage.stage_summary.is_empty() {
-                let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
-                draft.add(Section::Past, Worth::Past, text);
-            }
-            stages.push(Value::Object(shown::stage(&stage)?));
+/// The grounds of a decision: as much of a task as the focus asks for.
+struct Grounds {
+    facts: Vec<String>,
+    errors: Vec<Kept<ErrorRecord>>,
+    errors_shown: Value,
+    patterns: Vec<Kept<ErrorPattern>>,
+    successes: Vec<Kept<Memory>>,
+    /// Newest first.
+    stages: Vec<Stage>,
+}
+
+impl Default for Grounds {
+    fn default() -> Self {
+        Self {
+            facts: Vec::new(),
+            errors: Vec::new(),
+            errors_shown: Value::Array(Vec::new()),
+            patterns: Vec::new(),
+            successes: Vec::new(),
+            stages: Vec::new(),
         }
     }
-    facts.iter().for_each(|fact| draft.add(Section::Facts, Worth::Fixed, format!("- {fact}")));
-    if with_errors {
-        for error in &errors {
+}
+
+impl Grounds {
+    fn of(call: &Call<'_>, task: &Task, focus: &[Focus]) -> Result<Self, Failure> {
+        let is = |one| focus.contains(&one);
+        let mut grounds = Self { facts: critical_facts(call, task)?, ..Self::default() };
+        if is(Focus::Errors) || focus.is_empty() {
+            grounds.errors = call.recent_errors(task, MOST_RECENT_ERRORS)?;
+            grounds.errors_shown = log_of(call, task)?;
+        }
+        if is(Focus::Errors) {
+            let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
+            grounds.patterns = patterns_under(call, &handle)?;
+        }
+        if is(Focus::Progress) {
+            grounds.successes = successes(call, task)?;
+        }
+        if is(Focus::Progress) || focus.is_empty() {
+            for note in task.stages.iter().rev() {
+                grounds.stages.push(current_stage(call, &note.stage_id)?.state);
+            }
+        }
+        Ok(grounds)
+    }
+
+    /// Makes the context of them.
+    fn made(&self, task: &Task, decision: &str, budget: usize) -> Result<Made, Failure> {
+        let mut draft = Draft::default();
+        draft.add(Section::Progress, Worth::Fixed, format!("Decision: {decision}"));
+        if !task.task_goal.is_empty() {
+            draft.add(Section::Progress, Worth::Fixed, format!("Goal: {}", task.task_goal));
+        }
+        let summary = task.task_progress_summary.as_deref().unwrap_or_default();
+        draft.add(Section::Progress, Worth::Progress, summary);
+        for one in &self.successes {
+            draft.add(Section::Current, Worth::Raw, format!("- {}", one.record.content.trim()));
+        }
+        let told = self.stages.iter().filter(|stage| !stage.stage_summary.is_empty());
+        for stage in told.clone() {
+            let text = format!("- {}: {}", stage.stage_type, stage.stage_summary);
+            draft.add(Section::Past, Worth::Past, text);
+        }
+        for fact in &self.facts {
+            draft.add(Section::Facts, Worth::Fixed, format!("- {fact}"));
+        }
+        for error in &self.errors {
             draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
         }
-        for pattern in &patterns {
+        for pattern in &self.patterns {
             let pattern = &pattern.state;
             let text = format!("- {}: {}", pattern.description, pattern.prevention_strategy);
             draft.add(Section::Errors, Worth::Error, text.trim_end_matches([':', ' ']));
         }
+        let facts = self.facts.iter().map(String::as_str);
+        let successes = self.successes.iter().map(|one| one.record.content.as_str());
+        let coherence = coherence_of(
+            facts.chain(successes).chain(told.map(|stage| stage.stage_summary.as_str())),
+        );
+        let context = draft.fit(budget, Format::Markdown)?;
+        let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
+        let history = usize::try_from(history).unwrap_or(usize::MAX);
+        let coverage = coverage(&self.facts, &context);
+        Ok(Made { context, coverage, coherence, history })
     }
-    let context = draft.fit(budget, Format::Markdown)?;
-    let history = task.metrics.last().map_or(0, |metric| metric.input_tokens);
-    let coverage = coverage(&facts, &context);
-    let history = usize::try_from(history).unwrap_or(usize::MAX);
-    let made = Made { context, coverage, coherence: 1.0, history };
-
-    let mut map = Map::new();
-    map.insert("context_id", call.store.new_id());
-    map.insert("task_id", task.task_id.as_str());
-    map.insert("focus", focus.iter().map(|focus| focus.as_str()).collect::<Vec<_>>());
-    map.insert("critical_facts", facts);
-    map.insert("constraints", task.critical_constraints.clone());
-    map.insert("errors", if with_errors { log_of(call, &task)? } else { Value::Array(Vec::new()) });
-    map.insert("patterns", shown_patterns(&patterns)?);
-    let shown = successes.iter().map(|kept| shown::memory(kept).map(Value::Object));
-    map.insert("successes", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
-    map.insert("stages", Value::Array(stages));
-    map.insert("context", made.context.context.clone());
-    map.insert("token_count", made.context.tokens);
-    // As sure as the patterns it rests on; without any, as the facts that it covers.
-    let surest = patterns.iter().map(|kept| kept.state.confidence).reduce(f64::max);
-    map.insert("confidence", surest.unwrap_or(coverage));
-    map.insert("quality", made.quality());
-    call.store.touch(successes.iter().map(|kept| kept.bytes.as_slice()));
-    Ok(map)
 }
 
 /// Returns what went well in a task, newest first.
 fn successes(call: &Call<'_>, task: &Task) -> Result<Vec<Kept<Memory>>, Failure> {
     let handle = call.store.name(Sort::TaskHandle, &task.task_id)?;
-    let mut all = call.store.all::<Memory>(handle)?;
+    let search = Search { most: Some(MOST_LOOKED_AT), ..Search::of(handle) };
+    let mut all = call.store.find::<Memory>(&search)?;
     all.retain(|kept| kept.state.success == Some(true) && !kept.state.archived);
     all.truncate(MOST_SUCCESSES);
     Ok(all)
+}
+
+/// Counts the uses of memories by a task that ends well. One that several such tasks used often is critical from then on.
+pub(crate) fn learn_from_success(
+    call: &Call<'_>,
+    batch: &mut Batch,
+    task: &mut Task,
+) -> Result<(), Failure> {
+    let uses = call.shared.uses.added_to(&task.uses, &task.tenant, &task.task_id);
+    let mut often: Vec<(&String, u32)> = uses.iter().map(|(id, count)| (id, *count)).collect();
+    often.sort_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
+    for (id, count) in often.into_iter().take(MOST_LEARNT) {
+        let Some(kept) = call.store.get::<Memory>(Sort::Memory, id)? else { continue };
+        if kept.state.agent_id != task.agent_id || kept.state.archived {
+            continue;
+        }
+        let mut state = kept.state.clone();
+        state.successes = state.successes.saturating_add(1);
+        state.success_uses = state.success_uses.saturating_add(count);
+        let is_often = state.successes >= SUCCESSES && state.success_uses >= SUCCESS_USES;
+        if is_often && !state.is_critical && !state.is_decided {
+            state.is_critical = true;
+            state.criticality_reason = Some("frequent_success".to_owned());
+        }
+        let until = kept.record.valid_until.as_ref().map(|until| until.at());
+        let shape = call.store.shape_of_memory(batch, &state, &kept.record.content, until)?;
+        call.store.change(batch, &kept, &state, &shape)?;
+    }
+    task.uses.clear();
+    Ok(())
 }
 
 /// Records how an intervention went, and learns from it.
@@ -285,21 +375,31 @@ pub(crate) fn get_critical_memories(call: &mut Call<'_>) -> Result<Map, Failure>
     let reasons = call.params.texts("reasons")?.unwrap_or_default();
     let limit = call.params.count("limit", 1, 1000)?.unwrap_or(100);
     call.params.finish()?;
-    let handle = match (&task, &agent) {
-        (Some(task), _) => call.store.name(Sort::TaskHandle, &task.task_id)?,
-        (None, Some(agent)) => call.store.name(Sort::Agent, agent)?,
+    let search = match (&task, &agent) {
+        (Some(task), _) => call.store.critical_of(task)?,
+        (None, Some(agent)) => Search {
+            min_importance: Some(CRITICAL_IMPORTANCE),
+            ..Search::of(call.store.name(Sort::Agent, agent)?)
+        },
         (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
     };
-    let search = Search { min_importance: Some(CRITICAL_IMPORTANCE), ..Search::of(handle) };
-    let found = call.store.find::<Memory>(&search)?;
-    let mut memories: Vec<Kept<Memory>> = found.into_iter().map(|found| found.kept).collect();
-    memories.retain(|kept| {
-        let reason = kept.state.criticality_reason.as_deref();
+    let (mut memories, mut total): (Vec<Kept<Memory>>, _) = (Vec::new(), 0);
+    let mut failed = None;
+    call.store.each_sketch(&search, |sketch| {
+        let reason = sketch.memory.criticality_reason.as_deref();
         let is_wanted = || reason.is_some_and(|reason| reasons.iter().any(|known| known == reason));
-        kept.state.is_critical && (reasons.is_empty() || is_wanted())
-    });
-    let total = memories.len();
-    memories.truncate(limit);
+        if !sketch.memory.is_critical || !(reasons.is_empty() || is_wanted()) {
+            return;
+        }
+        total += 1;
+        if memories.len() < limit {
+            match sketch.whole() {
+                Ok(kept) => memories.push(kept),
+                Err(failure) => failed = Some(failure),
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), Err)?;
     let shown = memories.iter().map(|kept| shown::memory(kept).map(Value::Object));
     let mut map = Map::new();
     map.insert("memories", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));

@@ -9,8 +9,9 @@ use crate::failure::Failure;
 use crate::names::Sort;
 use crate::state::{AgentSettings, Compression, Metric, Stage, Task};
 use crate::store::{Batch, Shape, retried};
+use crate::work::modelled::take_wish;
 use crate::work::shown;
-use crate::work::stages::refuse_model;
+
 use crate::work::tasks::{Course, compressed, memories_of_stage, shape_of_stage, take_summary};
 
 /// Summarises a stage, which stays open if it was.
@@ -18,7 +19,7 @@ pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("stage_id")?;
     let id = call.params.required("stage_id", id)?.to_owned();
     let ratio = call.params.number("ratio", 1.0, 20.0)?;
-    refuse_model(call)?;
+    take_wish(call)?;
     call.params.finish()?;
     retried(|| {
         let kept = call.stage(&id)?;
@@ -26,9 +27,9 @@ pub(crate) fn compress_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let memories = memories_of_stage(call, &id)?;
         let ratio = match ratio {
             Some(ratio) => ratio,
-            None => Course::of(task).in_force(call, &memories)?.stage_ratio,
+            None => Course::of(task.clone()).in_force(call, &memories)?.stage_ratio,
         };
-        let made = compressed(call, &memories, ratio, None)?;
+        let made = compressed(call, &task.state, &memories, ratio, None)?;
         let (now, _) = call.store.now();
         let mut stage = kept.state.clone();
         let metric = take_summary(call, &mut stage, made, now);
@@ -48,12 +49,12 @@ pub(crate) fn compress_task(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
     let id = call.params.required("task_id", id)?.to_owned();
     let ratio = call.params.number("ratio", 1.0, 10.0)?;
-    refuse_model(call)?;
+    take_wish(call)?;
     call.params.finish()?;
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
         let (now, _) = call.store.now();
-        let Some(metric) = course.summarise(call, None, ratio, now)? else {
+        let Some(metric) = course.summarise(call, None, ratio, true, now)? else {
             let message = "there is nothing to compress: no stage of the task is completed";
             return Err(Failure::not_compressed(message));
         };
@@ -106,6 +107,7 @@ pub(crate) fn get_compression_metrics(call: &mut Call<'_>) -> Result<Map, Failur
     let shown = metrics.iter().map(|metric| shown::metric(metric).map(Value::Object));
     map.insert("metrics", Value::Array(shown.collect::<Result<Vec<_>, _>>()?));
     map.insert("summary", summary(&metrics));
+    map.insert("budget", call.shared.account.shown(&call.shared.engine, call.settings)?);
     Ok(map)
 }
 

@@ -2,22 +2,25 @@
 
 use omir_core::value::{Map, Value};
 use omird_engine::Code;
+use omird_text::{Claim, sentences};
 
 use crate::call::Call;
-use crate::compress::{Source, count_method, facts_of, tokens};
+use crate::compress::{LANGUAGE, Source, count_method, facts_of, tokens};
 use crate::context::{Context, Draft, Section, Worth};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::state::{ErrorRecord, Memory, Stage, Task};
-use crate::store::{Kept, Search};
+use crate::state::{ErrorRecord, Stage, Task};
+use crate::store::{Search, Sketch};
 use crate::words::{Format, Level, Word};
 use crate::work::retrieve::{Ranked, Selection, Wanted, select, touch_all};
-use crate::work::tasks::{current_stage, memories_of_stage};
+use crate::work::tasks::current_stage;
 
 /// Least and most tokens of a budget.
 pub(crate) const BUDGETS: (usize, usize) = (64, 200_000);
 /// Errors that a context tells of.
 const MOST_ERRORS: usize = 10;
+/// Sentences of a context that are compared with each other.
+const MOST_SENTENCES: usize = 100;
 
 /// Makes a context.
 pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
@@ -32,7 +35,7 @@ pub(crate) fn get_context(call: &mut Call<'_>) -> Result<Map, Failure> {
             (None, Some(task)) => task.state.agent_id.clone(),
             (None, None) => return Err(Failure::params("/task_id", "task_id: names no task")),
         };
-        made(call, &agent, task.map(|task| task.state), &wish)
+        made(call, &agent, task.as_ref().map(|task| &task.state), &wish)
     });
     let made = or_empty(call, worked, &wish)?;
     Ok(made.answer())
@@ -77,6 +80,12 @@ pub(crate) struct Made {
 }
 
 impl Made {
+    /// Returns a context without anything in it.
+    pub(crate) fn empty(wish: &Wish) -> Result<Self, Failure> {
+        let context = Draft::default().fit(wish.budget, wish.format)?;
+        Ok(Self { context, coverage: 0.0, coherence: 1.0, history: 0 })
+    }
+
     /// Writes it as an answer.
     pub(crate) fn answer(&self) -> Map {
         let mut map = Map::new();
@@ -107,22 +116,33 @@ pub(crate) fn or_empty(
     worked: Result<Made, Failure>,
     wish: &Wish,
 ) -> Result<Made, Failure> {
+    match or_nothing(call, worked)? {
+        Some(made) => Ok(made),
+        None => Made::empty(wish),
+    }
+}
+
+/// Returns nothing where the store fails, and notes that.
+pub(crate) fn or_nothing<T>(
+    call: &mut Call<'_>,
+    worked: Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
     match worked {
+        Ok(worked) => Ok(Some(worked)),
         Err(failure) if failure.code == Code::Internal => {
             tracing::error!(error = %failure.error.message, "an empty context was given");
             call.degraded = true;
-            let context = Draft::default().fit(wish.budget, wish.format)?;
-            Ok(Made { context, coverage: 0.0, coherence: 1.0, history: 0 })
+            Ok(None)
         }
-        worked => worked,
+        Err(failure) => Err(failure),
     }
 }
 
 /// Makes the context of an agent, or of one of its tasks.
 pub(crate) fn made(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
     agent: &str,
-    task: Option<Task>,
+    task: Option<&Task>,
     wish: &Wish,
 ) -> Result<Made, Failure> {
     let wanted = Wanted {
@@ -134,9 +154,9 @@ pub(crate) fn made(
         archived: false,
     };
     let with_raw = matches!(wish.level, Level::Auto | Level::Raw);
-    let found = select(call, agent, task.as_ref(), &wanted)?;
+    let found = select(call, agent, task, &wanted)?;
     let mut draft = Draft::default();
-    let (facts, history) = match &task {
+    let (facts, history) = match task {
         Some(task) => write_task(call, &mut draft, task, wish.level)?,
         None => {
             (Vec::new(), found.memories.iter().map(|one| tokens(&one.kept.record.content)).sum())
@@ -151,11 +171,14 @@ pub(crate) fn made(
     }
     let context = draft.fit(wish.budget, wish.format)?;
     if with_raw {
-        touch_shown(call, &found, &context);
+        touch_shown(call, agent, task, &found, &context);
     }
     let coherence = coherence(&found.memories);
     // Facts are never cut, so what is due and missed is what the selection missed.
-    let coverage = if facts.is_empty() { found.coverage } else { coverage(&facts, &context) };
+    let coverage = match facts.is_empty() {
+        true => found.coverage,
+        false => coverage(&facts, &context) * found.known,
+    };
     Ok(Made { context, coverage, coherence, history })
 }
 
@@ -184,6 +207,20 @@ pub(crate) fn coherence(memories: &[Ranked]) -> f64 {
     1.0 - contradictions(memories) as f64 / memories.len().max(1) as f64
 }
 
+/// Returns 1, less the share of sentences that contradict each other.
+pub(crate) fn coherence_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> f64 {
+    let claims: Vec<Claim> = texts
+        .into_iter()
+        .flat_map(sentences)
+        .take(MOST_SENTENCES)
+        .map(|sentence| Claim::of(LANGUAGE, sentence))
+        .collect();
+    let opposed = claims.iter().enumerate().map(|(at, claim)| {
+        claims.iter().skip(at + 1).filter(|other| claim.opposes(other).is_some()).count()
+    });
+    (1.0 - opposed.sum::<usize>() as f64 / claims.len().max(1) as f64).max(0.0)
+}
+
 fn contradictions(memories: &[Ranked]) -> usize {
     let pairs = memories
         .iter()
@@ -198,7 +235,13 @@ fn contradictions(memories: &[Ranked]) -> usize {
 }
 
 /// Counts the memories that are in a context as used.
-pub(crate) fn touch_shown(call: &Call<'_>, found: &Selection, context: &Context) {
+pub(crate) fn touch_shown(
+    call: &Call<'_>,
+    agent: &str,
+    task: Option<&Task>,
+    found: &Selection,
+    context: &Context,
+) {
     let mut texts = Vec::new();
     collect(&context.context, &mut texts);
     let is_in = |one: &&Ranked| {
@@ -206,7 +249,7 @@ pub(crate) fn touch_shown(call: &Call<'_>, found: &Selection, context: &Context)
         texts.iter().any(|text| text.contains(content))
     };
     let shown: Vec<Ranked> = found.memories.iter().filter(is_in).cloned().collect();
-    touch_all(call, &shown);
+    touch_all(call, agent, task.map(|task| &*task.task_id), &shown);
 }
 
 /// Writes what a task knows of itself; returns its critical facts, and the tokens of all that it remembers.
@@ -224,8 +267,9 @@ fn write_task(
     let mut history = 0;
     if let Some(id) = &task.current_stage_id {
         let stage = current_stage(call, id)?.state;
-        let memories = memories_of_stage(call, id)?;
-        history += memories.iter().map(|kept| tokens(&kept.record.content)).sum::<usize>();
+        let memories = Search::of(call.store.name(Sort::StageHandle, id)?);
+        let memories = call.store.sketches(&memories)?;
+        history += memories.iter().map(|sketch| tokens(&sketch.content)).sum::<usize>();
         if with_stages {
             draft.add(Section::Current, Worth::Stage, &stage.stage_summary);
         }
@@ -276,8 +320,7 @@ pub(crate) fn write_progress(draft: &mut Draft, task: &Task) {
 }
 
 fn write_errors(call: &Call<'_>, draft: &mut Draft, task: &Task) -> Result<(), Failure> {
-    let errors = call.recent_errors(task, call.settings.error_history_lookback_stages)?;
-    for error in errors.iter().take(MOST_ERRORS) {
+    for error in &call.recent_errors(task, MOST_ERRORS)? {
         draft.add(Section::Errors, Worth::Error, line_of_error(&error.state));
     }
     Ok(())
@@ -306,20 +349,16 @@ pub(crate) fn critical_facts(call: &Call<'_>, task: &Task) -> Result<Vec<String>
         }
     };
     task.critical_facts.iter().for_each(&mut add);
-    let owner = call.store.name(Sort::TaskHandle, &task.task_id)?;
-    let search =
-        Search { min_importance: Some(crate::call::CRITICAL_IMPORTANCE), ..Search::of(owner) };
-    let mut memories: Vec<Kept<Memory>> =
-        call.store.find::<Memory>(&search)?.into_iter().map(|found| found.kept).collect();
-    memories.retain(|kept| kept.state.is_critical);
+    let mut memories = call.store.sketches(&call.store.critical_of(task)?)?;
+    memories.retain(|sketch| sketch.memory.is_critical);
     memories.reverse();
-    let source = |kept: &Kept<Memory>| Source {
-        text: kept.record.content.clone(),
-        relevance: kept.state.relevance_score,
-        is_critical: kept.state.is_critical_throughout(),
+    let source = |sketch: Sketch| Source {
+        relevance: sketch.memory.relevance_score,
+        is_critical: sketch.memory.is_critical_throughout(),
         is_correction: false,
+        text: sketch.content,
     };
-    let sources: Vec<Source> = memories.iter().map(source).collect();
+    let sources: Vec<Source> = memories.into_iter().map(source).collect();
     facts_of(&sources).iter().for_each(&mut add);
     Ok(facts)
 }

@@ -7,6 +7,7 @@ use omird_engine::{Change, Effect};
 
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::ledger::Entry;
 use crate::names::Sort;
 use crate::state::Memory;
 use crate::store::{Batch, Kept, Search, retried};
@@ -14,8 +15,9 @@ use crate::words::{MemoryType, PruneMode, PruneStrategy};
 
 /// The relevance below which `relevance` prunes, if nobody says otherwise.
 const LITTLE: f64 = 0.2;
-/// Most that one call prunes.
+/// Most that one call prunes, and one store.
 const MOST: usize = 1000;
+const MOST_AT_ONCE: usize = 100;
 
 /// Prunes memories of an agent or a task. Critical ones stay.
 pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
@@ -48,26 +50,28 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
     retried(|| {
         let expired = strategy == PruneStrategy::Expired;
         let search = Search { expired, ..Search::of(handle.clone()) };
-        let found = call.store.find::<Memory>(&search)?;
-        let all: Vec<Kept<Memory>> = found.into_iter().map(|found| found.kept).collect();
-        let examined = all.len();
         let (now, _) = call.store.now();
-        // What is archived already may still be forgotten.
-        let is_open = |kept: &Kept<Memory>| !kept.state.archived || mode == PruneMode::Forget;
-        let mut chosen: Vec<Kept<Memory>> = match strategy {
-            PruneStrategy::Capacity => {
-                above(call, all.into_iter().filter(is_open).collect(), task.is_some())
+        let mut examined = 0;
+        let mut chosen: Vec<Candidate> = Vec::new();
+        call.store.each_sketch(&search, |sketch| {
+            examined += 1;
+            let memory = &sketch.memory;
+            // What is archived already may still be forgotten.
+            let is_open = !memory.archived || mode == PruneMode::Forget;
+            let is_one = match strategy {
+                PruneStrategy::Capacity => true,
+                PruneStrategy::Expired => sketch.valid_until.is_some_and(|until| until <= now),
+                PruneStrategy::Relevance => memory.relevance_score < below,
+            };
+            if is_open && is_one {
+                chosen.push(Candidate::of(&sketch.memory));
             }
-            PruneStrategy::Expired => {
-                all.into_iter().filter(|kept| is_open(kept) && is_over(kept, now)).collect()
-            }
-            PruneStrategy::Relevance => {
-                let is_little = |kept: &Kept<Memory>| kept.state.relevance_score < below;
-                all.into_iter().filter(|kept| is_open(kept) && is_little(kept)).collect()
-            }
-        };
+        })?;
+        if strategy == PruneStrategy::Capacity {
+            chosen = above(call, chosen, task.is_some());
+        }
         let before = chosen.len();
-        chosen.retain(|kept| !kept.state.is_critical);
+        chosen.retain(|one| !one.is_critical);
         let kept_critical = before - chosen.len();
         chosen.truncate(most);
         let pruned = match (is_dry, mode) {
@@ -79,52 +83,65 @@ pub(crate) fn prune(call: &mut Call<'_>) -> Result<Map, Failure> {
         map.insert("examined", examined);
         map.insert("pruned", pruned);
         map.insert("kept_critical", kept_critical);
-        let ids = chosen.iter().map(|kept| kept.state.memory_id.as_str());
+        let ids = chosen.iter().map(|one| one.id.as_str());
         map.insert("ids", ids.collect::<Vec<_>>());
         map.insert("dry_run", is_dry);
         Ok(map)
     })
 }
 
-fn is_over(kept: &Kept<Memory>, now: Timestamp) -> bool {
-    kept.record.valid_until.as_ref().is_some_and(|until| until.at() <= now)
+/// A memory that may be pruned. An agent may have very many.
+struct Candidate {
+    id: String,
+    agent: String,
+    task: Option<String>,
+    kind: MemoryType,
+    relevance: f64,
+    at: Option<Timestamp>,
+    is_critical: bool,
+}
+
+impl Candidate {
+    fn of(memory: &Memory) -> Self {
+        Self {
+            id: memory.memory_id.clone(),
+            agent: memory.agent_id.clone(),
+            task: memory.task_id.clone(),
+            kind: memory.memory_type,
+            relevance: memory.relevance_score,
+            at: Timestamp::parse(&memory.timestamp).ok(),
+            is_critical: memory.is_critical,
+        }
+    }
 }
 
 /// Returns those above the capacities, of least worth first; critical ones are counted and never chosen.
-fn above(call: &Call<'_>, all: Vec<Kept<Memory>>, is_task: bool) -> Vec<Kept<Memory>> {
-    let capacity = |kind| match kind {
-        MemoryType::Episodic if is_task => call.settings.episodic_memory_capacity,
-        MemoryType::Semantic => call.settings.semantic_memory_capacity,
-        _ => 0,
-    };
+fn above(call: &Call<'_>, all: Vec<Candidate>, is_task: bool) -> Vec<Candidate> {
+    let episodic = if is_task { call.settings.episodic_memory_capacity } else { 0 };
+    let capacities = [
+        (MemoryType::Episodic, episodic),
+        (MemoryType::Semantic, call.settings.semantic_memory_capacity),
+    ];
     let mut chosen = Vec::new();
-    let mut of_kind: [Vec<Kept<Memory>>; 2] = Default::default();
-    for kept in all {
-        match kept.state.memory_type {
-            MemoryType::Episodic => of_kind[0].push(kept),
-            MemoryType::Semantic => of_kind[1].push(kept),
-            _ => {}
-        }
-    }
-    for (kind, memories) in [MemoryType::Episodic, MemoryType::Semantic].into_iter().zip(of_kind) {
-        let capacity = capacity(kind);
-        if capacity > 0 && memories.len() > capacity {
-            let excess = memories.len() - capacity;
-            chosen.extend(of_least_worth(memories, excess));
+    let mut rest = all;
+    for (kind, capacity) in capacities {
+        let (of_kind, others): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|one| one.kind == kind);
+        rest = others;
+        if capacity > 0 && of_kind.len() > capacity {
+            let excess = of_kind.len() - capacity;
+            chosen.extend(of_least_worth(of_kind, excess));
         }
     }
     chosen
 }
 
 /// Returns so many that are not critical: of little relevance first, and of these the oldest.
-fn of_least_worth(mut memories: Vec<Kept<Memory>>, count: usize) -> Vec<Kept<Memory>> {
-    memories.retain(|kept| !kept.state.is_critical);
+fn of_least_worth(mut memories: Vec<Candidate>, count: usize) -> Vec<Candidate> {
+    memories.retain(|one| !one.is_critical);
     memories.sort_by(|a, b| {
-        let time = |kept: &Kept<Memory>| Timestamp::parse(&kept.state.timestamp).ok();
-        let relevance = a.state.relevance_score.total_cmp(&b.state.relevance_score);
-        relevance
-            .then_with(|| time(a).cmp(&time(b)))
-            .then_with(|| a.state.memory_id.cmp(&b.state.memory_id))
+        let relevance = a.relevance.total_cmp(&b.relevance);
+        relevance.then_with(|| a.at.cmp(&b.at)).then_with(|| a.id.cmp(&b.id))
     });
     memories.truncate(count);
     memories
@@ -137,30 +154,32 @@ pub(crate) fn above_capacity(
     new: &Memory,
 ) -> Result<usize, Failure> {
     let Some((handle, capacity)) = bound_of(call, new)? else { return Ok(0) };
-    // The hint spares reading all of them at each store.
-    if call.counts.one_more(&handle).is_some_and(|count| count <= capacity) {
-        return Ok(0);
+    let ledger = &call.shared.ledger;
+    let known = ledger.excess(&handle, capacity, MOST_AT_ONCE);
+    let excess = match known {
+        Some(excess) => excess,
+        None => {
+            ledger.begin(&handle, new.memory_type);
+            let mut read = Vec::new();
+            let search = Search::of(handle.clone());
+            call.store.each_sketch(&search, |sketch| read.push(Entry::of(&sketch.memory)))?;
+            ledger.complete(&handle, read);
+            ledger.excess(&handle, capacity, MOST_AT_ONCE).unwrap_or_default()
+        }
+    };
+    let mut pruned = 0;
+    for id in excess {
+        match call.store.get::<Memory>(Sort::Memory, &id)? {
+            Some(kept) if !kept.state.archived && !kept.state.is_critical => {
+                put_aside(call, batch, &kept)?;
+                pruned += 1;
+            }
+            // Somebody has changed it by another way since.
+            Some(kept) => call.shared.enter(&call.store, &kept.state)?,
+            None => ledger.remove(&handle, &id),
+        }
     }
-    let mut active = call.store.all::<Memory>(handle.clone())?;
-    active.retain(|kept| kept.state.memory_type == new.memory_type && !kept.state.archived);
-    let count = active.len() + 1;
-    if count <= capacity {
-        call.counts.note(&handle, count);
-        return Ok(0);
-    }
-    let chosen = of_least_worth(active, count - capacity);
-    for kept in &chosen {
-        put_aside(call, batch, kept)?;
-    }
-    call.counts.note(&handle, count - chosen.len());
-    Ok(chosen.len())
-}
-
-/// Lets the count go that a failed store has raised.
-pub(crate) fn miscounted(call: &Call<'_>, memory: &Memory) {
-    if let Ok(Some((handle, _))) = bound_of(call, memory) {
-        call.counts.forget(&handle);
-    }
+    Ok(pruned)
 }
 
 /// Returns the handle under which memories like this one are counted, and their bound.
@@ -177,41 +196,43 @@ fn bound_of(call: &Call<'_>, memory: &Memory) -> Result<Option<(Ref, usize)>, Fa
     Ok(if capacity == 0 { None } else { Some((call.store.name(sort, id)?, capacity)) })
 }
 
-/// Adds to a write that a memory is put aside. It is read again: what a search found may be older than what is stored.
-fn put_aside(call: &Call<'_>, batch: &mut Batch, found: &Kept<Memory>) -> Result<(), Failure> {
-    let Some(kept) = call.store.get::<Memory>(Sort::Memory, &found.state.memory_id)? else {
-        // Somebody else has forgotten it since.
-        return Ok(());
-    };
+/// Adds to a write that a memory is put aside.
+fn put_aside(call: &Call<'_>, batch: &mut Batch, kept: &Kept<Memory>) -> Result<(), Failure> {
     let mut state = kept.state.clone();
     state.archived = true;
     let until = kept.record.valid_until.as_ref().map(|until| until.at());
     let shape = call.store.shape_of_memory(batch, &state, &kept.record.content, until)?;
-    call.store.change(batch, &kept, &state, &shape)?;
+    call.store.change(batch, kept, &state, &shape)?;
     Ok(())
 }
 
-fn archive(call: &mut Call<'_>, chosen: &[Kept<Memory>]) -> Result<usize, Failure> {
+fn archive(call: &mut Call<'_>, chosen: &[Candidate]) -> Result<usize, Failure> {
     let mut batch = Batch::default();
-    for kept in chosen {
-        put_aside(call, &mut batch, kept)?;
+    for one in chosen {
+        // Read again: what a search found tells no version. What somebody else has forgotten since is gone.
+        if let Some(kept) = call.store.get::<Memory>(Sort::Memory, &one.id)? {
+            put_aside(call, &mut batch, &kept)?;
+        }
     }
     if !batch.is_empty() {
         call.commit(batch)?;
     }
-    chosen.iter().for_each(|kept| miscounted(call, &kept.state));
     Ok(chosen.len())
 }
 
-fn forget(call: &mut Call<'_>, chosen: &[Kept<Memory>]) -> Result<usize, Failure> {
+fn forget(call: &mut Call<'_>, chosen: &[Candidate]) -> Result<usize, Failure> {
     if chosen.is_empty() {
         return Ok(0);
     }
-    let names = chosen.iter().map(|kept| call.store.name(Sort::Memory, &kept.state.memory_id));
+    let names = chosen.iter().map(|one| call.store.name(Sort::Memory, &one.id));
     let names = names.collect::<Result<Vec<Ref>, Failure>>()?;
     call.admitted.touched(&names);
     let receipt = call.store.engine().execute(Change::Forget(names))?;
-    chosen.iter().for_each(|kept| miscounted(call, &kept.state));
+    for one in chosen {
+        for handle in call.store.owners(&one.agent, one.task.as_deref())? {
+            call.shared.ledger.remove(&handle, &one.id);
+        }
+    }
     Ok(match receipt.effect {
         Effect::Forgotten(count) => usize::try_from(count).unwrap_or(usize::MAX),
         _ => chosen.len(),

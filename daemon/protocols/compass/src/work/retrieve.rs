@@ -2,23 +2,26 @@
 //! question.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use omir_core::instant::Timestamp;
 use omir_core::value::{Map, Value};
 use omird_text::{Claim, sentences};
 
-use crate::call::{CRITICAL_IMPORTANCE, Call};
+use crate::call::Call;
 use crate::compress::LANGUAGE;
 use crate::failure::Failure;
 use crate::names::Sort;
 use crate::score::{self, Parts, RecentErrors, Weights};
-use crate::state::{Memory, Task};
-use crate::store::{FoundState, Kept, Search};
+use crate::state::{ErrorRecord, Memory, Task};
+use crate::store::{Kept, Search, Sketch};
 use crate::words::{MemoryType, StageType};
 use crate::work::shown;
 
-/// Candidates of each origin.
-const MOST_CANDIDATES: usize = 1000;
+/// Candidates of each origin. Among them the order is exact.
+const MOST_CANDIDATES: usize = 300;
+/// Errors of a task that memories are held against.
+const MOST_ERRORS: usize = 20;
 /// Similarity from which on a critical memory has to do with the question.
 const RELATED: f64 = 0.1;
 /// A similarity that nobody asked for.
@@ -57,6 +60,8 @@ pub(crate) struct Selection {
     pub(crate) extended: bool,
     /// Share of the critical memories that have to do with the question, and are there.
     pub(crate) coverage: f64,
+    /// Share of the candidates that could be read.
+    pub(crate) known: f64,
     /// Those that are not.
     pub(crate) missed: Vec<String>,
     /// Pairs that contradict each other; the second is left out.
@@ -91,7 +96,7 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
         memories.push(Value::Object(map));
     }
     if touch {
-        touch_all(call, &found.memories);
+        touch_all(call, &agent, task.as_ref().map(|task| &*task.state.task_id), &found.memories);
     }
     let mut validation = Map::new();
     validation.insert("critical_coverage", found.coverage);
@@ -106,9 +111,14 @@ pub(crate) fn retrieve(call: &mut Call<'_>) -> Result<Map, Failure> {
     Ok(map)
 }
 
-/// Counts memories as used.
-pub(crate) fn touch_all(call: &Call<'_>, memories: &[Ranked]) {
+/// Counts memories as used, for a task.
+pub(crate) fn touch_all(call: &Call<'_>, agent: &str, task: Option<&str>, memories: &[Ranked]) {
     call.store.touch(memories.iter().map(|ranked| ranked.kept.bytes.as_slice()));
+    let ids = memories.iter().map(|ranked| ranked.kept.state.memory_id.as_str());
+    call.shared.uses.note(call.store.tenant(), agent, task, ids);
+    if let Some(task) = task {
+        call.shared.uses.works_on(call.store.tenant(), agent, task);
+    }
 }
 
 /// Ranks the candidates of a question. A task is the agent's own: the caller has seen to that.
@@ -121,70 +131,95 @@ pub(crate) fn select(
     let weights = Weights::of(call.settings);
     let stage_type = wanted.stage_type.or(task.and_then(Task::current).map(|note| note.stage_type));
     let errors = match task {
-        Some(task) => call.recent_errors(task, call.settings.error_history_lookback_stages)?,
+        Some(task) => call.recent_errors(task, MOST_ERRORS)?,
         None => Vec::new(),
     };
-    let errors = RecentErrors::of(
+    let recent = RecentErrors::of(
         errors.iter().map(|error| (error.state.error_id.as_str(), error.record.content.as_str())),
     );
     let (now, _) = call.store.now();
-    let mut ranked: Vec<Ranked> = candidates(call, agent, task, wanted)?
+    let mut judged: Vec<Judged> = candidates(call, agent, task, &errors, wanted)?
         .into_iter()
-        .filter(|found| wanted.archived || !found.kept.state.archived)
-        .filter(|found| {
-            wanted.types.is_empty() || wanted.types.contains(&found.kept.state.memory_type)
+        .filter(|sketch| wanted.archived || !sketch.memory.archived)
+        .filter(|sketch| {
+            wanted.types.is_empty() || wanted.types.contains(&sketch.memory.memory_type)
         })
-        .map(|FoundState { kept, text }| {
-            let memory = &kept.state;
-            let content = kept.record.content.as_str();
-            let written = || Timestamp::parse(&memory.timestamp).ok();
-            let since = kept.last_access().or_else(written).unwrap_or(now);
+        .map(|sketch| {
+            let (memory, content) = (&sketch.memory, sketch.content.as_str());
+            let written = Timestamp::parse(&memory.timestamp).ok();
+            let since = sketch.last_access.or(written).unwrap_or(now);
             let parts = Parts {
-                sim: if wanted.query.is_some() { text } else { NO_QUERY },
+                sim: if wanted.query.is_some() { sketch.text } else { NO_QUERY },
                 rec: score::recency(now.hours_since(since)),
-                freq: score::frequency(kept.accesses()),
+                freq: score::frequency(sketch.accesses),
                 stage: score::stage_relevance(memory, content, stage_type),
                 crit: score::criticality(
                     memory.is_critical,
                     call.settings.criticality_boost_multiplier,
                 ),
-                err: errors.relevance(memory.corrects.as_deref(), content),
+                err: recent.relevance(memory.corrects.as_deref(), content),
             };
             let score = parts.score(&weights);
-            Ranked { kept, parts, score }
+            Judged { sketch, written, parts, score }
         })
         .collect();
-    ranked.sort_by(|a, b| {
-        let time = |ranked: &Ranked| Timestamp::parse(&ranked.kept.state.timestamp).ok();
+    judged.sort_by(|a, b| {
         let score = b.score.total_cmp(&a.score);
         score
-            .then_with(|| time(b).cmp(&time(a)))
-            .then_with(|| a.kept.state.memory_id.cmp(&b.kept.state.memory_id))
+            .then_with(|| b.written.cmp(&a.written))
+            .then_with(|| a.sketch.memory.memory_id.cmp(&b.sketch.memory.memory_id))
     });
-    Ok(chosen(ranked, task, wanted))
+    let known = match call.store.left_out() {
+        0 => 1.0,
+        left_out => judged.len() as f64 / (judged.len() + left_out) as f64,
+    };
+    chosen(judged, task, wanted, known)
+}
+
+/// A candidate with its score.
+struct Judged {
+    sketch: Sketch,
+    written: Option<Timestamp>,
+    parts: Parts,
+    score: f64,
+}
+
+impl Judged {
+    /// Reads all of the memory.
+    fn whole(self) -> Result<Ranked, Failure> {
+        let Self { sketch, parts, score, .. } = self;
+        Ok(Ranked { kept: sketch.whole()?, parts, score })
+    }
 }
 
 /// Takes the best, and sees to it that critical memories that have to do with the question are among them.
-fn chosen(ranked: Vec<Ranked>, task: Option<&Task>, wanted: &Wanted<'_>) -> Selection {
-    let is_due = |one: &Ranked| {
-        one.kept.state.is_critical
+/// `known` is the share of the candidates that could be read.
+fn chosen(
+    judged: Vec<Judged>,
+    task: Option<&Task>,
+    wanted: &Wanted<'_>,
+    known: f64,
+) -> Result<Selection, Failure> {
+    let is_due = |one: &Judged| {
+        let memory = &one.sketch.memory;
+        memory.is_critical
             && one.parts.sim >= RELATED
-            && task.is_some_and(|task| one.kept.state.task_id.as_deref() == Some(&*task.task_id))
+            && task.is_some_and(|task| memory.task_id.as_deref() == Some(&*task.task_id))
     };
     // Only what answers the question counts: words, or what must not be missed.
-    let is_match = |one: &Ranked| one.parts.sim > 0.0 && one.score >= wanted.min_score;
-    let matching: Vec<Ranked> =
-        ranked.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
+    let is_match = |one: &Judged| one.parts.sim > 0.0 && one.score >= wanted.min_score;
+    let matching: Vec<Judged> =
+        judged.into_iter().filter(|one| is_due(one) || is_match(one)).collect();
     let total = matching.len();
     let due: Vec<String> = matching
         .iter()
         .filter(|one| is_due(one))
-        .map(|one| one.kept.state.memory_id.clone())
+        .map(|one| one.sketch.memory.memory_id.clone())
         .collect();
     let (mut best, rest): (Vec<_>, Vec<_>) =
         matching.into_iter().enumerate().partition(|(at, _)| *at < wanted.k);
     for (at, one) in rest.into_iter().filter(|(_, one)| is_due(one)) {
-        match best.iter().rposition(|(_, other)| !other.kept.state.is_critical) {
+        match best.iter().rposition(|(_, other)| !other.sketch.memory.is_critical) {
             Some(last) => {
                 best.remove(last);
                 best.push((at, one));
@@ -194,11 +229,15 @@ fn chosen(ranked: Vec<Ranked>, task: Option<&Task>, wanted: &Wanted<'_>) -> Sele
     }
     best.sort_by_key(|(at, _)| *at);
     let extended = best.len() > wanted.k;
-    let (memories, contradictions) = without_contradictions(best.into_iter().map(|(_, one)| one));
+    let best = best.into_iter().map(|(_, one)| one.whole());
+    let best: Vec<Ranked> = best.collect::<Result<_, _>>()?;
+    let (memories, contradictions) = without_contradictions(best.into_iter());
     let is_there = |id: &String| memories.iter().any(|one| one.kept.state.memory_id == *id);
     let missed: Vec<String> = due.iter().filter(|id| !is_there(id)).cloned().collect();
     let coverage = if due.is_empty() { 1.0 } else { 1.0 - missed.len() as f64 / due.len() as f64 };
-    Selection { memories, total, extended, coverage, missed, contradictions }
+    // Of what could not be read nobody knows if it is critical.
+    let coverage = coverage * known;
+    Ok(Selection { memories, total, extended, coverage, known, missed, contradictions })
 }
 
 /// Leaves out the lower of two that contradict each other, and names both.
@@ -251,8 +290,9 @@ fn candidates(
     call: &Call<'_>,
     agent: &str,
     task: Option<&Task>,
+    errors: &[Kept<ErrorRecord>],
     wanted: &Wanted<'_>,
-) -> Result<Vec<FoundState<Memory>>, Failure> {
+) -> Result<Vec<Sketch>, Failure> {
     let owner = match task {
         Some(task) => call.store.name(Sort::TaskHandle, &task.task_id)?,
         None => call.store.name(Sort::Agent, agent)?,
@@ -262,39 +302,42 @@ fn candidates(
         newest: text.is_none(),
         text: text.clone(),
         most: Some(MOST_CANDIDATES),
-        ..Search::of(owner.clone())
+        ..Search::of(owner)
     };
-    let mut all: HashMap<String, FoundState<Memory>> = HashMap::new();
-    let mut add = |found: Vec<FoundState<Memory>>| {
-        for one in found.into_iter().filter(|one| one.kept.state.agent_id == agent) {
-            let id = one.kept.state.memory_id.clone();
-            let known = all.entry(id).or_insert_with(|| one.clone());
-            known.text = known.text.max(one.text);
+    let mut all: HashMap<String, Sketch> = HashMap::new();
+    let mut add = |found: Vec<Sketch>| {
+        for one in found.into_iter().filter(|one| one.memory.agent_id == agent) {
+            match all.entry(one.memory.memory_id.clone()) {
+                Entry::Vacant(free) => drop(free.insert(one)),
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    known.text = known.text.max(one.text);
+                }
+            }
         }
     };
-    add(call.store.find(&search)?);
+    add(call.store.sketches(&search)?);
     if let Some(task) = task {
         let mut narrower = Vec::new();
         if let Some(stage) = &task.current_stage_id {
             let handle = call.store.name(Sort::StageHandle, stage)?;
             narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
         }
-        let critical = Some(CRITICAL_IMPORTANCE);
-        narrower.push(Search { min_importance: critical, ..Search::of(owner) });
-        for error in call.recent_errors(task, call.settings.error_history_lookback_stages)? {
+        narrower.push(call.store.critical_of(task)?);
+        for error in errors {
             let handle = call.store.name(Sort::Correction, &error.state.error_id)?;
             narrower.push(Search { most: Some(MOST_CANDIDATES), ..Search::of(handle) });
         }
         for search in narrower {
             // Once for all of them, and once for their agreement with the words, which may be beyond the first thousand.
             if text.is_some() {
-                add(call.store.find(&Search {
+                add(call.store.sketches(&Search {
                     text: text.clone(),
                     newest: false,
                     ..search.clone()
                 })?);
             }
-            add(call.store.find(&search)?);
+            add(call.store.sketches(&search)?);
         }
     }
     Ok(all.into_values().collect())

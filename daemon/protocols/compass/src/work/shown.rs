@@ -1,5 +1,7 @@
 //! States as they stand in answers.
 
+use omir_core::model::Resource;
+use omir_core::spatial::pose_of;
 use omir_core::value::{Map, Value, to_value};
 
 use crate::failure::Failure;
@@ -23,6 +25,8 @@ pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
         "is_decided",
         "interventions",
         "effectiveness",
+        "successes",
+        "success_uses",
         "trace_id",
         "stage_relevance_map",
     ];
@@ -36,6 +40,10 @@ pub(crate) fn memory(kept: &Kept<Memory>) -> Result<Map, Failure> {
     }
     map.insert("content", kept.record.content.as_str());
     map.insert("embedding", Value::Null);
+    let record = Resource::from(kept.record.clone());
+    if let Some(Ok(pose)) = pose_of(&record) {
+        map.insert("pose", pose.to_value());
+    }
     map.insert("access_count", kept.accesses());
     map.insert("last_accessed", kept.last_access().map(Store::stamp));
     Ok(map)
@@ -48,7 +56,8 @@ pub(crate) fn stage(stage: &Stage) -> Result<Map, Failure> {
 
 /// Writes a task, without what is derived from other records.
 pub(crate) fn task(task: &Task) -> Result<Map, Failure> {
-    let hidden = ["tenant", "metrics", "stages", "compression", "critical_facts"];
+    let hidden =
+        ["tenant", "metrics", "stages", "compression", "critical_facts", "uses", "has_handles"];
     let mut map = members(task, &hidden)?;
     map.insert("completed_stages", task.completed_stages());
     Ok(map)

@@ -9,9 +9,10 @@ use crate::failure::Failure;
 use crate::names::Sort;
 use crate::stages::{self, Signal};
 use crate::state::{Memory, Stage, Task};
-use crate::store::{Batch, Kept, retried};
+use crate::store::{Batch, Kept, Search, retried};
 use crate::words::{StageType, TaskStatus, Word};
-use crate::work::context::{Made, Wish, critical_facts, or_empty};
+use crate::work::context::{Made, Wish, critical_facts, or_nothing};
+use crate::work::modelled::take_wish;
 use crate::work::retrieve::{self, Wanted};
 use crate::work::shown;
 use crate::work::store::{LONGEST_CONTENT, errors_lately};
@@ -19,22 +20,30 @@ use crate::work::tasks::{Completion, Course, current_stage, memories_of_stage};
 
 /// Actions of earlier memories that are looked at, beside those that the caller names.
 const MOST_ACTIONS: usize = 5;
+/// The newest records of a stage among which such memories are looked for.
+const MOST_LOOKED_AT: usize = 50;
 
 /// Makes the context of one stage.
 pub(crate) fn get_stage_context(call: &mut Call<'_>) -> Result<Map, Failure> {
-    let task = call.required_task()?.state;
+    let task = call.required_task();
     let id = call.params.id("stage_id")?.map(str::to_owned);
     let stage_type: Option<StageType> = call.params.word("stage_type")?;
     let query = call.params.said("query")?.map(str::to_owned);
     let least = super::context::BUDGETS;
     let budget = call.params.count("token_budget", least.0, least.1)?.unwrap_or(2000);
     call.params.finish()?;
-    let stage = the_stage(call, &task, id.as_deref(), stage_type)?.state;
     let wish = Wish::plain(query, budget);
-    let worked = made(call, &task, &stage, &wish);
-    let made = or_empty(call, worked, &wish)?;
+    let worked = task.and_then(|task| {
+        let stage = the_stage(call, &task.state, id.as_deref(), stage_type)?.state;
+        let made = made(call, &task.state, &stage, &wish)?;
+        Ok((shown::stage(&stage)?, made))
+    });
+    let (stage, made) = match or_nothing(call, worked)? {
+        Some((stage, made)) => (Value::Object(stage), made),
+        None => (Value::Null, Made::empty(&wish)?),
+    };
     let mut map = Map::new();
-    map.insert("stage", shown::stage(&stage)?);
+    map.insert("stage", stage);
     map.insert("context", made.context.context.clone());
     map.insert("quality", made.quality());
     map.insert("sections", made.context.sections());
@@ -70,8 +79,8 @@ fn made(call: &Call<'_>, task: &Task, stage: &Stage, wish: &Wish) -> Result<Made
         draft.add(Section::Current, Worth::Raw, format!("- {}", one.kept.record.content.trim()));
     }
     let context = draft.fit(wish.budget, wish.format)?;
-    super::context::touch_shown(call, &found, &context);
-    let coverage = super::context::coverage(&facts, &context);
+    super::context::touch_shown(call, &task.agent_id, Some(task), &found, &context);
+    let coverage = super::context::coverage(&facts, &context) * found.known;
     Ok(Made { context, coverage, coherence: super::context::coherence(&found.memories), history })
 }
 
@@ -110,7 +119,7 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let message = "next_stage_type: a task that is over has no next stage";
         return Err(Failure::params("/next_stage_type", message));
     }
-    refuse_model(call)?;
+    take_wish(call)?;
     call.params.finish()?;
     retried(|| {
         let mut course = Course::of(call.task(&id)?);
@@ -138,6 +147,9 @@ pub(crate) fn complete_stage(call: &mut Call<'_>) -> Result<Map, Failure> {
         let (stage, metric) = course.complete(call, &mut batch, kept, &memories, &how, now)?;
         let next_id = match status {
             Some(status) => {
+                if status == TaskStatus::Completed {
+                    super::ace::learn_from_success(call, &mut batch, &mut course.task)?;
+                }
                 course.task.status = status;
                 None
             }
@@ -168,14 +180,6 @@ fn follows(stage: StageType) -> Option<StageType> {
     }
 }
 
-/// Refuses a call that insists on a model: this daemon has none.
-pub(crate) fn refuse_model(call: &mut Call<'_>) -> Result<(), Failure> {
-    match call.params.flag("require_model")? {
-        Some(true) => Err(Failure::no_model()),
-        _ => Ok(()),
-    }
-}
-
 /// Tells how far a task is.
 pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
     let id = call.params.id("task_id")?;
@@ -189,7 +193,7 @@ pub(crate) fn get_task_progress(call: &mut Call<'_>) -> Result<Map, Failure> {
         retried(|| {
             let mut course = Course::of(call.task(&id)?);
             let (now, _) = call.store.now();
-            if course.summarise(call, None, None, now)?.is_some() {
+            if course.summarise(call, None, None, false, now)?.is_some() {
                 let mut batch = Batch::default();
                 course.write(call, &mut batch, now)?;
                 call.commit(batch)?;
@@ -278,11 +282,14 @@ fn signals(
         Some(actions) => all.extend(stages::acted(actions.iter().map(String::as_str))),
         None => {
             // Those of the last memories, oldest first.
-            let handle = call.store.name(Sort::StageHandle, &note.stage_id)?;
-            let memories = call.store.all::<Memory>(handle)?;
+            let search = Search {
+                most: Some(MOST_LOOKED_AT),
+                ..Search::of(call.store.name(Sort::StageHandle, &note.stage_id)?)
+            };
+            let memories = call.store.find::<Memory>(&search)?;
             let mut newest: Vec<&str> = memories
                 .iter()
-                .flat_map(|kept| kept.state.actions.iter().rev())
+                .flat_map(|found| found.state.actions.iter().rev())
                 .take(MOST_ACTIONS)
                 .map(String::as_str)
                 .collect();
@@ -297,7 +304,7 @@ fn signals(
     {
         all.extend(stages::lasted(note.stage_type, now.hours_since(began) * 3600.0));
     }
-    all.extend(errors_lately(call, &note.stage_id, note.stage_type)?);
+    all.extend(errors_lately(call, task)?);
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Ok(all)
 }

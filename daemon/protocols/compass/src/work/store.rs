@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use omir_core::instant::Timestamp;
+use omir_core::spatial::SpatialPose;
 use omir_core::value::{Map, Value};
 use omird_text::{Approx1, Passage, Summarizer, entities, facts, keywords, sentences};
 
@@ -13,15 +14,18 @@ use crate::names::Sort;
 use crate::params::Params;
 use crate::stages::{self, Signal};
 use crate::state::{ErrorRecord, Memory, Task};
-use crate::store::{Batch, Kept, Store, retried};
+use crate::store::{Batch, Kept, Search, Store, retried};
 use crate::words::{MemoryType, StageType, Word};
 use crate::work::prune;
-use crate::work::tasks::{Course, errors_of_stage, memories_of_stage};
+use crate::work::tasks::Course;
 
 /// Most bytes of a content.
 pub(crate) const LONGEST_CONTENT: usize = 256 << 10;
 /// Tokens of a memory's own summary.
 const SUMMARY_TOKENS: usize = 64;
+/// Severe errors of a task, and memories linked to them, that a new memory is compared with.
+const MOST_SEVERE: usize = 10;
+const MOST_LINKED: usize = 20;
 /// Keywords of a memory, and facts.
 const MOST_KEYWORDS: usize = 10;
 const MOST_FACTS: usize = 64;
@@ -50,6 +54,7 @@ struct Wanted {
     outcome: Option<String>,
     success: Option<bool>,
     corrects: Option<String>,
+    pose: Option<SpatialPose>,
 }
 
 /// Stores a memory. The first of a task opens the task and a stage.
@@ -132,6 +137,7 @@ fn read(call: &mut Call<'_>) -> Result<Wanted, Failure> {
         stage_type: params.word("stage_type")?,
         stage_map: stage_map(params)?,
         corrects: params.id("corrects_error_id")?.map(str::to_owned),
+        pose: params.pose("pose")?,
     })
 }
 
@@ -205,13 +211,18 @@ fn put(call: &mut Call<'_>, wanted: &Wanted) -> Result<Map, Failure> {
     let task = course.as_ref().map(|course| &course.task);
     criticise(call, &mut memory, wanted, task)?;
     let valid_until = valid_until(call, memory.memory_type, now);
-    let shape = call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
+    let mut shape =
+        call.store.shape_of_memory(&mut batch, &memory, &wanted.content, valid_until)?;
+    shape.pose = wanted.pose.clone().or_else(|| call.robot_pose());
     let name = call.store.add(&mut batch, Sort::Memory, &memory, &shape)?;
     let pruned = prune::above_capacity(call, &mut batch, &memory)?;
     if let Some(course) = course {
         course.write(call, &mut batch, now)?;
     }
-    let written = call.commit(batch).inspect_err(|_| prune::miscounted(call, &memory))?;
+    let written = call.commit(batch)?;
+    if let Some(task) = &memory.task_id {
+        call.shared.uses.works_on(call.store.tenant(), &memory.agent_id, task);
+    }
     let (version, _) = written.version(&name).unwrap_or((1, false));
     Ok(answer(&memory, version, transition, pruned, written.is_durable(), false))
 }
@@ -295,6 +306,8 @@ fn encode(call: &Call<'_>, wanted: &Wanted, now: Timestamp) -> Memory {
         trace_id: Some(call.who.trace_id().to_owned()),
         interventions: 0,
         effectiveness: 0.0,
+        successes: 0,
+        success_uses: 0,
     }
 }
 
@@ -363,11 +376,9 @@ fn by_rule(
         return Ok(Some("error_recovery"));
     }
     let Some(task) = task else { return Ok(None) };
-    let errors = call.recent_errors(task, call.settings.error_history_lookback_stages)?;
-    let severe = errors
-        .iter()
-        .filter(|error| error.state.error_severity >= call.settings.error_severity_threshold);
-    for id in severe.flat_map(|error| &error.state.memory_ids) {
+    let threshold = Some(call.settings.error_severity_threshold);
+    let severe = call.store.errors_of(task, MOST_SEVERE, threshold)?;
+    for id in severe.iter().flat_map(|error| &error.state.memory_ids).take(MOST_LINKED) {
         if let Some(linked) = call.store.get::<Memory>(Sort::Memory, id)?
             && super::retrieve::contradict(&linked.record.content, content)
         {
@@ -435,7 +446,7 @@ fn place(
     let mut signals: Vec<Signal> = marker.into_iter().collect();
     if signals.is_empty() {
         signals.extend(stages::acted(wanted.actions.iter().map(String::as_str)));
-        signals.extend(errors_lately(call, &id, stage_type)?);
+        signals.extend(errors_lately(call, &course.task)?);
     }
     let Some(signal) = stages::decided(&signals, stage_type) else { return Ok(None) };
     memory.stage_id = Some(course.move_on(call, batch, signal.stage_type, now)?);
@@ -443,28 +454,30 @@ fn place(
     Ok(Some((stage_type, signal.stage_type)))
 }
 
-/// Returns the signal of errors among the last memories of a stage.
-pub(crate) fn errors_lately(
-    call: &Call<'_>,
-    stage: &str,
-    current: StageType,
-) -> Result<Option<Signal>, Failure> {
-    if current != StageType::Execution {
+/// Returns the signal of errors among the last memories of the current stage. It looks at a handful of records, however many
+/// there are.
+pub(crate) fn errors_lately(call: &Call<'_>, task: &Task) -> Result<Option<Signal>, Failure> {
+    let Some(note) = task.current().filter(|note| note.stage_type == StageType::Execution) else {
         return Ok(None);
-    }
-    let errors = errors_of_stage(call, stage)?;
-    if errors.is_empty() {
+    };
+    let errors = call.store.errors_of(task, stages::RECENT_MEMORIES, None)?;
+    let of_stage =
+        |error: &&Kept<ErrorRecord>| error.state.stage_id.as_deref() == Some(&*note.stage_id);
+    let errors =
+        errors.iter().filter(of_stage).map(|error| (error.state.recorded_at.as_str(), true));
+    let mut times: Vec<(&str, bool)> = errors.collect();
+    if times.is_empty() {
         return Ok(None);
     }
     // Errors are memories too: of the newest of both, how many are errors.
-    let memories = memories_of_stage(call, stage)?;
-    let mut times: Vec<(&str, bool)> = errors
-        .iter()
-        .map(|error| (error.state.recorded_at.as_str(), true))
-        .chain(memories.iter().map(|memory| (memory.state.timestamp.as_str(), false)))
-        .collect();
+    let newest = Search {
+        most: Some(2 * stages::RECENT_MEMORIES),
+        ..Search::of(call.store.name(Sort::StageHandle, &note.stage_id)?)
+    };
+    let memories = call.store.find::<Memory>(&newest)?;
+    times.extend(memories.iter().map(|found| (found.state.timestamp.as_str(), false)));
     times.sort_by_key(|(at, _)| std::cmp::Reverse(Timestamp::parse(at).ok()));
     let count =
         times.iter().take(stages::RECENT_MEMORIES).filter(|(_, is_error)| *is_error).count();
-    Ok(stages::erred(current, count))
+    Ok(stages::erred(note.stage_type, count))
 }

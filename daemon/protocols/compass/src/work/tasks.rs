@@ -7,11 +7,10 @@ use crate::call::Call;
 use crate::compress::{self, Compressed, InForce, Load, Source};
 use crate::failure::Failure;
 use crate::names::Sort;
-use crate::state::{
-    AgentSettings, Compression, ErrorRecord, Memory, Metric, Stage, StageNote, Task,
-};
+use crate::state::{AgentSettings, Compression, Memory, Metric, Stage, StageNote, Task};
 use crate::store::{Batch, Kept, Shape, Store};
 use crate::words::{StageType, TaskStatus};
+use crate::work::modelled::improved;
 
 /// Compressions that a stage or task tells of.
 const MOST_METRICS: usize = 8;
@@ -58,6 +57,8 @@ impl Course {
             performance_metrics: Default::default(),
             compression: Compression::default(),
             metrics: Vec::new(),
+            uses: Default::default(),
+            has_handles: true,
             created_at: now.clone(),
             updated_at: now,
         };
@@ -145,7 +146,7 @@ impl Course {
         let has_summary = how.summary.is_some() || call.settings.stage_completion_auto_compress;
         if has_summary && !memories.is_empty() {
             let force = self.in_force(call, memories)?;
-            let made = compressed(call, memories, force.stage_ratio, how.summary)?;
+            let made = compressed(call, &self.task, memories, force.stage_ratio, how.summary)?;
             metric = Some(take_summary(call, &mut stage, made, now));
         }
         if let Some(insights) = &how.insights {
@@ -165,18 +166,20 @@ impl Course {
                 self.task.critical_facts.push(fact.clone());
             }
         }
-        self.summarise(call, Some(&stage), None, now)?;
+        self.summarise(call, Some(&stage), None, false, now)?;
         self.is_changed = true;
         Ok((stage, metric))
     }
 
-    /// Makes the summary of the task again, of the stages that are completed. `newest` is one that is not written yet.
+    /// Makes the summary of the task again, of the stages that are completed. `newest` is one that is not written yet. A call
+    /// waits for one summary of a model, so the end of a stage asks for none here.
     /// Returns nothing where no stage says anything.
     pub(crate) fn summarise(
         &mut self,
         call: &Call<'_>,
         newest: Option<&Stage>,
         ratio: Option<f64>,
+        by_model: bool,
         now: Timestamp,
     ) -> Result<Option<Metric>, Failure> {
         let mut sources = Vec::new();
@@ -200,6 +203,7 @@ impl Course {
         };
         let threshold = call.settings.compression_quality_threshold;
         let made = compress::compress(&sources, ratio, None, threshold)?;
+        let made = if by_model { improved(call, &self.task, &sources, made)? } else { made };
         let metric = metric(call, &made, "task", now);
         let metric = Metric { task_id: Some(self.task.task_id.clone()), ..metric };
         self.task.task_progress_summary = Some(made.summary);
@@ -217,7 +221,7 @@ impl Course {
         let agent = call.store.get::<AgentSettings>(Sort::Settings, &self.task.agent_id)?;
         let agent = agent.map(|kept| kept.state.compression).unwrap_or_default();
         let errors = match self.task.current_stage_id.as_deref() {
-            Some(stage) => errors_of_stage(call, stage)?.len(),
+            Some(stage) => errors_of_stage(call, stage)?,
             None => 0,
         };
         let load = Load {
@@ -244,6 +248,12 @@ impl Course {
             return Ok(self.task);
         }
         self.task.updated_at = Store::stamp(now);
+        // With what is written anyway, and not for its own sake: that would wear the card.
+        let (tenant, id) = (call.store.tenant(), &self.task.task_id);
+        if self.task.is_active() {
+            self.task.uses = call.shared.uses.added_to(&self.task.uses, tenant, id);
+        }
+        batch.note_task(id);
         let handles =
             call.store.add_owners(batch, &self.task.agent_id, Some(&self.task.task_id))?;
         let says = |text: &String| !text.trim().is_empty();
@@ -273,6 +283,7 @@ fn source(text: &str, relevance: f64, is_critical: bool) -> Source {
 /// Compresses the memories of a stage, which are newest first.
 pub(crate) fn compressed(
     call: &Call<'_>,
+    task: &Task,
     memories: &[Kept<Memory>],
     ratio: f64,
     given: Option<&str>,
@@ -284,7 +295,12 @@ pub(crate) fn compressed(
         is_correction: kept.state.corrects.is_some() && kept.state.success != Some(false),
     };
     let sources: Vec<Source> = memories.iter().rev().map(of).collect();
-    compress::compress(&sources, ratio, given, call.settings.compression_quality_threshold)
+    let threshold = call.settings.compression_quality_threshold;
+    let made = compress::compress(&sources, ratio, given, threshold)?;
+    match given {
+        Some(_) => Ok(made),
+        None => improved(call, task, &sources, made),
+    }
 }
 
 /// Puts a summary into a stage.
@@ -300,7 +316,7 @@ pub(crate) fn take_summary(
     stage.stage_insights = made.insights;
     stage.critical_facts = made.critical_facts;
     stage.compression_ratio = Some(made.ratio);
-    stage.compression_model = Some(made.model.to_owned());
+    stage.compression_model = Some(made.model);
     stage.updated_at = Store::stamp(now);
     note_metric(&mut stage.metrics, metric.clone());
     metric
@@ -323,9 +339,8 @@ fn metric(call: &Call<'_>, made: &Compressed, compression_type: &str, now: Times
         compression_ratio: made.ratio,
         critical_fact_retention_rate: made.retention,
         coherence_score: made.coherence,
-        // Nothing here calls a model.
-        cost_usd: 0.0,
-        model_used: made.model.to_owned(),
+        cost_usd: made.cost_usd,
+        model_used: made.model.clone(),
         count_method: compress::count_method().to_owned(),
         recorded_at: Store::stamp(now),
     }
@@ -342,12 +357,9 @@ pub(crate) fn memories_of_stage(call: &Call<'_>, id: &str) -> Result<Vec<Kept<Me
     call.store.all(call.store.name(Sort::StageHandle, id)?)
 }
 
-/// Returns the errors of a stage, newest first.
-pub(crate) fn errors_of_stage(
-    call: &Call<'_>,
-    id: &str,
-) -> Result<Vec<Kept<ErrorRecord>>, Failure> {
-    call.store.all(call.store.name(Sort::StageHandle, id)?)
+/// Returns the number of errors of a stage.
+pub(crate) fn errors_of_stage(call: &Call<'_>, id: &str) -> Result<usize, Failure> {
+    call.store.count(call.store.name(Sort::StageHandle, id)?, &[ExperienceType::Error])
 }
 
 /// Returns the shape of a stage, and adds the handles that it bears.

@@ -55,6 +55,7 @@ impl Bench {
             body: body.as_bytes().to_vec(),
             parameters: parameters.collect(),
             request_id,
+            trace_id: None,
             began: Instant::now(),
         };
         let (tell, told) = crossbeam_channel::bounded(1);

@@ -1,0 +1,81 @@
+//! Parts that all calls share: the engine, the settings, and what is kept in mind between calls.
+
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+use omird_engine::Engine;
+use omird_router::ModelClient;
+
+use crate::failure::Failure;
+use crate::ledger::{Entry, Ledger};
+use crate::model::Model;
+use crate::money::Account;
+use crate::settings::Settings;
+use crate::signals::Announcer;
+use crate::state::Memory;
+use crate::store::{Batch, Store, Written};
+use crate::uses::Uses;
+
+/// The parts that all calls share.
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    settings: RwLock<Arc<Settings>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) uses: Uses,
+    pub(crate) announcer: Announcer,
+    pub(crate) account: Account,
+    model: Option<Model>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        engine: &Engine,
+        settings: Settings,
+        client: Option<Arc<dyn ModelClient>>,
+    ) -> Self {
+        Self {
+            engine: engine.clone(),
+            settings: RwLock::new(Arc::new(settings)),
+            ledger: Ledger::default(),
+            uses: Uses::default(),
+            announcer: Announcer::default(),
+            account: Account::default(),
+            model: client.map(Model::new),
+        }
+    }
+
+    /// Returns the model, if there is one.
+    pub(crate) fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    /// Returns the settings of now. A call keeps those that it began with.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.read().clone()
+    }
+
+    /// Writes a batch, and keeps in mind what it changes.
+    pub(crate) fn commit(&self, store: &Store, mut batch: Batch) -> Result<Written, Failure> {
+        let (memories, tasks) = batch.take_notes();
+        let written = store.commit(batch)?;
+        for memory in &memories {
+            self.enter(store, memory)?;
+        }
+        tasks.iter().for_each(|task| self.uses.written(store.tenant(), task));
+        Ok(written)
+    }
+
+    /// Enters a memory that was written where memories like it are counted.
+    pub(crate) fn enter(&self, store: &Store, memory: &Memory) -> Result<(), Failure> {
+        let entry = Entry::of(memory);
+        for handle in store.owners(&memory.agent_id, memory.task_id.as_deref())? {
+            self.ledger.note(&handle, &entry);
+        }
+        Ok(())
+    }
+
+    /// Takes other settings from now on.
+    pub(crate) fn reconfigure(&self, settings: Settings) {
+        *self.settings.write() = Arc::new(settings);
+    }
+}

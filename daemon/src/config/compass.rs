@@ -1,0 +1,326 @@
+//! `[compass]`: stage memory of agents.
+
+use std::time::Duration;
+
+#[cfg(feature = "http")]
+use std::os::unix::fs::PermissionsExt as _;
+#[cfg(feature = "http")]
+use std::path::Path;
+
+#[cfg(feature = "http")]
+use super::file::CompassModelSection;
+use super::file::CompassSection;
+use super::{Invalid, within};
+#[cfg(feature = "http")]
+use crate::models::{ModelServer, Place};
+use crate::protocols::compass::CompassSettings;
+
+/// Models for reasoning, of the specification. They are never asked here: the agent reasons, and pays for that itself.
+const REASONING: [&str; 2] = ["gpt-4.1", "gpt-5"];
+/// Bytes of a key.
+#[cfg(feature = "http")]
+const LONGEST_KEY: u64 = 4096;
+
+/// Checks the section and fills in what it leaves out. `robot_frame` is the frame of the robot, where one is known.
+pub fn resolve(
+    written: &CompassSection,
+    robot_frame: Option<&str>,
+) -> Result<CompassSettings, Invalid> {
+    let default = CompassSettings::default();
+    let share = |key: &str, stated, default| within(&named(key), stated, default, 0.0..=1.0);
+    let capacity =
+        |key: &str, stated, default| within(&named(key), stated, default, 0..=1_000_000_000);
+    let ttl = written.working_memory_ttl;
+    let ttl = within(
+        "compass.working_memory_ttl",
+        ttl,
+        default.working_memory_ttl.as_secs(),
+        1..=31_536_000,
+    )?;
+    let stage_weight = share(
+        "stage_relevance_weight",
+        written.stage_relevance_weight,
+        default.stage_relevance_weight,
+    )?;
+    let error_weight = share(
+        "error_correction_weight",
+        written.error_correction_weight,
+        default.error_correction_weight,
+    )?;
+    if stage_weight + error_weight > 1.0 {
+        let message = format!(
+            "{error_weight} and stage_relevance_weight = {stage_weight} are more than 1, and all weights sum to 1"
+        );
+        return Err(Invalid::other("compass.error_correction_weight", message));
+    }
+    // Named by the specification, and decided by nothing here: the index is omird's own, and precision is measured.
+    share("retrieval_precision_target", written.retrieval_precision_target, 0.95)?;
+    if !matches!(written.embedding_model.as_deref(), None | Some("none")) {
+        let message = "no embeddings are made here: say \"none\", or leave the key out";
+        return Err(Invalid::other("compass.embedding_model", message));
+    }
+    let summarises = written.compression_model.clone().unwrap_or(default.compression_model);
+    if REASONING.contains(&summarises.as_str()) || summarises.trim().is_empty() {
+        let message = format!("{summarises:?} is no small model: name one that summarises");
+        return Err(Invalid::other("compass.compression_model", message));
+    }
+    let server = written.model.clone().unwrap_or_default();
+    let price = |key: &str, stated, default| {
+        within(&format!("compass.model.{key}"), stated, default, 0.0..=1_000_000.0)
+    };
+    let timeout = within(
+        "compass.model.timeout_s",
+        server.timeout_s,
+        default.model_timeout.as_secs(),
+        1..=60,
+    )?;
+    let pose = written.pose.unwrap_or(true);
+    Ok(CompassSettings {
+        test_time_scaling_enabled: written
+            .test_time_scaling_enabled
+            .unwrap_or(default.test_time_scaling_enabled),
+        compression_model: summarises,
+        model_timeout: Duration::from_secs(timeout),
+        usd_per_million_in: price(
+            "usd_per_million_in",
+            server.usd_per_million_in,
+            default.usd_per_million_in,
+        )?,
+        usd_per_million_out: price(
+            "usd_per_million_out",
+            server.usd_per_million_out,
+            default.usd_per_million_out,
+        )?,
+        monthly_token_budget_usd: within(
+            "compass.monthly_token_budget_usd",
+            written.monthly_token_budget_usd,
+            default.monthly_token_budget_usd,
+            0.0..=1_000_000.0,
+        )?,
+        alert_threshold_pct: within(
+            "compass.alert_threshold_pct",
+            written.alert_threshold_pct,
+            default.alert_threshold_pct,
+            0.0..=100.0,
+        )?,
+        working_memory_ttl: Duration::from_secs(ttl),
+        episodic_memory_capacity: capacity(
+            "episodic_memory_capacity",
+            written.episodic_memory_capacity,
+            default.episodic_memory_capacity,
+        )?,
+        semantic_memory_capacity: capacity(
+            "semantic_memory_capacity",
+            written.semantic_memory_capacity,
+            default.semantic_memory_capacity,
+        )?,
+        stage_compression_ratio_target: within(
+            "compass.stage_compression_ratio_target",
+            written.stage_compression_ratio_target,
+            default.stage_compression_ratio_target,
+            1.0..=20.0,
+        )?,
+        task_compression_ratio_target: within(
+            "compass.task_compression_ratio_target",
+            written.task_compression_ratio_target,
+            default.task_compression_ratio_target,
+            1.0..=10.0,
+        )?,
+        compression_quality_threshold: share(
+            "compression_quality_threshold",
+            written.compression_quality_threshold,
+            default.compression_quality_threshold,
+        )?,
+        criticality_boost_multiplier: within(
+            "compass.criticality_boost_multiplier",
+            written.criticality_boost_multiplier,
+            default.criticality_boost_multiplier,
+            0.0..=10.0,
+        )?,
+        stage_relevance_weight: stage_weight,
+        error_correction_weight: error_weight,
+        error_pattern_detection_enabled: written
+            .error_pattern_detection_enabled
+            .unwrap_or(default.error_pattern_detection_enabled),
+        error_history_lookback_stages: within(
+            "compass.error_history_lookback_stages",
+            written.error_history_lookback_stages,
+            default.error_history_lookback_stages,
+            1..=1000,
+        )?,
+        error_severity_threshold: share(
+            "error_severity_threshold",
+            written.error_severity_threshold,
+            default.error_severity_threshold,
+        )?,
+        stage_detection_enabled: written
+            .stage_detection_enabled
+            .unwrap_or(default.stage_detection_enabled),
+        stage_auto_transition: written
+            .stage_auto_transition
+            .unwrap_or(default.stage_auto_transition),
+        stage_completion_auto_compress: written
+            .stage_completion_auto_compress
+            .unwrap_or(default.stage_completion_auto_compress),
+        memify: written.memify.unwrap_or(default.memify),
+        robot_frame: robot_frame.filter(|_| pose).map(str::to_owned),
+    })
+}
+
+/// Checks where the server of models is, and reads its key.
+#[cfg(feature = "http")]
+pub fn server(written: &CompassModelSection) -> Result<ModelServer, Invalid> {
+    let wrong = |message: String| Invalid::other("compass.model.endpoint", message);
+    let endpoint = written.endpoint.as_deref().ok_or_else(|| {
+        wrong(
+            "is missing; such as \"http://127.0.0.1:11434/v1\" or \"unix:/run/model.sock\"".into(),
+        )
+    })?;
+    let key = written.key_file.as_deref().map(key_in).transpose()?;
+    if let Some(path) = endpoint.strip_prefix("unix:") {
+        let place = Place::Unix(path.into());
+        if !path.starts_with('/') {
+            return Err(wrong(format!("{endpoint:?} is no absolute path")));
+        }
+        return Ok(ModelServer { place, base: "/v1".into(), key });
+    }
+    let form =
+        || wrong(format!("{endpoint:?} is no address such as \"http://127.0.0.1:11434/v1\""));
+    let uri: hyper::Uri = endpoint.parse().map_err(|_| form())?;
+    let host = uri.host().ok_or_else(form)?.trim_matches(['[', ']']).to_owned();
+    if uri.query().is_some() || uri.authority().is_some_and(|it| it.as_str().contains('@')) {
+        return Err(form());
+    }
+    let is_here = host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    if !is_here && written.remote != Some(true) {
+        let message = format!(
+            "{host} is another machine, which would get what agents remember; say remote = true if it may"
+        );
+        return Err(wrong(message));
+    }
+    let port = |default| uri.port_u16().unwrap_or(default);
+    let place = match (uri.scheme_str(), &written.ca_file) {
+        (Some("http"), _) => Place::Plain(host, port(80)),
+        (Some("https"), Some(file)) => Place::Tls(host, port(443), file.clone()),
+        (Some("https"), None) => {
+            let message =
+                "is missing; https needs it, such as \"/etc/ssl/certs/ca-certificates.crt\"";
+            return Err(Invalid::other("compass.model.ca_file", message));
+        }
+        _ => return Err(form()),
+    };
+    Ok(ModelServer { place, base: uri.path().trim_end_matches('/').to_owned(), key })
+}
+
+/// Reads a key, which only its owner and his group may read.
+#[cfg(feature = "http")]
+fn key_in(file: &Path) -> Result<String, Invalid> {
+    let wrong = |message: String| Invalid::other("compass.model.key_file", message);
+    let name = file.display();
+    let found = std::fs::metadata(file).map_err(|error| wrong(format!("{name}: {error}")))?;
+    if found.permissions().mode() & 0o007 != 0 {
+        return Err(wrong(format!("{name} is open to everybody on this machine: chmod o-rwx it")));
+    }
+    if !found.is_file() || found.len() > LONGEST_KEY {
+        return Err(wrong(format!("{name} is no file of at most {LONGEST_KEY} bytes")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("{name}: {error}")))?;
+    let key = text.trim();
+    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(wrong(format!("{name} holds no key: one line without blanks")));
+    }
+    Ok(key.to_owned())
+}
+
+fn named(key: &str) -> String {
+    format!("compass.{key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, frame: Option<&str>) -> Result<CompassSettings, Invalid> {
+        let file: super::super::file::File = toml::from_str(text).unwrap();
+        resolve(&file.compass, frame)
+    }
+
+    #[test]
+    fn everything_has_a_default_and_can_be_stated() {
+        assert_eq!(read("", None), Ok(CompassSettings::default()));
+        let robot_frame = Some("base_link".to_owned());
+        let placed = CompassSettings { robot_frame, ..CompassSettings::default() };
+        assert_eq!(read("", Some("base_link")), Ok(placed));
+        let stated = "[compass]\nworking_memory_ttl = '2h'\nepisodic_memory_capacity = 0\n\
+                      semantic_memory_capacity = 7\nstage_relevance_weight = 0.5\n\
+                      error_correction_weight = 0.5\nmemify = true\npose = false\n\
+                      vector_store = 'pgvector'\nretrieval_precision_target = 0.9";
+        let expected = CompassSettings {
+            working_memory_ttl: Duration::from_secs(7200),
+            episodic_memory_capacity: 0,
+            semantic_memory_capacity: 7,
+            stage_relevance_weight: 0.5,
+            error_correction_weight: 0.5,
+            memify: true,
+            ..CompassSettings::default()
+        };
+        assert_eq!(read(stated, Some("base_link")), Ok(expected));
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn a_model_is_on_this_machine_unless_it_is_said() {
+        let of = |text: &str| {
+            let file: super::super::file::File =
+                toml::from_str(&format!("[compass.model]\n{text}")).unwrap();
+            server(&file.compass.model.unwrap()).map_err(|error| error.to_string())
+        };
+        let good = |text: &str| of(text).unwrap();
+        let local = good("endpoint = 'http://127.0.0.1:11434/v1/'");
+        assert_eq!(
+            (local.place, local.base.as_str()),
+            (Place::Plain("127.0.0.1".into(), 11434), "/v1")
+        );
+        assert_eq!(good("endpoint = 'http://[::1]:1'").place, Place::Plain("::1".into(), 1));
+        assert_eq!(good("endpoint = 'unix:/run/m.sock'").place, Place::Unix("/run/m.sock".into()));
+        let far = "endpoint = 'https://api.example.com/v1'";
+        assert!(of(far).unwrap_err().contains("is another machine"));
+        assert!(of(&format!("{far}\nremote = true")).unwrap_err().contains("ca_file: is missing"));
+        let far = good(&format!("{far}\nremote = true\nca_file = '/etc/ca.pem'"));
+        assert_eq!(far.place, Place::Tls("api.example.com".into(), 443, "/etc/ca.pem".into()));
+        for wrong in ["ftp://127.0.0.1/", "127.0.0.1:1", "http://a:b@127.0.0.1/", "unix:m.sock", ""]
+        {
+            let error = of(&format!("endpoint = '{wrong}'")).unwrap_err();
+            assert!(error.starts_with("compass.model.endpoint: "), "{wrong}: {error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        std::fs::write(&file, "sk-1\n").unwrap();
+        let text = format!("endpoint = 'http://localhost:1'\nkey_file = '{}'", file.display());
+        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&file, mode(0o644)).unwrap();
+        assert!(of(&text).unwrap_err().contains("chmod o-rwx"));
+        std::fs::set_permissions(&file, mode(0o600)).unwrap();
+        assert_eq!(good(&text).key.as_deref(), Some("sk-1"));
+    }
+
+    #[test]
+    fn complaints_name_the_key() {
+        for (text, complaint) in [
+            ("working_memory_ttl = 0", "compass.working_memory_ttl: 0 is not between 1 and"),
+            ("stage_compression_ratio_target = 21", "compass.stage_compression_ratio_target: 21"),
+            ("error_severity_threshold = 1.1", "compass.error_severity_threshold: 1.1 is not"),
+            ("error_correction_weight = 0.9", "compass.error_correction_weight: 0.9 and stage"),
+            ("error_history_lookback_stages = 0", "compass.error_history_lookback_stages: 0 is"),
+            ("compression_quality_threshold = nan", "compass.compression_quality_threshold: NaN"),
+            ("compression_model = 'gpt-5'", "compass.compression_model: \"gpt-5\" is no small"),
+            ("embedding_model = 'openai'", "compass.embedding_model: no embeddings are made"),
+            ("alert_threshold_pct = 101", "compass.alert_threshold_pct: 101 is not between 0 and"),
+            ("[compass.model]\ntimeout_s = 61", "compass.model.timeout_s: 61 is not between 1 and"),
+        ] {
+            let error = read(&format!("[compass]\n{text}"), None).unwrap_err().to_string();
+            assert!(error.starts_with(complaint), "{error}");
+        }
+    }
+}
