@@ -70,7 +70,7 @@ fn question(kind: Kind, about: &Traits, records: &Records, random: &mut Random) 
     let mut query = Query::default();
     if let Some(text) = text(kind, about, records, random) {
         parts.push(format!("q={}", text.replace(' ', "%20")));
-        query.text = Some(text);
+        query.text = Some(text.into());
     }
     let radius = match kind {
         Kind::Radius => Some(2.0),

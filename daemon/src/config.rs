@@ -27,7 +27,7 @@ use omird_access::AccessSettings;
 use self::file::File;
 pub use self::invalid::{ConfigError, Fault, Invalid, Origin};
 use crate::audit::AuditSettings;
-use crate::engine::{Durability, SYNCHRONISED_FILE, Settings, Source};
+use crate::engine::{Durability, Language, SYNCHRONISED_FILE, Settings, Source};
 #[cfg(feature = "http")]
 use crate::models::ModelServer;
 use crate::protocols::compass::CompassSettings;
@@ -189,6 +189,7 @@ pub fn resolve(written: File, host: &Host) -> Result<Config, Invalid> {
         forgetting: forgetting::resolve(&written.forgetting)?,
         read_only: written.access.read_only.unwrap_or(defaults.read_only),
         fixed_frame: defaults.fixed_frame,
+        language: language(written.recall.language.as_deref())?,
     };
     let source = match written.clock.source.as_deref() {
         None | Some("system") => Source::System,
@@ -347,6 +348,14 @@ fn within<T: PartialOrd + fmt::Display + Copy>(
         Some(value) if range.contains(&value) => Ok(value),
         Some(value) => Err(Invalid::out_of_range(key, value, [*range.start(), *range.end()])),
     }
+}
+
+fn language(code: Option<&str>) -> Result<Language, Invalid> {
+    let read = code.map_or(Ok(Language::default()), str::parse);
+    read.map_err(|why| {
+        let code = code.unwrap_or_default();
+        Invalid::other("recall.language", format!("{code:?}: {why}"))
+    })
 }
 
 fn seconds(key: &str, asked: Option<u64>, default: Duration) -> Result<Duration, Invalid> {

@@ -187,7 +187,7 @@ fn reference(name: &str) -> Ref {
 /// The recalls that are asked, by name.
 fn questions() -> Vec<(&'static str, Query)> {
     let base = || Query { limit: Some(1000), touch: false, ..Query::default() };
-    let text = |words: &str| Query { text: Some(words.to_owned()), ..base() };
+    let text = |words: &str| Query { text: Some(words.into()), ..base() };
     let near = Some(Center::Space { x: 1.0, y: 1.0, z: 0.5 });
     let mut questions = vec![
         ("everything", Query { include_expired: true, include_intentions: true, ..base() }),

@@ -104,7 +104,7 @@ impl Journal {
                     session = open();
                 }
                 Step::Recall(words) => {
-                    let text = Some(words.clone());
+                    let text = Some(words.as_str().into());
                     let query = Query { text, include_intentions: true, ..Query::default() };
                     let recalled = engine.recall(&query).expect("a recall is answered");
                     assert!(disk.is_off() || recalled.hits.len() as u64 == recalled.total.min(10));

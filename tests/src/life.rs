@@ -285,7 +285,7 @@ pub fn questions() -> Vec<Question> {
     let mut questions = vec![
         Question { query: base(), selects: |_| true, mention: None },
         Question {
-            query: Query { text: Some("kettle".to_owned()), ..base() },
+            query: Query { text: Some("kettle".into()), ..base() },
             selects: |resource| match resource {
                 Resource::MemoryRecord(record) => record.content.contains("kettle"),
                 Resource::Episode(episode) => episode.content.contains("kettle"),

@@ -241,7 +241,7 @@ fn only_what_is_new_is_fetched_and_nothing_is_sealed_for_nothing() {
     remember(&session, &mut journal, &["new"]);
     let (outcome, fetched) = back_up(&Robot::of(&session), &backup).unwrap();
     assert_eq!((fetched, outcome.segments), (1, first.bytes.len() as u64 + 1));
-    session.recall(&Query { text: Some("kettle".to_owned()), ..Query::default() }).unwrap();
+    session.recall(&Query { text: Some("kettle".into()), ..Query::default() }).unwrap();
     let (_, fetched) = back_up(&Robot::of(&session), &backup).unwrap();
     assert_eq!(fetched, 1, "an access is worth keeping too");
     let (_dir, other) = restored(&backup, &clock);

@@ -267,7 +267,7 @@ fn no_file_of_the_data_folder_tells_of_what_was_forgotten() {
                 session = open();
             }
             Step::Recall(words) => {
-                let query = Query { text: Some(words), ..Query::default() };
+                let query = Query { text: Some(words.into()), ..Query::default() };
                 assert!(session.recall(&query).expect("it is answered").total > 0);
             }
             Step::Compact(scope) => drop(session.compact(scope).expect("a good disk")),

@@ -193,7 +193,7 @@ fn what_was_exported_is_no_news() {
     send(&session, PLAIN);
     send(&session, FOREIGN);
     clock.advance(Duration::from_secs(3600));
-    session.recall(&Query { text: Some("dock".to_owned()), ..Query::default() }).expect("answered");
+    session.recall(&Query { text: Some("dock".into()), ..Query::default() }).expect("answered");
     let bundle = json::to_string(&export(&session));
     let same = |session: &Session, bundle: &str| {
         // What the start found to seal is not what is sent.

@@ -38,10 +38,10 @@ fn answers(engine: &Engine) -> Vec<(u64, Vec<Hit>)> {
     let queries = [
         Query { limit: Some(1000), ..base() },
         Query { limit: Some(1000), include_forgotten: true, ..base() },
-        Query { text: Some("kettle window".to_owned()), ..base() },
-        Query { text: Some("corridor".to_owned()), offset: 3, limit: Some(4), ..base() },
+        Query { text: Some("kettle window".into()), ..base() },
+        Query { text: Some("corridor".into()), offset: 3, limit: Some(4), ..base() },
         Query { near: Some(near), radius: Some(4.0), limit: Some(100), ..base() },
-        Query { near: Some(near), text: Some("ladder charger".to_owned()), ..base() },
+        Query { near: Some(near), text: Some("ladder charger".into()), ..base() },
         Query { entities: vec![life::reference("Entity/e1")], ..base() },
         Query { as_of: Some(engine.now().0), min_importance: Some(0.3), ..base() },
     ];
@@ -74,7 +74,7 @@ fn take_step(
     match step {
         Step::Ask(request) => journal.request(session, &request).expect("the disk is good"),
         Step::Recall(words) => {
-            let text = Some(words);
+            let text = Some(words.into());
             session.recall(&Query { text, ..Query::default() }).expect("it is answered");
         }
         Step::Compact(scope) => drop(session.compact(scope).expect("the disk is good")),

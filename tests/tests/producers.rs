@@ -80,9 +80,8 @@ fn two_scales_are_ranked_by_rank_and_filtered_by_value() {
     remember(&session, (0..30).map(theirs).collect());
     assert_eq!(ids(&session, &base()), expected("theirs"), "alone they count as they are");
     let alone = session.recall(&base()).expect("it is answered");
-    let (parts, _) = alone.hits[0].parts.expect("it is explained");
     assert_eq!(
-        Some(parts[ScorePart::Importance]),
+        alone.hits[0].part(ScorePart::Importance),
         Number::from_f64(0.95 + 0.04 * 29.0 / 30.0).map(|n| n.as_f64())
     );
 
@@ -113,7 +112,7 @@ fn two_scales_are_ranked_by_rank_and_filtered_by_value() {
     for limit in [1, 5, 17, 59] {
         let few = Query { limit: Some(limit), ..base() };
         assert_eq!(hits(&session, &few), both[..limit], "the best {limit}");
-        let words = Query { text: Some("kettle".to_owned()), ..few };
+        let words = Query { text: Some("kettle".into()), ..few };
         let all = Query { limit: Some(1000), ..words.clone() };
         assert_eq!(hits(&session, &words), hits(&session, &all)[..limit], "the best {limit}");
     }
@@ -197,7 +196,7 @@ fn the_order_of_a_bundle_means_nothing() {
         let exported = exported.get("entry").and_then(Value::as_array).unwrap_or_default();
         let mut exported: Vec<String> = exported.iter().map(omir_core::json::to_string).collect();
         exported.sort_unstable();
-        let words = Query { text: Some("kettle table".to_owned()), limit: Some(15), ..base() };
+        let words = Query { text: Some("kettle table".into()), limit: Some(15), ..base() };
         answers.push((exported, hits(&session, &base()), hits(&session, &words)));
         for at in (1..entries.len()).rev() {
             entries.swap(at, random.below(at + 1));

@@ -47,7 +47,7 @@ fn sighting(id: &str, room: &str, x: f64) -> Value {
 fn whereabouts() -> Query {
     let entity = "Entity/mug".parse().expect("a reference");
     Query {
-        text: Some("red mug".to_owned()),
+        text: Some("red mug".into()),
         entities: vec![entity],
         explain: true,
         ..Query::default()
@@ -88,7 +88,7 @@ fn the_newest_place_is_first_however_often_another_was_asked_for() {
 
     // Both were just asked for; only one of them just happened.
     let hits = ask(&session, &whereabouts());
-    let parts: Vec<_> = hits.iter().map(|hit| hit.parts.expect("it is explained").0).collect();
+    let parts: Vec<_> = hits.iter().map(|hit| hit.parts.expect("it is explained").scores).collect();
     assert_eq!(
         [parts[0][ScorePart::Retrievability], parts[1][ScorePart::Retrievability]],
         [1.0, 1.0]
@@ -133,7 +133,7 @@ fn sightings_that_became_one_are_as_old_as_the_last_of_them() {
     assert!(session.sweep(false).expect("the disk is good").merged > 0);
     let hits = ask(&session, &whereabouts());
     assert_eq!(ids(&hits), ["kitchen-0", "study"]);
-    let recency = |hit: &Hit| hit.parts.expect("it is explained").0[ScorePart::Recency];
+    let recency = |hit: &Hit| hit.parts.expect("it is explained").scores[ScorePart::Recency];
     assert!(recency(&hits[0]) > recency(&hits[1]));
 }
 
@@ -167,7 +167,8 @@ fn what_does_not_happen_does_not_get_old() {
     clock.advance(7 * DAY);
     let query = Query { include_intentions: true, touch: false, ..whereabouts() };
     let hits = ask(&session, &query);
-    let recency = hits.iter().map(|hit| hit.parts.expect("it is explained").0[ScorePart::Recency]);
+    let recency =
+        hits.iter().map(|hit| hit.parts.expect("it is explained").scores[ScorePart::Recency]);
     let recency: BTreeMap<String, f64> = ids(&hits).into_iter().zip(recency).collect();
     assert_eq!([recency["task"], recency["lesson"]], [1.0, 1.0]);
     assert_eq!(recency["hallway"], 0.5, "a week ago");

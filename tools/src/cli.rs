@@ -56,14 +56,14 @@ pub use mcp::McpArgs;
 pub use memory::{AnchorArgs, FeedbackArgs, FeedbackOutcome, ForgetArgs, GetArgs, RememberArgs};
 pub use proof::{ProveArgs, TraceArgs, TraceCommand, TraceValidateArgs, VerifyArgs};
 pub use rebase::{Keyframe, RebaseArgs};
-pub use recall::{FilterArgs, RecallArgs};
+pub use recall::{AskArgs, FilterArgs, RecallArgs};
 pub use schema::SchemaArgs;
 pub use store::{
     StoreArgs, StoreCatArgs, StoreCheckArgs, StoreCommand, StoreLsArgs, StoreRepairArgs,
 };
 pub use token::{TokenAddArgs, TokenArgs, TokenCommand, TokenListArgs, TokenRevokeArgs};
 pub use validate::{Level, ReportFormat, ValidateArgs};
-pub use values::{Bounds, Geo, Orientation, Planar, Position, Spacing};
+pub use values::{Bounds, Geo, Moment, Orientation, Planar, Position, Spacing};
 
 /// Record, recall, inspect and move robot memories.
 ///

@@ -2,6 +2,7 @@
 
 mod akashik;
 mod anchor;
+mod answers;
 mod backup;
 mod compact;
 mod completions;

@@ -98,6 +98,7 @@ impl Engine {
         }
 
         let mender = Arc::new(Mender::new(disk.clone()));
+        found.catalog.text.set_language(settings.language);
         found.catalog.set_fading(settings.forgetting.fading());
         found.catalog.refresh_score_bounds(start.now.as_micros());
         found.catalog.files.mended_by(mender.clone());

@@ -1,5 +1,6 @@
 //! Answers from what is stored: memories, exports, explanations, backups and proofs.
 
+mod answers;
 pub(crate) mod backup;
 pub(crate) mod encoded;
 pub(crate) mod explain;
@@ -7,6 +8,7 @@ pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod hits;
 pub(crate) mod outgoing;
+mod phrases;
 pub(crate) mod proof;
 pub(crate) mod reading;
 pub(crate) mod recall;

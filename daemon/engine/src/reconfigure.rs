@@ -26,11 +26,14 @@ impl Engine {
             self.inner.shared.sweep.can_free.store(can_free, Ordering::Relaxed);
         }
         let fading = settings.forgetting.fading();
+        let language = settings.language;
         self.inner.shared.follow(settings);
         let (now, _) = self.now();
         {
             let mut catalog = self.inner.catalog.write();
             catalog.set_fading(fading);
+            // Before it and after it a question is answered wholly in one language.
+            catalog.text.set_language(language);
             catalog.refresh_score_bounds(now.as_micros());
         }
         let sweeping = self.inner.sweeping.lock();

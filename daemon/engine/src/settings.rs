@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use omir_core::forgetting::HalfLife;
 use omir_core::tier::TierPolicy;
+use omird_text::Language;
 
 use crate::card::reserve;
 use crate::index::fading::Fading;
@@ -182,6 +183,8 @@ pub struct Settings {
     pub read_only: bool,
     /// The frame that places are meant in where a question names none: where memories lie.
     pub fixed_frame: String,
+    /// The language whose stems and stop words recall by words knows.
+    pub language: Language,
 }
 
 /// Settings of forgetting: how memories fade, move and go.
@@ -278,6 +281,7 @@ impl Default for Settings {
             forgetting: Forgetting::default(),
             read_only: false,
             fixed_frame: DEFAULT_FRAME.to_owned(),
+            language: Language::English,
         }
     }
 }

@@ -176,6 +176,9 @@ impl Engine {
         status.insert("rejected", int(shared.queue.rejected.load(Ordering::Relaxed)));
         status.insert("unreadable", int(shared.unreadable.load(Ordering::Relaxed)));
         status.insert("fixedFrame", self.settings().fixed_frame.as_str());
+        let mut recall = Map::new();
+        recall.insert("language", self.settings().language.code());
+        status.insert("recall", Value::Object(recall));
         status.insert("queue", Value::Object(queue));
         status.insert("import", Value::Object(import));
         let sections = self.inner.sections.lock();

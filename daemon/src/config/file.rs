@@ -27,6 +27,8 @@ pub struct File {
     pub flash: FlashSection,
     /// Rules by which memories fade, move and go.
     pub forgetting: ForgettingSection,
+    /// Recall by words.
+    pub recall: RecallSection,
     /// The time.
     pub clock: ClockSection,
     /// Bounds on requests.
@@ -303,6 +305,14 @@ pub struct ForgettingSection {
     /// Half-life of relationships.
     #[serde(deserialize_with = "quantity::hours")]
     pub relationship_half_life_h: Option<f64>,
+}
+
+/// `[recall]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecallSection {
+    /// The language of words, by its code of ISO 639-1.
+    pub language: Option<String>,
 }
 
 /// `[clock]`.

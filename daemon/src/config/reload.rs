@@ -10,7 +10,7 @@ use crate::service::largest_message;
 
 /// The keys that take hold at once: what they say is read where it is used. Whoever adds a key decides whether it is
 /// one; each that is not here waits for a restart.
-const LIVE: [&str; 58] = [
+const LIVE: [&str; 59] = [
     "log",
     "access.require",
     "access.jwt",
@@ -38,6 +38,7 @@ const LIVE: [&str; 58] = [
     "forgetting.merge_similarity",
     "forgetting.expire_after_s",
     "forgetting.relationship_half_life_h",
+    "recall.language",
     "limits.max_depth",
     "limits.max_values",
     "limits.max_resources",

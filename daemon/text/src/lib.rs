@@ -46,5 +46,5 @@ pub use self::sentences::sentences;
 pub use self::similarity::{Rarity, StemSet, WeightedStems};
 pub use self::stop_words::is_stop_word;
 pub use self::summary::{BudgetTooSmall, EXTRACT_1, Extract, Passage, Summarizer, Summary};
-pub use self::terms::{MAX_TERM_BYTES, terms, words};
+pub use self::terms::{MAX_TERM_BYTES, sequence, terms, words};
 pub use self::tokens::{Approx1, TokenCounter};

@@ -44,14 +44,21 @@ const MIN_CAMEL_PART: usize = 3;
 /// Never fails, whatever the text. Allocates one small buffer a call, and for text that is not
 /// ASCII a second one as long as the longest stretch without white space.
 pub fn terms(text: &str, f: impl FnMut(&str)) {
-    split(text, Plurals::Stripped, f);
+    split(text, Plurals::Stripped, Names::Both, f);
 }
 
 /// Calls `f` with every word of `text`: its terms, with plurals as they stand (step 4 is left out).
 ///
 /// A stemmer works on these: it has rules of its own for plurals.
 pub fn words(text: &str, f: impl FnMut(&str)) {
-    split(text, Plurals::Kept, f);
+    split(text, Plurals::Kept, Names::Both, f);
+}
+
+/// Calls `f` with the words of `text` as they follow one another: a CamelCase name is one word here, or else its parts.
+///
+/// Whoever looks for a phrase looks in both: `at DockStation2` and `dock station` stand in the same text.
+pub fn sequence(text: &str, are_split: bool, f: impl FnMut(&str)) {
+    split(text, Plurals::Kept, if are_split { Names::Parts } else { Names::Whole }, f);
 }
 
 /// What becomes of an English plural.
@@ -61,15 +68,24 @@ enum Plurals {
     Kept,
 }
 
+/// What becomes of a CamelCase name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Both,
+    Whole,
+    Parts,
+}
+
 /// The term under way.
 struct Buffer {
     text: String,
     plurals: Plurals,
+    names: Names,
 }
 
-fn split(text: &str, plurals: Plurals, mut f: impl FnMut(&str)) {
+fn split(text: &str, plurals: Plurals, names: Names, mut f: impl FnMut(&str)) {
     steps(text.len());
-    let mut token = Buffer { text: String::with_capacity(MAX_TERM_BYTES), plurals };
+    let mut token = Buffer { text: String::with_capacity(MAX_TERM_BYTES), plurals, names };
     if text.is_ascii() {
         return ascii_words(text, &mut token, &mut f);
     }
@@ -155,13 +171,15 @@ fn ascii_words(text: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
 
 /// Hands out one ASCII word, and its parts if it is a CamelCase name.
 fn emit_ascii(word: &str, token: &mut Buffer, f: &mut impl FnMut(&str)) {
-    emit_one_ascii(word, token, f);
     let bytes = word.as_bytes();
     let humps =
         bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    if humps
-        && camel_parts(word).all(|part| !starts_with_letter(part) || part.len() >= MIN_CAMEL_PART)
-    {
+    let is_name = humps
+        && camel_parts(word).all(|part| !starts_with_letter(part) || part.len() >= MIN_CAMEL_PART);
+    if !is_name || token.names != Names::Parts {
+        emit_one_ascii(word, token, f);
+    }
+    if is_name && token.names != Names::Whole {
         for part in camel_parts(word) {
             emit_one_ascii(part, token, f);
         }
@@ -262,7 +280,8 @@ mod tests {
 
     fn by_general_path(text: &str) -> Vec<String> {
         let (mut out, mut folded) = (Vec::new(), String::new());
-        let mut token = Buffer { text: String::new(), plurals: Plurals::Stripped };
+        let mut token =
+            Buffer { text: String::new(), plurals: Plurals::Stripped, names: Names::Both };
         folded.extend(text.nfkd());
         for word in folded.unicode_words() {
             ascii_words(word, &mut token, &mut |token: &str| out.push(token.to_owned()));
@@ -315,6 +334,17 @@ mod tests {
     }
 
     #[test]
+    fn a_sequence_has_names_whole_or_their_parts() {
+        let read = |are_split| {
+            let mut out = Vec::new();
+            sequence("At DockStation2 now", are_split, |word| out.push(word.to_owned()));
+            out
+        };
+        assert_eq!(read(false), ["at", "dockstation2", "now"]);
+        assert_eq!(read(true), ["at", "dock", "station", "2", "now"]);
+    }
+
+    #[test]
     fn spelling_variants_of_other_scripts_meet() {
         assert_eq!(list("Café CAFE\u{301} ﬁle"), ["cafe", "cafe", "file"]);
         assert_eq!(
@@ -337,9 +367,9 @@ mod tests {
         assert_eq!(list(&"한".repeat(100)), ["한".repeat(21)]);
     }
 
-    /// FNV-1a over the terms of a text, each with its end.
+    /// FNV-1a over the words of a text, each with its end.
     fn fingerprint(text: &str, mut hash: u64) -> u64 {
-        terms(text, |term| {
+        words(text, |term| {
             for byte in term.bytes().chain([0xff]) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             }
@@ -347,15 +377,15 @@ mod tests {
         hash
     }
 
-    /// The index on disk holds these terms. If this fails, stored text blocks no longer fit: raise their format number.
+    /// The index on disk holds these words. If this fails, stored text blocks no longer fit: raise their format number.
     #[test]
-    fn terms_are_those_of_the_index_on_disk() {
+    fn words_are_those_of_the_index_on_disk() {
         let mut hash = 0xcbf2_9ce4_8422_2325;
         let sampled = (1..0x3100).chain((0x3100..0x1_0000).step_by(16));
         for c in sampled.filter_map(char::from_u32) {
             hash = fingerprint(&format!("Ab{c}Cds 2{c}3"), hash);
         }
-        assert_eq!(hash, 0x72d6_6f23_1bbf_f41d);
+        assert_eq!(hash, 0x974b_c2e3_6b2d_678a);
     }
 
     proptest! {

@@ -142,7 +142,7 @@ impl Robot {
 
     /// Recalls words, which counts as an access.
     fn recall(&self, words: &str) {
-        let query = Query { text: Some(words.to_owned()), limit: Some(2), ..Query::default() };
+        let query = Query { text: Some(words.into()), limit: Some(2), ..Query::default() };
         self.session().recall(&query).unwrap_or_else(|error| panic!("{error}"));
         self.wait();
     }

@@ -129,12 +129,12 @@ pub fn distance(a: [f64; 2], b: [f64; 2]) -> f64 {
 pub fn whereabouts(house: &House, thing: usize) -> Query {
     let thing = &house.things[thing];
     let entity = format!("Entity/{}", thing.id).parse().expect("an entity of the house");
-    Query { text: Some(thing.name.clone()), entities: vec![entity], ..question() }
+    Query { text: Some(thing.name.as_str().into()), entities: vec![entity], ..question() }
 }
 
 /// The question for a lesson.
 pub fn lesson(number: usize) -> Query {
-    Query { text: Some(LESSONS[number].0.to_owned()), ..question() }
+    Query { text: Some(LESSONS[number].0.into()), ..question() }
 }
 
 /// The question what is known of a place.

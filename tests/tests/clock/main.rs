@@ -80,13 +80,13 @@ fn version(record: &MemoryRecord) -> u64 {
 
 /// Retrievability of a record, without an access by this question.
 fn retrievability(session: &Session, id: &str) -> f64 {
-    let text = Some(id.to_owned());
+    let text = Some(id.into());
     let query = Query { text, touch: false, ..Query::default() };
     session.recall(&query).expect("a recall").hits[0].retrievability
 }
 
 fn think_of(session: &Session, id: &str) {
-    let query = Query { text: Some(id.to_owned()), ..Query::default() };
+    let query = Query { text: Some(id.into()), ..Query::default() };
     assert_eq!(session.recall(&query).expect("a recall").hits.len(), 1);
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Invariant 5 of ARCHITECTURE.md.
 
+mod asks;
 mod question;
 mod seen;
 mod world;
@@ -30,20 +31,15 @@ fn key_of(hit: &Hit) -> Key {
     let text = |name| value.get(name).and_then(Value::as_str);
     let name = format!("{}/{}", text("resourceType").unwrap_or(""), text("id").unwrap_or(""));
     let words = text("content").or(text("name")).unwrap_or_default();
-    let (parts, _) = hit.parts.expect("it is explained");
-    (
-        reference(&name),
-        words.to_owned(),
-        hit.distance.map(f64::to_bits),
-        parts[ScorePart::Recency].to_bits(),
-    )
+    let recency = hit.part(ScorePart::Recency).expect("it is explained");
+    (reference(&name), words.to_owned(), hit.distance.map(f64::to_bits), recency.to_bits())
 }
 
 /// The place of a hit in the order of a query, the first one least: the measure, and the time of its transaction.
 /// `stamps` are its own time and that of its transaction, in microseconds, if they are known.
 fn place_in_order(query: &Query, hit: &Hit, stamps: Option<(i64, i64)>) -> Option<(SortKey, i64)> {
     let (when, recorded) = stamps?;
-    let nearest_first = query.radius.is_none() && query.text.is_none() && hit.distance.is_some();
+    let nearest_first = query.radius.is_none() && !query.has_words() && hit.distance.is_some();
     let metres = || SortKey(hit.distance.expect("it is asked from a place"));
     Some(match query.order {
         Order::Latest => (SortKey(-(when as f64)), -recorded),
@@ -146,6 +142,7 @@ fn explore(seed: u64) {
             let query = question(&mut random, &world);
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 check(&world, &query, &mut random);
+                asks::check(&world, &query, &mut random);
             }));
             assert!(caught.is_ok(), "OMIRD_SEED={seed}, after {hours} h, question {number}");
             let now = world.now();

@@ -5,12 +5,32 @@ use std::ops::Bound;
 use omir_core::geo::GeoPoint;
 use omir_core::instant::Timestamp;
 use omir_core::space::{Aabb, Center};
-use omird::engine::{Order, Query, Span};
+use omird::engine::{Order, Query, Question, Span};
 use omird_tests::life::{WORDS, reference};
 use omird_tests::random::Random;
 
 use crate::seen::{ENTITIES, LABELS};
 use crate::world::World;
+
+/// Words, forms and beginnings of them, phrases, and what must not occur.
+fn written(random: &mut Random, words: &str) -> String {
+    let parts = 1 + random.below(3);
+    let part = |random: &mut Random| {
+        let word = *random.pick(&WORDS);
+        let sign = if random.chance(30) { "-" } else { "" };
+        match random.below(6) {
+            0 => format!("{sign}{word}s"),
+            1 => format!("{sign}{}*", &word[..1 + random.below(word.len())]),
+            // The words of a memory as they stand, or turned.
+            2 => format!("{sign}\"{words}\""),
+            3 => format!("{sign}\"{word} and {}\"", random.pick(&WORDS)),
+            4 => format!("{sign}\"AND {word}\""),
+            _ => format!("{sign}{word}"),
+        }
+    };
+    let parts: Vec<String> = (0..parts).map(|_| part(random)).collect();
+    parts.join(" ")
+}
 
 /// A question about somewhere something was seen, or hardly beside it.
 pub fn question(random: &mut Random, world: &World) -> Query {
@@ -21,7 +41,7 @@ pub fn question(random: &mut Random, world: &World) -> Query {
     let [x, y, z] = seen.at;
     if random.chance(5) {
         // Nothing but words: most of what has them is passed over at a glance.
-        query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)));
+        query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)).into());
         return query;
     }
     if random.chance(5) {
@@ -76,8 +96,10 @@ pub fn question(random: &mut Random, world: &World) -> Query {
         query.time = Some(Span { from: bound(a), to: bound(b) });
     }
     if random.chance(20) {
-        query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)));
+        query.text = Some(format!("{} {}", random.pick(&WORDS), random.pick(&WORDS)).into());
         query.all_words = random.chance(40);
+    } else if random.chance(25) {
+        query.text = Question::parse(&written(random, &seen.words));
     }
     query.has_place = random.chance(15);
     match random.below(16) {

@@ -10,7 +10,7 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::spatial::SpatialPose;
 use omir_core::tier::Tier;
-use omird::engine::{Query, Span};
+use omird::engine::{Phrase, Query, Question, Span};
 use omird_tests::life::{WORDS, id};
 use omird_tests::random::Random;
 
@@ -137,6 +137,35 @@ pub fn observe(walk: &mut Walk, number: usize, now: i64) -> Seen {
 }
 
 impl Seen {
+    /// Returns true if its words are what a question asks for. All of them are singular, so a form is the word or its
+    /// plural, and none is a stop word but "and".
+    fn answers(&self, asked: &Question, all: bool) -> bool {
+        let held: Vec<&str> = self.words.split(' ').collect();
+        let has = |word: &String| held.contains(&word.strip_suffix('s').unwrap_or(word));
+        let label = self.label.map(|label| label.as_str());
+        let begins = |start: &String| {
+            held.iter().copied().chain(label).any(|word| word.starts_with(start.as_str()))
+        };
+        let has_phrase = |phrase: &Phrase| {
+            let words: Vec<&str> =
+                phrase.readings().next().unwrap_or_default().iter().map(String::as_str).collect();
+            held.windows(words.len()).any(|window| window == words)
+        };
+        let wanted: Vec<&String> = asked.words().iter().filter(|word| *word != "and").collect();
+        let is_wanted = match all {
+            true => wanted.iter().all(|word| has(word)),
+            // A question that only excludes finds all the rest.
+            false if !asked.ranks() => true,
+            false => wanted.iter().any(|word| has(word)) || asked.prefixes().iter().any(begins),
+        };
+        let excluded = asked.excluded();
+        is_wanted
+            && asked.phrases().iter().all(has_phrase)
+            && !excluded.words.iter().any(has)
+            && !excluded.prefixes.iter().any(begins)
+            && !excluded.phrases.iter().any(has_phrase)
+    }
+
     pub fn resource(&self) -> Resource {
         let pose = self.frame.map(|frame| {
             let mut pose = SpatialPose::new(frame, self.at.into());
@@ -285,10 +314,7 @@ impl Seen {
             && query.min_confidence.is_none_or(|least| self.confidence.is_some_and(|c| c >= least))
             && query.min_retrievability.is_none_or(|least| self.retrievability(now) >= least)
             && (!query.has_place || self.frame.is_some())
-            && query.text.as_ref().is_none_or(|words| {
-                let has = |word: &str| self.words.split(' ').any(|other| other == word);
-                if query.all_words { words.split(' ').all(has) } else { words.split(' ').any(has) }
-            })
+            && query.text.as_ref().is_none_or(|asked| self.answers(asked, query.all_words))
     }
 }
 

@@ -192,8 +192,10 @@ fn what_goes_is_never_pinned_and_never_needed_more_than_what_stays() {
                 kept.insert(format!("m{n}"));
             }
             if random.chance(30) {
-                let query =
-                    Query { text: Some(format!("{}", random.below(n + 1))), ..Query::default() };
+                let query = Query {
+                    text: Some(random.below(n + 1).to_string().into()),
+                    ..Query::default()
+                };
                 session.recall(&query).expect("it is answered");
             }
             clock.advance(HOUR * random.below(4) as u32);

@@ -5,7 +5,7 @@ use clap::builder::PossibleValuesParser;
 use omir_core::model::{ExperienceType, Kind, Label};
 use omir_core::reference::Ref;
 
-use super::values::{self, Bounds, Geo, Planar};
+use super::values::{self, Bounds, Geo, Moment, Planar};
 use super::{ORDERS, TIERS, TYPES};
 use crate::instant::When;
 
@@ -40,6 +40,14 @@ pub struct FilterArgs {
     /// Not after
     #[arg(long, value_name = "WHEN")]
     pub until: Option<When>,
+
+    /// Earlier than this memory (Type/id), or than a time
+    #[arg(long, value_name = "MEMORY|WHEN", value_parser = values::moment)]
+    pub before: Option<Moment>,
+
+    /// Later than this memory, or than a time
+    #[arg(long, value_name = "MEMORY|WHEN", value_parser = values::moment)]
+    pub after: Option<Moment>,
 
     /// Resource type
     #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
@@ -102,6 +110,11 @@ pub struct FilterArgs {
   omir recall --near 4.2,-1 --radius 5 --since 7d
   omir recall battery --min-importance 0.5 --explain
   omir recall --entity Entity/cup --order latest --limit 1
+  omir recall '\"door 3\" stick* -repaired'      phrase, beginning, what must not occur
+  omir recall --entity Entity/cup --after MemoryRecord/m7 --order earliest
+  omir recall cup --distinct entity --order latest     where each was seen last
+  omir recall --near 4,-1 --radius 2 --visits --count  have I been here?
+  omir recall --entity Entity/cup --history place      where has it been?
   omir ls --limit 50                         (`search` and `ls` are the same command)
   omir recall --box -1,-1,0,1,1,2 --frame map --json | jq '.hits[].resource.content'
 
@@ -139,4 +152,49 @@ pub struct RecallArgs {
     /// Show the parts of each score
     #[arg(long)]
     pub explain: bool,
+
+    /// Hide what has less than this share of the words' weight; 0 hides nothing [default with text: 0.5]
+    #[arg(long, allow_negative_numbers = true, value_name = "0..1", value_parser = values::unit)]
+    pub floor: Option<f64>,
+
+    /// Questions about all matches.
+    #[command(flatten)]
+    pub asks: AskArgs,
+}
+
+/// Questions about all matches.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Questions about all matches")]
+pub struct AskArgs {
+    /// Only how many there are
+    #[arg(long)]
+    pub count: bool,
+
+    /// How many by entity, by place or by day (UTC)
+    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(["entity", "place", "day"]))]
+    pub count_by: Option<String>,
+
+    /// Metres of a square of --count-by place, and of a place of --history [default: 1]
+    #[arg(long, allow_negative_numbers = true, value_name = "METRES", value_parser = values::not_negative)]
+    pub cell: Option<f64>,
+
+    /// The newest match of each entity
+    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(["entity"]))]
+    pub distinct: Option<String>,
+
+    /// The last match of each entity that was not seen again since
+    #[arg(long, value_name = "WHEN")]
+    pub unseen_since: Option<When>,
+
+    /// How often it was, and the first and the last time
+    #[arg(long)]
+    pub visits: bool,
+
+    /// Seconds between two visits [default: 1800]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", requires = "visits", value_parser = values::not_negative)]
+    pub visit_gap: Option<f64>,
+
+    /// The places of --entity, one after the other
+    #[arg(long, value_name = "WHAT", requires = "entity", value_parser = PossibleValuesParser::new(["place"]))]
+    pub history: Option<String>,
 }

@@ -10,6 +10,7 @@ use omird::service::check_endpoint;
 
 use super::bad_value::BadValue;
 use crate::ids;
+use crate::instant::When;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -312,4 +313,20 @@ pub(super) fn entity(text: &str) -> Result<Ref, BadValue> {
 
 pub(super) fn memory(text: &str) -> Result<Ref, BadValue> {
     only(ResourceType::MemoryRecord, text)
+}
+/// A stored memory, or a time.
+#[derive(Debug, Clone)]
+pub enum Moment {
+    /// The time of that memory.
+    Of(Ref),
+    /// A time.
+    At(When),
+}
+
+/// Reads a memory, as `Type/id`, or a time.
+pub(super) fn moment(text: &str) -> Result<Moment, String> {
+    if text.contains('/') {
+        return text.parse().map(Moment::Of).map_err(|error| format!("{error}"));
+    }
+    text.parse().map(Moment::At).map_err(|error| format!("{error}; a memory is written as Type/id"))
 }

@@ -1,6 +1,6 @@
 //! Filters as selector parameters: `recall` and `export` share them.
 
-use crate::cli::FilterArgs;
+use crate::cli::{FilterArgs, Moment};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::instant::{Instant, NANOS, When};
@@ -31,6 +31,13 @@ pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<
         let range = format!("[{}..{}]", end(filters.since), end(filters.until));
         parameters.push("_time", &range);
     }
+    for (name, given) in [("before", &filters.before), ("after", &filters.after)] {
+        match given {
+            Some(Moment::Of(memory)) => parameters.push(name, &memory.to_string()),
+            Some(Moment::At(when)) => parameters.push(name, &moment(*when)?.to_string()),
+            None => {}
+        }
+    }
     parameters.push_some("type", filters.resource_type.as_ref());
     parameters.push_some("kind", filters.kind.as_ref());
     parameters.push_some("tier", filters.tier.as_ref());
@@ -53,13 +60,13 @@ pub(super) fn push(parameters: &mut Parameters, filters: &FilterArgs) -> Result<
     Ok(())
 }
 
-/// `asOf` takes a moment, so a span is counted from this computer's clock.
-fn moment(when: When) -> Result<Instant> {
+/// `asOf` and its like take a moment, so a span is counted from this computer's clock.
+pub(super) fn moment(when: When) -> Result<Instant> {
     match when {
         When::At(instant) => Ok(instant),
         When::Ago(seconds) => Instant::now()
             .plus(-((seconds * NANOS as f64) as i128))
-            .ok_or_else(|| Error::Usage("--as-of lies before the year 0000".to_owned())),
+            .ok_or_else(|| Error::Usage("a time lies before the year 0000".to_owned())),
     }
 }
 

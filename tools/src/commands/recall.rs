@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use omir_core::value::{Map, Value};
 
-use super::{filters, view};
+use super::{answers, filters, view};
 use crate::cli::{FilterArgs, Globals, RecallArgs};
 use crate::client::{Client, FleetReplies, Reply};
 use crate::document;
@@ -14,6 +14,10 @@ use crate::output;
 use crate::selector::Parameters;
 use crate::table::{self, Column};
 
+/// The share of the words' weight that a hit has at least, where none is stated: tuned on questions, `docs/keys.md#floor`.
+const FLOOR: f64 = 0.5;
+/// Members of an answer that are those of every answer.
+const COMMON: [&str; 5] = ["hits", "total", "unreadable", "tookMicros", "hidden"];
 /// The most hits that a daemon gives.
 const MOST_HITS: usize = 1000;
 
@@ -72,12 +76,31 @@ fn parameters(
             "--order distance needs a place to be from: --near or --geo".to_owned(),
         ));
     }
+    push_asks(&mut parameters, args)?;
     parameters.push_some("order", args.order.as_ref());
     parameters.push_some("limit", Some(limit));
     parameters.push_some("offset", (offset > 0).then_some(offset));
     parameters.push_some("touch", args.no_touch.then_some("false"));
     parameters.push_some("explain", args.explain.then_some("true"));
     Ok(parameters)
+}
+
+/// Adds the floor and the questions about all matches.
+fn push_asks(parameters: &mut Parameters, args: &RecallArgs) -> Result<()> {
+    let asks = &args.asks;
+    let floor = args.floor.or(args.text.is_some().then_some(FLOOR));
+    parameters.push_some("floor", floor.filter(|floor| *floor > 0.0));
+    parameters.push_some("count", asks.count.then_some("true"));
+    parameters.push_some("countBy", asks.count_by.as_ref());
+    parameters.push_some("cell", asks.cell);
+    parameters.push_some("distinct", asks.distinct.as_ref());
+    if let Some(when) = asks.unseen_since {
+        parameters.push("unseenSince", &filters::moment(when)?.to_string());
+    }
+    parameters.push_some("visits", asks.visits.then_some("true"));
+    parameters.push_some("visitGap", asks.visit_gap);
+    parameters.push_some("history", asks.history.as_ref());
+    Ok(())
 }
 
 fn one(client: &Client, robot: &str, args: &RecallArgs) -> Result<FoundMemories> {
@@ -124,13 +147,22 @@ struct FoundMemories {
     /// Matches by robot.
     totals: BTreeMap<String, u64>,
     unreadable: u64,
+    hidden: u64,
     took_micros: u64,
+    /// Further members of the answer of each robot.
+    more: BTreeMap<String, Map>,
 }
 
 impl FoundMemories {
     fn merge<'a>(replies: impl IntoIterator<Item = (&'a str, &'a Reply)>) -> Result<Self> {
-        let mut found =
-            Self { hits: Vec::new(), totals: BTreeMap::new(), unreadable: 0, took_micros: 0 };
+        let mut found = Self {
+            hits: Vec::new(),
+            totals: BTreeMap::new(),
+            unreadable: 0,
+            hidden: 0,
+            took_micros: 0,
+            more: BTreeMap::new(),
+        };
         for (robot, reply) in replies {
             let value = reply.value()?;
             let hits = value
@@ -140,6 +172,12 @@ impl FoundMemories {
             let number = |name| value.get(name).and_then(Value::as_u64);
             found.totals.insert(robot.to_owned(), number("total").unwrap_or(hits.len() as u64));
             found.unreadable += number("unreadable").unwrap_or(0);
+            found.hidden += number("hidden").unwrap_or(0);
+            let mut more = value.as_object().cloned().unwrap_or_else(Map::new);
+            COMMON.iter().for_each(|name| drop(more.remove(name)));
+            if !more.is_empty() {
+                found.more.insert(robot.to_owned(), more);
+            }
             // The robots searched side by side.
             found.took_micros = found.took_micros.max(number("tookMicros").unwrap_or(0));
             found.hits.extend(hits.iter().map(|hit| (robot.to_owned(), hit.clone())));
@@ -174,6 +212,25 @@ impl FoundMemories {
         let mut found = Map::new();
         found.insert("hits", named.collect::<Value>());
         found.insert("total", self.total());
+        if self.hidden > 0 {
+            found.insert("hidden", self.hidden);
+        }
+        match self.more.values().next() {
+            // Of one robot as the daemon has it.
+            Some(more) if self.totals.len() == 1 => {
+                for (name, value) in more.iter() {
+                    found.insert(name, value.clone());
+                }
+            }
+            Some(_) => {
+                let mut answers = Map::new();
+                for (robot, more) in &self.more {
+                    answers.insert(robot, Value::Object(more.clone()));
+                }
+                found.insert("answers", Value::Object(answers));
+            }
+            None => {}
+        }
         if self.unreadable > 0 {
             found.insert("unreadable", self.unreadable);
         }
@@ -230,6 +287,19 @@ impl FoundMemories {
                 reasons.map(|((_, hit), name)| (name, explanation(hit))).collect();
             text.push_str(&table::pairs_in(&reasons, width));
             text.push('\n');
+        }
+        for (robot, more) in &self.more {
+            let told = answers::text(more, width);
+            if several && !told.is_empty() {
+                text.push_str(&format!("{robot}:\n"));
+            }
+            text.push_str(&told);
+        }
+        if self.hidden > 0 {
+            text.push_str(&format!(
+                "{} hidden: less than half of the words' weight; --floor 0 shows them\n",
+                self.hidden
+            ));
         }
         text.push_str(&format!(
             "total {}, shown {}, {:.1} ms",

@@ -1,14 +1,18 @@
 //! Queries in frames other than the fixed one.
 
 use std::borrow::Cow;
+use std::ops::Bound;
 use std::sync::Arc;
 
+use omir_core::instant::Timestamp;
 use omir_core::spatial::SpatialPose;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::index::catalog::{ReadPoint, VersionReader};
+use crate::index::key::RefKey;
 use crate::recall::frames::{Frames, in_fixed_frame};
-use crate::recall::query::Query;
+use crate::recall::query::{Moment, Query, Span};
 
 impl Engine {
     /// Lets recalls be asked in any frame that `frames` knows. Only the first to be named counts.
@@ -19,7 +23,46 @@ impl Engine {
     /// The query in the frame that memories lie in.
     pub(crate) fn placed<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>, Error> {
         let framed = self.framed(query);
-        Ok(self.moved(&framed)?.map_or(framed, Cow::Owned))
+        let placed = self.moved(&framed)?.map_or(framed, Cow::Owned);
+        if placed.before.is_none() && placed.after.is_none() {
+            return Ok(placed);
+        }
+        let placed = placed.into_owned();
+        Ok(Cow::Owned(self.between(placed)?))
+    }
+
+    /// The query with the range of time that it means by what was before or after something.
+    fn between(&self, mut query: Query) -> Result<Query, Error> {
+        let mut span = query.time.unwrap_or(Span { from: Bound::Unbounded, to: Bound::Unbounded });
+        if let Some(moment) = query.before.take() {
+            span = span.before(self.moment_of("before", &moment, &query)?);
+        }
+        if let Some(moment) = query.after.take() {
+            span = span.after(self.moment_of("after", &moment, &query)?);
+        }
+        Ok(Query { time: Some(span), ..query })
+    }
+
+    fn moment_of(&self, name: &str, moment: &Moment, query: &Query) -> Result<Timestamp, Error> {
+        let target = match moment {
+            Moment::At(at) => return Ok(*at),
+            Moment::Of(target) => target,
+        };
+        let catalog = self.catalog();
+        let key = RefKey::of(target);
+        let id = match query.read_point() {
+            ReadPoint::Now => catalog.live(&key),
+            point => VersionReader::new(point).version(&catalog, &key),
+        };
+        let doc = catalog.doc(id.ok_or_else(|| {
+            let message = format!("{target} is not stored, so nothing tells when it was");
+            Error::query(name, message)
+        })?);
+        if !doc.is_dated {
+            let message = format!("{target} states neither eventTime nor createdAt");
+            return Err(Error::query(name, message));
+        }
+        Ok(doc.when)
     }
 
     /// The query with the frame it means where it names none.

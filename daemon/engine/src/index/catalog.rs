@@ -123,6 +123,11 @@ impl Catalog {
         self.references.mentions(entity)
     }
 
+    /// Calls `f` with each entity that was mentioned since it last began to exist, and with the versions that mention it.
+    pub fn each_mentioned(&self, f: impl FnMut(&RefKey, &[DocId])) {
+        self.references.each_mentioned(f);
+    }
+
     /// Live relationships that cannot exist without this entity.
     pub fn dependents(&self, entity: &RefKey) -> impl Iterator<Item = DocId> + '_ {
         let dependents = self.references.dependents(entity).iter().copied();

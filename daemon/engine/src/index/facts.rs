@@ -283,6 +283,11 @@ fn access_of(decay: Option<&Decay>, created: Timestamp) -> DecayState {
 
 /// The words of a resource: what `q` searches.
 pub(crate) fn terms_of(resource: &Resource) -> DocTerms {
+    DocTerms::of(texts_of(resource))
+}
+
+/// The texts of a resource that its words come from.
+pub(crate) fn texts_of(resource: &Resource) -> Vec<&str> {
     let mut fields: Vec<&str> = Vec::new();
     match resource {
         Resource::MemoryRecord(record) => fields.push(&record.content),
@@ -301,5 +306,5 @@ pub(crate) fn terms_of(resource: &Resource) -> DocTerms {
             fields.push(&episode.content);
         }
     }
-    DocTerms::of(fields)
+    fields
 }

@@ -45,6 +45,11 @@ pub struct SpaceIndex {
 }
 
 impl SpaceIndex {
+    /// The name of a frame, by a look at all of them: there are few.
+    pub fn name(&self, frame: FrameId) -> Option<&str> {
+        self.ids.iter().find(|(_, id)| **id == frame).map(|(name, _)| &**name)
+    }
+
     /// An empty index.
     pub fn new() -> Self {
         Self::default()

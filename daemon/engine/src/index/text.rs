@@ -1,4 +1,5 @@
-//! The index of words: documents ranked by BM25 (`text/query.rs`) over compressed postings.
+//! The index of words: documents ranked by BM25 (`text/query.rs`) over compressed postings of words as they stand. What
+//! the forms of a word have in common is worked out in memory (`text/forms.rs`).
 //!
 //! Documents are versions: one may be retired but stays findable, for questions about the past.
 //! So postings only grow, while the statistics behind the ranking count live documents alone; a
@@ -8,14 +9,17 @@
 //! no posting and not counted. Candidates include retired documents; callers filter.
 
 mod block;
+mod forms;
 mod postings;
 mod query;
 mod terms;
 
 pub(crate) use block::{BlockError, TextBlock, TextBlockBuilder};
-pub(crate) use query::Scratch;
+pub use query::Correction;
+pub(crate) use query::{Docs, Scratch, TextQuery};
 pub(crate) use terms::DocTerms;
 
+use self::forms::Stems;
 use super::doc::DocId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use postings::{MAX_DOCS, Postings, Reader, encode};
@@ -35,9 +39,10 @@ struct Term {
     last: DocId,
     /// Live documents with this term.
     live: u32,
-    /// Start of its text among all names.
+    /// Start of its text among all names; the next term's begins where it ends.
     name: u32,
-    name_len: u8,
+    /// Another term of the same stem, [`forms::NONE`] if there is no more.
+    kin: u32,
 }
 
 /// Inverted index over the words of all document versions.
@@ -48,6 +53,8 @@ pub struct TextIndex {
     names: String,
     /// Terms by text, as positions in `terms`.
     lookup: HashTable<u32>,
+    /// Terms by stem.
+    stems: Stems,
     hasher: DefaultHashBuilder,
     /// Length in tokens of every document number so far.
     lengths: Vec<u16>,
@@ -239,12 +246,13 @@ impl TextIndex {
             last: 0,
             live: 0,
             name: self.names.len() as u32,
-            name_len: name.len() as u8,
+            kin: forms::NONE,
         });
         self.names.push_str(name);
         let (terms, names, hasher) = (&self.terms, &self.names, &self.hasher);
         let hash = |&term: &u32| hasher.hash_one(name_of(terms, names, term));
         self.lookup.insert_unique(hasher.hash_one(name), term, hash);
+        self.link(term);
         term
     }
 
@@ -254,8 +262,9 @@ impl TextIndex {
 }
 
 fn name_of<'a>(terms: &[Term], names: &'a str, term: u32) -> &'a str {
-    let Term { name, name_len, .. } = terms[term as usize];
-    &names[name as usize..name as usize + usize::from(name_len)]
+    let start = terms[term as usize].name as usize;
+    let end = terms.get(term as usize + 1).map_or(names.len(), |next| next.name as usize);
+    &names[start..end]
 }
 
 fn is_set(bits: &[u64], doc: DocId) -> bool {

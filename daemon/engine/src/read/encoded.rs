@@ -3,10 +3,12 @@
 use omir_core::cbor::{self, MapSlot};
 use omir_core::decode::{DecodeError, Limits};
 use omir_core::instant::Timestamp;
+use omir_core::model::Resource;
 use omir_core::number::Number;
 use omir_core::tier::Tier;
 use omir_core::value::{Map, Value};
 
+use crate::encoded::id_of;
 use crate::index::facts::DecayState;
 use crate::index::key::RefKey;
 
@@ -58,16 +60,36 @@ fn with_member(map: &[u8], name: &str, value: &Value, slot: &MapSlot) -> Vec<u8>
 
 /// The entities an encoded record mentions.
 pub(super) fn mentions_of(record: &[u8]) -> Vec<RefKey> {
+    entity_refs(record).iter().map(|name| RefKey::of_text(name)).collect()
+}
+
+/// The names of the entities that an encoded resource mentions, or connects as a relationship.
+pub(super) fn named_mentions(resource: &[u8]) -> Vec<String> {
+    let mut names = entity_refs(resource);
+    let value = cbor::from_slice(resource, &Limits::default()).ok();
+    let resource = value.and_then(|value| Resource::from_value(value).ok());
+    if let Some(resource) = resource {
+        resource.for_each_reference(|_, _, target| names.push(target.to_string()));
+    }
+    names
+}
+
+/// `Type/id` of an encoded resource.
+pub(super) fn name_of(resource: &[u8]) -> Option<String> {
+    let kind = cbor::map_slot(resource, "resourceType").ok()?.value?;
+    let kind = cbor::from_slice(&resource[kind], &Limits::default()).ok()?;
+    Some(format!("{}/{}", kind.as_str()?, id_of(resource)?))
+}
+
+fn entity_refs(record: &[u8]) -> Vec<String> {
     let slot = cbor::map_slot(record, "entityRefs").ok().and_then(|slot| slot.value);
     let refs = slot.and_then(|refs| cbor::from_slice(&record[refs], &Limits::default()).ok());
     let refs = refs.as_ref().and_then(Value::as_array).into_iter().flatten();
-    refs.filter_map(|each| each.get("ref")?.as_str()).map(RefKey::of_text).collect()
+    refs.filter_map(|each| each.get("ref")?.as_str()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use omir_core::model::Resource;
-
     use super::*;
     use crate::write::plan::{inherit_access, set_tier};
 

@@ -263,9 +263,10 @@ impl Engine {
     ) -> Result<Gathered, Error> {
         let query = &*self.placed(query)?;
         let (point, at) = (query.read_point(), query.at(now.as_micros()));
+        let mut verdicts = self.verdicts(query, now.as_micros());
         let selected: Vec<DocId> = {
             let catalog = self.catalog();
-            let mut ids: Vec<DocId> = search(&catalog, query, now.as_micros())
+            let mut ids: Vec<DocId> = search(&catalog, query, now.as_micros(), &mut verdicts)
                 .page
                 .iter()
                 .map(|ranked| ranked.doc)

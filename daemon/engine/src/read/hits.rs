@@ -8,7 +8,8 @@ use omir_core::value::{Map, Value};
 use super::encoded::float;
 use super::outgoing::unreadable;
 use crate::error::Error;
-use crate::index::scores::Scores;
+use crate::index::scores::{ScorePart, Scores};
+use crate::index::text::Correction;
 use crate::recall::score::Weights;
 
 /// One recalled memory.
@@ -24,10 +25,23 @@ pub struct Hit {
     pub distance: Option<f64>,
     /// The reason for which it is here, for a person.
     pub reason: String,
-    /// The parts of the score, if asked for, and their weights.
-    pub parts: Option<(Scores, Weights)>,
+    /// The parts of the score, if asked for.
+    pub parts: Option<Parts>,
     /// True if it was forgotten.
     pub forgotten: bool,
+    /// The entities that it is the newest match of, if those were asked for.
+    pub entities: Option<Vec<Value>>,
+}
+
+/// The parts of a score.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts {
+    /// Each part, in [0, 1].
+    pub scores: Scores,
+    /// How much each of them counts.
+    pub weights: Weights,
+    /// BM25 as it is before it is made a part, if there were words.
+    pub bm25: Option<f64>,
 }
 
 /// The answer to a recall.
@@ -37,13 +51,24 @@ pub struct Recall {
     pub hits: Vec<Hit>,
     /// Number of matches in all.
     pub total: u64,
-    /// Number of hits of this page that cannot be read.
+    /// Number of matches that are no hits, since they have too little of the words. They are among `total`.
+    pub hidden: u64,
+    /// Words that nobody ever said, and what each was taken for.
+    pub corrected: Vec<Correction>,
+    /// Answers about all matches, as a reply has them.
+    pub more: Vec<(&'static str, Value)>,
+    /// Number of hits of this page that cannot be read, and of texts that cannot be looked through for a phrase.
     pub unreadable: u64,
     /// Time inside the engine.
     pub took_micros: u64,
 }
 
 impl Hit {
+    /// One part of the score, if the parts were asked for.
+    pub fn part(&self, part: ScorePart) -> Option<f64> {
+        self.parts.as_ref().map(|parts| parts.scores[part])
+    }
+
     /// Everything but the resource, in the order of the reply.
     fn members(&self) -> Vec<(&'static str, Value)> {
         let mut members =
@@ -55,12 +80,18 @@ impl Hit {
         if self.forgotten {
             members.push(("forgotten", Value::Bool(true)));
         }
-        if let Some((scores, weights)) = &self.parts {
+        if let Some(entities) = &self.entities {
+            members.push(("entities", Value::Array(entities.clone())));
+        }
+        if let Some(Parts { scores, weights, bm25 }) = &self.parts {
             let mut map = Map::new();
             for (part, score) in scores.iter() {
                 let mut entry = Map::new();
                 entry.insert("value", float(score));
                 entry.insert("weight", float(weights.of_part(part)));
+                if let Some(bm25) = bm25.filter(|_| part == ScorePart::Text) {
+                    entry.insert("bm25", float(bm25));
+                }
                 map.insert(part.as_str(), Value::Object(entry));
             }
             members.push(("parts", Value::Object(map)));
@@ -70,6 +101,32 @@ impl Hit {
 }
 
 impl Recall {
+    /// The members behind the hits, but for the time.
+    fn members(&self) -> Vec<(&'static str, Value)> {
+        let number = |n: u64| Value::Number(Number::from(n));
+        let mut members = vec![("total", number(self.total))];
+        if self.hidden > 0 {
+            members.push(("hidden", number(self.hidden)));
+        }
+        if !self.corrected.is_empty() {
+            let corrected = self.corrected.iter().map(|one| {
+                let mut map = Map::new();
+                map.insert("from", one.from.as_str());
+                map.insert(
+                    "to",
+                    one.to.iter().map(|word| Value::from(word.as_str())).collect::<Value>(),
+                );
+                Value::Object(map)
+            });
+            members.push(("corrected", corrected.collect()));
+        }
+        members.extend(self.more.iter().cloned());
+        if self.unreadable > 0 {
+            members.push(("unreadable", number(self.unreadable)));
+        }
+        members
+    }
+
     /// As a value, for JSON.
     ///
     /// # Errors
@@ -91,9 +148,8 @@ impl Recall {
             .collect::<Result<Vec<_>, Error>>()?;
         let mut map = Map::new();
         map.insert("hits", Value::Array(hits));
-        map.insert("total", Value::Number(Number::from(self.total)));
-        if self.unreadable > 0 {
-            map.insert("unreadable", Value::Number(Number::from(self.unreadable)));
+        for (name, value) in self.members() {
+            map.insert(name, value);
         }
         map.insert("tookMicros", Value::Number(Number::from(self.took_micros)));
         Ok(Value::Object(map))
@@ -104,7 +160,8 @@ impl Recall {
         let bytes: usize = self.hits.iter().map(|hit| hit.resource.len() + 160).sum();
         let mut out = Vec::with_capacity(bytes + 64);
         let text = |out: &mut Vec<u8>, name: &str| cbor::write(&Value::from(name), out);
-        cbor::write_map_header(3 + usize::from(self.unreadable > 0), &mut out);
+        let members = self.members();
+        cbor::write_map_header(2 + members.len(), &mut out);
         text(&mut out, "hits");
         cbor::write_array_header(self.hits.len(), &mut out);
         for hit in &self.hits {
@@ -117,11 +174,9 @@ impl Recall {
                 cbor::write(&value, &mut out);
             }
         }
-        text(&mut out, "total");
-        cbor::write(&Value::Number(Number::from(self.total)), &mut out);
-        if self.unreadable > 0 {
-            text(&mut out, "unreadable");
-            cbor::write(&Value::Number(Number::from(self.unreadable)), &mut out);
+        for (name, value) in members {
+            text(&mut out, name);
+            cbor::write(&value, &mut out);
         }
         text(&mut out, "tookMicros");
         cbor::write(&Value::Number(Number::from(self.took_micros)), &mut out);

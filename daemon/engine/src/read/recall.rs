@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::answers::Names;
 use super::encoded::mentions_of;
-use super::hits::{Hit, Recall};
+use super::hits::{Hit, Parts, Recall};
 use super::outgoing::Outgoing;
 use crate::Engine;
 use crate::encoded::id_of;
@@ -12,6 +13,7 @@ use crate::error::Error;
 use crate::index::catalog::{Catalog, ReadPoint};
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
+use crate::index::text::TextQuery;
 use crate::recall::query::{Query, Snapshot};
 use crate::recall::ranking::Ranked;
 use crate::recall::score::Weights;
@@ -20,6 +22,12 @@ use crate::shared;
 
 /// Hits whose rows are taken in one hold of the lock.
 const AT_ONCE: usize = 64;
+
+/// The way in which hits were ranked.
+struct How {
+    weights: Weights,
+    words: Option<TextQuery>,
+}
 
 /// A hit as the catalog has it, before its bytes are read.
 struct Row {
@@ -43,15 +51,21 @@ impl Row {
         }
     }
 
-    fn hit(&self, query: &Query, ranked: &Ranked, weights: Weights, resource: Vec<u8>) -> Hit {
+    fn hit(&self, query: &Query, ranked: &Ranked, how: &How, resource: Vec<u8>) -> Hit {
+        let How { weights, words } = how;
+        let parts = || {
+            let bm25 = words.as_ref().map(|words| words.bm25(ranked.scores[ScorePart::Text]));
+            Parts { scores: ranked.scores, weights: *weights, bm25 }
+        };
         Hit {
             resource,
             score: ranked.score,
             retrievability: ranked.scores[ScorePart::Retrievability],
             distance: ranked.distance,
             reason: reason(query, ranked, self),
-            parts: query.explain.then_some((ranked.scores, weights)),
+            parts: query.explain.then(parts),
             forgotten: self.forgotten,
+            entities: None,
         }
     }
 }
@@ -112,8 +126,8 @@ impl Engine {
         let query = &*self.placed(query)?;
         let now = self.inner.shared.time.moment().now.as_micros();
         let at = query.at(now);
-        let weights = Weights::of(query);
-        let found = search(&self.catalog(), query, now);
+        let found = search(&self.catalog(), query, now, &mut self.verdicts(query, now));
+        let how = How { weights: Weights::of(query), words: found.words };
         let is_of_now = query.read_point() == ReadPoint::Now && !query.include_forgotten;
         for part in found.page.chunks(AT_ONCE) {
             let rows: Vec<(&Ranked, Row)> = {
@@ -128,7 +142,7 @@ impl Engine {
             };
             for (ranked, row) in rows {
                 let read = self.counted(self.emit(&row.outgoing));
-                if f(read.map(|resource| row.hit(query, ranked, weights, resource))).is_break() {
+                if f(read.map(|resource| row.hit(query, ranked, &how, resource))).is_break() {
                     return Ok(found.total);
                 }
             }
@@ -167,22 +181,24 @@ impl Engine {
         let moment = self.inner.shared.time.moment();
         let now = moment.now.as_micros();
         let at = query.at(now);
-        let weights = Weights::of(query);
-        let (found, rows, has_bonds, snapshot) = {
+        let mut verdicts = self.verdicts(query, now);
+        let (found, names, rows, has_bonds, snapshot) = {
             let catalog = self.catalog();
             let has_bonds = catalog.has_bonds();
-            let found = search(&catalog, query, now);
+            let found = search(&catalog, query, now, &mut verdicts);
+            let names = Names::of(&catalog, &found);
             let row = |ranked| Row::of(&catalog, ranked, query, now, at);
             let rows: Vec<Row> = found.page.iter().map(row).collect();
             let snapshot = (found.total > query.offset.saturating_add(few) as u64).then(|| {
                 let of_now = || Snapshot { seq: catalog.newest(), at: moment.now };
                 query.snapshot.unwrap_or_else(of_now)
             });
-            (found, rows, has_bonds, snapshot)
+            (found, names, rows, has_bonds, snapshot)
         };
+        let how = How { weights: Weights::of(query), words: found.words.clone() };
         let mut hits = Vec::with_capacity(rows.len());
         let mut accesses = Vec::new();
-        let mut unreadable = 0;
+        let mut unreadable = verdicts.unreadable;
         for (ranked, row) in found.page.iter().zip(rows) {
             let resource = match self.counted(self.emit(&row.outgoing)) {
                 Ok(resource) => resource,
@@ -200,20 +216,31 @@ impl Engine {
                     mentions: if has_bonds { mentions_of(&resource) } else { Vec::new() },
                 }));
             }
-            hits.push(row.hit(query, ranked, weights, resource));
+            let entities = names.of_hit(&found, ranked.doc);
+            hits.push(Hit { entities, ..row.hit(query, ranked, &how, resource) });
         }
         if !accesses.is_empty() && !self.settings().read_only {
             self.inner.shared.accesses.note(accesses);
         }
+        let more = names.members(query, &found);
         let took_micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Ok((Recall { hits, total: found.total, unreadable, took_micros }, snapshot))
+        let recall = Recall {
+            hits,
+            total: found.total,
+            hidden: found.hidden,
+            corrected: how.words.map(TextQuery::into_corrected).unwrap_or_default(),
+            more,
+            unreadable,
+            took_micros,
+        };
+        Ok((recall, snapshot))
     }
 }
 
 fn reason(query: &Query, ranked: &Ranked, row: &Row) -> String {
     use std::fmt::Write;
     let mut reason = String::new();
-    if query.text.is_some() {
+    if query.has_words() {
         let _ = write!(reason, "words match {:.0} %; ", ranked.scores[ScorePart::Text] * 100.0);
     }
     if let Some(distance) = ranked.distance {
@@ -273,7 +300,7 @@ mod tests {
     fn hits_come_one_by_one_as_a_recall_has_them_until_it_is_enough() {
         let dir = tempfile::tempdir().unwrap();
         let engine = filled(dir.path());
-        let text = Some("cup".to_owned());
+        let text = Some("cup".into());
         let query = Query { text, limit: Some(1000), touch: false, ..Query::default() };
         let all = engine.recall(&query).unwrap();
         let mut found = Vec::new();

@@ -116,6 +116,17 @@ impl<'a> Filter<'a> {
         Some(distance)
     }
 
+    /// The places of a version that the query accepts: those in its frame, radius and box, or all if it names none.
+    pub(super) fn places_of<'c>(
+        &'c self,
+        catalog: &'c Catalog,
+        doc: &'c Doc,
+    ) -> impl Iterator<Item = &'c PositionRow> {
+        let is_asked = self.needs_frame || self.query.geo.is_some();
+        let accepts = move |place: &&PositionRow| !is_asked || self.distance_to(place).is_some();
+        catalog.places.of(doc).iter().filter(accepts)
+    }
+
     /// Returns `None` if the version has no place that the query accepts; else the distance, if the query is around a
     /// point.
     fn distance(&self, catalog: &Catalog, doc: &Doc) -> Option<Option<f64>> {

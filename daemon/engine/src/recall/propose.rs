@@ -3,7 +3,7 @@
 //! An index may propose too much, never too little: every candidate is compared with every filter afterwards. A new
 //! kind of index is one more [`Proposer`] in [`PROPOSERS`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
 use omir_core::geo::{CHORD_MARGIN, chord_for_distance};
@@ -11,11 +11,51 @@ use omir_core::instant::Timestamp;
 use omir_core::space::Center;
 
 use super::query::Query;
+use super::question::Question;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
-use crate::index::text::Scratch;
+use crate::index::text::{Docs, Scratch, TextQuery};
+
+/// What shares that add up to all of them may lack of it.
+const ROUNDING: f64 = 1e-5;
+
+/// A query with its words looked up.
+pub(super) struct Asked<'q> {
+    query: &'q Query,
+    words: Option<TextQuery>,
+    excluded: Docs,
+    /// The versions that are looked at, if not all are.
+    only: Option<&'q Docs>,
+    /// The share of the words' weight that the candidate has which is proposed right now.
+    share: Cell<f32>,
+}
+
+impl<'q> Asked<'q> {
+    pub(super) fn new(catalog: &Catalog, query: &'q Query, only: Option<&'q Docs>) -> Self {
+        let text = query.text.as_ref();
+        let words = text.filter(|text| text.ranks()).map(|text| catalog.text.query(text));
+        let excluded = text.map(|text| catalog.text.excluded(text)).unwrap_or_default();
+        Self { query, words, excluded, only, share: Cell::new(1.0) }
+    }
+
+    /// The words, if there are some to rank by.
+    pub(super) fn words(&self) -> Option<&TextQuery> {
+        self.words.as_ref()
+    }
+
+    /// Returns true if the candidate that is proposed right now has too little of the words.
+    #[inline]
+    pub(super) fn is_hidden(&self) -> bool {
+        f64::from(self.share.get()) + ROUNDING < self.query.floor
+    }
+
+    /// As [`Asked::words`], to keep.
+    pub(super) fn into_words(self) -> Option<TextQuery> {
+        self.words
+    }
+}
 
 /// The use of an index's candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +78,12 @@ trait Proposer: Sync {
 
     /// Calls `f` with each candidate and its score, which is 0 unless the index ranks. One that narrows may repeat a
     /// candidate and keep no order; any other calls once for each, and one that ranks in ascending order.
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64));
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64));
 }
 
 /// All indexes, the preferred one of each role first.
-const PROPOSERS: [&dyn Proposer; 6] = [&Places, &Mentions, &AllWords, &Words, &Times, &Everything];
+const PROPOSERS: [&dyn Proposer; 7] =
+    [&Places, &Mentions, &AllWords, &Phrases, &Words, &Times, &Everything];
 
 /// The proposer of a role that a query asks first.
 fn first(query: &Query, is_role: impl Fn(Role) -> bool) -> Option<&'static dyn Proposer> {
@@ -57,14 +98,26 @@ pub(super) fn ranked_part(query: &Query) -> Option<ScorePart> {
     })
 }
 
-/// Calls `f` once for each version that may match, with its score in [`ranked_part`].
-pub(super) fn propose(catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+/// Calls `f` once for each version that may match, with its score in [`ranked_part`]. None has a word that is excluded.
+pub(super) fn propose(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    if asked.excluded.is_empty() && asked.only.is_none() {
+        return propose_all(catalog, asked, f);
+    }
+    propose_all(catalog, asked, &mut |id, score| {
+        if !asked.excluded.has(id) && asked.only.is_none_or(|only| only.has(id)) {
+            f(id, score);
+        }
+    });
+}
+
+fn propose_all(catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+    let query = asked.query;
     let narrowing = PROPOSERS.iter().filter(|one| one.role() == Role::Narrows);
     let narrowed = narrowing
         .filter(|one| one.applies(query))
         .map(|one| {
             let mut ids = Vec::new();
-            one.propose(catalog, query, &mut |id, _| ids.push(id));
+            one.propose(catalog, asked, &mut |id, _| ids.push(id));
             ids.sort_unstable();
             ids.dedup();
             ids
@@ -72,10 +125,10 @@ pub(super) fn propose(catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId,
         .reduce(|a, b| intersection(&a, &b));
     let ranking = first(query, |role| matches!(role, Role::Ranks(_)));
     match (ranking, narrowed) {
-        (Some(ranking), None) => ranking.propose(catalog, query, f),
+        (Some(ranking), None) => ranking.propose(catalog, asked, f),
         (Some(ranking), Some(narrowed)) => {
             let mut narrowed = narrowed.iter().peekable();
-            ranking.propose(catalog, query, &mut |id, score| {
+            ranking.propose(catalog, asked, &mut |id, score| {
                 // Both ascend: walk them side by side.
                 while narrowed.next_if(|&&other| other < id).is_some() {}
                 if narrowed.peek() == Some(&&id) {
@@ -86,7 +139,7 @@ pub(super) fn propose(catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId,
         (None, Some(narrowed)) => narrowed.into_iter().for_each(|id| f(id, 0.0)),
         (None, None) => {
             if let Some(listing) = first(query, |role| role == Role::Lists) {
-                listing.propose(catalog, query, f);
+                listing.propose(catalog, asked, f);
             }
         }
     }
@@ -110,7 +163,8 @@ impl Proposer for Places {
         query.within.is_some() || (query.radius.is_some() && has_center)
     }
 
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let query = asked.query;
         if let Some(within) = query.box_bounds() {
             let (min, max) = (&within.min, &within.max);
             let (min, max) = ([min.x, min.y, min.z], [max.x, max.y, max.z]);
@@ -144,7 +198,8 @@ impl Proposer for Mentions {
         !query.entities.is_empty()
     }
 
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let query = asked.query;
         for entity in &query.entities {
             catalog.mentioning(&RefKey::of(entity)).iter().for_each(|&id| f(id, 0.0));
         }
@@ -163,9 +218,27 @@ impl Proposer for AllWords {
         query.all_words && query.text.is_some()
     }
 
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
-        let Some(words) = &query.text else { return };
-        catalog.text.with_all(words).into_iter().for_each(|id| f(id, 0.0));
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let Some(text) = &asked.query.text else { return };
+        catalog.text.with_all(text).into_iter().for_each(|id| f(id, 0.0));
+    }
+}
+
+/// Versions with the words of the phrases.
+struct Phrases;
+
+impl Proposer for Phrases {
+    fn role(&self) -> Role {
+        Role::Narrows
+    }
+
+    fn applies(&self, query: &Query) -> bool {
+        query.text.as_ref().is_some_and(|text| !text.phrases().is_empty())
+    }
+
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let phrases = asked.query.text.as_ref().map_or(&[][..], Question::phrases);
+        catalog.text.with_words_of(phrases).into_iter().for_each(|id| f(id, 0.0));
     }
 }
 
@@ -182,14 +255,19 @@ impl Proposer for Words {
     }
 
     fn applies(&self, query: &Query) -> bool {
-        query.text.is_some()
+        query.has_words()
     }
 
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
-        let Some(words) = &query.text else { return };
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let Some(words) = asked.words() else { return };
         SCRATCH.with_borrow_mut(|scratch| {
-            let words = catalog.text.query(words);
-            catalog.text.candidates(&words, scratch, |id, score| f(id, f64::from(score)));
+            if asked.query.floor > 0.0 {
+                return catalog.text.candidates_with_shares(words, scratch, |id, score, share| {
+                    asked.share.set(share);
+                    f(id, f64::from(score));
+                });
+            }
+            catalog.text.candidates(words, scratch, |id, score| f(id, f64::from(score)));
         });
     }
 }
@@ -206,7 +284,8 @@ impl Proposer for Times {
         query.time.is_some()
     }
 
-    fn propose(&self, catalog: &Catalog, query: &Query, f: &mut dyn FnMut(DocId, f64)) {
+    fn propose(&self, catalog: &Catalog, asked: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
+        let query = asked.query;
         let Some(span) = query.time else { return };
         let key = |bound: Bound<Timestamp>| bound.map(|at| (at.secs(), at.nanos()));
         catalog.time.range(key(span.from), key(span.to), |id| f(id, 0.0));
@@ -225,7 +304,7 @@ impl Proposer for Everything {
         true
     }
 
-    fn propose(&self, catalog: &Catalog, _: &Query, f: &mut dyn FnMut(DocId, f64)) {
+    fn propose(&self, catalog: &Catalog, _: &Asked<'_>, f: &mut dyn FnMut(DocId, f64)) {
         (0..catalog.docs().len() as DocId).for_each(|id| f(id, 0.0));
     }
 }

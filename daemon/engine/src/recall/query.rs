@@ -10,6 +10,8 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
 
+use super::question::Question;
+use super::tally::Asks;
 use crate::index::catalog::ReadPoint;
 
 /// Number of hits if a recall states none.
@@ -29,6 +31,26 @@ pub struct Span {
 }
 
 impl Span {
+    /// The part of the span before an instant.
+    pub fn before(self, at: Timestamp) -> Self {
+        let ends_earlier = match self.to {
+            Bound::Unbounded => false,
+            Bound::Included(to) => to < at,
+            Bound::Excluded(to) => to <= at,
+        };
+        if ends_earlier { self } else { Self { to: Bound::Excluded(at), ..self } }
+    }
+
+    /// The part of the span after an instant.
+    pub fn after(self, at: Timestamp) -> Self {
+        let begins_later = match self.from {
+            Bound::Unbounded => false,
+            Bound::Included(from) => from > at,
+            Bound::Excluded(from) => from >= at,
+        };
+        if begins_later { self } else { Self { from: Bound::Excluded(at), ..self } }
+    }
+
     /// Returns true if an instant lies in the span.
     pub fn contains(&self, at: Timestamp) -> bool {
         let after = match self.from {
@@ -43,6 +65,15 @@ impl Span {
                 Bound::Excluded(to) => at < to,
             }
     }
+}
+
+/// A moment, by itself or as that of a stored resource.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moment {
+    /// An instant.
+    At(Timestamp),
+    /// The time of the event that a resource states, else of its creation.
+    Of(Ref),
 }
 
 /// The order of the hits.
@@ -85,8 +116,8 @@ pub struct Snapshot {
 /// A recall. Every filter that is set narrows; `text`, `near` and `geo` also rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Words; a match has at least one of them.
-    pub text: Option<String>,
+    /// A question in words: a match has at least one of them, all that must occur, and nothing that must not.
+    pub text: Option<Question>,
     /// True if a match has every one of these words. A text without words has no match.
     pub all_words: bool,
     /// True if a match has a place, in `frame` if one is named.
@@ -133,6 +164,17 @@ pub struct Query {
     pub as_of: Option<Timestamp>,
     /// The snapshot to ask about, with all use since; goes without `as_of`.
     pub snapshot: Option<Snapshot>,
+    /// Least share of the weight of the words that a hit has, in [0, 1]; what has less is hidden and counted. 0 hides
+    /// nothing.
+    pub floor: f64,
+    /// Matches are earlier than this.
+    pub before: Option<Moment>,
+    /// Matches are later than this.
+    pub after: Option<Moment>,
+    /// Questions about all matches.
+    pub asks: Asks,
+    /// False if `total` may be a lower bound.
+    pub exact_total: bool,
     /// The order of the hits.
     pub order: Order,
     /// Number of hits; `None` for all (exports).
@@ -172,6 +214,11 @@ impl Default for Query {
             include_forgotten: false,
             as_of: None,
             snapshot: None,
+            floor: 0.0,
+            before: None,
+            after: None,
+            asks: Asks::default(),
+            exact_total: true,
             order: Order::Score,
             limit: Some(DEFAULT_LIMIT),
             offset: 0,
@@ -185,6 +232,11 @@ impl Query {
     /// The frame that coordinates are in.
     pub fn frame(&self) -> &str {
         self.frame.as_deref().unwrap_or(DEFAULT_FRAME)
+    }
+
+    /// Returns true if there are words to rank by.
+    pub fn has_words(&self) -> bool {
+        self.text.as_ref().is_some_and(Question::ranks)
     }
 
     /// The versions it is about.

@@ -40,13 +40,13 @@ impl Weights {
     pub fn of(query: &Query) -> Self {
         let has_place = query.near.is_some() || query.geo.is_some();
         let mut weights = Scores::default();
-        if has_place && query.radius.is_none() && query.text.is_none() {
+        if has_place && query.radius.is_none() && !query.has_words() {
             weights[ScorePart::Proximity] = 1.0;
             return Self(weights);
         }
         for part in ScorePart::ALL {
             let (is_asked, weight) = match part {
-                ScorePart::Text => (query.text.is_some(), 0.35),
+                ScorePart::Text => (query.has_words(), 0.35),
                 ScorePart::Proximity => (has_place, 0.35),
                 ScorePart::Retrievability => (true, 0.05),
                 ScorePart::Recency => (query.time.is_none(), 0.15),
@@ -86,10 +86,11 @@ mod tests {
     #[test]
     fn weights_always_sum_to_one() {
         let near = Some(Center::Plane { x: 0.0, y: 0.0 });
-        for text in [None, Some("dock".to_owned())] {
+        for text in [None, Some("dock")] {
             for near in [None, near] {
                 for radius in [None, Some(2.0)] {
-                    let query = Query { text: text.clone(), near, radius, ..Query::default() };
+                    let text = text.map(Into::into);
+                    let query = Query { text, near, radius, ..Query::default() };
                     let weights = Weights::of(&query);
                     let sum: f64 = ScorePart::ALL.map(|part| weights.of_part(part)).iter().sum();
                     assert!((sum - 1.0).abs() < 1e-12, "{query:?}");
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn recency_does_not_count_where_a_time_is_asked_for() {
-        let text = Some("dock".to_owned());
+        let text = Some("dock".into());
         let whenever = Query { text, ..Query::default() };
         let weights = Weights::of(&whenever);
         assert!(weights.of_part(ScorePart::Recency) > weights.of_part(ScorePart::Importance));

@@ -4,52 +4,130 @@
 //! would do. So the answer is exactly that of a scan.
 
 use super::filter::Filter;
-use super::propose::{propose, ranked_part};
+use super::propose::{Asked, propose, ranked_part};
 use super::query::{Order, Query};
 use super::ranking::{Rank, Ranked, TopHits};
 use super::score::{Weights, proximity};
+use super::tally::Tally;
+use super::texts::{Check, Verdicts};
 use super::walk::{bare, walk};
 use crate::index::catalog::Catalog;
+use crate::index::doc::DocId;
 use crate::index::scores::{ScorePart, Scores};
+use crate::index::text::{Docs, TextQuery};
 
 /// The matches of a query: their number, and the page that was asked for.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Matches {
     /// The page, in the order that was asked for.
     pub page: Vec<Ranked>,
     /// Number of matches in all.
     pub total: u64,
+    /// Number of those that are no hits, since they have too little of the words.
+    pub hidden: u64,
+    /// The words that were asked for, as they were looked up.
+    pub words: Option<TextQuery>,
+    /// Answers about all matches, if any were asked.
+    pub tally: Option<Tally>,
 }
 
-/// Answers a query at `now` (microseconds, the store's clock).
-pub(crate) fn search(catalog: &Catalog, query: &Query, now: i64) -> Matches {
-    let at = query.at(now);
-    let filter = Filter::new(catalog, query, at);
+/// Answers a query at `now` (microseconds, the store's clock). `verdicts` tell of texts that were read for it.
+pub(crate) fn search(
+    catalog: &Catalog,
+    query: &Query,
+    now: i64,
+    verdicts: &mut Verdicts,
+) -> Matches {
+    let filter = Filter::new(catalog, query, query.at(now));
+    let asks = &query.asks;
+    let has_hits = !asks.count && asks.count_by.is_none();
+    if !asks.need_all() {
+        return match has_hits {
+            true => select(catalog, query, &filter, now, verdicts, &mut Pass::of(query)),
+            false => select(catalog, query, &filter, now, verdicts, &mut Pass::without_hits()),
+        };
+    }
+    let mut all = Vec::new();
+    let mut pass = match has_hits && !asks.needs_newest() {
+        true => Pass::of(query),
+        false => Pass::without_hits(),
+    };
+    pass.all = Some(&mut all);
+    let mut found = select(catalog, query, &filter, now, verdicts, &mut pass);
+    all.sort_unstable();
+    let tally = Tally::of(catalog, query, &filter, &all);
+    if has_hits && asks.needs_newest() {
+        let newest = tally.newest_docs();
+        let mut pass = Pass { only: Some(&newest), ..Pass::of(query) };
+        found.page = select(catalog, query, &filter, now, verdicts, &mut pass).page;
+    }
+    found.tally = Some(tally);
+    found
+}
+
+/// One pass over the candidates of a query.
+struct Pass<'a> {
+    /// Hits that are kept, with those of earlier pages.
+    room: usize,
+    /// Hits that are skipped.
+    offset: usize,
+    /// The versions that are looked at, if not all are.
+    only: Option<&'a Docs>,
+    /// The rows of all matches that are not hidden.
+    all: Option<&'a mut Vec<DocId>>,
+}
+
+impl Pass<'_> {
+    fn of(query: &Query) -> Self {
+        let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
+        Self { room, offset: query.offset, only: None, all: None }
+    }
+
+    fn without_hits() -> Self {
+        Self { room: 0, offset: 0, only: None, all: None }
+    }
+}
+
+fn select(
+    catalog: &Catalog,
+    query: &Query,
+    filter: &Filter<'_>,
+    now: i64,
+    verdicts: &mut Verdicts,
+    pass: &mut Pass<'_>,
+) -> Matches {
     if filter.is_void() {
         return Matches::default();
     }
+    let at = query.at(now);
     let weights = Weights::of(query);
-    let room = query.limit.map_or(usize::MAX, |limit| query.offset.saturating_add(limit));
+    let (room, offset) = (pass.room, pass.offset);
     let mut best = TopHits::new(room);
-    if let Some(total) = walk(catalog, query, &filter, &weights, &mut best, at) {
-        return Matches { page: best.page(query.offset), total };
+    if let Some(total) = walk(catalog, query, filter, &weights, &mut best, at) {
+        return Matches { page: best.page(offset), total, ..Matches::default() };
     }
-    let mut total = 0u64;
-    let prunes = is_words_only(query) && catalog.score_bounds.hold_at(at);
+    let (mut total, mut hidden) = (0u64, 0u64);
+    let asked = Asked::new(catalog, query, pass.only);
+    let mut check = Check::of(catalog, query, verdicts);
+    let prunes = check.is_none() && is_words_only(query) && catalog.score_bounds.hold_at(at);
     let ranked = ranked_part(query);
     let by_score = query.order == Order::Score;
-    propose(catalog, query, &mut |id, proposed| {
+    propose(catalog, &asked, &mut |id, proposed| {
         if prunes {
             let bound = catalog.score_bounds.of(id);
             let mut most = bound.scores();
             most[ScorePart::Text] = proposed;
             if bound.is_plain && weights.score(&most) < best.threshold() {
                 total += 1;
+                hidden += u64::from(asked.is_hidden());
                 return;
             }
         }
         let doc = catalog.doc(id);
         let Some(distance) = filter.accepts(catalog, id) else { return };
+        if check.as_mut().is_some_and(|check| !check.passes(catalog, id)) {
+            return;
+        }
         let mut scores = Scores::default();
         if let Some(part) = ranked {
             scores[part] = proposed;
@@ -67,7 +145,8 @@ pub(crate) fn search(catalog: &Catalog, query: &Query, now: i64) -> Matches {
             let measure = Rank::measure(query.order, doc, 0.0, distance);
             best.has_room(&Rank::new(query.order, measure, doc))
         };
-        if within_reach || query.min_retrievability.is_some() {
+        let is_hidden = asked.is_hidden();
+        if (within_reach && !is_hidden) || query.min_retrievability.is_some() {
             let retrievability = catalog.retrievability(id, query.as_of.is_some(), at);
             if query.min_retrievability.is_some_and(|least| retrievability < least) {
                 return;
@@ -75,6 +154,13 @@ pub(crate) fn search(catalog: &Catalog, query: &Query, now: i64) -> Matches {
             scores[ScorePart::Retrievability] = retrievability;
         }
         total += 1;
+        if is_hidden {
+            hidden += 1;
+            return;
+        }
+        if let Some(all) = &mut pass.all {
+            all.push(id);
+        }
         if within_reach && room > 0 {
             scores[ScorePart::Recency] = doc.recency(at);
             let score = weights.score(&scores);
@@ -83,14 +169,14 @@ pub(crate) fn search(catalog: &Catalog, query: &Query, now: i64) -> Matches {
             best.offer(Ranked { doc: id, score, scores, distance, rank });
         }
     });
-    Matches { page: best.page(query.offset), total }
+    Matches { page: best.page(offset), total, hidden, words: asked.into_words(), tally: None }
 }
 
 /// Returns true if a query has words and nothing that narrows.
 fn is_words_only(query: &Query) -> bool {
     query.order == Order::Score
-        && query.text.is_some()
-        && Query { text: query.text.clone(), ..bare(query) } == *query
+        && query.has_words()
+        && Query { text: query.text.clone(), floor: query.floor, ..bare(query) } == *query
 }
 
 #[cfg(test)]
@@ -120,8 +206,11 @@ mod tests {
         let snapshot = Some(Snapshot { seq: VERSIONS, at });
         let query = Query { snapshot, ..Query::everything() };
         hops::take();
-        let mut found: Vec<u64> =
-            search(&catalog, &query, 0).page.iter().map(|one| catalog.doc(one.doc).seq).collect();
+        let mut found: Vec<u64> = search(&catalog, &query, 0, &mut Verdicts::default())
+            .page
+            .iter()
+            .map(|one| catalog.doc(one.doc).seq)
+            .collect();
         found.sort_unstable();
         assert_eq!(found, [VERSIONS - 1, VERSIONS]);
         let hops = hops::take();

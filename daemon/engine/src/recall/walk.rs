@@ -9,6 +9,7 @@ use super::propose::center_of;
 use super::query::{Order, Query};
 use super::ranking::{Rank, Ranked, TopHits};
 use super::score::{Weights, proximity};
+use super::tally::Asks;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::scores::{ScorePart, Scores};
@@ -42,6 +43,8 @@ pub(super) fn bare(query: &Query) -> Query {
         offset: query.offset,
         touch: query.touch,
         explain: query.explain,
+        exact_total: query.exact_total,
+        asks: Asks { count: query.asks.count, ..Asks::default() },
         ..Query::default()
     }
 }
@@ -161,6 +164,7 @@ mod tests {
     use crate::index::doc::{FileId, Location, Stamp};
     use crate::index::facts::{Facts, terms_of};
     use crate::recall::search::search;
+    use crate::recall::texts::Verdicts;
 
     /// Records with a time of their own, and entities without any, in transactions of up to three.
     fn catalog(times: &[Option<i64>]) -> Catalog {
@@ -183,7 +187,7 @@ mod tests {
     }
 
     fn page(catalog: &Catalog, query: &Query) -> Vec<DocId> {
-        search(catalog, query, 0).page.iter().map(|hit| hit.doc).collect()
+        search(catalog, query, 0, &mut Verdicts::default()).page.iter().map(|hit| hit.doc).collect()
     }
 
     proptest! {
@@ -209,7 +213,7 @@ mod tests {
             // The same by a scan: a filter that everything passes.
             let scanned = Query { include_expired: true, ..query.clone() };
             prop_assert_eq!(page(&catalog, &scanned), wanted(&model));
-            prop_assert_eq!(search(&catalog, &query, 0).total, times.len() as u64);
+            prop_assert_eq!(search(&catalog, &query, 0, &mut Verdicts::default()).total, times.len() as u64);
             model.reverse();
             let latest = Query { order: Order::Latest, ..query };
             prop_assert_eq!(page(&catalog, &latest), wanted(&model));

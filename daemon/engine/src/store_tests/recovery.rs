@@ -96,7 +96,7 @@ fn state(dir: &Path, threads: usize) -> String {
     let catalog = &found.catalog;
     catalog.places.index().within("map", (30.0, 20.0, None), 25.0, |doc| near.push(doc));
     near.sort_unstable();
-    let query = catalog.text.query("ladder 44 charger");
+    let query = catalog.text.query(&"ladder 44 charger".into());
     catalog.text.candidates(&query, &mut Scratch::new(), |doc, score| said.push((doc, score)));
     assert!(!near.is_empty() && !said.is_empty(), "{near:?} {said:?}");
     assert_eq!(found.unsealed.len(), 1);

@@ -478,7 +478,7 @@ impl Contents for Shelf<'_> {
         f: &mut dyn FnMut(&str, f64) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let query = Query {
-            text: Some(text.to_owned()),
+            text: Some(text.into()),
             types: vec![ResourceType::MemoryRecord],
             entities: vec![self.store.name(Sort::Field, "field")?],
             include_expired: true,
@@ -489,7 +489,7 @@ impl Contents for Shelf<'_> {
             ..Query::default()
         };
         self.store.engine.recall_each(&query, |hit| {
-            let score = hit.parts.as_ref().map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
+            let score = hit.part(ScorePart::Text).unwrap_or(0.0);
             match unit_in(&hit.resource, &self.store.tenant) {
                 Ok(Some(unit)) => f(&unit.id, score),
                 _ => ControlFlow::Continue(()),
@@ -503,7 +503,7 @@ impl Contents for Shelf<'_> {
             return Ok(Vec::new());
         }
         let query = Query {
-            text: Some(text.to_owned()),
+            text: Some(text.into()),
             types: vec![ResourceType::MemoryRecord],
             limit: Some(most * 4),
             touch: false,

@@ -124,10 +124,8 @@ struct Gathered<'s> {
 impl Gathered<'_> {
     /// Looks for those that are told of in these words.
     fn words(&mut self, text: &str) -> Result<(), Error> {
-        let query = Query { text: Some(text.to_owned()), ..self.search.query() };
-        self.walk(&query, |hit, _| {
-            hit.parts.as_ref().map_or(0.0, |(scores, _)| scores[ScorePart::Text])
-        })?;
+        let query = Query { text: Some(text.into()), ..self.search.query() };
+        self.walk(&query, |hit, _| hit.part(ScorePart::Text).unwrap_or(0.0))?;
         Ok(())
     }
 

@@ -375,7 +375,7 @@ pub(crate) fn related(
     experience: &Experience<'_>,
 ) -> Vec<String> {
     let query = Query {
-        text: Some(experience.words(MOST_WORDS)),
+        text: Some(experience.words(MOST_WORDS).into()),
         types: vec![omir_core::reference::ResourceType::MemoryRecord],
         entities: vec![tenant.entity()],
         limit: Some(4 * MOST_RELATED),
@@ -385,7 +385,7 @@ pub(crate) fn related(
     };
     let mut found = Vec::new();
     let walked = service.engine.recall_each(&query, |hit| {
-        let text = hit.parts.map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
+        let text = hit.part(ScorePart::Text).unwrap_or(0.0);
         if text >= LEAST_RELATED
             && let Some(resource) = decoded(&hit.resource)
             && let Some(task) = task_of(&resource, tenant)

@@ -79,7 +79,7 @@ pub(crate) fn read(
             }
             "from" => from = Bound::Included(at.instant()?),
             "to" => to = Bound::Included(at.instant()?),
-            "q" => query.text = Some(at.text()?),
+            "q" => query.text = Some(at.text()?.into()),
             "type" => query.types = at.words()?,
             "kind" => query.kinds = at.words()?,
             "tier" => query.tiers = at.words()?,

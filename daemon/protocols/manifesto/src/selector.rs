@@ -56,7 +56,7 @@ impl Manifesto {
         if let Some(filters) = filters {
             query = filter::read(query, &filters, "/filter", filter::OF_WORLDS)?;
         }
-        query.text = Some(criteria.query.clone());
+        query.text = Some(criteria.query.as_str().into());
         query.types = vec![ResourceType::Episode];
         // A client of OMIR may have forgotten the Entity that Worlds refer to. Made again it has a later version, and the Worlds from
         // before do not refer to it any more. Each candidate's name is held against its tenant anyway: the Entity only spares the

@@ -3,7 +3,7 @@
 //! The parser refuses what is not in here, and takes nothing else: [`Named`](crate::Named).
 
 use omir_core::vocabulary::{ExperienceType, Kind, Label};
-use omird_engine::{MAX_LIMIT, MAX_PIECE, Order};
+use omird_engine::{CountBy, MAX_LIMIT, MAX_PIECE, Order};
 use omird_router::field::{ANY_NUMBER, ANY_TEXT};
 use omird_router::{About, Field, Shape};
 
@@ -11,6 +11,10 @@ use omird_router::{About, Field, Shape};
 const REFERENCE: &str = "^(?:MemoryRecord|Entity|Relationship|Episode)/[A-Za-z0-9._:-]{1,128}$";
 const RECORD: &str = "^MemoryRecord/[A-Za-z0-9._:-]{1,128}$";
 const ENTITY: &str = "^Entity/[A-Za-z0-9._:-]{1,128}$";
+/// A reference or an instant; which, the parser tells.
+const MOMENT: Shape = Shape::Form(
+    "^(?:(?:MemoryRecord|Entity|Relationship|Episode)/[A-Za-z0-9._:-]{1,128}|[0-9].*[Zz0-9])$",
+);
 const TYPES: &[&str] = &["MemoryRecord", "Entity", "Relationship", "Episode"];
 const TIERS: &[&str] = &["working", "session", "longterm", "archive"];
 
@@ -43,8 +47,19 @@ const fn takes(payload: &'static str, about: About) -> About {
     About { payload, ..about }
 }
 
-const RECALL_PARAMETERS: &[Field] = &[
-    optional("q", ANY_TEXT, "Words to look for: any of them matches, ranked by BM25."),
+/// Those that select and order; an export has these.
+const SELECTING: &[Field] = &[
+    optional(
+        "q",
+        ANY_TEXT,
+        "Words to look for: any form of any of them matches, ranked by BM25. word* is a beginning, \"two words\" must stand so, \
+         and -word must not occur.",
+    ),
+    optional(
+        "floor",
+        UNIT,
+        "Hides hits that have less than this share of the words' weight, and counts them in `hidden`. Default: 0, nothing.",
+    ),
     optional(
         "near",
         Shape::List(&ANY_NUMBER, 2, 3),
@@ -76,6 +91,16 @@ const RECALL_PARAMETERS: &[Field] = &[
         Shape::Form("^[\\[\\]].*(?:\\.\\.|;).*[\\[\\]]$"),
         "A range [from..to] of eventTime, else createdAt: RFC 3339 or now(-1h), open ends allowed; ] and [ turned outwards \
          exclude the end.",
+    ),
+    optional(
+        "before",
+        MOMENT,
+        "Memories that are earlier than this memory, Type/id, or than this instant.",
+    ),
+    optional(
+        "after",
+        MOMENT,
+        "Memories that are later than this memory, Type/id, or than this instant.",
     ),
     optional("type", some(&Shape::OneOf(TYPES)), "Resources of these types. Default: all."),
     optional("kind", some(&Shape::OneOf(Kind::WORDS)), "Records of these kinds. Default: all."),
@@ -137,6 +162,61 @@ const RECALL_PARAMETERS: &[Field] = &[
     optional("explain", Shape::Flag, "Adds the parts of each score. Default: false."),
 ];
 
+/// Those that ask about all matches.
+const ASKING: &[Field] = &[
+    optional("count", Shape::Flag, "Only counts the matches: no hits. Default: false."),
+    optional(
+        "countBy",
+        Shape::OneOf(&CountBy::WORDS),
+        "Counts matches by the entities that they mention, by square places or by days (UTC): no hits.",
+    ),
+    optional(
+        "cell",
+        Shape::Number(f64::MIN_POSITIVE, f64::INFINITY),
+        "Metres: the side of a square of `countBy=place`, and how far one place of `history` reaches. Default: 1.",
+    ),
+    optional(
+        "distinct",
+        Shape::OneOf(&["entity"]),
+        "As hits the newest match of each entity that a match mentions.",
+    ),
+    optional(
+        "unseenSince",
+        Shape::Named("Instant"),
+        "As hits the last match of each entity that no match mentions from this instant on; of those in `entity`, if it is given.",
+    ),
+    optional(
+        "visits",
+        Shape::Flag,
+        "Tells how often matches came together in time, and the first and the last of them. Default: false.",
+    ),
+    optional(
+        "visitGap",
+        Shape::Number(0.0, f64::INFINITY),
+        "Seconds between two matches of two visits. Default: 1800.",
+    ),
+    optional(
+        "history",
+        Shape::OneOf(&["place"]),
+        "Tells the places of each entity in `entity`, one after the other.",
+    ),
+    optional(
+        "exactTotal",
+        Shape::Flag,
+        "With false, `total` may be a lower bound; `totalIsExact` tells. Default: true.",
+    ),
+];
+
+const RECALL_PARAMETERS: [Field; SELECTING.len() + ASKING.len()] = {
+    let mut all = [SELECTING[0]; SELECTING.len() + ASKING.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < SELECTING.len() { SELECTING[at] } else { ASKING[at - SELECTING.len()] };
+        at += 1;
+    }
+    all
+};
+
 pub(super) static REMEMBER: About = takes(
     "Resources",
     says(
@@ -162,7 +242,7 @@ pub(super) static REMEMBER: About = takes(
     ),
 );
 pub(super) static RECALL: About =
-    says("Finds memories and ranks them; filters are exact.", RECALL_PARAMETERS, "Recall");
+    says("Finds memories and ranks them; filters are exact.", &RECALL_PARAMETERS, "Recall");
 pub(super) static FORGET: About = says(
     "Forgets resources, and what cannot exist without them.",
     &[required(
@@ -199,7 +279,7 @@ pub(super) static FEEDBACK: About = says(
 );
 pub(super) static EXPORT: About = says(
     "Gives a Bundle of everything, or of what the parameters of recall select.",
-    RECALL_PARAMETERS,
+    SELECTING,
     "Bundle",
 );
 pub(super) static COMPACT: About = says(
@@ -284,7 +364,7 @@ pub(super) static DELETE: About =
 pub(super) static EVENTS: About =
     says("Tells what is recorded, updated, moved and forgotten from now on.", &[], "Event");
 pub(super) static DOCUMENT: About =
-    says("Gives a Bundle of any size, one resource after the other.", RECALL_PARAMETERS, "Bundle");
+    says("Gives a Bundle of any size, one resource after the other.", SELECTING, "Bundle");
 pub(super) static CLOCK: About =
     takes("Time", says("Sets the time of a simulation to the instant in the payload.", &[], "Now"));
 

@@ -2,7 +2,7 @@
 
 use omir_core::value::{Map, Value};
 
-use super::{Omir, Parameters};
+use super::{Omir, Parameters, about};
 use omird_engine::{Engine, Error, LeftOut, Query, Selection};
 use omird_router::Admitted;
 
@@ -23,7 +23,7 @@ impl Omir {
         parameters: &Parameters,
         goes_on: impl FnMut() -> bool,
     ) -> Result<Document, Error> {
-        let query = self.query(Query::everything(), parameters)?;
+        let query = self.query(&about::DOCUMENT, Query::everything(), parameters)?;
         let selection = self.engine.select(&query, None, goes_on)?;
         Ok(Document { engine: self.engine.clone(), selection })
     }

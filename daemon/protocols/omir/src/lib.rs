@@ -25,7 +25,7 @@ use std::sync::Arc;
 use omir_core::value::{Map, Value};
 
 use omird_engine::{Encoding, Engine, Error, Query, RequestLimits, SimulatedClock};
-use omird_router::Admitted;
+use omird_router::{About, Admitted};
 
 pub use self::clock::{NotAnInstant, instant};
 pub use self::document::Document;
@@ -74,8 +74,8 @@ impl Omir {
     }
 
     /// Reads the parameters of `docs/keys.md`, "Recall", on top of `base`.
-    fn query(&self, base: Query, parameters: &Parameters) -> Result<Query, Error> {
-        parse_query(base, parameters, self.now())
+    fn query(&self, about: &About, base: Query, parameters: &Parameters) -> Result<Query, Error> {
+        params::recall::parse_of(about, base, parameters, self.now())
     }
 
     /// Returns what everybody may know: that there is a daemon of this robot, its version, and that it needs a token.

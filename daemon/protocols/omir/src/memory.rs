@@ -7,8 +7,8 @@ use crossbeam_channel::Receiver;
 use omir_core::instant::Timestamp;
 use omir_core::reference::{Id, Ref, ResourceType};
 
-use super::Omir;
 use super::params::Parameters;
+use super::{Omir, about};
 use omird_engine::{
     Change, Encoding, Error, Following, Lookup, Precondition, Query, Recall, Receipt, Unread, id_of,
 };
@@ -198,7 +198,7 @@ impl Omir {
         base: Query,
         parameters: &Parameters,
     ) -> Result<(Query, Recall), Error> {
-        let mut query = self.query(base, parameters)?;
+        let mut query = self.query(&about::RECALL, base, parameters)?;
         query.touch = false;
         let found = self.engine.recall(&query)?;
         Ok((query, found))

@@ -169,10 +169,14 @@ impl Omir {
         Ok(match operation {
             Operation::Remember => Command::Change(self.read_remember(admitted, params)?),
             Operation::Rebase => Command::Change(self.read_rebase(params)?),
-            Operation::Recall => Command::Recall(self.query(Query::default(), &params.merged()?)?),
-            Operation::Export => {
-                Command::Export(self.query(Query::everything(), &params.merged()?)?)
+            Operation::Recall => {
+                Command::Recall(self.query(&about::RECALL, Query::default(), &params.merged()?)?)
             }
+            Operation::Export => Command::Export(self.query(
+                &about::EXPORT,
+                Query::everything(),
+                &params.merged()?,
+            )?),
             Operation::Forget => Command::Change(params::forget(params.merged()?)?),
             Operation::Anchor => Command::Change(params::anchor(params.merged()?)?),
             Operation::Feedback => Command::Change(params::feedback(params.merged()?)?),

@@ -113,7 +113,7 @@ fn exported(bench: &Bench) -> Vec<Value> {
 fn think_of(bench: &Bench, words: &str) {
     let count = || json::to_string(&Value::Array(exported(bench))).matches("lastAccess").count();
     let before = count();
-    let query = Query { text: Some(words.to_owned()), ..Query::default() };
+    let query = Query { text: Some(words.into()), ..Query::default() };
     assert!(bench.engine.recall(&query).unwrap().total > 0);
     // The writer counts it in its own time.
     while count() == before {

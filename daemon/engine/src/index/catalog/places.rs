@@ -46,6 +46,11 @@ impl Places {
         self.index.frame(name)
     }
 
+    /// The name of a frame.
+    pub fn name(&self, frame: FrameId) -> &str {
+        self.index.name(frame).unwrap_or_default()
+    }
+
     /// The spatial index.
     pub fn index(&self) -> &SpaceIndex {
         &self.index

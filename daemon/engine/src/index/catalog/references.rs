@@ -41,6 +41,11 @@ impl References {
         self.children.remove(target);
     }
 
+    /// Calls `f` with each entity that was mentioned, and with the rows that mention it.
+    pub(super) fn each_mentioned(&self, mut f: impl FnMut(&RefKey, &[DocId])) {
+        self.mentions.iter().for_each(|(entity, docs)| f(entity, docs));
+    }
+
     pub(super) fn mentions(&self, target: &RefKey) -> &[DocId] {
         of(&self.mentions, target)
     }

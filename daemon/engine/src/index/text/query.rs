@@ -1,8 +1,9 @@
 //! A query for words: the documents that have them, and how well each agrees.
 //!
-//! Scoring is that of Robertson & Zaragoza (2009), k₁ = 1.2, b = 0.75, with the form of idf that is never negative.
-//! The sum is divided by its upper bound over all terms of the query, unknown ones included, so a score says how much
-//! of the query a document answers:
+//! Scoring is that of Robertson & Zaragoza (2009), k₁ = 0.9, b = 0.4, with the form of idf that is never negative. A
+//! *term* of the query is all forms of a word, or all words with a beginning: its count in a document is that of all of
+//! them, and its df is the sum of theirs, at most N. The sum is divided by its upper bound over all terms of the query,
+//! unknown ones included, so a score says how much of the query a document answers:
 //!
 //! ```text
 //! idf(t)  = ln(1 + (N − df(t) + ½) / (df(t) + ½))
@@ -12,16 +13,18 @@
 //! (k₁ + 1 cancels.) Scores lie in (0, 1] and depend only on the query, the document's text and the set of live texts:
 //! sums run in the order of the terms' spelling, never of arrival.
 //!
-//! If there are enough documents to tell, a term that more than half of them have neither selects nor scores beside a
-//! rarer one.
+//! Stop words of the store's language neither select nor score beside other words. If there are enough documents to tell,
+//! nor does a term that more than half of them have, beside a rarer one.
+
+use std::collections::BTreeMap;
 
 use super::TextIndex;
 use super::postings::Reader;
-use super::terms::DocTerms;
 use crate::index::doc::DocId;
+use crate::recall::question::{Phrase, Question};
 
-pub(super) const K1: f64 = 1.2;
-pub(super) const B: f64 = 0.75;
+pub(super) const K1: f64 = 0.9;
+pub(super) const B: f64 = 0.4;
 
 /// From so many live documents on, a term in more than half of them is left out of a query that
 /// also has a rarer one: "the", in any language, without a list of such words.
@@ -38,14 +41,38 @@ const END: DocId = DocId::MAX;
 pub struct TextQuery {
     terms: Vec<QueryTerm>,
     norm: Norm,
+    /// BM25 of a score of 1.
+    scale: f64,
+    corrected: Vec<Correction>,
+}
+
+impl TextQuery {
+    /// BM25 as the books have it, with the factor k₁ + 1, of a score.
+    pub fn bm25(&self, score: f64) -> f64 {
+        score * self.scale
+    }
+
+    /// Words that no live document has, and what they were taken for.
+    pub fn into_corrected(self) -> Vec<Correction> {
+        self.corrected
+    }
+}
+
+/// A word that no live document has, and the words at one typing error from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The word as it was asked for.
+    pub from: String,
+    /// Words that it was taken for, one for each stem; any of them counts.
+    pub to: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 struct QueryTerm {
     /// Share of this term in the best attainable score.
     weight: f32,
-    /// Position in the index's terms, if any document ever had it.
-    known: Option<u32>,
+    /// Positions of its forms in the index's terms: none, if no document ever had any.
+    forms: Box<[u32]>,
 }
 
 /// Damping of a term's count by document length: `fixed + per_token · length`.
@@ -55,16 +82,77 @@ struct Norm {
     per_token: f32,
 }
 
-/// Working memory of [`TextIndex::candidates`], about 8 KiB, to be kept between calls.
+impl Norm {
+    #[inline]
+    fn score(self, weight: f32, count: f32, len: u16) -> f32 {
+        weight * count / (count + self.fixed + self.per_token * f32::from(len))
+    }
+}
+
+/// A set of documents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Docs(Vec<u64>);
+
+impl Docs {
+    fn add(&mut self, doc: DocId) {
+        let word = doc as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (doc % 64);
+    }
+
+    /// Returns true if the set has a document.
+    #[inline]
+    pub fn has(&self, doc: DocId) -> bool {
+        super::is_set(&self.0, doc)
+    }
+
+    /// Returns true if it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<DocId> for Docs {
+    fn from_iter<I: IntoIterator<Item = DocId>>(docs: I) -> Self {
+        let mut set = Self::default();
+        docs.into_iter().for_each(|doc| set.add(doc));
+        set
+    }
+}
+
+/// Working memory of [`TextIndex::candidates`], about 24 KiB, to be kept between calls.
 pub struct Scratch {
     scores: Box<[f32]>,
     found: [u64; WINDOW as usize / 64],
+    /// Counts of a term with several forms, and the documents that have one of them.
+    counts: Box<[u32]>,
+    counted: [u64; WINDOW as usize / 64],
+    /// Shares of the query that documents have.
+    shares: Box<[f32]>,
 }
 
 impl Scratch {
     /// Fresh working memory.
     pub fn new() -> Self {
-        Self { scores: vec![0.0; WINDOW as usize].into(), found: [0; WINDOW as usize / 64] }
+        let bits = [0; WINDOW as usize / 64];
+        Self {
+            scores: vec![0.0; WINDOW as usize].into(),
+            found: bits,
+            counts: vec![0; WINDOW as usize].into(),
+            counted: bits,
+            shares: vec![0.0; WINDOW as usize].into(),
+        }
+    }
+
+    /// A caller's panic may have left something behind.
+    fn clear(&mut self) {
+        self.scores.fill(0.0);
+        self.found.fill(0);
+        self.counts.fill(0);
+        self.counted.fill(0);
+        self.shares.fill(0.0);
     }
 }
 
@@ -75,24 +163,52 @@ impl Default for Scratch {
 }
 
 impl TextIndex {
-    /// Prepares a query. Costs one look-up for each word; `text` should be bounded by the caller.
-    pub fn query(&self, text: &str) -> TextQuery {
-        let words = DocTerms::of([text]);
-        // Each term's position, and how many live documents have it.
-        let mut found: Vec<_> = words
-            .iter()
-            .map(|(text, _)| {
-                let known = self.find(text);
-                (known, known.map_or(0, |term| self.terms[term as usize].live))
-            })
-            .collect();
-        let is_common = |df: u32| df > self.live_docs / 2;
-        if self.live_docs >= COMMON_FROM && found.iter().any(|&(_, df)| df > 0 && !is_common(df)) {
-            found.retain(|&(_, df)| !is_common(df));
+    /// Prepares a query. Costs one look-up for each word, and a few hundred for one that nobody ever said; a look at all
+    /// terms for each beginning of a word. The text should be bounded by the caller.
+    pub fn query(&self, question: &Question) -> TextQuery {
+        let language = self.language();
+        // Forms and how many live documents have them, by spelling. What ends in a sign is a beginning.
+        let mut found: BTreeMap<String, (Vec<u32>, u32)> = BTreeMap::new();
+        let mut add = |name: String, forms: Vec<u32>| {
+            let frequency = self.frequency(&forms);
+            found.insert(name, (forms, frequency));
+        };
+        let mut corrected = Vec::new();
+        let is_stop = |word: &&String| omird_text::is_stop_word(language, word);
+        let has_content =
+            !question.prefixes().is_empty() || !question.words().iter().all(|word| is_stop(&word));
+        for word in question.words().iter().filter(|word| !has_content || !is_stop(word)) {
+            let stem = self.stem(word);
+            let mut forms = self.forms(&stem);
+            let is_corrected = question.is_typed()
+                && self.frequency(&forms) == 0
+                && !question.phrases().iter().any(|phrase| has(phrase, word));
+            let meant = if is_corrected { self.corrected(word) } else { Vec::new() };
+            if !meant.is_empty() {
+                // Those that had the word, and are retired, are still found by it.
+                forms.extend(meant.iter().flat_map(|meant| self.forms(&self.stem(meant))));
+                corrected.push(Correction { from: word.clone(), to: meant });
+            }
+            add(stem.into_owned(), forms);
         }
+        for prefix in question.prefixes() {
+            add(format!("{prefix}*"), self.beginning_with(prefix));
+        }
+        corrected.dedup();
+        // Whoever writes a beginning means it.
+        let is_common = |name: &str, df: u32| df > self.live_docs / 2 && !name.ends_with('*');
+        let is_rarer =
+            |(name, (_, df)): (&String, &(Vec<u32>, u32))| *df > 0 && !is_common(name, *df);
+        if self.live_docs >= COMMON_FROM && found.iter().any(is_rarer) {
+            found.retain(|name, (_, df)| !is_common(name, *df));
+        }
+        let found: Vec<(Vec<u32>, u32)> = found.into_values().collect();
         let idf = |df| idf(self.live_docs, df);
         let total: f64 = found.iter().map(|&(_, df)| idf(df)).sum();
-        let weighted = |(known, df)| QueryTerm { weight: (idf(df) / total) as f32, known };
+        let weighted = |(forms, df): (Vec<u32>, u32)| QueryTerm {
+            weight: (idf(df) / total) as f32,
+            forms: forms.into(),
+        };
         let terms = found.into_iter().map(weighted).collect();
         let mean = if self.live_docs == 0 {
             1.0
@@ -100,34 +216,76 @@ impl TextIndex {
             self.live_tokens as f64 / f64::from(self.live_docs)
         };
         let norm = Norm { fixed: (K1 * (1.0 - B)) as f32, per_token: (K1 * B / mean) as f32 };
-        TextQuery { terms, norm }
+        TextQuery { terms, norm, scale: total * (K1 + 1.0), corrected }
     }
 
-    /// The documents that have every term of a text, ascending, common terms included. None has those of a text without
-    /// terms.
-    pub fn with_all(&self, text: &str) -> Vec<DocId> {
-        let words = DocTerms::of([text]);
-        let terms: Option<Vec<&[u8]>> = words
-            .iter()
-            .map(|(name, _)| Some(self.terms[self.find(name)? as usize].postings.as_slice()))
-            .collect();
-        let mut terms = terms.unwrap_or_default();
+    /// The documents that have every word of a question in one of its forms, ascending, stop words included. None has
+    /// those of a text without words.
+    pub fn with_all(&self, question: &Question) -> Vec<DocId> {
+        let forms = question.words().iter().map(|word| self.forms(&self.stem(word)));
+        self.having_each(forms.collect())
+    }
+
+    /// The documents that have the words of each phrase, ascending: all that have the phrases are among them.
+    pub fn with_words_of(&self, phrases: &[Phrase]) -> Vec<DocId> {
+        let of_phrase = |phrase: &Phrase| {
+            let of_reading = |words: &[String]| {
+                let forms = |word: &String| self.find(word).into_iter().collect::<Vec<u32>>();
+                self.having_each(words.iter().map(forms).collect())
+            };
+            let mut docs: Vec<DocId> = phrase.readings().flat_map(of_reading).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            docs
+        };
+        let mut all = phrases.iter().map(of_phrase);
+        let mut docs = all.next().unwrap_or_default();
+        all.for_each(|others| keep(&mut docs, others.into_iter()));
+        docs
+    }
+
+    /// The documents that have a word or a beginning that a question excludes.
+    pub fn excluded(&self, question: &Question) -> Docs {
+        let excluded = question.excluded();
+        let by_word = excluded.words.iter().map(|word| self.forms(&self.stem(word)));
+        let by_prefix = excluded.prefixes.iter().map(|prefix| self.beginning_with(prefix));
+        let forms: Vec<u32> = by_word.chain(by_prefix).flatten().collect();
+        forms.iter().flat_map(|&term| self.docs_of(term)).collect()
+    }
+
+    /// The documents that have one term at least of each list, ascending.
+    fn having_each(&self, mut lists: Vec<Vec<u32>>) -> Vec<DocId> {
+        let bytes = |terms: &Vec<u32>| -> usize {
+            terms.iter().map(|&term| self.terms[term as usize].postings.as_slice().len()).sum()
+        };
         // What the rarest has is all that the others are compared with.
-        terms.sort_unstable_by_key(|postings| postings.len());
-        let mut terms = terms.into_iter();
-        let mut docs: Vec<DocId> = terms.next().map(docs_of).into_iter().flatten().collect();
-        for postings in terms {
-            let mut others = docs_of(postings).peekable();
-            docs.retain(|&doc| {
-                while others.next_if(|&other| other < doc).is_some() {}
-                others.peek() == Some(&doc)
-            });
+        lists.sort_by_cached_key(bytes);
+        let union = |terms: &Vec<u32>| {
+            let mut docs: Vec<DocId> = terms.iter().flat_map(|&term| self.docs_of(term)).collect();
+            if terms.len() > 1 {
+                docs.sort_unstable();
+                docs.dedup();
+            }
+            docs
+        };
+        let mut lists = lists.iter();
+        let mut docs = lists.next().map(union).unwrap_or_default();
+        for terms in lists {
+            match &terms[..] {
+                [term] => keep(&mut docs, self.docs_of(*term)),
+                _ => keep(&mut docs, union(terms).into_iter()),
+            }
         }
         docs
     }
 
-    /// Calls `f` once, ascending, with every document that has at least one of the query's terms,
-    /// and its score in (0, 1]. Retired documents are scored by today's statistics.
+    /// The documents of a term, ascending.
+    fn docs_of(&self, term: u32) -> impl Iterator<Item = DocId> {
+        Reader::new(self.terms[term as usize].postings.as_slice()).map(|(doc, _)| doc)
+    }
+
+    /// Calls `f` once, ascending, with every document that has at least one of the query's terms, and its score in (0, 1].
+    /// Retired documents are scored by today's statistics.
     ///
     /// `query` must come from this index; scores are as of when it was made.
     pub fn candidates(
@@ -136,56 +294,117 @@ impl TextIndex {
         scratch: &mut Scratch,
         mut f: impl FnMut(DocId, f32),
     ) {
-        let score = |weight: f32, doc: DocId, count: u32| {
-            let len = self.lengths.get(doc as usize).copied().unwrap_or(0);
-            let count = count as f32;
-            weight * count / (count + query.norm.fixed + query.norm.per_token * f32::from(len))
-        };
-        let postings = |term: &QueryTerm| {
-            Some(Reader::new(self.terms.get(term.known? as usize)?.postings.as_slice()))
-        };
-        let mut lists: Vec<_> = query
-            .terms
-            .iter()
-            .filter_map(|term| Some(List::new(term.weight, postings(term)?)))
-            .collect();
-        if let [List { weight, next, rest }] = &mut lists[..] {
-            for (doc, count) in next.iter().copied().filter(|&(doc, _)| doc != END).chain(rest) {
-                f(doc, score(*weight, doc, count).min(1.0));
+        let len = |doc: DocId| self.lengths.get(doc as usize).copied().unwrap_or(0);
+        if let [QueryTerm { weight, forms }] = &query.terms[..]
+            && let [form] = &forms[..]
+        {
+            for (doc, count) in Reader::new(self.terms[*form as usize].postings.as_slice()) {
+                f(doc, query.norm.score(*weight, count as f32, len(doc)).min(1.0));
             }
             return;
         }
-        // A caller's panic may have left something behind.
-        scratch.scores.fill(0.0);
-        scratch.found.fill(0);
+        self.windows::<false>(query, scratch, |base, scratch| {
+            each(&mut scratch.found, |slot| {
+                f(base + slot as DocId, std::mem::take(&mut scratch.scores[slot]).min(1.0));
+            });
+        });
+    }
+
+    /// Calls `f` once, ascending, with every candidate, its score, and the share of the query's weight that it has: 1 for
+    /// one with all terms, however often.
+    pub fn candidates_with_shares(
+        &self,
+        query: &TextQuery,
+        scratch: &mut Scratch,
+        mut f: impl FnMut(DocId, f32, f32),
+    ) {
+        self.windows::<true>(query, scratch, |base, scratch| {
+            each(&mut scratch.found, |slot| {
+                let score = std::mem::take(&mut scratch.scores[slot]).min(1.0);
+                let share = std::mem::take(&mut scratch.shares[slot]).min(1.0);
+                f(base + slot as DocId, score, share);
+            });
+        });
+    }
+
+    /// Fills window after window, and hands each to `emit`, which empties it.
+    fn windows<const WITH_SHARES: bool>(
+        &self,
+        query: &TextQuery,
+        scratch: &mut Scratch,
+        mut emit: impl FnMut(DocId, &mut Scratch),
+    ) {
+        let lengths = self.lengths.as_slice();
+        let len = |doc: DocId| lengths.get(doc as usize).copied().unwrap_or(0);
+        let list =
+            |form: &u32| List::new(Reader::new(self.terms[*form as usize].postings.as_slice()));
+        let mut terms: Vec<(f32, Vec<List<'_>>)> = query
+            .terms
+            .iter()
+            .map(|term| (term.weight, term.forms.iter().map(list).collect()))
+            .collect();
+        scratch.clear();
+        let norm = query.norm;
         loop {
-            let base = lists.iter().map(List::doc).min().unwrap_or(END);
+            let docs = terms.iter().flat_map(|(_, lists)| lists.iter().map(List::doc));
+            let base = docs.min().unwrap_or(END);
             if base == END {
                 return;
             }
-            // Lists are in order of spelling, so each document's sum is too.
-            for list in &mut lists {
-                list.take_below(base + WINDOW, |weight, doc, count| {
-                    let slot = (doc - base) as usize;
-                    scratch.scores[slot] += score(weight, doc, count);
-                    scratch.found[slot / 64] |= 1 << (slot % 64);
-                });
-            }
-            for (word, found) in scratch.found.iter_mut().enumerate() {
-                let mut bits = std::mem::take(found);
-                while bits != 0 {
-                    let slot = word * 64 + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    f(base + slot as DocId, std::mem::take(&mut scratch.scores[slot]).min(1.0));
+            let Scratch { scores, found, counts, counted, shares } = scratch;
+            // Terms are in order of spelling, so each document's sum is too.
+            for (weight, lists) in &mut terms {
+                let weight = *weight;
+                let mut add = |slot: usize, count: u32| {
+                    let doc = base + slot as DocId;
+                    scores[slot] += norm.score(weight, count as f32, len(doc));
+                    if WITH_SHARES {
+                        shares[slot] += weight;
+                    }
+                    found[slot / 64] |= 1 << (slot % 64);
+                };
+                if let [list] = &mut lists[..] {
+                    list.take_below(base + WINDOW, |doc, count| add((doc - base) as usize, count));
+                    continue;
                 }
+                for list in lists {
+                    list.take_below(base + WINDOW, |doc, count| {
+                        let slot = (doc - base) as usize;
+                        counts[slot] = counts[slot].saturating_add(count);
+                        counted[slot / 64] |= 1 << (slot % 64);
+                    });
+                }
+                each(counted, |slot| add(slot, std::mem::take(&mut counts[slot])));
             }
+            emit(base, scratch);
         }
     }
 }
 
-/// The documents of postings, ascending.
-fn docs_of(postings: &[u8]) -> impl Iterator<Item = DocId> {
-    Reader::new(postings).map(|(doc, _)| doc)
+/// Returns true if a word is one of a phrase.
+fn has(phrase: &Phrase, word: &String) -> bool {
+    phrase.readings().any(|words| words.contains(word))
+}
+
+/// Calls `f` with each bit that is set, ascending, and clears them.
+#[inline]
+fn each(bits: &mut [u64], mut f: impl FnMut(usize)) {
+    for (word, bits) in bits.iter_mut().enumerate() {
+        let mut bits = std::mem::take(bits);
+        while bits != 0 {
+            f(word * 64 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// Keeps of an ascending list what another has too.
+fn keep(docs: &mut Vec<DocId>, others: impl Iterator<Item = DocId>) {
+    let mut others = others.peekable();
+    docs.retain(|&doc| {
+        while others.next_if(|&other| other < doc).is_some() {}
+        others.peek() == Some(&doc)
+    });
 }
 
 /// Inverse document frequency of a term. Above zero for any counts.
@@ -194,28 +413,28 @@ fn idf(all: u32, with_term: u32) -> f64 {
     ((all - with_term + 0.5) / (with_term + 0.5)).ln_1p()
 }
 
-/// One term's postings on their way through a query.
+/// One form's postings on their way through a query.
 struct List<'a> {
-    weight: f32,
     /// The posting that comes next, read ahead.
     next: Option<(DocId, u32)>,
     rest: Reader<'a>,
 }
 
 impl<'a> List<'a> {
-    fn new(weight: f32, mut rest: Reader<'a>) -> Self {
-        Self { weight, next: rest.next(), rest }
+    fn new(mut rest: Reader<'a>) -> Self {
+        Self { next: rest.next(), rest }
     }
 
     fn doc(&self) -> DocId {
         self.next.map_or(END, |(doc, _)| doc)
     }
 
-    fn take_below(&mut self, end: DocId, mut f: impl FnMut(f32, DocId, u32)) {
+    #[inline]
+    fn take_below(&mut self, end: DocId, mut f: impl FnMut(DocId, u32)) {
         // Copies, so that the loop runs in registers.
-        let (weight, mut next, mut rest) = (self.weight, self.next, self.rest.clone());
+        let (mut next, mut rest) = (self.next, self.rest.clone());
         while let Some((doc, count)) = next.filter(|&(doc, _)| doc < end) {
-            f(weight, doc, count);
+            f(doc, count);
             next = rest.next();
         }
         (self.next, self.rest) = (next, rest);

@@ -11,11 +11,23 @@ pub struct DocTerms {
 }
 
 impl DocTerms {
-    /// Tokenizes the fields of a document.
+    /// Tokenizes the fields of a document: its words as they stand.
     pub fn of<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::split(fields, |field, f| omird_text::words(field, f))
+    }
+
+    /// The same with English plurals taken off, to compare documents by.
+    pub fn without_plurals<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::split(fields, |field, f| omird_text::terms(field, f))
+    }
+
+    fn split<'a>(
+        fields: impl IntoIterator<Item = &'a str>,
+        tokens: impl Fn(&str, &mut dyn FnMut(&str)),
+    ) -> Self {
         let (mut all, mut spans) = (String::new(), Vec::new());
         for field in fields {
-            omird_text::terms(field, |token| {
+            tokens(field, &mut |token| {
                 let start = all.len();
                 all.push_str(token);
                 spans.push((start, all.len()));

@@ -2,13 +2,30 @@
 
 use super::query::{B, COMMON_FROM, K1};
 use super::*;
+use crate::recall::question::Question;
+use omird_text::{Language, is_stop_word};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    omird_text::terms(text, |token| out.push(token.to_owned()));
+    omird_text::words(text, |token| out.push(token.to_owned()));
     out
+}
+
+fn stem(word: &str) -> String {
+    Language::English.stem(word).into_owned()
+}
+
+/// The stems of a question's words, without stop words if it has others.
+fn stems(query: &str) -> BTreeSet<String> {
+    let content = |word: &String| !is_stop_word(Language::English, word);
+    let has_content = words(query).iter().any(content);
+    words(query)
+        .iter()
+        .filter(|word| !has_content || content(word))
+        .map(|word| stem(word))
+        .collect()
 }
 
 /// BM25 by the book, over whole texts, divided by its bound.
@@ -26,8 +43,14 @@ fn naive(docs: &[String], live: &[bool], query: &str) -> BTreeMap<DocId, f64> {
     } else {
         alive.iter().map(|doc| doc.len() as f64).sum::<f64>() / all
     };
-    let mut terms: BTreeSet<_> = words(query).into_iter().collect();
-    let df = |term: &String| alive.iter().filter(|doc| doc.contains(term)).count();
+    let mut terms = stems(query);
+    // A document counts once for each form that it has.
+    let forms = |doc: &Vec<String>, term: &String| {
+        let forms: BTreeSet<_> = doc.iter().filter(|word| stem(word) == *term).collect();
+        forms.len()
+    };
+    let df =
+        |term: &String| alive.iter().map(|doc| forms(doc, term)).sum::<usize>().min(alive.len());
     let is_common = |term: &String| df(term) > alive.len() / 2;
     if alive.len() >= COMMON_FROM as usize && terms.iter().any(|t| df(t) > 0 && !is_common(t)) {
         terms.retain(|term| !is_common(term));
@@ -35,11 +58,11 @@ fn naive(docs: &[String], live: &[bool], query: &str) -> BTreeMap<DocId, f64> {
     let mut sums = BTreeMap::new();
     let mut bound = 0.0;
     for term in &terms {
-        let df = alive.iter().filter(|doc| doc.contains(term)).count() as f64;
+        let df = df(term) as f64;
         let idf = (1.0 + (all - df + 0.5) / (df + 0.5)).ln();
         bound += idf * (K1 + 1.0);
         for (doc, text) in (0..).zip(&docs) {
-            let tf = text.iter().filter(|word| *word == term).count() as f64;
+            let tf = text.iter().filter(|word| stem(word) == *term).count() as f64;
             if tf > 0.0 {
                 let damping = K1 * (1.0 - B + B * text.len() as f64 / mean);
                 *sums.entry(doc).or_insert(0.0) += idf * tf * (K1 + 1.0) / (tf + damping);
@@ -51,7 +74,7 @@ fn naive(docs: &[String], live: &[bool], query: &str) -> BTreeMap<DocId, f64> {
 
 fn ask(index: &TextIndex, query: &str, scratch: &mut Scratch) -> Vec<(DocId, f32)> {
     let mut out = Vec::new();
-    index.candidates(&index.query(query), scratch, |doc, score| out.push((doc, score)));
+    index.candidates(&index.query(&query.into()), scratch, |doc, score| out.push((doc, score)));
     out
 }
 
@@ -60,6 +83,10 @@ fn docs(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
         "dock",
         "door",
         "doors",
+        "Door's",
+        "charging",
+        "charged",
+        "the",
         "red",
         "room",
         "12",
@@ -87,7 +114,7 @@ proptest! {
     fn scores_are_those_of_the_formula(
         docs in docs(0..60),
         dead in prop::collection::vec(any::<bool>(), 60),
-        query in prop::sample::subsequence(vec!["doors", "red", "ROOM", "12", "cafe", "nowhere", "low", "low"], 0..8),
+        query in prop::sample::subsequence(vec!["doors", "red", "ROOM", "12", "cafe", "nowhere", "low", "charges", "the", "low"], 0..10),
         gap in prop_oneof![0u32..3, Just(4000u32)],
     ) {
         let live: Vec<_> = dead.iter().take(docs.len()).map(|dead| !dead).collect();
@@ -109,11 +136,12 @@ proptest! {
         let want = naive(&docs, &live, &query);
         let wanted = words(&query);
         let has_all = |text: &String| {
-            !wanted.is_empty() && wanted.iter().all(|word| words(text).contains(word))
+            let held: Vec<String> = words(text).iter().map(|word| stem(word)).collect();
+            !wanted.is_empty() && wanted.iter().all(|word| held.contains(&stem(word)))
         };
         let all: Vec<DocId> =
             (0..).zip(&docs).filter(|(_, text)| has_all(text)).map(|(doc, _)| doc * step).collect();
-        prop_assert_eq!(index.with_all(&query), all);
+        prop_assert_eq!(index.with_all(&query.as_str().into()), all);
         prop_assert!(got.iter().map(|(doc, _)| *doc).eq(want.keys().map(|doc| doc * step)));
         for (doc, score) in &got {
             prop_assert!(*score > 0.0 && *score <= 1.0);
@@ -209,7 +237,10 @@ proptest! {
 #[test]
 fn terms_of_all_fields_are_counted_together() {
     let terms = DocTerms::of(["Red doors", "", "door 12, red door"]);
-    assert_eq!(terms.iter().collect::<Vec<_>>(), [("12", 1), ("door", 3), ("red", 2)]);
+    assert_eq!(
+        terms.iter().collect::<Vec<_>>(),
+        [("12", 1), ("door", 2), ("doors", 1), ("red", 2)]
+    );
     assert_eq!(terms.len(), 6);
     assert!(DocTerms::of(["…", ""]).is_empty());
 }
@@ -297,4 +328,108 @@ fn a_block_that_would_overlap_is_refused() {
 fn a_document_cannot_come_twice() {
     let mut index = indexed(&["a".to_owned()]);
     index.add(0, &DocTerms::of(["b"]));
+}
+
+fn found(index: &TextIndex, question: &str) -> Vec<DocId> {
+    let question = Question::parse(question).unwrap();
+    let mut docs = Vec::new();
+    let query = index.query(&question);
+    index.candidates(&query, &mut Scratch::new(), |doc, _| docs.push(doc));
+    docs
+}
+
+fn corrected(index: &TextIndex, question: &str) -> Vec<(String, Vec<String>)> {
+    let query = index.query(&Question::parse(question).unwrap());
+    query.into_corrected().into_iter().map(|one| (one.from, one.to)).collect()
+}
+
+#[test]
+fn a_word_that_nobody_said_is_one_at_a_typing_error_from_it() {
+    let docs =
+        ["the door sticks", "seats and sheets", "umbrella", "zwei Türen", "bot 1234", "rick"];
+    let mut index = indexed(&docs.map(str::to_owned));
+    let one = |from: &str, to: &[&str]| {
+        vec![(from.to_owned(), to.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())]
+    };
+    // A letter more, less, another, and two swapped; by its stem too.
+    for typed in ["stiicks", "stcks", "stidks", "sticsk"] {
+        assert_eq!(found(&index, typed), [0], "{typed}");
+        assert_eq!(corrected(&index, typed), one(typed, &["sticks"]));
+    }
+    assert_eq!(corrected(&index, "umbrelas"), one("umbrelas", &["umbrellas"]));
+    assert_eq!(found(&index, "umbrelas"), [2]);
+    // All that it may be; those with another first letter only if there is no other.
+    assert_eq!(found(&index, "sheats"), [1]);
+    assert_eq!(corrected(&index, "sheats").remove(0).1, ["seats", "sheets"]);
+    assert_eq!(corrected(&index, "kick"), one("kick", &["rick"]));
+    // Known words, short ones, names with digits, phrases and plain texts stay.
+    for said in ["door", "sticking", "bat", "bot1235", "\"sticls\"", "nobody", "thee"] {
+        assert!(corrected(&index, said).is_empty(), "{said}");
+    }
+    assert!(index.query(&"sticls".into()).into_corrected().is_empty());
+    // Once nobody says it any more it is no word to be meant.
+    index.retire(0, &DocTerms::of(["the door sticks"]));
+    assert!(corrected(&index, "stiicks").is_empty());
+    assert_eq!(found(&index, "sticks"), [0], "what was is still found");
+    index.set_language(Language::German);
+    assert_eq!(found(&index, "türe"), [3]);
+    assert_eq!(corrected(&index, "tüüren"), one("tuuren", &["turen"]));
+}
+
+#[test]
+fn another_script_is_corrected_too() {
+    let index = indexed(&["дверь заедает".to_owned(), "кружка".to_owned()]);
+    for typed in ["дврь", "двеерь", "дверъ", "девьр"] {
+        assert_eq!(found(&index, typed).len(), usize::from(typed != "девьр"), "{typed}");
+    }
+}
+
+#[test]
+fn another_language_has_other_stems_at_once() {
+    let docs = ["Türen", "Tür", "doors", "door", "charging"].map(str::to_owned);
+    let mut index = indexed(&docs);
+    assert_eq!(found(&index, "door"), [2, 3]);
+    index.set_language(Language::German);
+    assert_eq!(found(&index, "tür"), [0, 1]);
+    index.set_language(Language::Other);
+    assert_eq!(found(&index, "door"), [3]);
+    index.set_language(Language::English);
+    for (doc, text) in (0..).zip(&docs) {
+        index.add(doc + 5, &DocTerms::of([text.as_str()]));
+    }
+    assert_eq!(found(&index, "charged"), [4, 9]);
+    assert_eq!(found(&index, "door"), [2, 3, 7, 8]);
+}
+
+#[test]
+fn beginnings_phrases_and_what_is_excluded() {
+    let docs = ["red dock", "docking red", "dock red", "a docker", "DockStation2"];
+    let index = indexed(&docs.map(str::to_owned));
+    assert_eq!(found(&index, "dock*"), [0, 1, 2, 3, 4]);
+    assert_eq!(found(&index, "docki*"), [1]);
+    let question = |text: &str| Question::parse(text).unwrap();
+    let with = |text: &str| index.with_words_of(question(text).phrases());
+    assert_eq!(with("\"red dock\""), [0, 2], "either order: the texts tell");
+    assert_eq!(with("\"dock station\""), [4]);
+    assert_eq!(with("\"dockstation2\""), [4]);
+    let excluded = index.excluded(&question("-dock"));
+    let has = (0..5).filter(|&doc| excluded.has(doc)).collect::<Vec<_>>();
+    assert_eq!(has, [0, 1, 2, 4], "in any form");
+    assert!(index.excluded(&question("dock")).is_empty());
+}
+
+#[test]
+fn a_share_is_that_of_the_weight_of_all_words() {
+    let index = indexed(&["red door", "red", "red cup"].map(str::to_owned));
+    let query = index.query(&"red doors zeppelin".into());
+    let mut shares = Vec::new();
+    index.candidates_with_shares(&query, &mut Scratch::new(), |_, _, share| shares.push(share));
+    let idf = |df: f64| (1.0 + (3.0 - df + 0.5) / (df + 0.5)).ln();
+    let (red, door, none) = (idf(3.0), idf(1.0), idf(0.0));
+    let want = [(red + door), red, red].map(|part| part / (red + door + none));
+    for (share, want) in shares.iter().zip(want) {
+        assert!((f64::from(*share) - want).abs() < 1e-6, "{shares:?} {want}");
+    }
+    let bm25 = query.bm25(0.5);
+    assert!((bm25 - 0.5 * (red + door + none) * (K1 + 1.0)).abs() < 1e-9);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use omir_core::extension::{CONSOLIDATED_URL, REBASE_URL, UNPLACED_URL, is_owned};
 use omir_core::model::{ExperienceType, MemoryRecord, Resource};
 
-use crate::index::facts::{Facts, Position, terms_of};
+use crate::index::facts::{Facts, Position, texts_of};
 use crate::index::text::DocTerms;
 use crate::time::uncertainty::CLOCK_URL;
 
@@ -36,7 +36,7 @@ impl Sighting {
         let is_intention = record.experience_type == Some(ExperienceType::Intention);
         let is_anchored = facts.access.is_some_and(|access| access.anchored);
         Self {
-            terms: terms_of(&resource),
+            terms: DocTerms::without_plurals(texts_of(&resource)),
             is_candidate: !entities.is_empty()
                 && !is_intention
                 && !is_anchored

@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn recall(engine: &Engine, touch: bool) -> f64 {
-        let query = Query { text: Some("door".to_owned()), touch, ..Query::default() };
+        let query = Query { text: Some("door".into()), touch, ..Query::default() };
         engine.recall(&query).unwrap().hits[0].retrievability
     }
 

@@ -373,7 +373,7 @@ fn the_robot_finds_units_and_agents_find_what_it_saw() {
     rig.join(&["a"]);
     rig.record("a", "The blue kettle is in the pantry.", "");
     let query =
-        omird_engine::Query { text: Some("kettle".to_owned()), ..omird_engine::Query::default() };
+        omird_engine::Query { text: Some("kettle".into()), ..omird_engine::Query::default() };
     let recalled = rig.engine.recall(&query).unwrap();
     assert_eq!(recalled.hits.len(), 1, "entries of the log are not met");
     let seen = br#"[{"resourceType":"MemoryRecord","id":"cup","content":"a red cup on the table","createdAt":"2026-05-01T00:00:00Z"}]"#;

@@ -96,7 +96,7 @@ impl Store {
             ));
         }
         let query = Query {
-            text: search.text.clone(),
+            text: search.text.as_deref().map(Into::into),
             types: vec![ResourceType::MemoryRecord],
             entities: search.handles.clone(),
             experience_types: search.experience.clone(),
@@ -112,8 +112,7 @@ impl Store {
         let total = self.engine().recall_each_or_unread(&query, |hit| {
             let done = match hit {
                 Ok(hit) => {
-                    let parts = hit.parts.as_ref();
-                    let text = parts.map_or(0.0, |(scores, _)| scores[ScorePart::Text]);
+                    let text = hit.part(ScorePart::Text).unwrap_or(0.0);
                     f(hit.resource, text)
                 }
                 Err(error) => {

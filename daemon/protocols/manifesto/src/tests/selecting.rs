@@ -215,7 +215,7 @@ fn walked(bench: &Bench, constraints: &str, looks: usize) -> (Vec<String>, usize
         verified_at: 1,
     };
     let query = Query {
-        text: Some("dock".to_owned()),
+        text: Some("dock".into()),
         types: vec![ResourceType::Episode],
         touch: false,
         ..Query::default()

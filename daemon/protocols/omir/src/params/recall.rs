@@ -13,27 +13,72 @@ use omir_core::space::{Aabb, Center};
 use super::named::flag;
 use super::time_range;
 use crate::about;
-use omird_engine::{Code, Error, MAX_LIMIT, Order, Query};
+use omird_engine::{Code, CountBy, Error, MAX_LIMIT, Moment, Order, Query, Question};
+use omird_router::About;
 
-/// Every parameter a recall knows.
-fn names() -> impl Iterator<Item = &'static str> {
-    about::RECALL.names()
-}
+/// Microseconds between two visits where none are stated: half an hour.
+const DEFAULT_GAP: i64 = 1_800_000_000;
 
-/// Reads parameters on top of `base`. `now(…)` in a time range means `now`.
+/// Reads the parameters of recall on top of `base`. `now(…)` in a time range means `now`.
 ///
 /// # Errors
 /// `INVALID_QUERY`, naming the parameter, what was found and what is expected.
 pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Result<Query, Error> {
+    parse_of(&about::RECALL, base, parameters, now)
+}
+
+/// Reads parameters on top of `base`: those of `about`, which is recall or has a part of its parameters. `now(…)` in a time
+/// range means `now`.
+///
+/// # Errors
+/// `INVALID_QUERY`, naming the parameter, what was found and what is expected.
+pub(crate) fn parse_of(
+    about: &About,
+    base: Query,
+    parameters: &[(String, String)],
+    now: Timestamp,
+) -> Result<Query, Error> {
     let mut query = base;
+    let mut gap = None;
     for (name, value) in parameters {
         let name = name.as_str();
         // First, so that nothing is taken that the table does not tell of.
-        if !names().any(|known| known == name) {
-            return Err(unknown(name));
+        if !about.names().any(|known| known == name) {
+            return Err(unknown(about, name));
         }
         match name {
-            "q" => query.text = Some(value.clone()).filter(|text| !text.trim().is_empty()),
+            "q" => query.text = Question::parse(value),
+            "floor" => query.floor = unit(name, value)?,
+            "before" => query.before = Some(moment(name, value)?),
+            "after" => query.after = Some(moment(name, value)?),
+            "count" => query.asks.count = flag(name, value)?,
+            "countBy" => {
+                query.asks.count_by = Some(CountBy::by_name(value).ok_or_else(|| {
+                    let known = CountBy::WORDS.join("`, `");
+                    Error::query(name, format!("{value:?} is none of `{known}`"))
+                })?);
+            }
+            "cell" => {
+                let cell = number(name, value)?;
+                if cell <= 0.0 {
+                    return Err(Error::query(name, "a cell has more than 0 metres"));
+                }
+                query.asks.cell = Some(cell);
+            }
+            "distinct" => query.asks.distinct = only(name, value, "entity")?,
+            "unseenSince" => {
+                query.asks.unseen_since = Some(instant(name, value)?);
+            }
+            "visits" => query.asks.visits = flag(name, value)?.then_some(DEFAULT_GAP),
+            "visitGap" => {
+                let seconds = number(name, value)?;
+                if seconds < 0.0 {
+                    return Err(Error::query(name, "a gap in seconds is not negative"));
+                }
+                gap = Some((seconds * 1e6) as i64);
+            }
+            "history" => query.asks.history = only(name, value, "place")?,
+            "exactTotal" => query.exact_total = flag(name, value)?,
             "near" => query.near = Some(center(name, value)?),
             "frame" => {
                 if value.is_empty() {
@@ -72,10 +117,7 @@ pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Re
             "includeIntentions" => query.include_intentions = flag(name, value)?,
             "includeForgotten" => query.include_forgotten = flag(name, value)?,
             "asOf" => {
-                let at = Timestamp::parse(value).map_err(|error| {
-                    Error::query(name, format!("{value:?} is no instant: {error}"))
-                })?;
-                query.as_of = Some(at);
+                query.as_of = Some(instant(name, value)?);
             }
             "order" => {
                 query.order = Order::by_name(value).ok_or_else(|| {
@@ -96,9 +138,10 @@ pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Re
             "offset" => query.offset = whole(name, value)?,
             "touch" => query.touch = flag(name, value)?,
             "explain" => query.explain = flag(name, value)?,
-            _ => return Err(unknown(name)),
+            _ => return Err(unknown(about, name)),
         }
     }
+    finish(&mut query, gap, parameters)?;
     if query.radius.is_some() && query.near.is_none() && query.geo.is_none() {
         return Err(Error::query("radius", "needs `near` or `geo` to be around"));
     }
@@ -108,8 +151,64 @@ pub fn parse(base: Query, parameters: &[(String, String)], now: Timestamp) -> Re
     Ok(query)
 }
 
+/// Brings together what stands in several parameters.
+fn finish(
+    query: &mut Query,
+    gap: Option<i64>,
+    parameters: &[(String, String)],
+) -> Result<(), Error> {
+    let asks = &mut query.asks;
+    if let Some(gap) = gap {
+        if asks.visits.is_none() {
+            return Err(Error::query("visitGap", "needs `visits=true`"));
+        }
+        asks.visits = Some(gap);
+    }
+    if asks.cell.is_some() && asks.count_by != Some(CountBy::Place) && !asks.history {
+        return Err(Error::query("cell", "needs `countBy=place` or `history=place`"));
+    }
+    if asks.history && query.entities.is_empty() {
+        return Err(Error::query("history", "needs `entity`: the things whose places it tells"));
+    }
+    if (asks.count || asks.count_by.is_some()) && (asks.distinct || asks.unseen_since.is_some()) {
+        let name = if asks.count { "count" } else { "countBy" };
+        return Err(Error::query(
+            name,
+            "gives no hits, and goes without `distinct` and `unseenSince`",
+        ));
+    }
+    // A list of groups that ends after ten would pass for all of them.
+    let has_groups = asks.count_by.is_some() || asks.distinct || asks.unseen_since.is_some();
+    if has_groups && !parameters.iter().any(|(name, _)| name == "limit") {
+        query.limit = Some(MAX_LIMIT);
+    }
+    Ok(())
+}
+
+fn instant(name: &str, value: &str) -> Result<Timestamp, Error> {
+    Timestamp::parse(value)
+        .map_err(|error| Error::query(name, format!("{value:?} is no instant: {error}")))
+}
+
+fn moment(name: &str, value: &str) -> Result<Moment, Error> {
+    if value.contains('/') {
+        return super::reference(name, value).map(Moment::Of);
+    }
+    Timestamp::parse(value).map(Moment::At).map_err(|error| {
+        Error::query(name, format!("{value:?} is neither Type/id nor an instant: {error}"))
+    })
+}
+
+fn only(name: &str, value: &str, known: &str) -> Result<bool, Error> {
+    if value == known {
+        return Ok(true);
+    }
+    Err(Error::query(name, format!("{value:?} is not `{known}`, which is all there is")))
+}
+
 /// The refusal of a parameter nobody knows, with the nearest name that somebody does.
-fn unknown(name: &str) -> Error {
+fn unknown(about: &About, name: &str) -> Error {
+    let names = || about.names();
     let hint =
         names().find(|known| known.eq_ignore_ascii_case(name) || is_near(known, name)).map_or_else(
             || format!("known are {}", names().collect::<Vec<_>>().join(", ")),
@@ -198,13 +297,13 @@ mod tests {
     /// Of the table, which is held against docs/keys.md where it is.
     #[test]
     fn every_listed_name_is_known() {
-        for name in names() {
+        for name in about::RECALL.names() {
             if let Err(error) = read(&[(name, "1")]) {
                 assert!(!error.message.contains("unknown"), "{name}: {error}");
             }
         }
-        assert_eq!(about::RECALL.parameters, about::EXPORT.parameters);
-        assert_eq!(about::RECALL.parameters, about::DOCUMENT.parameters);
+        assert!(about::RECALL.parameters.starts_with(about::EXPORT.parameters));
+        assert_eq!(about::EXPORT.parameters, about::DOCUMENT.parameters);
     }
 
     #[test]
@@ -234,6 +333,16 @@ mod tests {
             ("order", "newest"),
             ("order", "distance"),
             ("frame", ""),
+            ("floor", "1.1"),
+            ("before", "MemoryRecord/"),
+            ("after", "yesterday"),
+            ("countBy", "room"),
+            ("cell", "0"),
+            ("cell", "2"),
+            ("distinct", "place"),
+            ("unseenSince", "today"),
+            ("visitGap", "60"),
+            ("history", "place"),
         ] {
             let error = read(&[(name, value)]).unwrap_err();
             assert_eq!(error.code, Code::InvalidQuery, "{name}={value}");

@@ -51,7 +51,7 @@ impl Call<'_> {
     /// The filters that these tools share, as far as each has them.
     fn query(&self) -> Result<Query, Error> {
         let mut query = Query {
-            text: self.text("query").filter(|text| !text.trim().is_empty()).map(str::to_owned),
+            text: self.text("query").and_then(omird_engine::Question::parse),
             frame: self.text("frame").map(str::to_owned),
             near: self.place()?,
             radius: self.number("radius_m"),

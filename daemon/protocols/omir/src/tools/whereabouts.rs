@@ -112,7 +112,7 @@ impl Call<'_> {
             candidates.push(Candidate { entity, resource: decoded(&bytes)? });
         }
         let query = Query {
-            text: Some(thing.to_lowercase()),
+            text: Some(thing.to_lowercase().into()),
             all_words: true,
             types: vec![ResourceType::Entity],
             limit: Some(CANDIDATES),
@@ -146,7 +146,7 @@ impl Call<'_> {
 
     /// The latest memory with a place and with all of these words.
     fn sighting_by_words(&self, thing: &str) -> Result<Option<Map>, Error> {
-        let text = Some(thing.to_lowercase());
+        let text = Some(thing.to_lowercase().into());
         self.latest(&Query { text, all_words: true, ..self.sightings() })
     }
 

@@ -10,6 +10,7 @@ use crate::index::doc::FileId;
 use crate::index::facts::terms_of;
 use crate::recall::query::{Order, Query};
 use crate::recall::search::search;
+use crate::recall::texts::Verdicts;
 
 const NOW: i64 = 1_780_272_000_000_000;
 
@@ -81,8 +82,8 @@ fn seen(catalog: &Catalog) -> String {
     let near = Some(Center::Plane { x: 1.0, y: 0.0 });
     let questions = [
         base.clone(),
-        Query { text: Some("door".to_owned()), ..base.clone() },
-        Query { text: Some("red lamp".to_owned()), limit: Some(2), ..base.clone() },
+        Query { text: Some("door".into()), ..base.clone() },
+        Query { text: Some("red lamp".into()), limit: Some(2), ..base.clone() },
         Query { near, ..base.clone() },
         Query { near, radius: Some(3.0), ..base.clone() },
         Query { order: Order::Latest, limit: Some(3), ..base.clone() },
@@ -90,7 +91,10 @@ fn seen(catalog: &Catalog) -> String {
         Query { as_of: Some(Timestamp::from_micros(NOW)), ..base.clone() },
         Query { as_of: Some(Timestamp::from_micros(i64::MIN / 2)), ..base },
     ];
-    let found = questions.map(|query| search(catalog, &query, NOW));
+    let found = questions.map(|query| {
+        let found = search(catalog, &query, NOW, &mut Verdicts::default());
+        (found.page, found.total)
+    });
     let mut tiers = TierCount::at(NOW);
     while !catalog.count_tiers(&mut tiers) {}
     let heads = (0..6).map(|name| catalog.head(&key(name))).collect::<Vec<_>>();
