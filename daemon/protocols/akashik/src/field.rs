@@ -397,8 +397,9 @@ impl Field {
         let shelf = Shelf { store: &self.store, pending: &pending, entries: &entries };
         let deltas = {
             let mut turn = turn(&state.model, &shelf, &who, &envelope, epoch, &at, false);
+            let mut read = detect::Read::default();
             for id in &ids {
-                detect::of_stored(&mut turn, id)?;
+                detect::of_stored(&mut turn, id, &mut read)?;
             }
             turn.deltas.push(Delta::Detected { ids });
             turn.deltas

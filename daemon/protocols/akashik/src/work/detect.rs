@@ -6,7 +6,8 @@
 //! | `temporal` | the same, where the newer one is clearly less sure of itself |
 //! | `logical` | an assumption of one against what another says |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use omir_core::value::Value;
@@ -30,11 +31,11 @@ const NEAR: f64 = 0.5;
 /// Units whose claims are compared with a new one: the nearest.
 const MOST_COMPARED: usize = 16;
 /// Sentences of a unit that are compared.
-const MOST_SENTENCES: usize = 12;
+const MOST_SENTENCES: usize = 8;
 /// By so much less sure, a newer unit against an older one is a matter of time.
 const LESS_SURE: f64 = 0.15;
 /// Longest time of a check or a scan.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     let mode = params.word("mode", DetectMode::WORDS, DetectMode::parse)?;
@@ -75,8 +76,9 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     };
     let began = Instant::now();
     let mut new = BTreeSet::new();
+    let mut read = Read { older_only: mode == DetectMode::Scan, ..Read::default() };
     for id in &found {
-        new.extend(of_stored(turn, id)?);
+        new.extend(of_stored(turn, id, &mut read)?);
         if began.elapsed() > PATIENCE {
             let message =
                 format!("{} units take longer than {} s", found.len(), PATIENCE.as_secs());
@@ -99,6 +101,8 @@ pub(crate) fn detect(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
                 || conflict.units().iter().any(|id| found.iter().any(|one| one == id))
         };
         let known = turn.model.conflicts_seen(&viewer).into_iter();
+        let added = added
+            .filter(|one| one.units().iter().all(|id| turn.model.visible(&viewer, id).is_some()));
         let all = known.chain(added).filter(is_of).filter(|one| filter.takes(turn, one));
         all.map(answers::conflict).collect::<Result<_, _>>()?
     };
@@ -167,20 +171,44 @@ pub(crate) fn of_new(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failu
         return Ok(Vec::new());
     }
     let kept = Kept::of(unit.clone(), turn.who.authority);
-    look(turn, &unit, &kept)
+    look(turn, &unit, &kept, &mut Read::default())
 }
 
 /// Looks for conflicts of a unit that is stored.
-pub(crate) fn of_stored(turn: &mut Turn<'_>, id: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn of_stored(
+    turn: &mut Turn<'_>,
+    id: &str,
+    read: &mut Read,
+) -> Result<Vec<String>, Failure> {
     let Some(kept) = turn.model.units.get(id).filter(|kept| is_claim(kept)) else {
         return Ok(Vec::new());
     };
     let content = turn.content(id)?;
-    look(turn, &Unit { content, ..kept.unit.clone() }, kept)
+    look(turn, &Unit { content, ..kept.unit.clone() }, kept, read)
+}
+
+/// What was read of units so far: each is read once for all that it is compared with.
+#[derive(Default)]
+pub(crate) struct Read {
+    claims: HashMap<String, Rc<Claims>>,
+    /// Each pair is met once: a unit is compared with those before it.
+    older_only: bool,
+}
+
+impl Read {
+    fn claims(&mut self, unit: &Unit) -> Rc<Claims> {
+        let known = self.claims.entry(unit.id.clone());
+        known.or_insert_with(|| Rc::new(Claims::of(unit))).clone()
+    }
 }
 
 /// Compares a unit with the nearest that its author's session holds too.
-fn look(turn: &mut Turn<'_>, unit: &Unit, kept: &Kept) -> Result<Vec<String>, Failure> {
+fn look(
+    turn: &mut Turn<'_>,
+    unit: &Unit,
+    kept: &Kept,
+    read: &mut Read,
+) -> Result<Vec<String>, Failure> {
     let replaced: Vec<&str> = unit
         .relations
         .iter()
@@ -192,6 +220,7 @@ fn look(turn: &mut Turn<'_>, unit: &Unit, kept: &Kept) -> Result<Vec<String>, Fa
         if *id == unit.id
             || !is_claim(other)
             || other.unit.session() != unit.session()
+            || read.older_only && other.unit.epoch > unit.epoch
             || replaced.contains(&id.as_str())
             || turn.model.pairs.contains_key(&pair(id, &unit.id))
         {
@@ -205,11 +234,16 @@ fn look(turn: &mut Turn<'_>, unit: &Unit, kept: &Kept) -> Result<Vec<String>, Fa
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     near.truncate(MOST_COMPARED);
     let mut found = Vec::new();
-    let claims = Claims::of(unit);
+    let claims = read.claims(unit);
     for (_, id, other) in near {
-        let content = turn.content(id)?;
-        let other = Unit { content, ..other.unit.clone() };
-        let Some((detected_by, description)) = claims.against(unit, &other) else { continue };
+        let other = match read.claims.contains_key(id) {
+            true => other.unit.clone(),
+            false => Unit { content: turn.content(id)?, ..other.unit.clone() },
+        };
+        let theirs = read.claims(&other);
+        let Some((detected_by, description)) = claims.against(&theirs, unit, &other) else {
+            continue;
+        };
         // The older one first.
         let (a, b) = if other.epoch <= unit.epoch { (id, &*unit.id) } else { (&*unit.id, id) };
         let of = kind_of(unit, &other, &unit.content);
@@ -247,8 +281,7 @@ impl Claims {
     }
 
     /// Returns how another unit opposes this one, and a sentence about it.
-    fn against(&self, unit: &Unit, other: &Unit) -> Option<(Detection, String)> {
-        let theirs = Self::of(other);
+    fn against(&self, theirs: &Self, unit: &Unit, other: &Unit) -> Option<(Detection, String)> {
         let opposed = |a: &Claim, b: &Claim| a.opposes(b).is_some();
         if self.said.iter().any(|one| theirs.said.iter().any(|two| opposed(one, two))) {
             let (older, newer) =
@@ -268,9 +301,9 @@ impl Claims {
         let assumed = |claims: &Self, said: &Self| {
             claims.assumed.iter().any(|claim| said.said.iter().any(|one| opposed(claim, one)))
         };
-        let (assumes, opposes) = if assumed(self, &theirs) {
+        let (assumes, opposes) = if assumed(self, theirs) {
             (unit, other)
-        } else if assumed(&theirs, self) {
+        } else if assumed(theirs, self) {
             (other, unit)
         } else {
             return None;
