@@ -114,7 +114,7 @@ impl Protocols {
 
     /// Returns the tools of all protocols that have some.
     pub fn tools(&self) -> Vec<Arc<dyn Toolbox>> {
-        vec![Arc::new(self.omir.clone())]
+        vec![Arc::new(self.omir.clone()), Arc::new(self.akashik.clone())]
     }
 
     /// Returns the protocols over `engine`, of the robot of this name, open to all as they are without configuration.

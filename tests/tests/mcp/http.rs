@@ -80,9 +80,9 @@ fn a_request_may_be_held_to_reading() {
     let scene = Scene::new();
     let mut line = scene.socket();
     let list = request("tools/list", json!({}));
-    assert_eq!(names(&line.ask(post("", &list))).len(), 10);
+    assert_eq!(names(&line.ask(post("", &list))).len(), 17);
     for reading in ["Omir-Read-Only: true\r\n", "Omir-Read-Only: \r\n", "omir-read-only: no\r\n"] {
-        assert_eq!(names(&line.ask(post(reading, &list))).len(), 6, "{reading:?}");
+        assert_eq!(names(&line.ask(post(reading, &list))).len(), 9, "{reading:?}");
         let refused = line.ask(post(reading, &call("remember", json!({"text": "a"}))));
         let result = &refused.json()["result"];
         assert_eq!(result["isError"], true);
@@ -103,9 +103,9 @@ fn the_port_needs_a_token() {
     }
     let token = std::fs::read_to_string(scene.data.path().join("keys/local.token")).unwrap();
     let authorized = format!("Authorization: Bearer {}\r\n", token.trim());
-    assert_eq!(names(&line.ask(post(&authorized, &list))).len(), 10);
+    assert_eq!(names(&line.ask(post(&authorized, &list))).len(), 17);
     let reading = format!("{authorized}Omir-Read-Only: true\r\n");
-    assert_eq!(names(&line.ask(post(&reading, &list))).len(), 6);
+    assert_eq!(names(&line.ask(post(&reading, &list))).len(), 9);
 }
 
 /// A message that asks for no method of a protocol counts as well: by the row `mcp`.

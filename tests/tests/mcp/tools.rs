@@ -206,13 +206,23 @@ async fn tools_are_listed_with_schemas_and_hints_and_by_scope() {
         "where_is",
         "what_is_near",
         "timeline",
+        "akashik_register",
+        "akashik_record",
+        "akashik_attune",
+        "akashik_detect",
+        "akashik_merge",
+        "akashik_replay",
+        "akashik_compact",
     ];
     assert_eq!(names, all);
     for tool in &tools {
         let hints = tool.annotations.as_ref().unwrap();
-        let changes = ["remember", "forget", "anchor", "feedback"].contains(&&*tool.name);
+        let of_akashik = ["akashik_attune", "akashik_replay"].contains(&&*tool.name);
+        let of_omir = ["remember", "forget", "anchor", "feedback"].contains(&&*tool.name);
+        let changes = of_omir || tool.name.starts_with("akashik_") && !of_akashik;
         assert_eq!(hints.read_only_hint, Some(!changes), "{}", tool.name);
-        assert_eq!(hints.destructive_hint, Some(tool.name == "forget"), "{}", tool.name);
+        let destroys = ["forget", "akashik_merge", "akashik_compact"].contains(&&*tool.name);
+        assert_eq!(hints.destructive_hint, Some(destroys), "{}", tool.name);
         assert_eq!(hints.open_world_hint, Some(false));
         assert_eq!(tool.input_schema["additionalProperties"], false);
         assert_eq!(tool.output_schema.as_ref().unwrap()["type"], "object");

@@ -59,6 +59,11 @@ impl Akashik {
         Self { engine: engine.clone(), fields: Arc::default(), pushes: Pushes::default() }
     }
 
+    /// Returns a new id.
+    pub(crate) fn new_id(&self) -> String {
+        self.engine.new_id()
+    }
+
     /// Returns the notifications, for transports that carry them on.
     pub fn pushes(&self) -> &Pushes {
         &self.pushes
@@ -118,7 +123,7 @@ impl Akashik {
             return reply(refused(&mut parts, failure, Some(operation.as_str())));
         }
         let caller = parts.caller().clone();
-        let method = methods::of(operation);
+        let method = methods::row_of(operation);
         let mut admitted = match parts.admit(method, message.body.len()) {
             Ok(admitted) => admitted,
             Err(refusal) => {

@@ -218,6 +218,7 @@ impl Field {
         let lease = locked(&self.clock).lease_for(epoch);
         let entry = Entry {
             epoch,
+            previous: state.model.last,
             at,
             operation,
             agent_id: FIELD.to_owned(),
@@ -348,6 +349,7 @@ impl Field {
         }
         let entry = Entry {
             epoch,
+            previous: state.model.last,
             at,
             operation: envelope.operation,
             agent_id: envelope.agent_id.clone(),

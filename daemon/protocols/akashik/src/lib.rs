@@ -11,7 +11,7 @@
 //! | `turn`, `work` | one operation being decided; the twelve operations |
 //! | `field` | the one way in which a field changes |
 //! | `store`, `names` | a field as memories of omird |
-//! | `push` | notifications |
+//! | `push`, `tools` | notifications; the tools of MCP |
 //! | `meaning`, `answers` | vectors and tokens; shapes of answers |
 
 #![warn(unreachable_pub)]
@@ -34,6 +34,7 @@ mod rights;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod turn;
 mod types;
 mod words;

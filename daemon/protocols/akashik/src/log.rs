@@ -70,6 +70,9 @@ pub(crate) enum Delta {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) epoch: u64,
+    /// The epoch of the entry before it; 0 for the first one. A hole in the log shows by it.
+    #[serde(default)]
+    pub(crate) previous: u64,
     /// RFC 3339.
     pub(crate) at: String,
     pub(crate) operation: Operation,

@@ -123,32 +123,31 @@ pub static AKASHIK: Protocol = Protocol {
 };
 
 macro_rules! operations {
-    ($($operation:ident $name:literal $effect:ident;)+) => {
+    ($($operation:ident $row:ident $name:literal $effect:ident;)+) => {
+        $(static $row: Method = row($name, Effect::$effect, About::NOTHING);)+
+
         /// Returns the row of an operation inside a message.
-        pub(crate) fn of(operation: Operation) -> &'static Method {
+        pub(crate) const fn row_of(operation: Operation) -> &'static Method {
             match operation {
-                $(Operation::$operation => {
-                    static ROW: Method = row($name, Effect::$effect, About::NOTHING);
-                    &ROW
-                })+
+                $(Operation::$operation => &$row),+
             }
         }
     };
 }
 
 operations! {
-    Register "register" Changes;
-    Deregister "deregister" Changes;
-    Record "record" Changes;
-    Attune "attune" Reads;
-    Detect "detect" ChangesUnlessDry;
-    Merge "merge" Changes;
-    Subscribe "subscribe" ChangesUnlessDry;
-    Replay "replay" Reads;
-    Compact "compact" Changes;
-    Coordinate "coordinate" ChangesUnlessDry;
-    Handoff "handoff" ChangesUnlessDry;
-    Session "session" ChangesUnlessDry;
+    Register REGISTER "register" Changes;
+    Deregister DEREGISTER "deregister" Changes;
+    Record RECORD "record" Changes;
+    Attune ATTUNE "attune" Reads;
+    Detect DETECT "detect" ChangesUnlessDry;
+    Merge MERGE "merge" Changes;
+    Subscribe SUBSCRIBE "subscribe" ChangesUnlessDry;
+    Replay REPLAY "replay" Reads;
+    Compact COMPACT "compact" Changes;
+    Coordinate COORDINATE "coordinate" ChangesUnlessDry;
+    Handoff HANDOFF "handoff" ChangesUnlessDry;
+    Session SESSION "session" ChangesUnlessDry;
 }
 
 /// The row of a message that is no envelope.

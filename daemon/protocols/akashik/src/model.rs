@@ -92,6 +92,8 @@ pub(crate) struct Model {
     /// The epoch of each message that changed something, by a digest of agent and message id.
     pub(crate) messages: HashMap<u128, u64>,
     pub(crate) purged: u64,
+    /// The epoch of the last entry.
+    pub(crate) last: u64,
 }
 
 /// Returns a pair of units, whichever way round.
@@ -107,6 +109,7 @@ impl Model {
         message: Option<u128>,
         unit: &mut dyn FnMut(&str) -> Option<Unit>,
     ) {
+        self.last = entry.epoch;
         for delta in &entry.deltas {
             for (kind, id) in delta.about() {
                 let epochs = self.history.entry((kind, id.to_owned())).or_default();

@@ -94,6 +94,25 @@ impl Store {
     /// # Errors
     /// An entry cannot be read. A field with a hole in its log is not served.
     pub(crate) fn load(&self) -> Result<(Model, Clock), Failure> {
+        let is_whole = self.engine.live_version(&self.name(Sort::Log, "log")?).is_some()
+            || self.engine.live_version(&self.name(Sort::Field, "field")?).is_none();
+        let (model, clock, has_hole) = self.add_up(!is_whole)?;
+        if is_whole && !has_hole {
+            return Ok((model, clock));
+        }
+        // Somebody forgot the handle of the log, and with it who mentions it: all memories are looked through.
+        let (model, clock, has_hole) = self.add_up(true)?;
+        if has_hole {
+            tracing::error!(
+                tenant = self.tenant,
+                "an entry of the log of this field was forgotten"
+            );
+        }
+        Ok((model, clock))
+    }
+
+    /// Adds up the entries under the handle of the log, or all there are. The last part says that one is missing.
+    fn add_up(&self, everywhere: bool) -> Result<(Model, Clock, bool), Failure> {
         let query = Query {
             entities: vec![self.name(Sort::Log, "log")?],
             types: vec![ResourceType::MemoryRecord],
@@ -101,7 +120,7 @@ impl Store {
         };
         let mut epochs = BTreeSet::new();
         let mut failed = None;
-        self.engine.recall_each(&query, |hit| match epoch_in(&hit.resource, &self.tenant) {
+        let mut meet = |bytes: &[u8]| match epoch_in(bytes, &self.tenant) {
             Ok(epoch) => {
                 epochs.extend(epoch);
                 ControlFlow::Continue(())
@@ -110,15 +129,25 @@ impl Store {
                 failed = Some(failure);
                 ControlFlow::Break(())
             }
-        })?;
+        };
+        if everywhere {
+            let _ = self.engine.each_or_unread(Some(ResourceType::MemoryRecord), |one| match one {
+                Ok(bytes) => meet(&bytes),
+                Err(_) => ControlFlow::Continue(()),
+            });
+        } else {
+            self.engine.recall_each(&query, |hit| meet(&hit.resource))?;
+        }
         if let Some(failure) = failed {
             return Err(failure);
         }
         let (mut model, mut leased, mut last) = (Model::default(), 0, 0);
+        let mut has_hole = false;
         let mut purged = Vec::new();
         for epoch in epochs {
             let entry: Option<Entry> = self.read(Sort::Entry, &epoch.to_string(), "entry")?;
             let entry = entry.ok_or_else(|| wrong(format!("entry {epoch} is gone")))?;
+            has_hole |= entry.previous != last;
             (leased, last) = (entry.lease.max(leased), entry.epoch);
             let message = message_key(&entry.agent_id, &entry.message_id);
             let mut unreadable = None;
@@ -146,7 +175,7 @@ impl Store {
         self.purge(&purged)?;
         let mut clock = Clock::resumed(leased);
         clock.go_to(last, leased);
-        Ok((model, clock))
+        Ok((model, clock, has_hole))
     }
 
     /// Writes a batch, and waits until it is durable.

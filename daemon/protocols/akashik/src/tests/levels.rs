@@ -390,3 +390,27 @@ fn the_robot_finds_units_and_agents_find_what_it_saw() {
     assert_eq!(text(&seen, "/record/0/memory_unit/type"), "observation");
     assert!(ids(&attune(&with(4))).is_empty(), "a token that may not read the robot's memory");
 }
+
+#[test]
+fn a_field_outlives_the_handle_of_its_log() {
+    let mut rig = Rig::new();
+    rig.join(&["a", "b"]);
+    let one = rig.record("a", "The lift works.", "");
+    let forget = |rig: &Rig| {
+        let handle = "Entity/akg.log".parse().unwrap();
+        rig.engine.execute(omird_engine::Change::Forget(vec![handle])).unwrap();
+    };
+    forget(&rig);
+    rig.restart();
+    assert_eq!(ids(&rig.attune("b", "")), [one.as_str()]);
+    // The next entry makes the handle once more, and only that one is found by it.
+    forget(&rig);
+    let two = rig.record("a", "The ramp is free.", "");
+    rig.restart();
+    let seen = rig.attune("b", "");
+    let mut seen = ids(&seen);
+    seen.sort_unstable();
+    let mut both = [one.as_str(), two.as_str()];
+    both.sort_unstable();
+    assert_eq!(seen, both);
+}
