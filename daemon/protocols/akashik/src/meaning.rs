@@ -1,7 +1,9 @@
 //! The meaning of texts: vectors, tokens and summaries, without a model.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use omird_text::{
-    Approx1, Embedding, HashedEmbedding, Language, Passage, Summarizer, TokenCounter,
+    Approx1, Embedding, HashedEmbedding, Language, Passage, StemSet, Summarizer, TokenCounter,
 };
 
 /// The counter that budgets are kept by, as answers name it.
@@ -15,6 +17,16 @@ pub(crate) fn embedding_name() -> String {
 /// Returns the vector of a text.
 pub(crate) fn embed(text: &str) -> Embedding {
     HashedEmbedding::new(Language::English).embed(text)
+}
+
+/// Returns the stems of a text as hashes, which are compared within one run alone.
+pub(crate) fn stems(text: &str) -> Vec<u64> {
+    let hash = |stem: &str| {
+        let mut hasher = DefaultHasher::new();
+        stem.hash(&mut hasher);
+        hasher.finish()
+    };
+    StemSet::of(Language::English, text).iter().map(hash).collect()
 }
 
 /// Returns the tokens of a text.

@@ -23,6 +23,8 @@ pub(crate) struct Kept {
     /// The authority it was recorded with.
     pub(crate) authority: u32,
     pub(crate) vector: Embedding,
+    /// The stems of its purpose.
+    pub(crate) purpose: Box<[u64]>,
     /// The vectors of its assumptions.
     pub(crate) assumptions: Vec<Embedding>,
     pub(crate) bytes: usize,
@@ -38,6 +40,7 @@ impl Kept {
         let assumptions = unit.confidence.iter().flat_map(|confidence| &confidence.assumptions);
         let assumptions = assumptions.map(|text| meaning::embed(text)).collect();
         let vector = meaning::embed(&unit.content);
+        let purpose = meaning::stems(&unit.intent.purpose).into_boxed_slice();
         let bytes = unit.content.len();
         let status = unit.status;
         let unit = Unit { content: String::new(), ..unit };
@@ -47,6 +50,7 @@ impl Kept {
             is_archived: false,
             authority,
             vector,
+            purpose,
             assumptions,
             bytes,
             conflicts: Vec::new(),

@@ -15,7 +15,7 @@ use crate::log::{Delta, Entry};
 use crate::meaning;
 use crate::model::Model;
 use crate::rights::Viewer;
-use crate::types::{Subscription, Unit};
+use crate::types::{Agent, Subscription, Unit};
 use crate::words::{
     AgentStatus, ConflictStatus, EventName, HandoffState, Operation, SessionState, TaskState,
     UnitStatus,
@@ -54,6 +54,8 @@ pub struct Pushes(Arc<Inner>);
 struct Inner {
     listeners: Mutex<Vec<Weak<Told>>>,
     gaps: Mutex<HashMap<(String, String), Instant>>,
+    /// The ranks of each agent that is told of units, and what they were made of.
+    ranks: Mutex<HashMap<String, (String, Arc<Ranks>)>>,
 }
 
 /// Hears of notifications until it is dropped.
@@ -130,7 +132,7 @@ impl Pushes {
             return None;
         }
         let kept = happened.units.first().and_then(|id| model.units.get(id));
-        let relevance = kept.map_or(1.0, |kept| Ranks::for_push(model, agent, kept));
+        let relevance = kept.map_or(1.0, |kept| self.ranks(tenant, model, agent).of_new(kept));
         if subscription.min_relevance.is_some_and(|least| relevance < least) {
             return None;
         }
@@ -167,6 +169,26 @@ impl Pushes {
             subscription: subscription.id.as_str().into(),
             body: json::to_string(&Value::Object(map)).into(),
         })
+    }
+
+    /// Returns the ranks of an agent, made once for all notifications.
+    fn ranks(&self, tenant: &str, model: &Model, agent: &Agent) -> Arc<Ranks> {
+        let asked = format!("{} {}", agent.role, agent.interests.join(" "));
+        let task = agent.current_task_id.as_deref();
+        let made_of = format!("{asked}\0{}", task.unwrap_or_default());
+        let mut ranks = self.0.ranks.lock();
+        let key = format!("{tenant}\0{}", agent.id);
+        if let Some((known, ranks)) = ranks.get(&key)
+            && *known == made_of
+        {
+            return ranks.clone();
+        }
+        if ranks.len() >= MOST_GAPS {
+            ranks.clear();
+        }
+        let new = Arc::new(Ranks::for_push(model, &asked, task));
+        ranks.insert(key, (made_of, new.clone()));
+        new
     }
 
     /// Returns true if the gap since the last notification of an entity is over.

@@ -1,16 +1,15 @@
 //! ATTUNE: what matters to an agent now. The field decides, by many small reasons.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use omir_core::value::{Map, Value};
-use omird_text::{Language, StemSet};
 
 use crate::answers;
 use crate::failure::Failure;
 use crate::log::object;
 use crate::meaning;
-use crate::model::Kept;
+use crate::model::{Kept, Model};
 use crate::params::Params;
 use crate::rights::Act;
 use crate::turn::{Done, RobotMemory, Turn, value};
@@ -120,7 +119,7 @@ pub(crate) fn attune(turn: &mut Turn<'_>, mut params: Params<'_>) -> Done {
     words.extend(scope.interests.iter().chain(&sender.interests).map(String::as_str));
     words.extend(hint);
     let asked = words.join(" ");
-    let ranks = Ranks::new(turn, &scope, &asked, hint)?;
+    let ranks = Ranks::new(turn, &scope, &asked)?;
     let is_wanted = |kept: &Kept| {
         (scope.include_own || kept.unit.source.agent_id != viewer.agent_id)
             && (kept.is_live() || scope.include_own && kept.status == UnitStatus::Draft)
@@ -251,7 +250,7 @@ pub(crate) struct Ranks {
     vector: omird_text::Embedding,
     /// Agreement with the words, of those units that have some.
     texts: HashMap<String, f64>,
-    stems: BTreeSet<String>,
+    stems: HashSet<u64>,
     task: Option<String>,
     /// Tasks that the active one depends on, or that depend on it.
     near_tasks: BTreeSet<String>,
@@ -261,12 +260,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    fn new(
-        turn: &Turn<'_>,
-        scope: &Scope,
-        asked: &str,
-        hint: Option<&str>,
-    ) -> Result<Self, Failure> {
+    fn new(turn: &Turn<'_>, scope: &Scope, asked: &str) -> Result<Self, Failure> {
         let mut texts = HashMap::new();
         turn.contents.ranked(asked, &mut |id, score| {
             texts.insert(id.to_owned(), score);
@@ -285,9 +279,6 @@ impl Ranks {
         );
         ranks.texts = texts;
         ranks.recency_weight = scope.recency_weight;
-        if let Some(hint) = hint {
-            ranks.stems.extend(StemSet::of(Language::English, hint).iter().map(str::to_owned));
-        }
         Ok(ranks)
     }
 
@@ -298,7 +289,7 @@ impl Ranks {
     }
 
     fn of_model(
-        model: &crate::model::Model,
+        model: &Model,
         asked: &str,
         task: Option<&str>,
         oldest: Option<u64>,
@@ -314,7 +305,7 @@ impl Ranks {
         Self {
             vector: meaning::embed(asked),
             texts: HashMap::new(),
-            stems: StemSet::of(Language::English, asked).iter().map(str::to_owned).collect(),
+            stems: meaning::stems(asked).into_iter().collect(),
             task: task.map(str::to_owned),
             near_tasks: near.map(|task| task.id.clone()).collect(),
             recency_weight: RECENCY,
@@ -323,24 +314,21 @@ impl Ranks {
         }
     }
 
-    /// Returns the relevance of a unit to an agent that is told of it.
-    pub(crate) fn for_push(
-        model: &crate::model::Model,
-        agent: &crate::types::Agent,
-        kept: &Kept,
-    ) -> f64 {
-        let asked = format!("{} {}", agent.role, agent.interests.join(" "));
-        let epoch = Some(kept.unit.epoch);
-        let ranks = Self::of_model(model, &asked, agent.current_task_id.as_deref(), epoch, epoch);
-        ranks.of(&kept.unit.id, kept).0
+    /// Returns the ranks by which an agent is told of units.
+    pub(crate) fn for_push(model: &Model, asked: &str, task: Option<&str>) -> Self {
+        Self::of_model(model, asked, task, None, None)
+    }
+
+    /// Returns the relevance of a unit that is new.
+    pub(crate) fn of_new(&self, kept: &Kept) -> f64 {
+        self.of(&kept.unit.id, kept).0
     }
 
     /// Returns the score of a unit in [0, 1], and its reasons in words.
     fn of(&self, id: &str, kept: &Kept) -> (f64, String) {
         let meant = self.vector.cosine(&kept.vector).max(0.0);
         let text = self.texts.get(id).copied().unwrap_or(0.0);
-        let purpose = StemSet::of(Language::English, &kept.unit.intent.purpose);
-        let role = purpose.iter().filter(|stem| self.stems.contains(*stem)).count() as f64;
+        let role = kept.purpose.iter().filter(|stem| self.stems.contains(stem)).count() as f64;
         let role = role / self.stems.len().clamp(1, 4) as f64;
         let task = kept.unit.intent.task_id.as_ref();
         let task = match (&self.task, task) {
