@@ -22,6 +22,7 @@ mod error;
 mod index;
 mod ingest;
 mod open;
+mod question;
 mod read;
 mod recall;
 mod reconfigure;
@@ -61,7 +62,7 @@ pub use crate::write::rebase::{
 // Questions and answers.
 pub use crate::index::catalog::Catalog;
 pub use crate::index::scores::ScorePart;
-pub use crate::index::text::Correction;
+pub use crate::question::{Phrase, Question};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};
 pub use crate::read::get::{Lookup, Unread};
@@ -69,8 +70,7 @@ pub use crate::read::hits::{Hit, Parts as ScoreParts, Recall};
 pub use crate::read::reading::{CursorCache, KEPT as READINGS_KEPT, Reading, Wanted};
 pub use crate::recall::frames::Frames;
 pub use crate::recall::query::{DEFAULT_FRAME, MAX_LIMIT, Moment, Order, Query, Snapshot, Span};
-pub use crate::recall::question::{Phrase, Question};
-pub use crate::recall::tally::{Asks, CountBy, DEFAULT_CELL};
+pub use crate::recall::tally::{Asks, CountBy};
 
 // Work that nobody asked for.
 pub use crate::upkeep::sweep::{PAUSE as SWEEP_PAUSE, SweepReport};

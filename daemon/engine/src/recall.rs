@@ -4,7 +4,6 @@ mod filter;
 pub(crate) mod frames;
 mod propose;
 pub(crate) mod query;
-pub(crate) mod question;
 pub(crate) mod ranking;
 pub(crate) mod score;
 pub(crate) mod search;

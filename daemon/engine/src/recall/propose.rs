@@ -11,12 +11,12 @@ use omir_core::instant::Timestamp;
 use omir_core::space::Center;
 
 use super::query::Query;
-use super::question::Question;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::key::RefKey;
 use crate::index::scores::ScorePart;
 use crate::index::text::{Docs, Scratch, TextQuery};
+use crate::question::Question;
 
 /// What shares that add up to all of them may lack of it.
 const ROUNDING: f64 = 1e-5;

@@ -10,9 +10,9 @@ use omir_core::reference::{Ref, ResourceType};
 use omir_core::space::{Aabb, Center};
 use omir_core::tier::Tier;
 
-use super::question::Question;
 use super::tally::Asks;
 use crate::index::catalog::ReadPoint;
+use crate::question::Question;
 
 /// Number of hits if a recall states none.
 pub(crate) const DEFAULT_LIMIT: usize = 10;

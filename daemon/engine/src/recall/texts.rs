@@ -11,11 +11,11 @@ use omird_store::Handle;
 use super::filter::Filter;
 use super::propose::{Asked, propose};
 use super::query::Query;
-use super::question::Question;
 use crate::index::catalog::Catalog;
 use crate::index::doc::DocId;
 use crate::index::facts::texts_of;
 use crate::index::text::Docs;
+use crate::question::{Phrase, Question};
 
 /// What texts say of the phrases of one question.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Verdicts {
 /// Returns true if a resource has every phrase that must occur and none that must not.
 fn agrees(question: &Question, resource: &Resource) -> bool {
     let texts = texts_of(resource);
-    let has = |phrase: &super::question::Phrase| texts.iter().any(|text| phrase.is_in(text));
+    let has = |phrase: &Phrase| texts.iter().any(|text| phrase.is_in(text));
     question.phrases().iter().all(has) && !question.excluded().phrases.iter().any(has)
 }
 

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use super::TextIndex;
 use super::postings::Reader;
 use crate::index::doc::DocId;
-use crate::recall::question::{Phrase, Question};
+use crate::question::{Phrase, Question};
 
 pub(super) const K1: f64 = 0.9;
 pub(super) const B: f64 = 0.4;

@@ -2,7 +2,7 @@
 
 use super::query::{B, COMMON_FROM, K1};
 use super::*;
-use crate::recall::question::Question;
+use crate::question::Question;
 use omird_text::{Language, is_stop_word};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
