@@ -62,6 +62,7 @@ pub use crate::write::rebase::{
 // Questions and answers.
 pub use crate::index::catalog::Catalog;
 pub use crate::index::scores::ScorePart;
+pub use crate::index::text::Correction;
 pub use crate::question::{Phrase, Question};
 pub use crate::read::backup::MAX_PIECE;
 pub use crate::read::export::{Cursor, Export, LeftOut, Selection, decode_stored};

@@ -144,9 +144,16 @@ impl Omir {
             let resource = decode_stored(&hit.resource)?;
             text += &format!("{:.2} {}\n", hit.retrievability, summary(&resource));
         }
+        for one in &recalled.corrected {
+            text += &format!("{} was read as {}\n", one.from, one.to.join(", "));
+        }
         let shown = recalled.hits.len();
         text += &format!("{shown} of {}", recalled.total);
-        if offset + shown < usize::try_from(recalled.total).unwrap_or(usize::MAX) && shown > 0 {
+        if recalled.hidden > 0 {
+            text += &format!("; {} hidden", recalled.hidden);
+        }
+        let hits = recalled.total - recalled.hidden;
+        if offset + shown < usize::try_from(hits).unwrap_or(usize::MAX) && shown > 0 {
             text += &format!("; more with offset={}", offset + shown);
         }
         text.push('\n');

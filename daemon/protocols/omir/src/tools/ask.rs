@@ -8,7 +8,7 @@ use omir_core::decode::Limits;
 use omir_core::reference::ResourceType;
 use omir_core::space::Center;
 use omir_core::value::{Map, Value};
-use omird_engine::{Code, Error, Hit, Order, Query};
+use omird_engine::{Code, Correction, Error, Hit, Order, Query};
 
 use super::memory::shown;
 use super::page::{self, Question};
@@ -104,7 +104,14 @@ impl Call<'_> {
             memories.push(self.hit(hit)?);
             self.watch.note(done, of);
         }
-        Ok(question.page(memories, query.offset, found.total, found.unreadable, snapshot))
+        let mut page =
+            question.page(memories, query.offset, found.total, found.unreadable, snapshot);
+        if !found.corrected.is_empty() {
+            let told = |one: &Correction| format!("{}: {}", one.from, one.to.join(", "));
+            let corrected = found.corrected.iter().map(|one| Value::from(told(one)));
+            page.insert("corrected", corrected.collect::<Value>());
+        }
+        Ok(page)
     }
 
     /// A hit as it is shown.

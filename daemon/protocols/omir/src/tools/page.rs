@@ -45,6 +45,11 @@ pub(super) const PAGE: &[Field] = &[
     Field::new("more", Shape::Flag, "True if there are more behind this page.").required(),
     Field::new("next_cursor", ANY_TEXT, "Gives the next page; missing on the last."),
     Field::new(
+        "corrected",
+        Shape::List(&ANY_TEXT, 1, usize::MAX),
+        "Words of `query` that no memory has, each with what it was read as; in quotes a word is not corrected.",
+    ),
+    Field::new(
         "unreadable",
         ANY_NUMBER,
         "Number of memories of this page that the card does not give back.",
