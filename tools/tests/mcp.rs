@@ -23,6 +23,11 @@ struct Scene {
 impl Scene {
     /// A daemon whose certificate is for a name, by this authority; without TLS if there is none.
     fn start(signed: Option<(&Authority, &str)>) -> Self {
+        Self::asking(signed, None)
+    }
+
+    /// The same, which asks for certificates of clients that this authority signed.
+    fn asking(signed: Option<(&Authority, &str)>, clients: Option<&Authority>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().display();
         let mut config = "[http]\nlisten = \"127.0.0.1:0\"\n".to_owned();
@@ -31,8 +36,12 @@ impl Scene {
             fs::write(folder.path().join("http.pem"), certificate).unwrap();
             fs::write(folder.path().join("http.key"), key).unwrap();
             fs::write(folder.path().join("ca.pem"), &authority.pem).unwrap();
-            config +=
-                &format!("tls = {{ certificate = \"{at}/http.pem\", key = \"{at}/http.key\" }}\n");
+            config += &format!("tls = {{ certificate = \"{at}/http.pem\", key = \"{at}/http.key\"");
+            if let Some(clients) = clients {
+                fs::write(folder.path().join("clients.pem"), &clients.pem).unwrap();
+                config += &format!(", client_ca = \"{at}/clients.pem\"");
+            }
+            config += " }\n";
         }
         let file = folder.path().join("omird.toml");
         fs::write(&file, config).unwrap();
@@ -108,6 +117,47 @@ fn a_daemon_with_tls_is_asked_where_its_certificate_is_known() {
     assert_eq!(text(of(1).unwrap(), "/result/protocolVersion"), "2025-06-18");
     let tools = of(2).unwrap().pointer("/result/tools").and_then(Value::as_array).unwrap();
     assert_eq!(tools.len(), 9, "those that read, or may");
+}
+
+#[test]
+fn a_certificate_is_shown_where_the_daemon_asks_for_one() {
+    let (ours, clients) = (Authority::make("ours"), Authority::make("clients"));
+    let scene = Scene::asking(Some((&ours, "localhost")), Some(&clients));
+    let url = format!("https://localhost:{}", scene.port());
+    let at = |name: &str| scene.folder.path().join(name).display().to_string();
+    let write = |name: &str, (certificate, key): (String, String)| {
+        fs::write(at(&format!("{name}.pem")), certificate).unwrap();
+        fs::write(at(&format!("{name}.key")), key).unwrap();
+    };
+    write("model", clients.sign("model"));
+    write("other", ours.sign("model"));
+    let asked = |more: &[&str]| {
+        let ca = scene.ca();
+        let output = scene.mcp(&[&["--url", url.as_str(), "--ca", &ca], more].concat(), &[HELLO]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (answers(&output).into_iter().next(), said)
+    };
+    let (model, key) = (at("model.pem"), at("model.key"));
+    let (answer, said) = asked(&["--cert", &model, "--key", &key]);
+    let answer = answer.expect(&said);
+    assert_eq!(text(&answer, "/result/protocolVersion"), "2025-06-18");
+    // None, and one of another authority.
+    let (other, other_key) = (at("other.pem"), at("other.key"));
+    for more in [&[][..], &["--cert", &other, "--key", &other_key]] {
+        let (answer, said) = asked(more);
+        let answer = answer.expect(&said);
+        let why = text(&answer, "/error/message");
+        assert!(why.contains("--cert and --key") && why.contains("client_ca"), "{why}");
+    }
+    for (more, expected) in [
+        (&["--cert", model.as_str(), "--key", &other_key][..], "key of --cert"),
+        (&["--cert", "/nowhere.pem", "--key", &key], "/nowhere.pem"),
+        (&["--cert", model.as_str()], "--key"),
+    ] {
+        let ca = scene.ca();
+        let said = scene.fault(&[&["--url", url.as_str(), "--ca", &ca], more].concat(), 2);
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 #[test]

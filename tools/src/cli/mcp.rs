@@ -38,4 +38,12 @@ pub struct McpArgs {
     /// The authorities of the certificate of https, in PEM; these alone are trusted
     #[arg(long, value_name = "FILE", requires = "url")]
     pub ca: Option<PathBuf>,
+
+    /// The certificate to show, in PEM, where the daemon asks for one (client_ca)
+    #[arg(long, value_name = "FILE", requires = "ca", requires = "key")]
+    pub cert: Option<PathBuf>,
+
+    /// The key of --cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::message;
-use super::tls::Tls;
+use super::tls::{Shown, Tls};
 use crate::cli::McpArgs;
 use crate::error::{Error, Result};
 use crate::socket;
@@ -55,7 +55,7 @@ impl Endpoint {
     /// A URL that is none, or without a token; a file of authorities that cannot be used.
     pub(super) fn of(args: &McpArgs, token: Option<String>) -> Result<Self> {
         let target = match &args.url {
-            Some(url) => port(url, args.ca.as_deref())?,
+            Some(url) => port(url, args.ca.as_deref(), shown(args))?,
             None => Target::Socket(args.data.clone().unwrap_or_else(socket::data_of_this_user)),
         };
         if matches!(target, Target::Port { .. }) && token.is_none() {
@@ -172,8 +172,13 @@ fn speaks_no_http(why: &io::Error) -> bool {
     why.is_some_and(hyper::Error::is_parse)
 }
 
-/// Reads a URL. `ca` is the file of authorities, of `https` alone.
-fn port(url: &str, ca: Option<&Path>) -> Result<Target> {
+fn shown(args: &McpArgs) -> Option<Shown<'_>> {
+    let (certificate, key) = args.cert.as_deref().zip(args.key.as_deref())?;
+    Some(Shown { certificate, key })
+}
+
+/// Reads a URL. `ca` is the file of authorities, of `https` alone, as is the certificate that is shown.
+fn port(url: &str, ca: Option<&Path>, shown: Option<Shown<'_>>) -> Result<Target> {
     let wrong = |why: &str| Error::Usage(format!("--url {url}: {why}"));
     let neither = || wrong("expected http://HOST:PORT or https://HOST:PORT");
     let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
@@ -194,7 +199,7 @@ fn port(url: &str, ca: Option<&Path>) -> Result<Target> {
         (_, None) => (authority, format!("{authority}:{}", if is_tls { 443 } else { 80 })),
     };
     let tls = match (is_tls, ca) {
-        (true, Some(ca)) => Some(Tls::of(host, ca)?),
+        (true, Some(ca)) => Some(Tls::of(host, ca, shown)?),
         (true, None) => {
             return Err(wrong(
                 "https needs --ca FILE, the certificate of the authority that signed the daemon's, in PEM; those of the \
@@ -222,7 +227,7 @@ mod tests {
             ("http://[::1]:7449/mcp", "[::1]:7449", "/mcp"),
             ("http://rover/robot/mcp/", "rover:80", "/robot/mcp"),
         ] {
-            match port(url, None) {
+            match port(url, None, None) {
                 Ok(Target::Port { authority: found, path: at, tls: None }) => {
                     assert_eq!((found.as_str(), at.as_str()), (authority, path));
                 }
@@ -232,17 +237,20 @@ mod tests {
         for url in
             ["127.0.0.1:7449", "https://127.0.0.1:7449", "http://", "http:///mcp", "https://"]
         {
-            assert!(matches!(port(url, None), Err(Error::Usage(_))), "{url}");
+            assert!(matches!(port(url, None, None), Err(Error::Usage(_))), "{url}");
         }
         let ca = Some(Path::new("/nowhere/ca.pem"));
-        assert!(matches!(port("http://127.0.0.1:7449", ca), Err(Error::Usage(_))));
-        assert!(matches!(port("https://127.0.0.1:7449", ca), Err(Error::Input { .. })));
+        assert!(matches!(port("http://127.0.0.1:7449", ca, None), Err(Error::Usage(_))));
+        assert!(matches!(port("https://127.0.0.1:7449", ca, None), Err(Error::Input { .. })));
     }
 
     #[test]
     fn a_port_needs_a_token_and_changes_need_write() {
         let url = Some("http://127.0.0.1:7449".to_owned());
-        let args = |write, url| McpArgs { write, data: Some("/data".into()), url, ca: None };
+        let args = |write, url| {
+            let [ca, cert, key] = [None, None, None];
+            McpArgs { write, data: Some("/data".into()), url, ca, cert, key }
+        };
         assert!(matches!(Endpoint::of(&args(false, url.clone()), None), Err(Error::Usage(_))));
         for (write, token, url) in [
             (false, None, None),
