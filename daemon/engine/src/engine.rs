@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) rebuilt: u64,
     /// The last transaction of earlier runs.
     pub(crate) last_before: u64,
+    /// The transaction by which this run began; `None` if the card did not take it.
+    pub(crate) began_with: Option<u64>,
     /// Positions of frames, if an adapter knows them.
     pub(crate) frames: OnceLock<Arc<dyn Frames>>,
     /// Members that adapters add to `status`.
@@ -109,6 +111,11 @@ impl Engine {
     /// Returns the last transaction of earlier runs: no event of this one belongs to it, unless the card takes no writes.
     pub fn last_before(&self) -> u64 {
         self.inner.last_before
+    }
+
+    /// Returns the transaction by which this run began, which no other run has; `None` if the card did not take it.
+    pub fn began_with(&self) -> Option<u64> {
+        self.inner.began_with
     }
 
     /// Returns the damage that the last start found.

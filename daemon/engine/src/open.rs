@@ -172,6 +172,7 @@ impl Engine {
             damage: found.damage,
             rebuilt: found.rebuilt,
             last_before: found.next_seq.saturating_sub(1),
+            began_with: (start.next_seq > found.next_seq).then_some(found.next_seq),
             frames: OnceLock::new(),
             sections: Mutex::default(),
             public_key,

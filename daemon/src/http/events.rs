@@ -198,10 +198,14 @@ impl Events {
         engine.on_finding(Box::new(move |finding| {
             finder.keep(None, Announcement::Finding(finding.clone()));
         }));
-        // All of an earlier run are gone. Nobody knows how many its last transaction had, nor what was found since.
-        let seq = engine.last_before();
+        // All of an earlier run are gone. What is found before something is recorded has ids of the transaction by which this
+        // run began. Where the card did not take that, nobody knows how many ids of the last one an earlier run gave away.
+        let (seq, ordinal) = match engine.began_with() {
+            Some(seq) => (seq, 0),
+            None => (engine.last_before(), u64::MAX),
+        };
         let mut ring = events.ring();
-        ring.gone = ring.gone.max(Some(EventId { seq, ordinal: u64::MAX }));
+        ring.gone = ring.gone.max(Some(EventId { seq, ordinal }));
         ring.last = ring.last.max(Some(EventId { seq, ordinal: 0 }));
         drop(ring);
         (events, listening)

@@ -1,5 +1,7 @@
 //! Server-sent events: as they happen, and again to a client that comes back.
 
+use std::path::{Path, PathBuf};
+
 use omird_tests::http::{Line, request};
 use omird_tests::process::Daemon;
 use serde_json::{Value, json};
@@ -102,4 +104,48 @@ fn events_come_as_they_happen_and_again_to_who_comes_back() {
     rig.line().json("PUT /omir/v1/memory/Entity/z", &entity("x"));
     let (kind, _, data) = again.next().unwrap();
     assert_eq!((kind.as_str(), &data["ref"]), ("updated", &json!("Entity/z")));
+}
+
+/// What is found before anything is recorded has an id of this run: a client that has it comes back without a gap.
+#[test]
+fn a_finding_before_the_first_write_is_no_gap() {
+    let rig = Rig::start(&[]);
+    for n in 0..20 {
+        rig.line()
+            .json(&format!("PUT /omir/v1/memory/Entity/e{n}"), &entity("a name of some length"));
+    }
+    rig.line().ask("POST /omir/v1/compact", "", b"");
+    let Rig { daemon, data } = rig;
+    assert!(daemon.stop().success());
+    let daemon = Daemon::start_http(PROGRAM, data.path(), "r1", &[]);
+    let rig = Rig { daemon, data };
+    let mut stream = Stream::open(&rig, "");
+    rot(&rig.data.path().join("segments"));
+    for n in 0..20 {
+        assert_eq!(rig.line().get(&format!("/omir/v1/memory/Entity/e{n}")).status, 200);
+    }
+    let (kind, found, _) = stream.next().unwrap();
+    assert_eq!(kind, "repaired");
+    let mut back = Stream::open(&rig, &format!("Last-Event-ID: {found}\r\n"));
+    rig.line().json("PUT /omir/v1/memory/Entity/z", &entity("z"));
+    let (kind, _, data) = back.next().unwrap();
+    assert_eq!((kind.as_str(), &data["ref"]), ("recorded", &json!("Entity/z")));
+    // One of an earlier run has missed something.
+    let transaction: u64 = found.split('.').next().unwrap().parse().unwrap();
+    let before = format!("Last-Event-ID: {}\r\n", transaction - 1);
+    assert_eq!(Stream::open(&rig, &before).next().unwrap().0, "missed");
+}
+
+/// Flips a byte in the middle of each segment.
+fn rot(segments: &Path) {
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|end| end == "omirb");
+    let files = std::fs::read_dir(segments).unwrap().map(|entry| entry.unwrap().path());
+    let all: Vec<PathBuf> = files.filter(is_segment).collect();
+    assert!(!all.is_empty(), "nothing is sealed");
+    for path in all {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        std::fs::write(&path, bytes).unwrap();
+    }
 }
