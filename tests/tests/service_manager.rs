@@ -142,6 +142,31 @@ fn forgetting_and_the_bounds_of_the_card_change_while_it_runs() {
 }
 
 #[test]
+fn a_token_is_needed_from_a_reload_on_and_what_waits_for_a_restart_is_said() {
+    let manager = Manager::new();
+    manager.configure("");
+    let mut daemon = manager.start(&[]);
+    manager.heard("READY=1");
+    let client = Client::connect(&daemon.endpoint);
+    let status = || client.one("omir/r1/recall", None);
+    status().value();
+    let waits = "needs a restart: the rules of Zenoh for access.require";
+    for (text, is_open) in [("[access]\nrequire = true\n", false), ("", true)] {
+        manager.configure(text);
+        let told = manager.reload(&daemon);
+        assert_eq!(told, format!("taken over: access.require; {waits}"));
+        match is_open {
+            true => drop(status().value()),
+            false => assert_eq!(status().code(), "UNAUTHENTICATED"),
+        }
+    }
+    daemon.signal("TERM");
+    let log = daemon.log();
+    let warned = log.lines().filter(|line| line.contains("WARN") && line.contains(waits)).count();
+    assert_eq!(warned, 2, "{log}");
+}
+
+#[test]
 fn the_level_of_the_log_changes_while_it_runs() {
     let manager = Manager::new();
     manager.configure("log = 'error'\n");
